@@ -1,0 +1,60 @@
+# make demo    judge, build and train: the main job on real data
+# make test    every check: linters, types, layers, tests
+#
+# Each makes the virtual environment it needs from nothing but Python (3.10 or later) and a C
+# compiler; a second call reuses it. VENV names another folder for it, PYTHON another Python.
+
+PYTHON ?= python3
+VENV ?= .venv
+PY := $(VENV)/bin/python
+PYTEST := $(PY) -m pytest
+PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help demo test quick check test-peers clean
+.DEFAULT_GOAL := help
+# The stamps are written last, so that a failed installation is tried again.
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -2
+	@echo "make quick   make test without the slow tests"
+	@echo "make test-peers   compare with torch, jax and scikit-learn (installs them)"
+
+# An environment that is there and works is used as it is; a broken one is made anew.
+$(VENV)/.symgrad-run: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+	    || { echo "symgrad needs Python 3.10 or later: make PYTHON=..." >&2; exit 1; }
+	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
+	    || { echo "making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip --upgrade >/dev/null
+	$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.symgrad-test: $(VENV)/.symgrad-run
+	$(PIP_INSTALL) --editable '.[test]'
+	@touch $@
+
+$(VENV)/.symgrad-peers: $(VENV)/.symgrad-test
+	$(PIP_INSTALL) --editable '.[test,peers]'
+	@touch $@
+
+demo: $(VENV)/.symgrad-run
+	$(PY) examples/train_digits.py
+
+check: $(VENV)/.symgrad-test
+	$(PY) -m ruff check
+	$(PY) -m ruff format --check
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports --no-logo
+
+test: check
+	$(PYTEST) -n 2
+
+quick: check
+	$(PYTEST) -n 2 -m "not slow and not peers"
+
+test-peers: $(VENV)/.symgrad-peers
+	$(PYTEST) -m peers
+
+clean:
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

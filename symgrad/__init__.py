@@ -1,0 +1,45 @@
+"""Backwards judged, gradients in C: the public names of symgrad.
+
+In: nothing.  Out: the names of ``__all__``, each imported from its module when first asked for
+(PEP 562), so that ``import symgrad`` costs next to nothing and never imports sympy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from symgrad.errors import SymgradError as SymgradError
+    from symgrad.ir.dtype import bool_ as bool  # noqa: F401
+    from symgrad.ir.dtype import float32 as float32
+    from symgrad.ir.dtype import float64 as float64
+    from symgrad.ir.dtype import int64 as int64
+
+# The module that a name comes from, and its name there where it differs.
+_SOURCES: dict[str, str] = {
+    "SymgradError": "symgrad.errors",
+    "bool": "symgrad.ir.dtype:bool_",
+    "float32": "symgrad.ir.dtype",
+    "float64": "symgrad.ir.dtype",
+    "int64": "symgrad.ir.dtype",
+}
+
+__all__ = ["__version__", *_SOURCES]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its module, once."""
+    if name == "__version__":
+        value = importlib.import_module("importlib.metadata").version("symgrad")
+    elif name in _SOURCES:
+        module, _, attribute = _SOURCES[name].partition(":")
+        value = getattr(importlib.import_module(module), attribute or name)
+    else:
+        raise AttributeError(f"module 'symgrad' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
