@@ -1,0 +1,50 @@
+"""What all tests share: hypothesis profiles, the golden fixture, what runs where peers are absent.
+
+``HYPOTHESIS_PROFILE`` chooses among ``dev`` (the default), ``ci`` (where ``CI`` is set) and
+``explore`` (fresh random examples, many of them).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.golden_files"]
+
+PEERS = ("torch", "jax", "sklearn", "scipy")
+
+# Derandomised: a test that fails, fails again.  No deadline: nothing here depends on timing.
+_SLOW_IS_FINE = [HealthCheck.too_slow]
+settings.register_profile(
+    "dev", max_examples=20, derandomize=True, deadline=None, suppress_health_check=_SLOW_IS_FINE
+)
+settings.register_profile(
+    "ci", max_examples=60, derandomize=True, deadline=None, suppress_health_check=_SLOW_IS_FINE
+)
+settings.register_profile(
+    "explore", max_examples=1000, deadline=None, suppress_health_check=_SLOW_IS_FINE
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+def _missing_peers() -> list[str]:
+    return [name for name in PEERS if importlib.util.find_spec(name) is None]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests that compare with peers where these are not installed."""
+    if _missing_peers():
+        compared = [item for item in items if item.get_closest_marker("peers")]
+        items[:] = [item for item in items if not item.get_closest_marker("peers")]
+        config.hook.pytest_deselected(items=compared)
+
+
+def pytest_report_header() -> list[str]:
+    """Say what is left out."""
+    missing = _missing_peers()
+    if not missing:
+        return []
+    return [f"peers: {', '.join(missing)} not installed, comparisons left out (make test-peers)"]
