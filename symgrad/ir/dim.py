@@ -1,0 +1,521 @@
+"""Integer expressions: sizes of tensors and index expressions, in one canonical form.
+
+In: size symbols, index axes, integers.  Out: ``Dim``, a polynomial with integer coefficients over
+atoms; equal expressions are equal objects in the sense of ``==`` and ``hash``.
+Imports: ``symgrad.errors``.
+
+Atoms are size symbols (``Size``), index variables (``Axis``), the quotients, remainders, minima
+and maxima that do not reduce (``Derived``) and elements of integer tensors (``Element``).  Division and remainder round as Python's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Union
+
+Monomial = tuple[tuple["Atom", int], ...]
+DimLike = Union["Dim", int]
+
+
+@dataclass(frozen=True)
+class Atom:
+    """What a ``Dim`` is a polynomial over.  ``key`` orders atoms and never depends on identity."""
+
+    @property
+    def key(self) -> str:
+        raise NotImplementedError
+
+    def evaluate(self, lookup: Callable[[Atom], int]) -> int:
+        return lookup(self)
+
+    def substitute(self, mapping: Mapping[Atom, Dim]) -> Dim:
+        return mapping[self] if self in mapping else Dim.of(self)
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        """This atom and those inside it."""
+        return frozenset((self,))
+
+    @property
+    def least(self) -> int | None:
+        """A lower bound that always holds, or None."""
+        return None
+
+
+@dataclass(frozen=True)
+class Size(Atom):
+    """A symbolic size, such as ``n``: an integer, at least 0."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    @property
+    def least(self) -> int | None:
+        return 0
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Axis(Atom):
+    """An index variable: ``0 <= name < extent``."""
+
+    name: str
+    extent: Dim
+
+    @property
+    def key(self) -> str:
+        return f"~{self.name}<{self.extent}"
+
+    @property
+    def least(self) -> int | None:
+        return 0
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Element(Atom):
+    """An element of an integer tensor: what a gather reads its index from.
+
+    ``tensor`` names an input, or a node of the graph as ``"%<index>"``.
+    """
+
+    tensor: str
+    indices: tuple[Dim, ...]
+
+    @property
+    def key(self) -> str:
+        return f"{self.tensor}[{';'.join(index.key for index in self.indices)}]"
+
+    def substitute(self, mapping: Mapping[Atom, Dim]) -> Dim:
+        if self in mapping:
+            return mapping[self]
+        return Dim.of(Element(self.tensor, tuple(i.substitute(mapping) for i in self.indices)))
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return frozenset((self,)).union(*(index.atoms for index in self.indices))
+
+    def __str__(self) -> str:
+        return f"{self.tensor}[{', '.join(map(str, self.indices))}]"
+
+
+@dataclass(frozen=True)
+class Derived(Atom):
+    """A quotient, remainder, minimum or maximum that does not reduce to a polynomial."""
+
+    function: str  # "floordiv" | "mod" | "min" | "max"
+    left: Dim
+    right: Dim
+
+    @property
+    def key(self) -> str:
+        return f"{self.function}({self.left.key};{self.right.key})"
+
+    def evaluate(self, lookup: Callable[[Atom], int]) -> int:
+        return _EVALUATE[self.function](self.left.evaluate(lookup), self.right.evaluate(lookup))
+
+    def substitute(self, mapping: Mapping[Atom, Dim]) -> Dim:
+        if self in mapping:
+            return mapping[self]
+        return _BUILD[self.function](self.left.substitute(mapping), self.right.substitute(mapping))
+
+    @property
+    def atoms(self) -> frozenset[Atom]:
+        return frozenset((self,)) | self.left.atoms | self.right.atoms
+
+    @property
+    def least(self) -> int | None:
+        lows = (self.left.least, self.right.least)
+        if self.function == "mod":
+            return 0 if lows[1] is not None and lows[1] > 0 else None
+        if self.function == "floordiv":
+            return 0 if lows[0] is not None and lows[0] >= 0 else None
+        if self.function == "min":
+            return None if None in lows else min(low for low in lows if low is not None)
+        known = [low for low in lows if low is not None]
+        return max(known) if known else None
+
+    def __str__(self) -> str:
+        if self.function in ("min", "max"):
+            return f"{self.function}({self.left}, {self.right})"
+        operator = {"floordiv": "//", "mod": "%"}[self.function]
+        return f"({self.left.grouped}{operator}{self.right.grouped})"
+
+
+class Dim:
+    """An integer polynomial ``{monomial: coefficient}``; immutable, hashable, canonical."""
+
+    __slots__ = ("__dict__", "terms")
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        kept = [(monomial, value) for monomial, value in terms.items() if value]
+        self.terms = tuple(sorted(kept, key=_term_key))
+
+    @staticmethod
+    def of(value: Atom | Dim | int) -> Dim:
+        if isinstance(value, Dim):
+            return value
+        if isinstance(value, Atom):
+            return Dim({((value, 1),): 1})
+        return Dim({(): int(value)})
+
+    @staticmethod
+    def size(name: str) -> Dim:
+        return Dim.of(Size(name))
+
+    # -- what it is
+
+    @property
+    def constant(self) -> int | None:
+        """Its value when it has no atoms, else None."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and not self.terms[0][0]:
+            return self.terms[0][1]
+        return None
+
+    @property
+    def atom(self) -> Atom | None:
+        """The atom it consists of, or None."""
+        if len(self.terms) == 1:
+            monomial, value = self.terms[0]
+            if value == 1 and len(monomial) == 1 and monomial[0][1] == 1:
+                return monomial[0][0]
+        return None
+
+    @cached_property
+    def atoms(self) -> frozenset[Atom]:
+        """Every atom in it, those inside quotients and the like included."""
+        found: frozenset[Atom] = frozenset()
+        for monomial, _ in self.terms:
+            for atom, _ in monomial:
+                found |= atom.atoms
+        return found
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The names of the size symbols in it, sorted; those in the extents of axes too."""
+        names = {atom.name for atom in self.atoms if isinstance(atom, Size)}
+        for axis in self.axes:
+            names.update(axis.extent.sizes)
+        return tuple(sorted(names))
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The index variables in it, in order of their keys."""
+        axes = (atom for atom in self.atoms if isinstance(atom, Axis))
+        return tuple(sorted(axes, key=lambda axis: axis.key))
+
+    @cached_property
+    def least(self) -> int | None:
+        """A lower bound for all sizes >= 0 and all indices in range, or None."""
+        return self._bound(lambda atom: atom.least)
+
+    def at_least(self, value: DimLike, *, least_size: int = 0) -> bool:
+        """Is it provably ``>= value``, given that every size is ``>= least_size``?"""
+
+        def low(atom: Atom) -> int | None:
+            return least_size if isinstance(atom, Size) else atom.least
+
+        difference = (self - value)._expand_axes()
+        shifted = difference.substitute(
+            {a: Dim.of(a) + least_size for a in difference.atoms if isinstance(a, Size)}
+        )
+        bounds = (shifted.least, difference._bound(low))
+        return any(bound is not None and bound >= 0 for bound in bounds)
+
+    def _expand_axes(self) -> Dim:
+        """Each axis that occurs only linearly with a negative factor, at its greatest value."""
+        result = self
+        for axis in self.axes:
+            holders = [(m, c) for m, c in result.terms if any(a == axis for a, _ in m)]
+            nested = any(axis in a.atoms and a != axis for m, _ in result.terms for a, _ in m)
+            if nested or not holders or any(c > 0 for _, c in holders):
+                continue
+            if all((axis, 1) in m for m, _ in holders):
+                result = result.substitute({axis: axis.extent - 1})
+        return result
+
+    def _bound(self, low: Callable[[Atom], int | None]) -> int | None:
+        total = 0
+        for monomial, value in self.terms:
+            product = 1
+            for atom, power in monomial:
+                bound = low(atom)
+                if bound is None or bound < 0:
+                    return None
+                product *= bound**power
+            if value < 0 and monomial:
+                return None
+            total += value * product
+        return total
+
+    # -- arithmetic
+
+    def __add__(self, other: DimLike) -> Dim:
+        if not isinstance(other, (Dim, int)):
+            return NotImplemented
+        total = dict(self.terms)
+        for monomial, value in Dim.of(other).terms:
+            total[monomial] = total.get(monomial, 0) + value
+        return Dim(total)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dim:
+        return Dim({monomial: -value for monomial, value in self.terms})
+
+    def __sub__(self, other: DimLike) -> Dim:
+        if not isinstance(other, (Dim, int)):
+            return NotImplemented
+        return self + -Dim.of(other)
+
+    def __rsub__(self, other: DimLike) -> Dim:
+        return Dim.of(other) - self
+
+    def __mul__(self, other: DimLike) -> Dim:
+        if not isinstance(other, (Dim, int)):
+            return NotImplemented
+        total: dict[Monomial, int] = {}
+        for left, left_value in self.terms:
+            for right, right_value in Dim.of(other).terms:
+                monomial = _multiply(left, right)
+                total[monomial] = total.get(monomial, 0) + left_value * right_value
+        return Dim(total)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: DimLike) -> Dim:
+        return _floordiv(self, Dim.of(other))
+
+    def __rfloordiv__(self, other: DimLike) -> Dim:
+        return _floordiv(Dim.of(other), self)
+
+    def __mod__(self, other: DimLike) -> Dim:
+        return _mod(self, Dim.of(other))
+
+    def __rmod__(self, other: DimLike) -> Dim:
+        return _mod(Dim.of(other), self)
+
+    def exact_quotient(self, other: DimLike) -> Dim | None:
+        """The polynomial q with ``q * other == self``, or None when there is none."""
+        divisor = Dim.of(other)
+        if not divisor.terms:
+            return None
+        quotient, rest = Dim({}), self
+        lead, lead_value = divisor.terms[-1]
+        for _ in range(64):
+            if not rest.terms:
+                return quotient
+            top, top_value = rest.terms[-1]
+            monomial = _divide(top, lead)
+            if monomial is None or top_value % lead_value:
+                return None
+            step = Dim({monomial: top_value // lead_value})
+            quotient, rest = quotient + step, rest - step * divisor
+        return None
+
+    # -- evaluation
+
+    def evaluate(self, lookup: Callable[[Atom], int]) -> int:
+        """Its value, ``lookup`` giving those of the atoms."""
+        total = 0
+        for monomial, value in self.terms:
+            for atom, power in monomial:
+                value *= atom.evaluate(lookup) ** power
+            total += value
+        return total
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        """Its value for concrete sizes.  KeyError for a size that is not given."""
+
+        def lookup(atom: Atom) -> int:
+            if isinstance(atom, Size):
+                return sizes[atom.name]
+            raise KeyError(str(atom))
+
+        return self.evaluate(lookup)
+
+    def substitute(self, mapping: Mapping[Atom, Dim]) -> Dim:
+        """Replace atoms, all at once."""
+        if not mapping or self.atoms.isdisjoint(mapping):
+            return self
+        total = Dim({})
+        for monomial, value in self.terms:
+            product = Dim.of(value)
+            for atom, power in monomial:
+                replaced = atom.substitute(mapping)
+                for _ in range(power):
+                    product = product * replaced
+            total = total + product
+        return total
+
+    # -- text
+
+    @property
+    def key(self) -> str:
+        """A text that is equal exactly for equal Dims."""
+        return "+".join(
+            f"{value}" + "".join(f"*{atom.key}^{power}" for atom, power in monomial)
+            for monomial, value in self.terms
+        )
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        text = ""
+        for monomial, value in reversed(self.terms):
+            factors = [str(atom) for atom, power in monomial for _ in range(power)]
+            size = abs(value)
+            body = "*".join(([str(size)] if size != 1 or not factors else []) + factors)
+            sign = ("-" if value < 0 else "") if not text else (" - " if value < 0 else " + ")
+            text += sign + body
+        return text
+
+    @property
+    def grouped(self) -> str:
+        """Its text, in parentheses unless it is a single atom or number."""
+        single = self.atom is not None or (self.constant is not None and self.constant >= 0)
+        return str(self) if single else f"({self})"
+
+    def __repr__(self) -> str:
+        return f"Dim({self})"
+
+    @cached_property
+    def _hash(self) -> int:
+        constant = self.constant
+        return hash(self.terms) if constant is None else hash(constant)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            return self.constant == other
+        return isinstance(other, Dim) and self.terms == other.terms
+
+    def __bool__(self) -> bool:
+        if self.constant is not None:
+            return self.constant != 0
+        raise TypeError(f"the truth value of the symbolic size {self} is not known")
+
+
+def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[tuple[str, int]]]:
+    monomial, _ = term
+    return sum(power for _, power in monomial), [(atom.key, power) for atom, power in monomial]
+
+
+def _multiply(left: Monomial, right: Monomial) -> Monomial:
+    if not left or not right:
+        return left or right
+    powers = dict(left)
+    for atom, power in right:
+        powers[atom] = powers.get(atom, 0) + power
+    return tuple(sorted(powers.items(), key=lambda item: item[0].key))
+
+
+def _divide(left: Monomial, right: Monomial) -> Monomial | None:
+    powers = dict(left)
+    for atom, power in right:
+        powers[atom] = powers.get(atom, 0) - power
+        if powers[atom] < 0:
+            return None
+    return tuple((atom, power) for atom, power in powers.items() if power)
+
+
+def _split(left: Dim, right: Dim) -> tuple[Dim, Dim]:
+    """``(q, r)`` with ``left == q * right + r``, q as large as term-wise division gives."""
+    quotient, rest = Dim({}), Dim({})
+    if len(right.terms) != 1:
+        exact = left.exact_quotient(right)
+        return (exact, rest) if exact is not None else (quotient, left)
+    lead, lead_value = right.terms[0]
+    for monomial, value in left.terms:
+        shared = _divide(monomial, lead)
+        whole = value // lead_value if shared is not None else 0
+        if shared is not None and whole:
+            quotient = quotient + Dim({shared: whole})
+        rest = rest + Dim({monomial: value - whole * lead_value if shared is not None else value})
+    return quotient, rest
+
+
+def _in_range(value: Dim, bound: Dim) -> bool:
+    """Is ``0 <= value < bound`` for all sizes >= 1 and all indices in range?"""
+    return value.at_least(0, least_size=1) and (bound - 1 - value).at_least(0, least_size=1)
+
+
+def _floordiv(left: Dim, right: Dim) -> Dim:
+    if right == 1:
+        return left
+    if left.constant is not None and right.constant:
+        return Dim.of(left.constant // right.constant)
+    quotient, rest = _split(left, right)
+    if _in_range(rest, right):
+        return quotient
+    if not quotient.terms:
+        return Dim.of(Derived("floordiv", left, right))
+    return quotient + _floordiv(rest, right)
+
+
+def _mod(left: Dim, right: Dim) -> Dim:
+    if right == 1:
+        return Dim({})
+    if left.constant is not None and right.constant:
+        return Dim.of(left.constant % right.constant)
+    _, rest = _split(left, right)
+    return rest if _in_range(rest, right) else Dim.of(Derived("mod", rest, right))
+
+
+def minimum(left: DimLike, right: DimLike) -> Dim:
+    """The lesser of two integer expressions."""
+    left, right = Dim.of(left), Dim.of(right)
+    if (right - left).at_least(0):
+        return left
+    if (left - right).at_least(0):
+        return right
+    first, second = sorted((left, right), key=lambda dim: dim.key)
+    return Dim.of(Derived("min", first, second))
+
+
+def maximum(left: DimLike, right: DimLike) -> Dim:
+    """The greater of two integer expressions."""
+    left, right = Dim.of(left), Dim.of(right)
+    if (right - left).at_least(0):
+        return right
+    if (left - right).at_least(0):
+        return left
+    first, second = sorted((left, right), key=lambda dim: dim.key)
+    return Dim.of(Derived("max", first, second))
+
+
+def product(dims: tuple[DimLike, ...] | list[DimLike] | tuple[Dim, ...] | list[Dim]) -> Dim:
+    """The product of sizes; 1 for none."""
+    total = Dim.of(1)
+    for dim in dims:
+        total = total * dim
+    return total
+
+
+_EVALUATE: dict[str, Callable[[int, int], int]] = {
+    "floordiv": lambda left, right: left // right,
+    "mod": lambda left, right: left % right,
+    "min": min,
+    "max": max,
+}
+_BUILD: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "floordiv": _floordiv,
+    "mod": _mod,
+    "min": minimum,
+    "max": maximum,
+}

@@ -1,0 +1,202 @@
+"""Index notation: what each element of a tensor is, as a scalar expression.
+
+In: tensors by name, index expressions (``Dim``), scalar functions by the name of their op.
+Out: interned expressions; equal ones made by one ``ExprPool`` are the same object.
+Imports: ``symgrad.ir``.
+
+    Expr ::= Literal(value)                       a number as written
+           | IntValue(dim)                        a size or an index as a number
+           | Access(tensor, dim*)                 an element of an input or of a cut node
+           | Call(op, Expr*)                      an elementwise op of the registry
+           | Reduce(kind, axis, Expr)             kind: sum prod max min any all argmax argmin
+
+A ``Reduce`` binds its axis: an inner one may bind an axis of the same name again.
+``Access.tensor`` is an input's name, or ``"%<index>"`` for a node that was cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.ir.dim import Axis, Dim
+from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.ir.graph import ConstantValue, Scalar
+
+REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Expr:
+    """A scalar; ``number`` orders it in its pool, ``free`` are the axes it depends on."""
+
+    number: int
+    dtype: DType
+    free: frozenset[Axis]
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.number}>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Literal(Expr):
+    """A number as the user wrote it; f32 or f64 only says how it is stored."""
+
+    value: Scalar
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IntValue(Expr):
+    """An integer expression as a number."""
+
+    value: Dim
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Access(Expr):
+    """An element of a stored tensor."""
+
+    tensor: str
+    indices: tuple[Dim, ...]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Call(Expr):
+    """An elementwise op applied to scalars."""
+
+    function: str
+    operands: tuple[Expr, ...]
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return self.operands
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reduce(Expr):
+    """A reduction of ``body`` over all values of ``axis``."""
+
+    kind: str
+    axis: Axis
+    body: Expr
+
+    @property
+    def args(self) -> tuple[Expr, ...]:
+        return (self.body,)
+
+
+class ExprPool:
+    """Makes expressions, each once."""
+
+    def __init__(self) -> None:
+        self._interned: dict[tuple[Any, ...], Expr] = {}
+
+    def __len__(self) -> int:
+        return len(self._interned)
+
+    def literal(self, value: Scalar, dtype: DType) -> Expr:
+        key = ("literal", ConstantValue.of(value), dtype)
+        return self._get(key) or self._add(key, Literal(len(self), dtype, frozenset(), value))
+
+    def integer(self, value: Dim | int, dtype: DType = int64) -> Expr:
+        dim = Dim.of(value)
+        key = ("integer", dim, dtype)
+        return self._get(key) or self._add(key, IntValue(len(self), dtype, free_axes([dim]), dim))
+
+    def access(self, tensor: str, indices: tuple[Dim, ...], dtype: DType) -> Expr:
+        key = ("access", tensor, indices, dtype)
+        if (found := self._get(key)) is not None:
+            return found
+        return self._add(key, Access(len(self), dtype, free_axes(indices), tensor, indices))
+
+    def call(self, function: str, *operands: Expr, dtype: DType) -> Expr:
+        key = ("call", function, tuple(operand.number for operand in operands), dtype)
+        if (found := self._get(key)) is not None:
+            return found
+        free = frozenset[Axis]().union(*(operand.free for operand in operands))
+        return self._add(key, Call(len(self), dtype, free, function, operands))
+
+    def reduce(self, kind: str, axis: Axis, body: Expr) -> Expr:
+        if kind not in REDUCTIONS:
+            raise ValueError(f"no reduction is called {kind!r}")
+        key = ("reduce", kind, axis, body.number)
+        if (found := self._get(key)) is not None:
+            return found
+        dtype = int64 if kind.startswith("arg") else body.dtype
+        free = (body.free - {axis}) | free_axes([axis.extent])
+        return self._add(key, Reduce(len(self), dtype, free, kind, axis, body))
+
+    # -- relations between integers, used by the meanings of structural ops
+
+    def relation(self, function: str, left: Dim | int, right: Dim | int) -> Expr:
+        """``left <function> right`` for ``eq ne lt le gt ge``; a literal when it is decided."""
+        left, right = Dim.of(left), Dim.of(right)
+        if (known := _decided(function, left, right)) is not None:
+            return self.literal(known, bool_)
+        return self.call(function, self.integer(left), self.integer(right), dtype=bool_)
+
+    def select(self, condition: Expr, chosen: Expr, other: Expr) -> Expr:
+        """``condition ? chosen : other``, decided when the condition is a literal."""
+        if isinstance(condition, Literal):
+            return chosen if condition.value else other
+        return self.call("where", condition, chosen, other, dtype=chosen.dtype)
+
+    def conjunction(self, conditions: Iterable[Expr]) -> Expr:
+        """All of them; true when there is none."""
+        result: Expr | None = None
+        for condition in conditions:
+            if isinstance(condition, Literal):
+                if not condition.value:
+                    return condition
+                continue
+            result = (
+                condition if result is None
+                else self.call("logical_and", result, condition, dtype=bool_)
+            )  # fmt: skip
+        return result if result is not None else self.literal(True, bool_)
+
+    def _get(self, key: tuple[Any, ...]) -> Expr | None:
+        return self._interned.get(key)
+
+    def _add(self, key: tuple[Any, ...], expr: Expr) -> Expr:
+        self._interned[key] = expr
+        return expr
+
+
+def free_axes(dims: Iterable[Dim]) -> frozenset[Axis]:
+    """The index variables that occur in ``dims``, those of tensor elements included."""
+    return frozenset(axis for dim in dims for axis in dim.axes)
+
+
+def postorder(roots: Iterable[Expr]) -> list[Expr]:
+    """All expressions that ``roots`` are made of, arguments first."""
+    found: dict[int, Expr] = {}
+    todo = list(roots)
+    while todo:
+        expr = todo.pop()
+        if expr.number not in found:
+            found[expr.number] = expr
+            todo.extend(expr.args)
+    return [found[number] for number in sorted(found)]
+
+
+def _decided(function: str, left: Dim, right: Dim) -> bool | None:
+    """The truth of a relation where it holds, or fails, for all sizes >= 1."""
+    below = (right - left - 1).at_least(0, least_size=1)
+    above = (left - right - 1).at_least(0, least_size=1)
+    at_most = (right - left).at_least(0, least_size=1)
+    at_least = (left - right).at_least(0, least_size=1)
+    holds = {
+        "eq": at_most and at_least, "ne": below or above, "lt": below, "le": at_most,
+        "gt": above, "ge": at_least,
+    }  # fmt: skip
+    fails = {
+        "eq": below or above, "ne": at_most and at_least, "lt": at_least, "le": above,
+        "gt": at_most, "ge": below,
+    }  # fmt: skip
+    return True if holds[function] else False if fails[function] else None

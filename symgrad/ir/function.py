@@ -1,0 +1,87 @@
+"""A traced Function: forward and the hand-written backward in one graph.
+
+In: what the frontend found.  Out: frozen records that the later stages read.
+Imports: ``symgrad.errors`` and ``symgrad.ir``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from symgrad.errors import Location, SymgradError
+from symgrad.ir.dim import Dim
+from symgrad.ir.graph import Graph, Node
+
+
+@dataclass(frozen=True)
+class SizeCondition:
+    """A relation between sizes that a case holds for: ``left relation right``, relation one of
+    ``== != < <= > >=``.  In a case with ``k == 1``, 1 is already put for k in the graph."""
+
+    left: Dim
+    relation: str
+    right: Dim
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.relation} {self.right}"
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """What backward returned for one tensor input.
+
+    ``node``: the gradient, None where backward returned None; ``returned``: as it was before it
+    was summed down to the input's shape (the same node where that was not needed).
+    ``problem``: why there is no usable gradient (a shape that cannot be summed down ...).
+    """
+
+    input: str
+    node: Node | None
+    returned: Node | None = None
+    location: Location | None = None
+    problem: SymgradError | None = None
+
+
+@dataclass(frozen=True)
+class FunctionCase:
+    """One trace.  ``graph`` holds everything; the rest says which node is what.
+
+    ``inputs``: the tensor inputs in call order.  ``cotangents``: one for each output, None for an
+    output that has none (integers, marked non-differentiable).  ``gradients``: one for each
+    differentiable input, in order; empty when ``backward`` is None.  ``saved``: what forward
+    keeps for backward (``save_for_backward`` and tensors set on ctx), by the name it was saved
+    from.  ``problem``: backward raised; the gradients are empty.  ``written``: saved tensors,
+    inputs or cotangents that backward (or forward) mutated in place, by name.
+    """
+
+    conditions: tuple[SizeCondition, ...]
+    graph: Graph
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    output_names: tuple[str, ...]
+    cotangents: tuple[Node | None, ...]
+    gradients: tuple[Gradient, ...]
+    saved: tuple[Node, ...]
+    problem: SymgradError | None = None
+    written: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FunctionGraphs:
+    """A traced Function, all of its cases.
+
+    ``differentiable``: the inputs that have a gradient (float, not declared otherwise).
+    ``derived``: there is no hand-written backward.  ``static``: the non-tensor arguments.
+    ``source``: the text of forward and backward, for digests.
+    """
+
+    name: str
+    location: Location | None
+    cases: tuple[FunctionCase, ...]
+    input_names: tuple[str, ...]
+    differentiable: tuple[str, ...]
+    derived: bool
+    static: tuple[tuple[str, Any], ...] = ()
+    source: str = ""
+    assumptions: tuple[tuple[str, str], ...] = field(default=())

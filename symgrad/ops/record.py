@@ -1,0 +1,275 @@
+"""What an op is: one frozen record, from which every stage reads what it needs.
+
+In: the facts of an op, each once.  Out: ``Op`` records, registered by name, and the constructors
+``elementwise``, ``reduction`` and ``structural``.  Imports: ``symgrad.ir`` and numpy.
+
+An op says its shape rule (``infer``), its NumPy meaning, its meaning in index notation (``lower``;
+for an elementwise op a scalar function with a sympy body and a C spelling) and its
+vector-Jacobian product, from graph to graph.  sympy is handed to the scalar meanings as their
+first argument, so that importing ops does not import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from symgrad.errors import DTypeError, ShapeError
+from symgrad.ir.dim import Dim, DimLike
+from symgrad.ir.dtype import DType, bool_
+from symgrad.ir.expr import Expr, ExprPool
+from symgrad.ir.graph import Node
+from symgrad.ir.registry import lookup, register
+from symgrad.ir.types import TensorType
+
+Array = np.ndarray[Any, Any]
+Vjp = Callable[[Node, Node], Sequence["Node | None"]]
+Infer = Callable[[Sequence[TensorType], Mapping[str, Any]], TensorType]
+SizeOf = Callable[[DimLike], int]
+
+
+class Reader(Protocol):
+    """What ``lower`` is given: the elements of the node's arguments, and fresh axes."""
+
+    pool: ExprPool
+
+    def read(self, argument: int, *indices: DimLike) -> Expr:
+        """The element of an argument."""
+        ...
+
+    def index(self, argument: int, *indices: DimLike) -> Dim:
+        """The element of an integer argument, for use as an index."""
+        ...
+
+    def reduce(self, kind: str, extents: Sequence[Dim], body: Callable[..., Expr]) -> Expr:
+        """Reduce ``body(axis, ...)`` over new axes of these extents, the last one innermost."""
+        ...
+
+
+Lower = Callable[[Reader, Node, tuple[Dim, ...]], Expr]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """Where an op is defined: ``expression(sp, *args)`` is positive, nonnegative or nonzero."""
+
+    kind: str
+    expression: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Kink:
+    """Where an op has no derivative: ``expression(sp, *args) == 0``; what the VJP uses there."""
+
+    expression: Callable[..., Any]
+    convention: str
+
+
+@dataclass(frozen=True)
+class Infix:
+    """``left symbol right`` in C."""
+
+    symbol: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of ``math.h``: the suffix ``f`` is added for f32.  ``vector``: libmvec has it."""
+
+    name: str
+    vector: bool = False
+
+
+@dataclass(frozen=True)
+class Template:
+    """C text with ``{0}``, ``{1}`` for the operands and ``{f}`` for the suffix of f32.
+
+    Operands are substituted in parentheses unless atomic; literals are written ``{lit:0.5}``.
+    """
+
+    text: str
+    vector_functions: tuple[str, ...] = ()
+
+
+Spelling = Infix | Function | Template
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """An elementwise op as a scalar function.
+
+    ``sympy(sp, *symbols)``: its meaning on the reals.  ``cost``: ns for one f32 element in a
+    vectorised loop, as measured.
+    """
+
+    sympy: Callable[..., Any]
+    c: Spelling
+    cost: float
+    domain: tuple[Constraint, ...] = ()
+    kinks: tuple[Kink, ...] = ()
+
+
+@dataclass(frozen=True)
+class Op:
+    """One op.  ``numpy(*arrays, size, **attrs)`` evaluates it; ``size`` gives a Dim's value.
+
+    ``linear``: the positions of the arguments in which it is linear when the others are held
+    (all of a sum's, both of a product's); what is neither linear nor elementwise has a
+    ``tangent`` of its own, ``tangent(node, tangents of args) -> Node``.
+    """
+
+    name: str
+    kind: str  # "source" | "elementwise" | "reduction" | "contraction" | "movement" | "indexing"
+    rule: Infer
+    numpy: Callable[..., Array]
+    lower: Lower | None = None
+    scalar: Scalar | None = None
+    vjp: Vjp | None = None
+    linear: tuple[int, ...] = ()
+    tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None
+
+    def infer(self, args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+        return self.rule(args, attrs)
+
+
+def get(name: str) -> Op:
+    """The record of an op.  Raises UnsupportedOpError."""
+    found = lookup(name)
+    assert isinstance(found, Op)
+    return found
+
+
+def apply(name: str, *args: Node, **attrs: Any) -> Node:
+    """The node ``name(*args)`` in the graph of its first argument."""
+    return args[0].graph.apply(name, *args, **attrs)
+
+
+# -- constructors: each fills in what ops of a kind have in common
+
+
+def elementwise(
+    name: str,
+    *,
+    numpy: Callable[..., Any],
+    sympy: Callable[..., Any],
+    c: Spelling,
+    vjp: Callable[..., Sequence[Node | None]] | None,
+    cost: float = 0.02,
+    domain: tuple[Constraint, ...] = (),
+    kinks: tuple[Kink, ...] = (),
+    result: DType | None = None,
+    takes: Callable[[DType], bool] = lambda dtype: dtype.is_float,
+) -> Op:
+    """A scalar function applied to each element.
+
+    ``vjp(g, y, *args)`` returns a cotangent for each argument; None: the op has no derivative
+    worth the name (comparisons).  ``result``: its dtype where it is not that of the arguments.
+    """
+
+    def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+        for arg in args:
+            if not takes(arg.dtype):
+                raise DTypeError(f"{name} does not take {arg.dtype}")
+            if arg.dtype != args[0].dtype:
+                raise DTypeError(f"{name} takes operands of one dtype, not {_types(args)}")
+        return TensorType(result or args[0].dtype, same_shape(name, args))
+
+    op = Op(
+        name, "elementwise", rule,
+        lambda *arrays, size, **attrs: numpy(*arrays),
+        scalar=Scalar(sympy, c, cost, domain, kinks),
+        vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
+    )  # fmt: skip
+    register(op)
+    return op
+
+
+def structural(
+    name: str,
+    kind: str,
+    *,
+    rule: Infer,
+    numpy: Callable[..., Any],
+    lower: Lower | None,
+    vjp: Vjp | None,
+    linear: tuple[int, ...] = (),
+    tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
+) -> Op:
+    """An op that moves, selects or combines elements: its meaning is a body in index notation."""
+    op = Op(name, kind, rule, numpy, lower=lower, vjp=vjp, linear=linear, tangent=tangent)
+    register(op)
+    return op
+
+
+def reduction(
+    name: str,
+    *,
+    numpy: Callable[..., Any],
+    reduce: str,
+    vjp: Vjp | None,
+    linear: bool = False,
+    result: DType | None = None,
+    takes: Callable[[DType], bool] = lambda dtype: dtype != bool_,
+    tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
+) -> Op:
+    """A reduction over the attribute ``axes`` (sorted, non-negative); these axes disappear."""
+
+    def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+        (arg,) = args
+        if not takes(arg.dtype):
+            raise DTypeError(f"{name} does not take {arg.dtype}")
+        axes = check_axes(name, attrs["axes"], arg.rank)
+        return TensorType(result or arg.dtype, without(arg.shape, axes))
+
+    def lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
+        axes = node.attributes["axes"]
+        extents = [node.args[0].shape[axis] for axis in axes]
+        return reader.reduce(
+            reduce, extents, lambda *bound: reader.read(0, *insert(indices, axes, bound))
+        )
+
+    return structural(
+        name, "reduction", rule=rule,
+        numpy=lambda array, *, size, axes: numpy(array, axis=axes),
+        lower=lower, vjp=vjp, linear=(0,) if linear else (), tangent=tangent,
+    )  # fmt: skip
+
+
+# -- helpers for shape rules
+
+
+def same_shape(name: str, args: Sequence[TensorType]) -> tuple[Dim, ...]:
+    """The one shape of elementwise operands.  Raises ShapeError."""
+    for arg in args:
+        if arg.shape != args[0].shape:
+            raise ShapeError(f"{name} takes operands of one shape, not {_types(args)}")
+    return args[0].shape
+
+
+def check_axes(name: str, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """``axes`` when they are sorted, distinct and in range.  Raises ShapeError."""
+    if list(axes) != sorted(set(axes)) or any(not 0 <= axis < rank for axis in axes):
+        raise ShapeError(f"{name}: the axes {axes} do not fit a tensor of rank {rank}")
+    return axes
+
+
+def without(shape: tuple[Dim, ...], axes: Sequence[int]) -> tuple[Dim, ...]:
+    """``shape`` less some axes."""
+    return tuple(size for axis, size in enumerate(shape) if axis not in axes)
+
+
+def insert(
+    indices: Sequence[DimLike], axes: Sequence[int], values: Sequence[DimLike]
+) -> tuple[DimLike, ...]:
+    """``indices`` with ``values`` put in so that they stand at the positions ``axes``."""
+    rest = iter(indices)
+    put = dict(zip(axes, values, strict=True))
+    rank = len(indices) + len(axes)
+    return tuple(put[axis] if axis in put else next(rest) for axis in range(rank))
+
+
+def _types(args: Sequence[TensorType]) -> str:
+    return " and ".join(map(str, args))

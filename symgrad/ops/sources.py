@@ -1,0 +1,67 @@
+"""Ops that take no tensor: inputs, numbers, sizes and ramps.
+
+In: attributes.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dim import Dim, DimLike
+from symgrad.ir.dtype import DType, int64
+from symgrad.ir.expr import Expr
+from symgrad.ir.graph import ConstantValue, Node
+from symgrad.ir.types import TensorType
+from symgrad.ops.record import Array, Reader, SizeOf, structural
+
+
+def _source(
+    name: str,
+    type: Callable[[dict[str, Any]], TensorType],
+    numpy: Callable[..., Any],
+    lower: Callable[[Reader, Node, tuple[Dim, ...]], Expr] | None,
+) -> None:
+    structural(
+        name, "source", rule=lambda args, attrs: type(dict(attrs)), numpy=numpy, lower=lower,
+        vjp=None,
+    )  # fmt: skip
+
+
+def _input(*, size: SizeOf, name: str, type: TensorType) -> Array:
+    raise KeyError(f"no value was given for the input {name!r}")
+
+
+def _constant(*, size: SizeOf, value: ConstantValue, dtype: DType) -> Array:
+    return np.asarray(value.value, dtype=str(dtype))
+
+
+def _size(*, size: SizeOf, dim: Dim, dtype: DType) -> Array:
+    return np.asarray(size(dim), dtype=str(dtype))
+
+
+def _iota(*, size: SizeOf, length: DimLike) -> Array:
+    return np.arange(size(length), dtype=np.int64)
+
+
+_source("input", lambda attrs: attrs["type"], _input, None)
+_source(
+    "constant",
+    lambda attrs: TensorType(attrs["dtype"]),
+    _constant,
+    lambda reader, node, indices: reader.pool.literal(node.attributes["value"].value, node.dtype),
+)
+_source(
+    "size",
+    lambda attrs: TensorType(attrs["dtype"]),
+    _size,
+    lambda reader, node, indices: reader.pool.integer(node.attributes["dim"], node.dtype),
+)
+_source(
+    "iota",
+    lambda attrs: TensorType.of(int64, (attrs["length"],)),
+    _iota,
+    lambda reader, node, indices: reader.pool.integer(indices[0]),
+)
