@@ -1,0 +1,64 @@
+"""``import symgrad`` is light, and the names it promises are there, typed as they are."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import symgrad
+from tests.house import tree
+
+HEAVY = ("cffi", "jinja2", "mpmath", "numpy", "rich", "sympy", "torch", "jax")
+
+
+def imported_by(statement: str, tmp_path: Path) -> set[str]:
+    """The modules that ``statement`` imports, as ``-X importtime`` tells."""
+    done = tree.run(sys.executable, "-X", "importtime", "-c", statement, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    lines = [line for line in done.stdout.splitlines() if line.startswith("import time:")]
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
+def test_import_symgrad_is_light(tmp_path: Path) -> None:
+    modules = imported_by("import symgrad", tmp_path)
+    assert "symgrad" in modules
+    assert not modules & set(HEAVY)
+
+
+@pytest.mark.parametrize("layer", ["errors", "ir", "ops", "index", "frontend", "runtime"])
+def test_lower_layers_do_not_import_sympy(layer: str, tmp_path: Path) -> None:
+    modules = imported_by(f"import symgrad.{layer}", tmp_path)
+    assert f"symgrad.{layer}" in modules
+    assert not modules & {"sympy", "jinja2", "torch", "jax"}
+
+
+@pytest.mark.parametrize("name", symgrad.__all__)
+def test_public_name_is_there(name: str) -> None:
+    assert getattr(symgrad, name) is not None
+    assert name in dir(symgrad)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'gradent'"):
+        _ = symgrad.gradent
+
+
+def test_types_and_table_agree() -> None:
+    """Type checkers read the imports under TYPE_CHECKING, Python the table: they say the same."""
+    module = ast.parse(Path(symgrad.__file__).read_text(encoding="utf-8"))
+    typed = {
+        alias.asname or alias.name: (statement.module, alias.name)
+        for block in module.body
+        if isinstance(block, ast.If)
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
+    table = {}
+    for name, source in symgrad._SOURCES.items():
+        where, _, attribute = source.partition(":")
+        table[name] = (where, attribute or name)
+    assert typed == table
