@@ -26,7 +26,7 @@ $(VENV)/.symgrad-run: pyproject.toml
 	    || { echo "symgrad needs Python 3.10 or later: make PYTHON=..." >&2; exit 1; }
 	@$(PY) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
 	    || { echo "making $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
-	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip --upgrade >/dev/null
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PY) -m ensurepip --upgrade >/dev/null 2>&1
 	$(PIP_INSTALL) --editable .
 	@touch $@
 
