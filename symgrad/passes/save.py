@@ -1,0 +1,74 @@
+"""What a derived backward keeps and what it computes again: a minimum cut of the joint graph.
+
+In: a joint graph.  Out: the nodes to save.  Imports: ``symgrad.ops``, ``symgrad.ir``, networkx.
+
+A node costs the bytes that keeping it moves; computing it again costs its work, converted to
+bytes.  The cheapest set of nodes that parts the cotangents' side from the inputs is saved (the
+min-cut rematerialisation of Jia et al. 2019 and of PyTorch's AOTAutograd).
+"""
+
+from __future__ import annotations
+
+from symgrad.ir.dim import Size
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
+from symgrad.passes.split import Joint
+
+NOMINAL_SIZE = 1024
+"""The length that a symbolic size is priced at."""
+BYTES_PER_NANOSECOND = 3.0
+"""The memory traffic that one core could have had instead of one nanosecond of work."""
+TRANSFERS_IF_KEPT = 3
+"""A new array is allocated, written and read; the op's own inputs and outputs are only read."""
+
+
+def choose_saved(joint: Joint) -> tuple[Node, ...]:
+    """The forward nodes that a derived backward should be given, in order of creation."""
+    import networkx as nx
+
+    forward = ancestors(joint.outputs)
+    inside = {node.index for node in forward}
+    gradients = [node for node in joint.gradients if node is not None]
+    backward = [node for node in ancestors(gradients) if node.index not in inside]
+    network = nx.DiGraph()
+    network.add_nodes_from(("source", "sink"))
+    own = {node.index for node in (*joint.inputs, *joint.outputs)}
+    for node in forward:
+        arriving, leaving = (node.index, "in"), (node.index, "out")
+        network.add_edge(arriving, leaving, capacity=_price(node, node.index in own))
+        if (work := _work(node, node.index in own)) is None:
+            network.add_edge("source", arriving)
+        elif work:
+            network.add_edge("source", arriving, capacity=work)
+        for arg in node.args:
+            network.add_edge((arg.index, "out"), arriving)
+    read = {arg.index for node in backward for arg in node.args if arg.index in inside}
+    read |= {node.index for node in gradients if node.index in inside}
+    for index in sorted(read):
+        network.add_edge((index, "out"), "sink")
+    _, (near, far) = nx.minimum_cut(network, "source", "sink")
+    cut = (n for n in forward if (n.index, "in") in near and (n.index, "out") in far)
+    return tuple(node for node in cut if node.args or node.op == "input")
+
+
+def _elements(node: Node) -> float:
+    return float(
+        node.type.size.evaluate(lambda atom: NOMINAL_SIZE if isinstance(atom, Size) else 1)
+    )
+
+
+def _price(node: Node, own: bool) -> float:
+    """The bytes that keeping a node moves."""
+    if not node.args and node.op != "input":
+        return 0.0
+    return node.dtype.itemsize * _elements(node) * (1 if own else TRANSFERS_IF_KEPT)
+
+
+def _work(node: Node, own: bool) -> float | None:
+    """The price of computing a node again; None: it must not be."""
+    op = get(node.op)
+    if own or op.kind in ("reduction", "contraction", "indexing"):
+        return None
+    if op.scalar is None:
+        return 0.0
+    return op.scalar.cost * _elements(node) * BYTES_PER_NANOSECOND
