@@ -16,8 +16,11 @@ from symgrad.ir.graph import Graph, Node
 
 @dataclass(frozen=True)
 class SizeCondition:
-    """A relation between sizes that a case holds for: ``left relation right``, relation one of
-    ``== != < <= > >=``.  In a case with ``k == 1``, 1 is already put for k in the graph."""
+    """A relation between sizes that a case holds for.
+
+    ``relation`` is one of ``== != < <= > >=``.  In a case with ``k == 1``, 1 is already put for k
+    in the graph.
+    """
 
     left: Dim
     relation: str

@@ -41,8 +41,11 @@ class BackwardGraph:
 
 @dataclass(frozen=True)
 class Split:
-    """Both directions.  ``forward`` yields the outputs, then the residuals of source kernel;
-    ``inference`` the outputs alone."""
+    """Both directions of an op.
+
+    ``forward`` yields the outputs, then the residuals of source kernel; ``inference`` the
+    outputs alone.
+    """
 
     inference: Graph
     forward: Graph
@@ -52,8 +55,11 @@ class Split:
 
 @dataclass(frozen=True)
 class Joint:
-    """What there is to split.  ``gradients``: one for each input, None where there is none;
-    ``cotangents``: one for each output, None where it has none."""
+    """What there is to split.
+
+    ``gradients``: one for each input, None where there is none; ``cotangents``: one for each
+    output, None where it has none; ``saved``: what forward keeps for backward.
+    """
 
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
