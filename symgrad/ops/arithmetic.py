@@ -1,14 +1,28 @@
-"""Elementwise arithmetic.
+"""Elementwise arithmetic: sums, products, powers, magnitudes, the greater and the lesser.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record`` and numpy.
+In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from symgrad.ir.dtype import DType, bool_
-from symgrad.ops.record import Constraint, Infix, Template, elementwise
+from symgrad.ir.graph import Node
+from symgrad.ops.record import (
+    Array,
+    Constraint,
+    Function,
+    Infix,
+    Kink,
+    Template,
+    apply,
+    choose,
+    compare,
+    elementwise,
+)
 
 
 def number(dtype: DType) -> bool:
@@ -36,4 +50,90 @@ elementwise(
 elementwise(
     "neg", numpy=np.negative, sympy=lambda sp, x: -x, c=Template("-{0}"), takes=number,
     vjp=lambda g, out, x: (-g,),
+)  # fmt: skip
+elementwise(
+    "reciprocal", numpy=np.reciprocal, sympy=lambda sp, x: 1 / x, c=Template("{lit:1} / {0}"),
+    cost=0.10, domain=(Constraint("nonzero", lambda sp, x: x),),
+    vjp=lambda g, out, x: (-(g * out * out),),
+)  # fmt: skip
+elementwise(
+    "square", numpy=np.square, sympy=lambda sp, x: x**2, c=Template("{0} * {0}"), takes=number,
+    vjp=lambda g, out, x: (g * (x * 2.0),),
+)  # fmt: skip
+elementwise(
+    "sqrt", numpy=np.sqrt, sympy=lambda sp, x: sp.sqrt(x), c=Function("sqrt"), cost=0.15,
+    domain=(Constraint("nonnegative", lambda sp, x: x),),
+    kinks=(Kink(lambda sp, x: x, "the slope is infinite"),),
+    vjp=lambda g, out, x: (g / (out * 2.0),),
+)  # fmt: skip
+elementwise(
+    "rsqrt", numpy=lambda x: 1 / np.sqrt(x), sympy=lambda sp, x: 1 / sp.sqrt(x),
+    c=Template("{lit:1} / sqrt{f}({0})"), cost=0.25,
+    domain=(Constraint("positive", lambda sp, x: x),),
+    vjp=lambda g, out, x: (g * -0.5 * (out * out * out),),
+)  # fmt: skip
+
+
+# -- pow: at x = 0 the cotangents are torch's (0^0 is 1, and its derivatives are 0)
+
+
+def _pow_domain(sp: Any, x: Any, y: Any) -> Any:
+    """Positive where ``x**y`` is defined and smooth: everywhere for an integer y >= 0."""
+    if not (y.is_number and y == int(y)):
+        return x
+    return sp.Integer(1) if y >= 0 else x**2
+
+
+def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
+    by_base = choose(compare("eq", y, 0.0), 0.0, g * (y * apply("pow", x, y - 1.0)))
+    flat = apply("logical_and", compare("eq", x, 0.0), compare("ge", y, 0.0))
+    return by_base, choose(flat, 0.0, g * (out * apply("log", x)))
+
+
+elementwise(
+    "pow", numpy=np.power, sympy=lambda sp, x, y: x**y, c=Function("pow", vector=True), cost=0.90,
+    domain=(Constraint("positive", _pow_domain),), vjp=_pow_vjp,
+)  # fmt: skip
+
+
+# -- piecewise linear: NaN goes through; ties of maximum and minimum share the cotangent
+
+
+def _share(relation: str, g: Node, x: Node, y: Node) -> Node:
+    """The cotangent of ``x`` where it is chosen over ``y``: all, half at a tie, none."""
+    return choose(compare("eq", x, y), g * 0.5, choose(compare(relation, x, y), 0.0, g))
+
+
+def _sign(x: Array) -> Array:
+    return np.subtract(x > 0, x < 0, dtype=x.dtype)
+
+
+elementwise(
+    "abs", numpy=np.abs, sympy=lambda sp, x: sp.Abs(x), c=Function("fabs"), takes=number,
+    c_integer=Template("{0} < 0 ? -{0} : {0}"),
+    kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
+    vjp=lambda g, out, x: (g * apply("sign", x),),
+)  # fmt: skip
+elementwise(
+    "sign", numpy=_sign, sympy=lambda sp, x: sp.sign(x), takes=number,
+    c=Template("{0} > {lit:0} ? {lit:1} : {0} < {lit:0} ? -{lit:1} : {lit:0}"),
+    kinks=(Kink(lambda sp, x: x, "it jumps; the derivative is taken as 0"),), vjp=None,
+)  # fmt: skip
+elementwise(
+    "maximum", numpy=np.maximum, sympy=lambda sp, x, y: sp.Max(x, y), takes=number,
+    c=Template("{0} > {1} || {0} != {0} ? {0} : {1}"), c_integer=Template("{0} > {1} ? {0} : {1}"),
+    kinks=(Kink(lambda sp, x, y: x - y, "each operand gets half of the cotangent"),),
+    vjp=lambda g, out, x, y: (_share("lt", g, x, y), _share("lt", g, y, x)),
+)  # fmt: skip
+elementwise(
+    "minimum", numpy=np.minimum, sympy=lambda sp, x, y: sp.Min(x, y), takes=number,
+    c=Template("{0} < {1} || {0} != {0} ? {0} : {1}"), c_integer=Template("{0} < {1} ? {0} : {1}"),
+    kinks=(Kink(lambda sp, x, y: x - y, "each operand gets half of the cotangent"),),
+    vjp=lambda g, out, x, y: (_share("gt", g, x, y), _share("gt", g, y, x)),
+)  # fmt: skip
+elementwise(
+    "relu", numpy=lambda x: np.maximum(x, 0), sympy=lambda sp, x: sp.Max(x, 0), takes=number,
+    c=Template("{0} < {lit:0} ? {lit:0} : {0}"),
+    kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
+    vjp=lambda g, out, x: (choose(compare("le", out, 0.0), 0.0, g),),
 )  # fmt: skip

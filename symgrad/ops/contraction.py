@@ -1,6 +1,7 @@
 """Products of two tensors summed over shared labels: matmul and its kin.
 
-In: nothing.  Out: the record of ``einsum``.  Imports: ``symgrad.ops.record``, ``symgrad.ir``, numpy.
+In: nothing.  Out: the record of ``einsum``.
+Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _vjp(node: Node, g: Node) -> Sequence[Node]:
 
 
 def _adjoint(g: Node, result: str, other: Node, word: str, arg: Node, wanted: str) -> Node:
-    """The cotangent of ``arg``; labels that only ``arg`` has were summed, so it is constant there."""
+    """The cotangent of ``arg``; along labels that only ``arg`` has it is constant."""
     present = "".join(label for label in wanted if label in result or label in word)
     found = apply("einsum", g, other, spec=f"{result},{word}->{present}")
     if present == wanted:

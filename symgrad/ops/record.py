@@ -85,24 +85,37 @@ class Function:
 
 @dataclass(frozen=True)
 class Template:
-    """C text with ``{0}``, ``{1}`` for the operands and ``{f}`` for the suffix of f32.
+    """C text with ``{0}``, ``{1}`` for the operands.
 
-    Operands are substituted in parentheses unless atomic; literals are written ``{lit:0.5}``.
+    ``{f}`` is the suffix of f32 functions, ``{T}`` the C type of the result.  Operands are substituted in parentheses unless atomic; literals are written ``{lit:0.5}``.
     """
 
     text: str
     vector_functions: tuple[str, ...] = ()
 
 
-Spelling = Infix | Function | Template
+@dataclass(frozen=True)
+class Helper:
+    """A C function that no C library has: ``source`` defines ``symgrad_<name>``.
+
+    It takes and returns doubles (or ``int64_t``, where it stands in ``Scalar.c_integer``); f32
+    operands are converted to double, and the result back.
+    """
+
+    name: str
+    source: str
+
+
+Spelling = Infix | Function | Template | Helper
 
 
 @dataclass(frozen=True)
 class Scalar:
     """An elementwise op as a scalar function.
 
-    ``sympy(sp, *symbols)``: its meaning on the reals.  ``cost``: ns for one f32 element in a
-    vectorised loop, as measured.
+    ``sympy(sp, *symbols)``: its meaning on the reals.  ``c_integer``: its spelling for int64
+    operands where that is another one.  ``cost``: ns for one f32 element in a vectorised loop,
+    as measured.
     """
 
     sympy: Callable[..., Any]
@@ -110,6 +123,7 @@ class Scalar:
     cost: float
     domain: tuple[Constraint, ...] = ()
     kinks: tuple[Kink, ...] = ()
+    c_integer: Spelling | None = None
 
 
 @dataclass(frozen=True)
@@ -117,8 +131,11 @@ class Op:
     """One op.  ``numpy(*arrays, size, **attrs)`` evaluates it; ``size`` gives a Dim's value.
 
     ``linear``: the positions of the arguments in which it is linear when the others are held
-    (all of a sum's, both of a product's); what is neither linear nor elementwise has a
-    ``tangent`` of its own, ``tangent(node, tangents of args) -> Node``.
+    (both of a product's): its tangent is the sum, over these, of the op with that argument
+    replaced by its tangent.  Where that is not so, and the op is not elementwise, it has a
+    ``tangent`` of its own: ``tangent(node, tangents of args) -> Node``, None for a zero.
+    Everywhere None stands for a zero tangent or cotangent; ``vjp`` None: the derivative is zero
+    wherever there is one.
     """
 
     name: str
@@ -132,6 +149,7 @@ class Op:
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None
 
     def infer(self, args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+        """The type of the result.  Raises ShapeError or DTypeError."""
         return self.rule(args, attrs)
 
 
@@ -145,6 +163,21 @@ def get(name: str) -> Op:
 def apply(name: str, *args: Node, **attrs: Any) -> Node:
     """The node ``name(*args)`` in the graph of its first argument."""
     return args[0].graph.apply(name, *args, **attrs)
+
+
+def compare(name: str, left: Node, right: Node | float) -> Node:
+    """``left <name> right`` as a bool node, for ``eq ne lt le gt ge``."""
+    return left.graph.binary(name, left, right)
+
+
+def choose(condition: Node, chosen: Node | float, other: Node | float) -> Node:
+    """``where(condition, chosen, other)``; one of the two may be a number."""
+    if not isinstance(chosen, Node):
+        assert isinstance(other, Node)
+        return apply("where", condition, other.graph.lift(chosen, other), other)
+    if not isinstance(other, Node):
+        return apply("where", condition, chosen, chosen.graph.lift(other, chosen))
+    return apply("where", condition, chosen, other)
 
 
 # -- constructors: each fills in what ops of a kind have in common
@@ -162,11 +195,12 @@ def elementwise(
     kinks: tuple[Kink, ...] = (),
     result: DType | None = None,
     takes: Callable[[DType], bool] = lambda dtype: dtype.is_float,
+    c_integer: Spelling | None = None,
 ) -> Op:
     """A scalar function applied to each element.
 
-    ``vjp(g, y, *args)`` returns a cotangent for each argument; None: the op has no derivative
-    worth the name (comparisons).  ``result``: its dtype where it is not that of the arguments.
+    ``vjp(g, y, *args)`` returns a cotangent for each argument; None: it is piecewise constant
+    (comparisons, rounding).  ``result``: its dtype where it is not that of the arguments.
     """
 
     def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
@@ -177,10 +211,14 @@ def elementwise(
                 raise DTypeError(f"{name} takes operands of one dtype, not {_types(args)}")
         return TensorType(result or args[0].dtype, same_shape(name, args))
 
+    def evaluate(*arrays: Array, size: SizeOf) -> Array:
+        with np.errstate(all="ignore"):
+            value = np.asarray(numpy(*arrays))
+        return value.astype(str(result) if result else arrays[0].dtype, copy=False)
+
     op = Op(
-        name, "elementwise", rule,
-        lambda *arrays, size, **attrs: numpy(*arrays),
-        scalar=Scalar(sympy, c, cost, domain, kinks),
+        name, "elementwise", rule, evaluate,
+        scalar=Scalar(sympy, c, cost, domain, kinks, c_integer),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
     )  # fmt: skip
     register(op)
@@ -199,7 +237,12 @@ def structural(
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
 ) -> Op:
     """An op that moves, selects or combines elements: its meaning is a body in index notation."""
-    op = Op(name, kind, rule, numpy, lower=lower, vjp=vjp, linear=linear, tangent=tangent)
+
+    def evaluate(*arrays: Array, **attrs: Any) -> Array:
+        with np.errstate(all="ignore"):
+            return np.asarray(numpy(*arrays, **attrs))
+
+    op = Op(name, kind, rule, evaluate, lower=lower, vjp=vjp, linear=linear, tangent=tangent)
     register(op)
     return op
 

@@ -1,18 +1,37 @@
 """Reductions over axes, which disappear.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.  Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
+
+Over no element at all, ``amax`` is the least value of the dtype (minus infinity), ``amin`` the
+greatest, ``argmax`` and ``argmin`` are 0: torch raises there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from symgrad.errors import DTypeError, ShapeError
 from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.graph import Node
+from symgrad.ir.types import TensorType
 from symgrad.ops.movement import reshape
-from symgrad.ops.record import reduction
+from symgrad.ops.record import (
+    Array,
+    Reader,
+    SizeOf,
+    apply,
+    check_axes,
+    choose,
+    compare,
+    insert,
+    reduction,
+    structural,
+    without,
+)
 
 
 def keep_axes(reduced: Node, node: Node) -> Node:
@@ -28,3 +47,122 @@ def _sum_vjp(node: Node, g: Node) -> Sequence[Node]:
 
 
 reduction("sum", numpy=np.sum, reduce="sum", vjp=_sum_vjp, linear=True)
+
+
+# -- prod: right where factors are zero, too
+
+
+def _other_factors(node: Node) -> Node:
+    """For each element the product of all the others, times 1."""
+    (x,) = node.args
+    axes = node.attributes["axes"]
+    zero = compare("eq", x, 0.0)
+    zeros = keep_axes(apply("sum", apply("cast", zero, dtype=int64), axes=axes), node)
+    rest = keep_axes(apply("prod", choose(zero, 1.0, x), axes=axes), node)
+    only = apply("logical_and", zero, compare("eq", zeros, 1))
+    return choose(compare("eq", zeros, 0), keep_axes(node, node) / x, choose(only, rest, 0.0))
+
+
+def _prod_vjp(node: Node, g: Node) -> Sequence[Node]:
+    return (keep_axes(g, node) * _other_factors(node),)
+
+
+def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
+    (tangent,) = tangents
+    if tangent is None:
+        return None
+    return apply("sum", tangent * _other_factors(node), axes=node.attributes["axes"])
+
+
+reduction("prod", numpy=np.prod, reduce="prod", vjp=_prod_vjp, tangent=_prod_tangent)
+
+
+# -- amax, amin: what ties share evenly
+
+
+def _extreme(least: bool) -> Callable[..., Array]:
+    choice = np.min if least else np.max
+
+    def evaluate(array: Array, axis: tuple[int, ...]) -> Array:
+        if array.size:
+            return np.asarray(choice(array, axis=axis))
+        empty: Any = np.iinfo(array.dtype) if array.dtype.kind == "i" else None
+        low, high = (empty.min, empty.max) if empty else (-np.inf, np.inf)
+        return np.asarray(choice(array, axis=axis, initial=high if least else low))
+
+    return evaluate
+
+
+def _attained(node: Node) -> tuple[Node, Node]:
+    """1 where the argument equals the extreme value, and how often it does, both broadcast."""
+    (x,) = node.args
+    mask = apply("cast", compare("eq", x, keep_axes(node, node)), dtype=x.dtype)
+    return mask, apply("sum", mask, axes=node.attributes["axes"])
+
+
+def _extreme_vjp(node: Node, g: Node) -> Sequence[Node]:
+    mask, count = _attained(node)
+    return (keep_axes(g / count, node) * mask,)
+
+
+def _extreme_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
+    (tangent,) = tangents
+    if tangent is None:
+        return None
+    mask, count = _attained(node)
+    return apply("sum", tangent * mask, axes=node.attributes["axes"]) / count
+
+
+for _name, _reduce in (("amax", "max"), ("amin", "min")):
+    reduction(
+        _name, numpy=_extreme(least=_name == "amin"), reduce=_reduce, vjp=_extreme_vjp,
+        tangent=_extreme_tangent,
+    )  # fmt: skip
+
+for _name, _logic in (("any", np.any), ("all", np.all)):
+    reduction(
+        _name, numpy=_logic, reduce=_name, vjp=None, takes=lambda dtype: dtype == bool_
+    )  # fmt: skip
+
+
+# -- argmax, argmin: over exactly one axis; the first among equals, and NaN before all
+
+
+def _position_rule(name: str) -> Callable[[Sequence[TensorType], Mapping[str, Any]], TensorType]:
+    def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+        (arg,) = args
+        axes = check_axes(name, attrs["axes"], arg.rank)
+        if len(axes) != 1:
+            raise ShapeError(f"{name} takes exactly one axis, not {axes}")
+        if arg.dtype == bool_:
+            raise DTypeError(f"{name} does not take {arg.dtype}")
+        return TensorType(int64, without(arg.shape, axes))
+
+    return rule
+
+
+def _position(numpy: Callable[..., Any]) -> Callable[..., Array]:
+    def evaluate(array: Array, *, size: SizeOf, axes: tuple[int, ...]) -> Array:
+        (axis,) = axes
+        if array.shape[axis]:
+            return np.asarray(numpy(array, axis=axis))
+        return np.zeros(array.shape[:axis] + array.shape[axis + 1 :], np.int64)
+
+    return evaluate
+
+
+def _register_position(name: str, numpy: Callable[..., Any]) -> None:
+    def lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Any:
+        axes = node.attributes["axes"]
+        extents = [node.args[0].shape[axis] for axis in axes]
+        return reader.reduce(
+            name, extents, lambda *bound: reader.read(0, *insert(indices, axes, bound))
+        )
+
+    structural(
+        name, "reduction", rule=_position_rule(name), numpy=_position(numpy), lower=lower, vjp=None
+    )  # fmt: skip
+
+
+_register_position("argmax", np.argmax)
+_register_position("argmin", np.argmin)

@@ -1,0 +1,81 @@
+"""Exponentials, logarithms, and the activations made of them.
+
+In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symgrad.ir.graph import Node
+from symgrad.ops.record import Constraint, Function, Template, apply, elementwise
+
+LN_2 = math.log(2)
+LN_10 = math.log(10)
+
+_POSITIVE = (Constraint("positive", lambda sp, x: x),)
+
+elementwise(
+    "exp", numpy=np.exp, sympy=lambda sp, x: sp.exp(x), c=Function("exp", vector=True), cost=0.35,
+    vjp=lambda g, y, x: (g * y,),
+)  # fmt: skip
+elementwise(
+    "expm1", numpy=np.expm1, sympy=lambda sp, x: sp.exp(x) - 1, c=Function("expm1", vector=True),
+    cost=0.45, vjp=lambda g, y, x: (g * (y + 1.0),),
+)  # fmt: skip
+elementwise(
+    "exp2", numpy=np.exp2, sympy=lambda sp, x: 2**x, c=Function("exp2", vector=True), cost=0.35,
+    vjp=lambda g, y, x: (g * (y * LN_2),),
+)  # fmt: skip
+elementwise(
+    "log", numpy=np.log, sympy=lambda sp, x: sp.log(x), c=Function("log", vector=True), cost=0.35,
+    domain=_POSITIVE, vjp=lambda g, y, x: (g / x,),
+)  # fmt: skip
+elementwise(
+    "log1p", numpy=np.log1p, sympy=lambda sp, x: sp.log(1 + x), c=Function("log1p", vector=True),
+    cost=0.45, domain=(Constraint("positive", lambda sp, x: 1 + x),),
+    vjp=lambda g, y, x: (g / (x + 1.0),),
+)  # fmt: skip
+elementwise(
+    "log2", numpy=np.log2, sympy=lambda sp, x: sp.log(x) / sp.log(2),
+    c=Function("log2", vector=True), cost=0.35, domain=_POSITIVE,
+    vjp=lambda g, y, x: (g / (x * LN_2),),
+)  # fmt: skip
+elementwise(
+    "log10", numpy=np.log10, sympy=lambda sp, x: sp.log(x) / sp.log(10),
+    c=Function("log10", vector=True), cost=0.40, domain=_POSITIVE,
+    vjp=lambda g, y, x: (g / (x * LN_10),),
+)  # fmt: skip
+
+
+def _silu_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
+    s = apply("sigmoid", x)
+    return (g * (s * (x * (1.0 - s) + 1.0)),)
+
+
+elementwise(
+    "sigmoid", numpy=lambda x: 1 / (1 + np.exp(-x)), sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
+    c=Template("{lit:1} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.47,
+    vjp=lambda g, y, x: (g * (y * (1.0 - y)),),
+)  # fmt: skip
+elementwise(
+    "silu", numpy=lambda x: x / (1 + np.exp(-x)), sympy=lambda sp, x: x / (1 + sp.exp(-x)),
+    c=Template("{0} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.49, vjp=_silu_vjp,
+)  # fmt: skip
+elementwise(
+    "softplus", numpy=lambda x: np.logaddexp(0, x), sympy=lambda sp, x: sp.log(1 + sp.exp(x)),
+    c=Template(
+        "({0} < {lit:0} ? {lit:0} : {0}) + log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")
+    ),
+    cost=0.85, vjp=lambda g, y, x: (g * apply("sigmoid", x),),
+)  # fmt: skip
+elementwise(
+    "log_sigmoid", numpy=lambda x: -np.logaddexp(0, -x),
+    sympy=lambda sp, x: -sp.log(1 + sp.exp(-x)),
+    c=Template(
+        "({0} > {lit:0} ? {lit:0} : {0}) - log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")
+    ),
+    cost=0.85, vjp=lambda g, y, x: (g * apply("sigmoid", -x),),
+)  # fmt: skip

@@ -1,0 +1,170 @@
+"""Comparisons, logic, choice and conversion.
+
+In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+
+Comparisons give bool; logic takes and gives bool; ``where(condition, chosen, other)`` takes a bool
+and two operands of one dtype.  ``cast`` rounds towards zero from float to integer; to bool it
+asks whether the number is not zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import DTypeError
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import DType, bool_
+from symgrad.ir.expr import Expr
+from symgrad.ir.graph import Node
+from symgrad.ir.registry import register
+from symgrad.ir.types import TensorType
+from symgrad.ops.record import (
+    Array,
+    Infix,
+    Kink,
+    Op,
+    Reader,
+    Scalar,
+    SizeOf,
+    Template,
+    apply,
+    choose,
+    elementwise,
+    same_shape,
+)
+
+
+def _is_bool(dtype: DType) -> bool:
+    return dtype == bool_
+
+
+# -- comparisons
+
+_AT_EQUALITY = (Kink(lambda sp, x, y: x - y, "it jumps; the derivative is taken as 0"),)
+
+
+def _comparison(name: str, numpy: np.ufunc, sympy: str, symbol: str) -> None:
+    def meaning(sp: Any, x: Any, y: Any) -> Any:
+        return getattr(sp, sympy)(x, y)
+
+    elementwise(
+        name, numpy=numpy, sympy=meaning, c=Infix(symbol), result=bool_, kinks=_AT_EQUALITY,
+        takes=lambda dtype: True, vjp=None,
+    )  # fmt: skip
+
+
+_comparison("eq", np.equal, "Eq", "==")
+_comparison("ne", np.not_equal, "Ne", "!=")
+_comparison("lt", np.less, "Lt", "<")
+_comparison("le", np.less_equal, "Le", "<=")
+_comparison("gt", np.greater, "Gt", ">")
+_comparison("ge", np.greater_equal, "Ge", ">=")
+
+
+# -- logic
+
+
+def _connective(name: str, numpy: np.ufunc, sympy: str, c: Infix | Template) -> None:
+    def meaning(sp: Any, *args: Any) -> Any:
+        return getattr(sp, sympy)(*args)
+
+    elementwise(name, numpy=numpy, sympy=meaning, c=c, takes=_is_bool, vjp=None)
+
+
+_connective("logical_and", np.logical_and, "And", Infix("&&"))
+_connective("logical_or", np.logical_or, "Or", Infix("||"))
+_connective("logical_xor", np.logical_xor, "Xor", Infix("!="))
+_connective("logical_not", np.logical_not, "Not", Template("!{0}"))
+
+
+# -- where
+
+
+def _where_rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+    condition, chosen, other = args
+    if condition.dtype != bool_:
+        raise DTypeError(f"where takes a bool condition, not {condition}")
+    if chosen.dtype != other.dtype:
+        raise DTypeError(f"where chooses between operands of one dtype, not {chosen} and {other}")
+    return TensorType(chosen.dtype, same_shape("where", args))
+
+
+def _where(condition: Array, chosen: Array, other: Array, *, size: SizeOf) -> Array:
+    return np.where(condition, chosen, other)
+
+
+def _where_vjp(node: Node, g: Node) -> Sequence[Node | None]:
+    condition = node.args[0]
+    return None, choose(condition, g, 0.0), choose(condition, 0.0, g)
+
+
+register(
+    Op(
+        "where", "elementwise", _where_rule, _where, vjp=_where_vjp,
+        scalar=Scalar(
+            sympy=lambda sp, condition, x, y: sp.Piecewise((x, condition), (y, True)),
+            c=Template("{0} ? {1} : {2}"), cost=0.03,
+        ),
+    )
+)  # fmt: skip
+
+
+# -- cast
+
+
+def _cast_rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+    return TensorType(attrs["dtype"], args[0].shape)
+
+
+def _cast(array: Array, *, size: SizeOf, dtype: DType) -> Array:
+    with np.errstate(all="ignore"):
+        return array.astype(str(dtype))
+
+
+def _cast_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
+    """From bool a choice of 1 or 0, to bool a comparison, to integers a truncation first.
+
+    What is left for the scalar function ``cast`` is exact on the reals.
+    """
+    pool, wanted, value = reader.pool, node.dtype, reader.read(0, *indices)
+    given = value.dtype
+    if given == wanted:
+        return value
+    if wanted == bool_:
+        return pool.call("ne", value, _literal(reader, 0, given), dtype=bool_)
+    if given == bool_:
+        return pool.select(value, _literal(reader, 1, wanted), _literal(reader, 0, wanted))
+    if given.is_float and not wanted.is_float:
+        value = pool.call("trunc", value, dtype=given)
+    return pool.call("cast", value, dtype=wanted)
+
+
+def _literal(reader: Reader, value: int, dtype: DType) -> Expr:
+    return reader.pool.literal(float(value) if dtype.is_float else value, dtype)
+
+
+def _between_floats(node: Node) -> bool:
+    return node.dtype.is_float and node.args[0].dtype.is_float
+
+
+def _cast_vjp(node: Node, g: Node) -> Sequence[Node | None]:
+    return (apply("cast", g, dtype=node.args[0].dtype) if _between_floats(node) else None,)
+
+
+def _cast_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
+    (tangent,) = tangents
+    if tangent is None or not _between_floats(node):
+        return None
+    return apply("cast", tangent, dtype=node.dtype)
+
+
+register(
+    Op(
+        "cast", "elementwise", _cast_rule, _cast, lower=_cast_lower, vjp=_cast_vjp,
+        tangent=_cast_tangent,
+        scalar=Scalar(sympy=lambda sp, x: x, c=Template("({T}){0}"), cost=0.02),
+    )
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""Circular and hyperbolic functions and their inverses.
+
+In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symgrad.ir.graph import Node
+from symgrad.ops.record import Constraint, Function, Kink, apply, elementwise
+
+_INSIDE = (Constraint("positive", lambda sp, x: 1 - x**2),)
+
+
+def _root(x: Node) -> Node:
+    return apply("sqrt", x)
+
+
+def _square(x: Node) -> Node:
+    return apply("square", x)
+
+
+elementwise(
+    "sin", numpy=np.sin, sympy=lambda sp, x: sp.sin(x), c=Function("sin", vector=True), cost=0.32,
+    vjp=lambda g, y, x: (g * apply("cos", x),),
+)  # fmt: skip
+elementwise(
+    "cos", numpy=np.cos, sympy=lambda sp, x: sp.cos(x), c=Function("cos", vector=True), cost=0.32,
+    vjp=lambda g, y, x: (-(g * apply("sin", x)),),
+)  # fmt: skip
+elementwise(
+    "tan", numpy=np.tan, sympy=lambda sp, x: sp.tan(x), c=Function("tan", vector=True), cost=0.60,
+    domain=(Constraint("nonzero", lambda sp, x: sp.cos(x)),),
+    vjp=lambda g, y, x: (g * (_square(y) + 1.0),),
+)  # fmt: skip
+elementwise(
+    "asin", numpy=np.arcsin, sympy=lambda sp, x: sp.asin(x), c=Function("asin", vector=True),
+    cost=0.50, domain=_INSIDE, vjp=lambda g, y, x: (g / _root(1.0 - _square(x)),),
+)  # fmt: skip
+elementwise(
+    "acos", numpy=np.arccos, sympy=lambda sp, x: sp.acos(x), c=Function("acos", vector=True),
+    cost=0.50, domain=_INSIDE, vjp=lambda g, y, x: (-(g / _root(1.0 - _square(x))),),
+)  # fmt: skip
+elementwise(
+    "atan", numpy=np.arctan, sympy=lambda sp, x: sp.atan(x), c=Function("atan", vector=True),
+    cost=0.50, vjp=lambda g, y, x: (g / (_square(x) + 1.0),),
+)  # fmt: skip
+
+
+def _atan2_vjp(g: Node, out: Node, y: Node, x: Node) -> tuple[Node, Node]:
+    scaled = g / (_square(x) + _square(y))
+    return scaled * x, -(scaled * y)
+
+
+elementwise(
+    "atan2", numpy=np.arctan2, sympy=lambda sp, y, x: sp.atan2(y, x),
+    c=Function("atan2", vector=True), cost=0.80,
+    domain=(Constraint("positive", lambda sp, y, x: x**2 + y**2),),
+    kinks=(Kink(lambda sp, y, x: sp.Abs(y) + sp.Max(x, 0), "it jumps by 2π"),),
+    vjp=_atan2_vjp,
+)  # fmt: skip
+elementwise(
+    "sinh", numpy=np.sinh, sympy=lambda sp, x: sp.sinh(x), c=Function("sinh", vector=True),
+    cost=0.60, vjp=lambda g, y, x: (g * apply("cosh", x),),
+)  # fmt: skip
+elementwise(
+    "cosh", numpy=np.cosh, sympy=lambda sp, x: sp.cosh(x), c=Function("cosh", vector=True),
+    cost=0.60, vjp=lambda g, y, x: (g * apply("sinh", x),),
+)  # fmt: skip
+elementwise(
+    "tanh", numpy=np.tanh, sympy=lambda sp, x: sp.tanh(x), c=Function("tanh", vector=True),
+    cost=0.44, vjp=lambda g, y, x: (g * (1.0 - _square(y)),),
+)  # fmt: skip
+elementwise(
+    "asinh", numpy=np.arcsinh, sympy=lambda sp, x: sp.asinh(x), c=Function("asinh", vector=True),
+    cost=0.70, vjp=lambda g, y, x: (g / _root(_square(x) + 1.0),),
+)  # fmt: skip
+elementwise(
+    "acosh", numpy=np.arccosh, sympy=lambda sp, x: sp.acosh(x), c=Function("acosh", vector=True),
+    cost=0.70, domain=(Constraint("positive", lambda sp, x: x - 1),),
+    vjp=lambda g, y, x: (g / _root(_square(x) - 1.0),),
+)  # fmt: skip
+elementwise(
+    "atanh", numpy=np.arctanh, sympy=lambda sp, x: sp.atanh(x), c=Function("atanh", vector=True),
+    cost=0.70, domain=_INSIDE, vjp=lambda g, y, x: (g / (1.0 - _square(x)),),
+)  # fmt: skip
