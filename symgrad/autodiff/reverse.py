@@ -96,13 +96,6 @@ def _tangent(node: Node, tangents: list[Node | None]) -> Node | None:
 def _linear(node: Node, op: Op, tangents: list[Node | None]) -> Node | None:
     """A multilinear op: the sum of its values with one argument after another as its tangent."""
     total: Node | None = None
-    separable = len(op.linear) > 1 and node.op != "einsum"
-    if separable:  # linear in all of them together, as a concatenation is
-        whole = [
-            tangent if tangent is not None else arg.graph.lift(0.0, arg)
-            for arg, tangent in zip(node.args, tangents, strict=True)
-        ]
-        return apply(node.op, *whole, **node.attributes)
     for position in op.linear:
         tangent = tangents[position]
         if tangent is None:

@@ -76,7 +76,7 @@ def _index_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 
 structural(
     "index", "indexing", rule=_index_rule, numpy=_index, lower=_index_lower, vjp=_index_vjp,
-    linear=(0,),
+    arity=None, linear=(0,),
 )  # fmt: skip
 
 

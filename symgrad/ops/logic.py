@@ -67,17 +67,22 @@ _comparison("ge", np.greater_equal, "Ge", ">=")
 # -- logic
 
 
-def _connective(name: str, numpy: np.ufunc, sympy: str, c: Infix | Template) -> None:
-    def meaning(sp: Any, *args: Any) -> Any:
-        return getattr(sp, sympy)(*args)
-
-    elementwise(name, numpy=numpy, sympy=meaning, c=c, takes=_is_bool, vjp=None)
-
-
-_connective("logical_and", np.logical_and, "And", Infix("&&"))
-_connective("logical_or", np.logical_or, "Or", Infix("||"))
-_connective("logical_xor", np.logical_xor, "Xor", Infix("!="))
-_connective("logical_not", np.logical_not, "Not", Template("!{0}"))
+elementwise(
+    "logical_and", numpy=np.logical_and, sympy=lambda sp, x, y: sp.And(x, y), c=Infix("&&"),
+    takes=_is_bool, vjp=None,
+)  # fmt: skip
+elementwise(
+    "logical_or", numpy=np.logical_or, sympy=lambda sp, x, y: sp.Or(x, y), c=Infix("||"),
+    takes=_is_bool, vjp=None,
+)  # fmt: skip
+elementwise(
+    "logical_xor", numpy=np.logical_xor, sympy=lambda sp, x, y: sp.Xor(x, y), c=Infix("!="),
+    takes=_is_bool, vjp=None,
+)  # fmt: skip
+elementwise(
+    "logical_not", numpy=np.logical_not, sympy=lambda sp, x: sp.Not(x), c=Template("!{0}"),
+    takes=_is_bool, vjp=None,
+)  # fmt: skip
 
 
 # -- where
@@ -103,7 +108,7 @@ def _where_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 
 register(
     Op(
-        "where", "elementwise", _where_rule, _where, vjp=_where_vjp,
+        "where", "elementwise", 3, _where_rule, _where, vjp=_where_vjp,
         scalar=Scalar(
             sympy=lambda sp, condition, x, y: sp.Piecewise((x, condition), (y, True)),
             c=Template("{0} ? {1} : {2}"), cost=0.03,
@@ -163,7 +168,7 @@ def _cast_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 
 register(
     Op(
-        "cast", "elementwise", _cast_rule, _cast, lower=_cast_lower, vjp=_cast_vjp,
+        "cast", "elementwise", 1, _cast_rule, _cast, lower=_cast_lower, vjp=_cast_vjp,
         tangent=_cast_tangent,
         scalar=Scalar(sympy=lambda sp, x: x, c=Template("({T}){0}"), cost=0.02),
     )

@@ -11,13 +11,14 @@ first argument, so that importing ops does not import it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.errors import DTypeError, ShapeError
+from symgrad.errors import DTypeError, GraphError, ShapeError
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
@@ -87,7 +88,8 @@ class Function:
 class Template:
     """C text with ``{0}``, ``{1}`` for the operands.
 
-    ``{f}`` is the suffix of f32 functions, ``{T}`` the C type of the result.  Operands are substituted in parentheses unless atomic; literals are written ``{lit:0.5}``.
+    ``{f}`` is the suffix of f32 functions, ``{T}`` the C type of the result.  Operands are
+    substituted in parentheses unless atomic; literals are written ``{lit:0.5}``.
     """
 
     text: str
@@ -130,6 +132,7 @@ class Scalar:
 class Op:
     """One op.  ``numpy(*arrays, size, **attrs)`` evaluates it; ``size`` gives a Dim's value.
 
+    ``arity``: how many arguments it takes, None for any number of at least one.
     ``linear``: the positions of the arguments in which it is linear when the others are held
     (both of a product's): its tangent is the sum, over these, of the op with that argument
     replaced by its tangent.  Where that is not so, and the op is not elementwise, it has a
@@ -140,6 +143,7 @@ class Op:
 
     name: str
     kind: str  # "source" | "elementwise" | "reduction" | "contraction" | "movement" | "indexing"
+    arity: int | None
     rule: Infer
     numpy: Callable[..., Array]
     lower: Lower | None = None
@@ -150,6 +154,8 @@ class Op:
 
     def infer(self, args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         """The type of the result.  Raises ShapeError or DTypeError."""
+        if len(args) != self.arity and (self.arity is not None or not args):
+            raise GraphError(f"{self.name} takes {self.arity} arguments, not {len(args)}")
         return self.rule(args, attrs)
 
 
@@ -211,13 +217,15 @@ def elementwise(
                 raise DTypeError(f"{name} takes operands of one dtype, not {_types(args)}")
         return TensorType(result or args[0].dtype, same_shape(name, args))
 
+    arity = len(inspect.signature(sympy).parameters) - 1  # the first is the module
+
     def evaluate(*arrays: Array, size: SizeOf) -> Array:
         with np.errstate(all="ignore"):
             value = np.asarray(numpy(*arrays))
         return value.astype(str(result) if result else arrays[0].dtype, copy=False)
 
     op = Op(
-        name, "elementwise", rule, evaluate,
+        name, "elementwise", arity, rule, evaluate,
         scalar=Scalar(sympy, c, cost, domain, kinks, c_integer),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
     )  # fmt: skip
@@ -233,6 +241,7 @@ def structural(
     numpy: Callable[..., Any],
     lower: Lower | None,
     vjp: Vjp | None,
+    arity: int | None = 1,
     linear: tuple[int, ...] = (),
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
 ) -> Op:
@@ -242,7 +251,7 @@ def structural(
         with np.errstate(all="ignore"):
             return np.asarray(numpy(*arrays, **attrs))
 
-    op = Op(name, kind, rule, evaluate, lower=lower, vjp=vjp, linear=linear, tangent=tangent)
+    op = Op(name, kind, arity, rule, evaluate, lower=lower, vjp=vjp, linear=linear, tangent=tangent)
     register(op)
     return op
 

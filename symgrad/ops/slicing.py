@@ -201,7 +201,7 @@ def _concat_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 
 structural(
     "concat", "movement", rule=_concat_rule, numpy=_concat, lower=_concat_lower, vjp=_concat_vjp,
-    tangent=_concat_tangent,
+    arity=None, tangent=_concat_tangent,
 )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def _source(
 ) -> None:
     structural(
         name, "source", rule=lambda args, attrs: type(dict(attrs)), numpy=numpy, lower=lower,
-        vjp=None,
+        vjp=None, arity=0,
     )  # fmt: skip
 
 
