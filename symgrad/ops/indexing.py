@@ -125,5 +125,5 @@ def _index_add_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 
 structural(
     "index_add", "indexing", rule=_index_add_rule, numpy=_index_add, lower=_index_add_lower,
-    vjp=_index_add_vjp, linear=(0,),
+    vjp=_index_add_vjp, arity=None, linear=(0,),
 )  # fmt: skip
