@@ -140,6 +140,10 @@ def signatures(name: str, wanted: tuple[DType, ...]) -> list[tuple[DType, ...]]:
     return found
 
 
+def _one_axis(dtype: DType) -> Uses:
+    return [TensorType.of(dtype, (1,))], {"axes": (0,)}
+
+
 _PROBES: dict[str, Callable[[DType], Uses]] = {
     "einsum": lambda d: ([TensorType.of(d, (1,))] * 2, {"spec": "i,i->"}),
     "index_add": lambda d: (
@@ -153,7 +157,7 @@ _PROBES: dict[str, Callable[[DType], Uses]] = {
 def _accepts(name: str, dtype: DType) -> bool:
     if name in STRUCTURES and name not in _PROBES:
         return True
-    probe = _PROBES.get(name, lambda d: ([TensorType.of(d, (1,))], {"axes": (0,)}))
+    probe = _PROBES.get(name, _one_axis)
     try:
         get(name).infer(*probe(dtype))
     except DTypeError:

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.errors import GraphError
+from symgrad.ir.dtype import float32
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
-from symgrad.ir.dtype import float32
 from symgrad.ops.record import get
 from tests.ops.cases import ELEMENTWISE, OPS, Case, cases
 from tests.ops.interpreter import interpret
@@ -63,7 +63,10 @@ def _meaning(name: str) -> Callable[..., Any]:
     assert op.scalar is not None
     assert op.arity is not None
     symbols = sympy.symbols(f"x:{op.arity}", real=True)
-    return sympy.lambdify(symbols, op.scalar.sympy(sympy, *symbols), "mpmath")
+    meaning: Callable[..., Any] = sympy.lambdify(
+        symbols, op.scalar.sympy(sympy, *symbols), "mpmath"
+    )
+    return meaning
 
 
 def _exact(value: Any) -> Any:

@@ -1,0 +1,178 @@
+"""Values and gradients as torch has them: ties, kinks, NaN and infinities included.
+
+Tests over the registry: an op that torch calls by its name is compared because it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symgrad.autodiff import vjp
+from symgrad.ops.record import get
+from symgrad.passes.evaluate import evaluate
+from tests.ops.cases import OPS, Case, cases, differentiable
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.peers
+
+TOLERANCE = {"float32": 3e-5, "float64": 1e-9}
+
+
+def _over_axes(reduce: Callable[..., Any]) -> Callable[..., Any]:
+    """A reduction over one axis at a time, from the last."""
+
+    def over(case: Case, x: Any) -> Any:
+        for axis in reversed(case.node.attributes["axes"]):
+            x = reduce(x, axis)
+        return x
+
+    return over
+
+
+def _slice(case: Case, x: Any) -> Any:
+    attrs = case.node.attributes
+    for axis, size in enumerate(attrs["sizes"]):
+        start, step = case.size(attrs["starts"][axis]), attrs["steps"][axis]
+        places = start + step * torch.arange(case.size(size))
+        x = x.index_select(axis, places)
+    return x
+
+
+def _unslice(case: Case, x: Any) -> Any:
+    attrs = case.node.attributes
+    for axis, (start, step) in enumerate(zip(attrs["starts"], attrs["steps"], strict=True)):
+        shape = list(x.shape)
+        places = case.size(start) + step * torch.arange(shape[axis])
+        shape[axis] = case.size(attrs["shape"][axis])
+        x = torch.zeros(shape, dtype=x.dtype).index_add(axis, places, x)
+    return x
+
+
+def _index_add(case: Case, x: Any, *places: Any) -> Any:
+    shape = [case.size(size) for size in case.node.attributes["shape"]]
+    return torch.zeros(shape, dtype=x.dtype).index_put(places, x, accumulate=True)
+
+
+def _cumulate(name: str) -> Callable[..., Any]:
+    def run(case: Case, x: Any) -> Any:
+        axis = case.node.attributes["axis"]
+        if case.node.attributes["reverse"]:
+            return torch.flip(getattr(torch, name)(torch.flip(x, [axis]), axis), [axis])
+        return getattr(torch, name)(x, axis)
+
+    return run
+
+
+STRUCTURAL: Mapping[str, Callable[..., Any]] = {
+    "sum": lambda case, x: torch.sum(x, case.node.attributes["axes"]),
+    "prod": _over_axes(lambda x, axis: torch.prod(x, axis)),
+    "amax": lambda case, x: torch.amax(x, case.node.attributes["axes"]),
+    "amin": lambda case, x: torch.amin(x, case.node.attributes["axes"]),
+    "any": _over_axes(lambda x, axis: torch.any(x, axis)),
+    "all": _over_axes(lambda x, axis: torch.all(x, axis)),
+    "argmax": _over_axes(lambda x, axis: torch.argmax(x, axis)),
+    "argmin": _over_axes(lambda x, axis: torch.argmin(x, axis)),
+    "cumsum": _cumulate("cumsum"),
+    "cumprod": _cumulate("cumprod"),
+    "expand": lambda case, x: x.expand([case.size(s) for s in case.node.shape]),
+    "reshape": lambda case, x: x.reshape([case.size(s) for s in case.node.shape]),
+    "permute": lambda case, x: x.permute(case.node.attributes["axes"]),
+    "cast": lambda case, x: x.to(getattr(torch, str(case.node.dtype))),
+    "slice": _slice,
+    "unslice": _unslice,
+    "concat": lambda case, *xs: torch.cat(xs, case.node.attributes["axis"]),
+    "diagonal": lambda case, x: torch.diagonal(
+        x, case.node.attributes["offset"], *case.node.attributes["axes"]
+    ),
+    "index": lambda case, x, *places: x[places],
+    "index_add": _index_add,
+    "einsum": lambda case, x, y: torch.einsum(case.node.attributes["spec"], x, y),
+}
+NAMES = {
+    "div": "true_divide", "mod": "remainder", "floordiv": "floor_divide", "pow": "pow",
+    "round": "round", "trigamma": "polygamma", "sigmoid": "sigmoid",
+}  # fmt: skip
+FUNCTIONAL = {"softplus": "softplus", "log_sigmoid": "logsigmoid", "silu": "silu"}
+
+
+def _peer(name: str) -> Callable[..., Any]:
+    """Torch's function for an op, called with the case and tensors."""
+    if name in STRUCTURAL:
+        return STRUCTURAL[name]
+    if name in FUNCTIONAL:
+        function = getattr(torch.nn.functional, FUNCTIONAL[name])
+        return lambda case, *xs: function(*xs)
+    if name in ("trigamma", "tetragamma"):
+        order = 1 if name == "trigamma" else 2
+        return lambda case, x: torch.polygamma(order, x)
+    function = getattr(torch, NAMES.get(name, name))
+    return lambda case, *xs: function(*xs)
+
+
+def _same(found: Any, wanted: Any, dtype: str) -> None:
+    wanted = wanted.detach().numpy()
+    assert found.dtype == wanted.dtype
+    tolerance = TOLERANCE.get(dtype, 0.0)
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+def _torch_differs(case: Case) -> bool:
+    """Where torch raises, or is exact only to rounding at a pole or beside an infinity."""
+    name, arrays = case.node.op, case.arrays
+    if name in ("amax", "amin", "argmax", "argmin"):
+        return not arrays[0].size
+    if name in ("floordiv", "mod", "fmod"):
+        return case.node.dtype.rank == 1 and bool(np.any(arrays[1] == 0))
+    if name in ("prod", "cumprod"):  # infinity / infinity, where torch has a special case
+        return arrays[0].dtype.kind == "f" and not np.all(np.isfinite(arrays[0]))
+    if name in ("digamma", "trigamma", "tetragamma"):
+        return bool(np.any((arrays[0] <= 0) | np.isinf(arrays[0])))
+    return False
+
+
+@pytest.mark.parametrize("special", [False, True], ids=["ordinary", "special"])
+@pytest.mark.parametrize("name", OPS)
+def test_value(name: str, special: bool) -> None:
+    @given(cases(name, special=special))
+    def check(case: Case) -> None:
+        if _torch_differs(case):
+            return
+        wanted = _peer(name)(case, *map(torch.from_numpy, map(np.array, case.arrays)))
+        _same(case.numpy(), wanted, str(case.node.dtype))
+
+    check()
+
+
+@pytest.mark.parametrize("special", [False, True], ids=["ordinary", "special"])
+@pytest.mark.parametrize("name", [name for name in OPS if differentiable(name)])
+def test_gradient(name: str, special: bool) -> None:
+    @given(cases(name, floats=True, special=special), st.integers(0, 999))
+    def check(case: Case, seed: int) -> None:
+        if _torch_differs(case) or not case.node.dtype.is_float:
+            return
+        source = np.random.default_rng(seed)
+        g = np.asarray(source.uniform(-1, 1, case.numpy().shape), case.numpy().dtype)
+        tensors = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in case.arrays]
+        _peer(name)(case, *tensors).backward(torch.from_numpy(g))
+        cotangent = case.node.graph.input("g", case.node.type)
+        for arg, tensor in zip(case.args, tensors, strict=True):
+            if not tensor.requires_grad:
+                continue
+            (back,) = vjp([case.node], [cotangent], [arg])
+            assert back is not None
+            (found,) = evaluate([back], {**case.feeds, "g": g}, case.sizes)
+            _same(found, tensor.grad, str(arg.dtype))
+
+    check()
+
+
+def test_every_op_has_a_peer() -> None:
+    for name in OPS:
+        assert callable(_peer(name)), name
+    assert all(get(name) for name in STRUCTURAL)
