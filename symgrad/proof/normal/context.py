@@ -1,0 +1,123 @@
+"""The state of one proof: facts, interned atoms, what was relied upon, and the budget.
+
+In: ``Facts``.  Out: the context object that every rule takes as its first argument.
+Imports: ``atoms``, ``poly``, ``facts``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.proof.normal.atoms import (
+    EXP,
+    INDEX,
+    LEAF,
+    NUMBER,
+    SIZE,
+    Atom,
+    AtomTable,
+    Monomial,
+    Undecided,
+)
+from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.poly import Poly
+
+DEFAULT_BUDGET = 400_000
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """What an almost-everywhere rule owes: ``base`` must not vanish identically.
+
+    For each value of its index variables, ``base`` as a function of the leaves must be nonzero
+    somewhere.  Where ``piecewise`` is false it is analytic on a connected domain, so one
+    nonzero value is a witness; where it is true, one nonzero value proves nothing and the
+    condition ``base != 0`` has to be printed.  ``distinct``: the obligation of the no-ties rule;
+    ``base`` is then the difference of two bodies at different index values.
+    """
+
+    rule: str
+    base: Poly
+    piecewise: bool = False
+    distinct: tuple[Atom, Atom] | None = None
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A condition to print beside the verdict: ``poly`` is ``relation`` 0.
+
+    ``relation``: one of ``> >= !=``; or ``"row"`` for a mask that leaves an entry in each row.
+    """
+
+    rule: str
+    relation: str
+    poly: Poly
+
+
+class Context:
+    """Facts, interned atoms, obligations, assumptions, memo tables and the work budget.
+
+    ``factored``: products of several-term factors stay products (let-atoms), which keeps deep
+    chains small.  All polynomials combined with each other must come from one context.
+    """
+
+    def __init__(
+        self, facts: Facts | None = None, *, budget: int = DEFAULT_BUDGET, factored: bool = False
+    ) -> None:
+        self.facts = facts if facts is not None else Facts()
+        self.budget = budget
+        self.factored = factored
+        self.work = 0
+        self.obligations: dict[tuple[str, Poly], Obligation] = {}
+        self.assumptions: dict[tuple[str, str, Poly], Assumption] = {}
+        self.readings: dict[Any, str] = {}
+        self.memo: dict[Any, Any] = {}
+        self._table = AtomTable()
+        self._fresh = 0
+
+    def atom(self, kind: str, *data: Any) -> Atom:
+        """The interned atom, taken as it is: no rule is applied."""
+        return self._table.get(kind, *data)
+
+    def fresh(self, extent: Poly) -> Atom:
+        """A new index variable over ``0 <= index < extent``."""
+        self._fresh += 1
+        return self._table.get(INDEX, f"~{self._fresh}", extent)
+
+    def spend(self, amount: int) -> None:
+        """Count work.  Raises Undecided when the budget is used up."""
+        self.work += amount
+        if self.work > self.budget:
+            raise Undecided(f"the normal form takes more than {self.budget} steps")
+
+    def require_nonzero(self, rule: str, base: Poly) -> None:
+        """Record that ``base`` must not vanish identically, unless that is plain to see."""
+        if _plainly_nonzero(base):
+            return
+        key = (rule, base)
+        if key not in self.obligations:
+            self.obligations[key] = Obligation(rule, base, piecewise=base.piecewise)
+
+    def require_distinct(self, rule: str, base: Poly, left: Atom, right: Atom) -> None:
+        """Record that ``base`` must not vanish identically where ``left != right``."""
+        key = (rule, base)
+        if key not in self.obligations:
+            self.obligations[key] = Obligation(rule, base, base.piecewise, (left, right))
+
+    def assume(self, rule: str, relation: str, poly: Poly) -> None:
+        """Record a condition that has to be printed."""
+        key = (rule, relation, poly)
+        if key not in self.assumptions:
+            self.assumptions[key] = Assumption(rule, relation, poly)
+
+
+def _plainly_nonzero(base: Poly) -> bool:
+    """Is it a nonzero number times powers of free real leaves and of positive atoms?"""
+    if len(base.terms) != 1:
+        return False
+    monomial: Monomial = next(iter(base.terms))
+    return all(
+        atom.kind in (EXP, SIZE, NUMBER) or (atom.kind == LEAF and atom.data[2] == "real")
+        for atom, _ in monomial
+    )

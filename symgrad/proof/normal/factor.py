@@ -1,0 +1,135 @@
+"""Factoring: integers into primes, polynomials into irreducible ones.
+
+In: a rational number, or a primitive polynomial.  Out: factors with their multiplicities.
+Imports: ``poly``, ``context``, sympy (``factor_list`` over the rationals, its degree capped).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from math import lcm
+from typing import Any
+
+from symgrad.proof.normal.atoms import Atom, Number
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import Poly, exact, ordered
+
+MAX_TERMS, MAX_ATOMS, MAX_DEGREE = 24, 8, 12
+_PRIME_COUNTS = frozenset((2, 3, 5, 7, 11, 13, 17, 19, 23))
+
+Shape = tuple[tuple[tuple[int, ...], Number], ...]
+
+
+def prime_powers(value: Fraction) -> list[tuple[int, int]]:
+    """The primes of a positive rational number with their exponents."""
+    found = list(_integer_primes(value.numerator))
+    found += [(prime, -times) for prime, times in _integer_primes(value.denominator)]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _integer_primes(value: int) -> tuple[tuple[int, int], ...]:
+    found = []
+    for prime in (2, 3, 5, 7, 11, 13):
+        times = 0
+        while value % prime == 0:
+            value, times = value // prime, times + 1
+        if times:
+            found.append((prime, times))
+    if value < 289:
+        return (*found, (value, 1)) if value > 1 else tuple(found)
+    from sympy import factorint
+
+    rest = sorted(factorint(value).items())
+    return (*found, *((int(prime), int(times)) for prime, times in rest))
+
+
+def factors(context: Context, base: Poly) -> list[tuple[Poly, int]]:
+    """The irreducible factors over the rationals of a primitive polynomial.  [rule: factor].
+
+    Their product is exactly ``base``.  What is too large to factor is returned whole.
+    """
+    memo = context.memo.setdefault("factors", {})
+    found = memo.get(base)
+    if found is None:
+        found = memo[base] = _find_factors(base)
+    known: list[tuple[Poly, int]] = found
+    return known
+
+
+def _find_factors(base: Poly) -> list[tuple[Poly, int]]:
+    whole = [(base, 1)]
+    if not 2 <= len(base.terms) <= MAX_TERMS:
+        return whole
+    atoms = sorted({a for m in base.terms for a, _ in m}, key=lambda a: (a.erased, a.key))
+    multilinear = all(abs(e) == 1 for m in base.terms for _, e in m)
+    if len(atoms) > MAX_ATOMS or (multilinear and len(base.terms) in _PRIME_COUNTS):
+        return whole
+    scales = _denominators(base, atoms)
+    shape = _shape(base, atoms, scales)
+    if shape is None:
+        return whole
+    split = _factor_shape(shape)
+    if split is None:
+        return whole
+    sign, result = 1, []
+    for part, times in split:
+        poly = _from_shape(part, atoms, scales)
+        if poly.terms[poly.lead] < 0:
+            poly, sign = -poly, sign * (-1 if times % 2 else 1)
+        result.append((poly, times))
+    return result if sign == 1 else whole
+
+
+def _denominators(base: Poly, atoms: list[Atom]) -> list[int]:
+    scales = dict.fromkeys(atoms, 1)
+    for monomial in base.terms:
+        for atom, exponent in monomial:
+            scales[atom] = lcm(scales[atom], Fraction(exponent).denominator)
+    return [scales[atom] for atom in atoms]
+
+
+def _shape(base: Poly, atoms: list[Atom], scales: list[int]) -> Shape | None:
+    rows = []
+    for monomial, value in base.terms.items():
+        exponents = dict(monomial)
+        row = tuple(int(exponents.get(a, 0) * s) for a, s in zip(atoms, scales, strict=True))
+        if any(exponent < 0 for exponent in row) or sum(row) > MAX_DEGREE:
+            return None
+        rows.append((row, value))
+    return tuple(sorted(rows))
+
+
+def _from_shape(shape: Shape, atoms: list[Atom], scales: list[int]) -> Poly:
+    terms = {}
+    for row, value in shape:
+        exponents: dict[Atom, Number] = {
+            a: exact(Fraction(e, s)) for a, e, s in zip(atoms, row, scales, strict=True) if e
+        }
+        terms[ordered(exponents)] = value
+    return Poly(terms)
+
+
+@lru_cache(maxsize=8192)
+def _factor_shape(shape: Shape) -> tuple[tuple[Shape, int], ...] | None:
+    """The factors of a polynomial given by exponents and coefficients; None when irreducible."""
+    import sympy as sp
+
+    symbols = sp.symbols(f"z:{len(shape[0][0])}")
+    terms = {row: sp.Rational(str(value)) for row, value in shape}
+    poly = sp.Poly(terms, *symbols, domain="QQ")
+    unit, parts = poly.factor_list()
+    if len(parts) == 1 and parts[0][1] == 1:
+        return None
+    result = [(_primitive(part), int(times)) for part, times in parts]
+    check = sp.Poly(1, *symbols, domain="QQ")
+    for rows, times in result:
+        check *= sp.Poly({r: sp.Rational(str(v)) for r, v in rows}, *symbols, domain="QQ") ** times
+    return tuple(result) if check in (poly, -poly) and unit != 0 else None
+
+
+def _primitive(part: Any) -> Shape:
+    _, whole = part.clear_denoms(convert=True)[1].primitive()
+    rows = [(tuple(int(e) for e in row), int(value)) for row, value in whole.terms()]
+    return tuple(sorted(rows))

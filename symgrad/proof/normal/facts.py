@@ -1,0 +1,61 @@
+"""What the user declared of the inputs: the assumptions under which a proof is made.
+
+In: names of tensors and sizes with what is known of them.  Out: one frozen record that every rule
+reads; nothing is assumed that is not in it, except that sizes are at least 1.
+Imports: ``symgrad.ir.dim``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from symgrad.ir.dim import Dim
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where the elements of a real tensor lie; None is unbounded."""
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+    low_open: bool = True
+    high_open: bool = True
+
+
+HOT = "hot index of "
+"""What the integer leaf is called that says where a one-hot tensor is 1."""
+
+POSITIVE_INTERVAL = Interval(low=Fraction(0))
+NONNEGATIVE_INTERVAL = Interval(low=Fraction(0), low_open=False)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Declared assumptions, by name.
+
+    ``intervals``: bounds of a real tensor's elements.  ``ranges``: the number of values of an
+    integer tensor, whose elements lie in ``0 <= element < range``.  ``least_sizes``: the least
+    value of a size where it is more than 1 (``n != 1`` is 2).  ``symmetric``: the last two axes
+    of the tensor may be exchanged.  ``one_hot``: along its last axis, of this size, the tensor
+    is 1 once, else 0.  ``binary``: the elements are 0 or 1.  ``unique``: no value occurs twice
+    in the rank-1 integer tensor.  ``inverses``: this tensor is the matrix inverse (last two axes) of that one.
+    ``recognise``: read rounded known constants as what they round.
+    """
+
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    ranges: Mapping[str, Dim] = field(default_factory=dict)
+    least_sizes: Mapping[str, int] = field(default_factory=dict)
+    symmetric: frozenset[str] = frozenset()
+    one_hot: Mapping[str, Dim] = field(default_factory=dict)
+    binary: frozenset[str] = frozenset()
+    unique: frozenset[str] = frozenset()
+    inverses: Mapping[str, str] = field(default_factory=dict)
+    recognise: bool = False
+
+    def range_of(self, tensor: str) -> Dim | None:
+        """The number of values of an integer tensor, or of the hot index of a one-hot one."""
+        if tensor.startswith(HOT):
+            return self.one_hot.get(tensor[len(HOT) :])
+        return self.ranges.get(tensor)

@@ -1,0 +1,161 @@
+"""Index notation -> polynomials.
+
+In: expressions of one pool (``symgrad.ir.expr``) and a context.  Out: polynomials; every
+expression is converted once, arguments first, whatever the depth.
+Imports: ``symgrad.ir``, ``symgrad.proof.literals``, ``symgrad.proof.scalars`` and the rules.
+
+A float literal is its shortest decimal exactly; with ``Facts.recognise`` one that rounds a known
+constant is that constant, and the reading is kept in ``Context.readings``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import sympy
+
+from symgrad.ir.dim import Axis
+from symgrad.ir.dtype import DType, bool_
+from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
+from symgrad.proof import literals, scalars
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import (
+    extrema,
+    functions,
+    integers,
+    leaves,
+    multiply,
+    power,
+    scalar,
+    sums,
+)
+from symgrad.proof.normal.atoms import Atom, Undecided
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import ONE, Poly, constant, exact, of_atom
+
+
+class Conversion:
+    """Expressions of one pool as polynomials of one context, with a memo."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.axes: dict[Axis, Poly] = {}
+        self._memo: dict[Expr, Poly] = {}
+
+    def poly(self, expr: Expr) -> Poly:
+        """The normal form of an expression.  Raises Undecided with the reason."""
+        found = self._memo.get(expr)
+        if found is None:
+            for part in postorder([expr]):
+                if part not in self._memo:
+                    self._memo[part] = self._convert(part)
+            found = self._memo[expr]
+        return found
+
+    def index(self, axis: Axis) -> Atom:
+        """The index variable of an axis."""
+        if any(True for _ in axis.extent.axes):
+            raise Undecided(f"the extent of the axis {axis.name} depends on another axis")
+        extent = integers.from_dim(self.context, axis.extent)
+        atom = self.context.atom(kinds.INDEX, axis.name, extent)
+        self.axes[axis] = of_atom(atom)
+        return atom
+
+    def _convert(self, expr: Expr) -> Poly:
+        for axis in sorted(expr.free, key=lambda axis: axis.key):
+            if axis not in self.axes:
+                self.index(axis)
+        if isinstance(expr, Literal):
+            return literal(self.context, expr.value)
+        if isinstance(expr, IntValue):
+            return integers.from_dim(self.context, expr.value, self.axes)
+        if isinstance(expr, Access):
+            indices = tuple(integers.from_dim(self.context, i, self.axes) for i in expr.indices)
+            return leaves.leaf(self.context, expr.tensor, indices, _sort(expr.dtype))
+        if isinstance(expr, Call):
+            return call(self.context, expr.function, [self._memo[arg] for arg in expr.operands])
+        if isinstance(expr, Reduce):
+            return reduce(self.context, expr.kind, self.index(expr.axis), self._memo[expr.body])
+        raise Undecided(f"an expression of an unknown kind: {type(expr).__name__}")
+
+
+def _sort(dtype: DType) -> str:
+    if dtype.is_float:
+        return "real"
+    return "bool" if dtype == bool_ else "int"
+
+
+def literal(context: Context, value: int | float | bool) -> Poly:
+    """A number as written."""
+    if not isinstance(value, float):
+        return constant(int(value))
+    if math.isnan(value):
+        raise Undecided("the value NaN has no normal form")
+    if math.isinf(value):
+        infinity = of_atom(context.atom(kinds.INFINITY))
+        return infinity if value > 0 else -infinity
+    if context.facts.recognise:
+        known = literals.recognise(value)
+        if known is not None:
+            context.readings[value] = str(known)
+            return scalar.apply_body(context, known.expression, {})
+    return constant(exact(literals.exact(value)))
+
+
+def call(context: Context, function: str, operands: list[Poly]) -> Poly:
+    """An elementwise op applied to polynomials."""
+    direct = _DIRECT.get(function)
+    if direct is not None:
+        return direct(context, *operands)
+    if function == "pi":
+        return scalar.apply_body(context, sympy.pi, {})
+    body = scalars.body(function, len(operands))
+    symbols = scalars._SYMBOLS[: len(operands)]
+    return scalar.apply_body(context, body, dict(zip(symbols, operands, strict=True)))
+
+
+def reduce(context: Context, kind: str, index: Atom, body: Poly) -> Poly:
+    """A reduction of ``body`` over an index variable."""
+    if kind == "sum":
+        return sums.sum_over(context, [index], body)
+    if kind in ("prod", "all"):
+        return extrema.product(context, index, body)
+    if kind == "any":
+        return ONE - extrema.product(context, index, ONE - body)
+    if kind == "max":
+        return extrema.maximum(context, index, body)
+    if kind == "min":
+        return -extrema.maximum(context, index, -body)
+    if kind in ("argmax", "argmin"):
+        return extrema.argmax(context, index, body if kind == "argmax" else -body)
+    raise Undecided(f"a reduction of an unknown kind: {kind}")
+
+
+def _divide(context: Context, left: Poly, right: Poly) -> Poly:
+    return multiply.multiply(context, left, power.power(context, right, -1))
+
+
+_DIRECT: dict[str, Callable[..., Poly]] = {
+    "add": lambda context, left, right: left + right,
+    "sub": lambda context, left, right: left - right,
+    "neg": lambda context, value: -value,
+    "mul": multiply.multiply,
+    "div": _divide,
+    "square": lambda context, value: multiply.multiply(context, value, value),
+    "reciprocal": lambda context, value: power.power(context, value, -1),
+    "exp": functions.exponential,
+    "log": functions.logarithm,
+    "where": scalar.choose,
+    "cast": lambda context, value: value,
+    "logical_and": scalar.conjunction,
+    "logical_or": scalar.disjunction,
+    "logical_xor": scalar.exclusive,
+    "logical_not": lambda context, value: ONE - value,
+    "maximum": scalar.greater,
+    "pow": scalar.general_power,
+    **{
+        name: (lambda relation: lambda context, a, b: scalar.compare(context, relation, a, b))(name)
+        for name in ("eq", "ne", "lt", "le", "gt", "ge")
+    },
+}

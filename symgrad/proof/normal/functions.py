@@ -1,0 +1,265 @@
+"""Scalar functions: exp and log laws, parity, addition theorems, special functions.
+
+In: the name of a function and its argument.  Out: its value in normal form.
+Imports: ``atoms``, ``poly``, ``context``, ``factor``, ``lifting``, ``multiply``, ``power``,
+``signs``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import factor, lifting, multiply, power, signs
+from symgrad.proof.normal.atoms import Atom, Number, Undecided
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
+
+ODD = frozenset(("erf", "sin", "atan", "asinh", "asin", "Si"))
+EVEN = frozenset(("cos",))
+AT_ZERO = {"cos": 1, "erf": 0, "sin": 0, "atan": 0, "asinh": 0, "asin": 0}
+KNOWN = (
+    ODD
+    | EVEN
+    | frozenset(("loggamma", "polygamma0", "polygamma1", "polygamma2", "floor", "acosh", "erfinv"))
+)
+LARGEST_SHIFT = 8
+_GAMMA = ("loggamma", "polygamma0", "polygamma1", "polygamma2")
+
+
+def apply(context: Context, name: str, argument: Poly) -> Poly:
+    """The function ``name`` (sympy's name) of one argument.  Raises Undecided if unknown."""
+    if name == "exp":
+        return exponential(context, argument)
+    if name == "log":
+        return logarithm(context, argument)
+    lowered = _LOWERED.get(name)
+    if lowered is not None:
+        return lowered(context, argument)
+    if name not in KNOWN:
+        raise Undecided(f"nothing is known of the function {name}")
+    return _opaque(context, name, argument)
+
+
+def _opaque(context: Context, name: str, argument: Poly) -> Poly:
+    lifted = lifting.lift(context, argument, lambda piece: _opaque(context, name, piece))
+    if lifted is not None:
+        return lifted
+    if not argument.terms and name in AT_ZERO:
+        return constant(AT_ZERO[name])
+    if name in ODD | EVEN and argument.terms[argument.lead] < 0:  # [rule: parity]
+        mirrored = _opaque(context, name, -argument)
+        return -mirrored if name in ODD else mirrored
+    if name in ("sin", "cos"):
+        split = _addition_theorem(context, name, argument)
+        if split is not None:
+            return split
+    if name in _GAMMA:
+        shifted = _recurrence(context, name, argument)
+        if shifted is not None:
+            return shifted
+    if name == "floor":
+        return _floor(context, argument)
+    return of_atom(context.atom(kinds.FUNCTION, name, argument))
+
+
+# -- exponential and logarithm
+
+
+def exponential(context: Context, argument: Poly) -> Poly:
+    """exp: sums split into products, exp(c log Q) is Q**c.  [rule: exp]."""
+    lifted = lifting.lift(context, argument, lambda piece: exponential(context, piece))
+    if lifted is not None:
+        return lifted
+    result = ONE
+    for monomial, value in argument.terms.items():
+        infinite = any(atom.kind == kinds.INFINITY for atom, _ in monomial)
+        if infinite:
+            if value > 0:
+                raise Undecided("exp of plus infinity")
+            return ZERO  # [rule: minus-infinity]
+        result = multiply.multiply(context, result, _exponential_term(context, monomial, value))
+    return result
+
+
+def _exponential_term(context: Context, monomial: kinds.Monomial, value: Number) -> Poly:
+    if len(monomial) == 1 and monomial[0][1] == 1:
+        atom = monomial[0][0]
+        if atom.kind == kinds.FUNCTION and atom.data[0] == "log":
+            return power.raise_to(context, atom.data[1], value)
+    return of_atom(context.atom(kinds.EXP, Poly({monomial: 1})), value)
+
+
+def logarithm(context: Context, argument: Poly) -> Poly:
+    """log: products of positive factors split.  That the argument is positive is recorded.
+
+    [rule: log]
+    """
+    if not signs.is_positive(context, argument):
+        context.assume("log", ">", argument)
+    return _logarithm(context, argument)
+
+
+def _logarithm(context: Context, argument: Poly) -> Poly:
+    if not argument.terms:
+        return -of_atom(context.atom(kinds.INFINITY))  # [rule: minus-infinity]
+    lifted = lifting.lift(context, argument, lambda piece: _logarithm(context, piece))
+    if lifted is not None:
+        return lifted
+    value, shared, base = power.content(context, argument)
+    rest = ONE if value > 0 else constant(-1)
+    result = _log_number(context, abs(Fraction(value)))
+    base_positive = base.constant is not None or signs.is_positive(context, base)
+    alone = len(shared) == 1 and base_positive and value > 0
+    for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
+        positive = signs.factor_sign(context, atom, 1) != signs.UNKNOWN
+        if positive or isinstance(exponent, Fraction) or (alone and exponent % 2):
+            result = result + _log_atom(context, atom).scaled(exponent)
+        else:
+            rest = multiply.multiply(context, rest, of_atom(atom, exponent))
+    if base.constant is None:
+        for part, times in factor.factors(context, base):
+            if signs.is_nonnegative(context, part):
+                result = result + _log_opaque(context, part).scaled(times)
+            else:
+                rest = multiply.multiply(context, rest, power.raise_to(context, part, times))
+    return result if rest.constant == 1 else result + _log_opaque(context, rest)
+
+
+def _log_number(context: Context, value: Fraction) -> Poly:
+    result = ZERO
+    for prime, times in factor.prime_powers(value):
+        result = result + _log_opaque(context, constant(prime)).scaled(times)
+    return result
+
+
+def _log_atom(context: Context, atom: Atom) -> Poly:
+    """The logarithm of an atom that is positive."""
+    if atom.kind == kinds.EXP:
+        inner: Poly = atom.data[0]
+        return inner
+    if atom.kind == kinds.POWER:
+        return _logarithm(context, atom.data[0])
+    if atom.kind == kinds.NUMBER and atom.data[0] != "pi":
+        return _log_opaque(context, constant(atom.data[0]))
+    return _log_opaque(context, of_atom(atom))
+
+
+def _log_opaque(context: Context, argument: Poly) -> Poly:
+    return of_atom(context.atom(kinds.FUNCTION, "log", argument))
+
+
+# -- functions lowered to others
+
+
+def _tanh(context: Context, argument: Poly) -> Poly:
+    whole = ONE + exponential(context, argument.scaled(2))
+    return ONE - power.raise_to(context, whole, -1).scaled(2)
+
+
+def _sinh(context: Context, argument: Poly) -> Poly:
+    return (exponential(context, argument) - exponential(context, -argument)).scaled(Fraction(1, 2))
+
+
+def _cosh(context: Context, argument: Poly) -> Poly:
+    return (exponential(context, argument) + exponential(context, -argument)).scaled(Fraction(1, 2))
+
+
+def _erfc(context: Context, argument: Poly) -> Poly:
+    return ONE - apply(context, "erf", argument)
+
+
+def _tan(context: Context, argument: Poly) -> Poly:
+    cosine = apply(context, "cos", argument)
+    sine = apply(context, "sin", argument)
+    return multiply.multiply(context, sine, power.power(context, cosine, -1))
+
+
+def _atanh(context: Context, argument: Poly) -> Poly:
+    up, down = logarithm(context, ONE + argument), logarithm(context, ONE - argument)
+    return (up - down).scaled(Fraction(1, 2))
+
+
+def _acos(context: Context, argument: Poly) -> Poly:
+    half = of_atom(context.atom(kinds.NUMBER, "pi")).scaled(Fraction(1, 2))
+    return half - apply(context, "asin", argument)
+
+
+def _gamma(context: Context, argument: Poly) -> Poly:
+    if not signs.is_positive(context, argument):
+        raise Undecided("gamma of an argument that is not known to be positive")
+    return exponential(context, apply(context, "loggamma", argument))
+
+
+def _ceiling(context: Context, argument: Poly) -> Poly:
+    return -apply(context, "floor", -argument)
+
+
+_LOWERED = {  # [rule: lowered]
+    "tanh": _tanh, "sinh": _sinh, "cosh": _cosh, "erfc": _erfc, "tan": _tan, "atanh": _atanh,
+    "acos": _acos, "gamma": _gamma, "ceiling": _ceiling,
+}  # fmt: skip
+
+
+# -- identities
+
+
+def _addition_theorem(context: Context, name: str, argument: Poly) -> Poly | None:
+    """Sin and cos of sums and of small multiples.  [rule: trigonometry]."""
+    monomial = argument.lead
+    value = argument.terms[monomial]
+    several = len(argument.terms) > 1
+    if not several and not (isinstance(value, int) and 1 < value <= LARGEST_SHIFT):
+        return None
+    first = Poly({monomial: value if several else 1})
+    second = argument - first
+    sine, cosine = _opaque(context, "sin", first), _opaque(context, "cos", first)
+    other_sine, other_cosine = _opaque(context, "sin", second), _opaque(context, "cos", second)
+    if name == "sin":
+        crossed = multiply.multiply(context, sine, other_cosine)
+        return crossed + multiply.multiply(context, cosine, other_sine)
+    straight = multiply.multiply(context, cosine, other_cosine)
+    return straight - multiply.multiply(context, sine, other_sine)
+
+
+def _recurrence(context: Context, name: str, argument: Poly) -> Poly | None:
+    """Gamma functions at ``x + n`` reduced to ``x + r`` with ``0 <= r < 1``.
+
+    [rule: gamma-recurrence]
+    """
+    offset = Fraction(argument.terms.get((), 0))
+    whole = offset.__floor__()
+    base = argument.plus(-whole)
+    if whole == 0 or base.constant is not None or abs(whole) > LARGEST_SHIFT:
+        return None
+    if name == "loggamma" and not signs.is_positive(context, base):
+        return None
+    result = of_atom(context.atom(kinds.FUNCTION, name, base))
+    steps = range(whole) if whole > 0 else range(whole, 0)
+    direction = 1 if whole > 0 else -1
+    for step in steps:
+        shifted = base.plus(step)
+        if name == "loggamma":
+            term = logarithm(context, shifted)
+        else:
+            order = int(name[-1])
+            term = power.power(context, shifted, -order - 1)
+            term = term.scaled((-1) ** order * (2 if order == 2 else 1))
+        result = result + term.scaled(direction)
+    return result
+
+
+def _floor(context: Context, argument: Poly) -> Poly:
+    """floor: integer parts come out.  [rule: floor]."""
+    integers: dict[kinds.Monomial, Number] = {
+        m: c
+        for m, c in argument.terms.items()
+        if isinstance(c, int) and signs.is_integral(context, Poly({m: c}))
+    }
+    outside = Poly(integers)
+    inside = argument - outside
+    if not inside.terms:
+        return outside
+    if inside.constant is not None:
+        return outside.plus(Fraction(inside.constant).__floor__())
+    return outside + of_atom(context.atom(kinds.FUNCTION, "floor", inside))

@@ -1,0 +1,126 @@
+"""Integer arithmetic: index expressions, quotients and remainders.
+
+In: ``Dim`` expressions, integer polynomials.  Out: integer polynomials.
+Imports: ``symgrad.ir.dim``, ``atoms``, ``poly``, ``context``, ``leaves``, ``multiply``,
+``relations``, ``signs``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symgrad.ir import dim as dims
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import leaves, lifting, multiply, relations, signs
+from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom, plain_product
+
+Environment = Mapping[dims.Axis, Poly]
+_EMPTY: Environment = {}
+
+
+def from_dim(context: Context, dim: dims.Dim, axes: Environment = _EMPTY) -> Poly:
+    """An index expression or size as a polynomial; ``axes`` gives the index variables."""
+    value = dim.constant
+    if value is not None:
+        return constant(value)
+    result = ZERO
+    for monomial, coefficient in dim.terms:
+        product = constant(coefficient)
+        for atom, exponent in monomial:
+            factor = _from_atom(context, atom, axes)
+            for _ in range(exponent):
+                product = multiply.multiply(context, product, factor)
+        result = result + product
+    return result
+
+
+def _from_atom(context: Context, atom: dims.Atom, axes: Environment) -> Poly:
+    if isinstance(atom, dims.Size):
+        return of_atom(context.atom(kinds.SIZE, atom.name))
+    if isinstance(atom, dims.Axis):
+        return axes[atom]
+    if isinstance(atom, dims.Element):
+        indices = tuple(from_dim(context, index, axes) for index in atom.indices)
+        return leaves.leaf(context, atom.tensor, indices, "int")
+    if isinstance(atom, dims.Derived):
+        left, right = from_dim(context, atom.left, axes), from_dim(context, atom.right, axes)
+        return DERIVED[atom.function](context, left, right)
+    raise Undecided(f"an index expression of an unknown kind: {atom}")
+
+
+def floordiv(context: Context, left: Poly, right: Poly) -> Poly:
+    """``left // right`` rounded down, for ``right >= 1``.  [rule: floordiv].
+
+    Multiples of ``right`` come out; what is left and lies in ``0 <= rest < right`` vanishes.
+    """
+    if right == ONE:
+        return left
+    if right.constant == 0:
+        raise Undecided("an integer division by zero")
+    if left.constant is not None and right.constant is not None:
+        return constant(int(left.constant) // int(right.constant))
+    if not signs.integer_nonnegative(context, right.plus(-1)):
+        raise Undecided("an integer division by something not known to be positive")
+    lifted = lifting.lift(context, left, lambda piece: floordiv(context, piece, right))
+    if lifted is not None:
+        return lifted
+    whole, rest = _divide(left, right)
+    if _in_range(context, rest, right):
+        return whole
+    return whole + _nested(context, rest, right)
+
+
+def _nested(context: Context, left: Poly, right: Poly) -> Poly:
+    """``(k // a) // b`` is ``k // (a b)``."""
+    atom = left.atom
+    if atom is not None and atom.kind == kinds.FLOORDIV:
+        return floordiv(context, atom.data[0], plain_product(atom.data[1], right))
+    return of_atom(context.atom(kinds.FLOORDIV, left, right))
+
+
+def remainder(context: Context, left: Poly, right: Poly) -> Poly:
+    """``left % right`` for ``right >= 1``: ``left - right * (left // right)``."""
+    product = multiply.multiply(context, right, floordiv(context, left, right))
+    return left - product
+
+
+def minimum(context: Context, left: Poly, right: Poly) -> Poly:
+    """The lesser integer: ``right + [right >= left] (left - right)``."""
+    smaller = relations.at_least(context, right - left)
+    return right + multiply.multiply(context, smaller, left - right)
+
+
+def maximum(context: Context, left: Poly, right: Poly) -> Poly:
+    """The greater integer."""
+    return left + right - minimum(context, left, right)
+
+
+DERIVED = {"floordiv": floordiv, "mod": remainder, "min": minimum, "max": maximum}
+
+
+def _divide(left: Poly, right: Poly) -> tuple[Poly, Poly]:
+    """``(q, r)`` with ``left == q * right + r``: the terms of ``left`` that divide by ``right``."""
+    exact = signs.quotient(left, right)
+    if exact is not None:
+        return exact, ZERO
+    whole, rest = ZERO, left
+    lead = right.lead
+    for monomial, value in left.terms.items():
+        exponents = dict(monomial)
+        for atom, exponent in lead:
+            exponents[atom] = exponents.get(atom, 0) - exponent
+        if any(e < 0 for e in exponents.values()):
+            continue
+        times = int(value) // int(right.terms[lead])
+        if times and (lead or not monomial or times * int(right.terms[lead]) == value):
+            step = Poly({tuple((a, e) for a, e in exponents.items() if e): times})
+            whole, rest = whole + step, rest - plain_product(step, right)
+    return whole, rest
+
+
+def _in_range(context: Context, value: Poly, bound: Poly) -> bool:
+    return signs.integer_nonnegative(context, value) and signs.integer_nonnegative(
+        context, (bound - value).plus(-1)
+    )

@@ -1,0 +1,195 @@
+"""Canonical labelling: the names of bound variables chosen by structure alone.
+
+In: binders and the factors they connect.  Out: one sum atom, the same for equal components.
+Imports: ``atoms``, ``poly``, ``context``, ``leaves``.
+
+Binders are coloured by what they touch, colours are refined until stable, ties are broken by
+individualising one binder at a time (at most ``LABELLINGS`` ways), and the least key wins.  A
+permutation search would die at seven like binders.  The labelling only decides whether equal
+sums are seen to be equal: any labelling is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import leaves
+from symgrad.proof.normal.atoms import Atom, Monomial, Number
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import Poly, exact, monomial_key, ordered
+
+LABELLINGS = 24
+
+Renaming = Mapping[Atom, Atom]
+Colours = dict[Atom, int]
+
+
+def close(context: Context, binders: list[Atom], factors: dict[Atom, Number]) -> Atom:
+    """The sum atom of one connected component.  [rule: rename]."""
+    height = 1 + max(atom.height for atom in factors)
+    monomial = ordered(factors)
+    best: tuple[int, tuple[Atom, ...], Monomial] | None = None
+    for order in _orders(context, binders, factors):
+        names = [
+            context.atom(kinds.INDEX, f"b{height}.{position}", binder.data[1])
+            for position, binder in enumerate(order)
+        ]
+        renamed = rename_monomial(context, monomial, dict(zip(order, names, strict=True)))
+        key = monomial_key(renamed)
+        if best is None or key < best[0]:
+            best = key, tuple(names), renamed
+    assert best is not None
+    return context.atom(kinds.SUM, best[1], best[2])
+
+
+def rename_monomial(context: Context, monomial: Monomial, renaming: Renaming) -> Monomial:
+    """A monomial with index variables renamed structurally: no rule is applied."""
+    result: dict[Atom, Number] = {}
+    for atom, exponent in monomial:
+        renamed = rename(context, atom, renaming)
+        result[renamed] = exact(result.get(renamed, 0) + exponent)
+    return ordered(result)
+
+
+def rename_poly(context: Context, poly: Poly, renaming: Renaming) -> Poly:
+    """A polynomial with index variables renamed structurally."""
+    if not any(v in renaming for v in poly.free):
+        return poly
+    terms: dict[Monomial, Number] = {}
+    for monomial, value in poly.terms.items():
+        key = rename_monomial(context, monomial, renaming)
+        terms[key] = terms.get(key, 0) + value
+    return Poly({m: exact(c) for m, c in terms.items() if c})
+
+
+def rename(context: Context, atom: Atom, renaming: Renaming) -> Atom:
+    """An atom with index variables renamed structurally; inner sums are labelled anew."""
+    if atom in renaming:
+        return renaming[atom]
+    if not any(v in renaming for v in atom.free):
+        return atom
+    context.spend(1)
+    if atom.kind == kinds.SUM:
+        fresh = [context.fresh(binder.data[1]) for binder in atom.data[0]]
+        both = {**renaming, **dict(zip(atom.data[0], fresh, strict=True))}
+        inner = rename_monomial(context, atom.data[1], both)
+        return close(context, fresh, dict(inner))
+    data = tuple(_rename_item(context, item, renaming) for item in atom.data)
+    if atom.kind == kinds.LEAF and atom.data[0] in context.facts.symmetric:
+        data = (data[0], leaves.symmetric_order(data[1]), data[2])
+    return context.atom(atom.kind, *data)
+
+
+def _rename_item(context: Context, item: Any, renaming: Renaming) -> Any:
+    if isinstance(item, Poly):
+        return rename_poly(context, item, renaming)
+    if isinstance(item, Atom):
+        return rename(context, item, renaming)
+    if isinstance(item, tuple):
+        return tuple(_rename_item(context, part, renaming) for part in item)
+    return item
+
+
+# -- the order of binders
+
+
+def _orders(
+    context: Context, binders: list[Atom], factors: dict[Atom, Number]
+) -> Iterator[list[Atom]]:
+    if len(binders) == 1:
+        yield binders
+        return
+    colours = {binder: binder.data[1].key for binder in binders}
+    left = [LABELLINGS]
+    yield from _individualise(context, binders, factors, colours, left)
+
+
+def _individualise(
+    context: Context,
+    binders: list[Atom],
+    factors: dict[Atom, Number],
+    colours: Colours,
+    left: list[int],
+) -> Iterator[list[Atom]]:
+    colours = _refine(context, binders, factors, colours)
+    classes: dict[int, list[Atom]] = {}
+    for binder in binders:
+        classes.setdefault(colours[binder], []).append(binder)
+    tied = next((c for c in sorted(classes) if len(classes[c]) > 1), None)
+    if tied is None:
+        yield sorted(binders, key=lambda binder: colours[binder])
+        return
+    for binder in classes[tied]:
+        if left[0] <= 0:
+            return
+        marked = {**colours, binder: hash((colours[binder], 1))}
+        yield from _individualise(context, binders, factors, marked, left)
+        left[0] -= 1
+
+
+def _refine(
+    context: Context, binders: list[Atom], factors: dict[Atom, Number], colours: Colours
+) -> Colours:
+    """Colours split by the coloured keys of the factors that each binder touches."""
+    touching = {
+        binder: [(a, e) for a, e in factors.items() if binder in a.free] for binder in binders
+    }
+    colouring = Colouring(context.facts.symmetric)
+    while True:
+        context.spend(len(binders))
+        split: dict[Atom, tuple[int, tuple[int, ...]]] = {}
+        for binder in binders:
+            marked = {**colours, binder: -7}
+            seen = [hash((colouring.atom(a, marked), hash(e))) for a, e in touching[binder]]
+            split[binder] = (colours[binder], tuple(sorted(seen)))
+        ranks = {value: rank for rank, value in enumerate(sorted(set(split.values())))}
+        refined = {binder: ranks[split[binder]] for binder in binders}
+        if len(ranks) == len(set(colours.values())):
+            return refined
+        colours = refined
+
+
+class Colouring:
+    """Keys of atoms in which index variables are replaced by their colours."""
+
+    def __init__(self, symmetric: frozenset[str]) -> None:
+        self._symmetric = symmetric
+
+    def atom(self, atom: Atom, colours: Mapping[Atom, int]) -> int:
+        """The key of an atom."""
+        if atom.kind == kinds.INDEX:
+            return hash((colours[atom], 3)) if atom in colours else atom.key
+        if not any(v in colours for v in atom.free):
+            return atom.key
+        if atom.kind == kinds.SUM:
+            inner = {**colours, **{b: hash((b.data[1].key, 5)) for b in atom.data[0]}}
+            return hash((kinds.text_key(atom.kind), self._monomial(atom.data[1], inner)))
+        if atom.kind in kinds.BINDERS:
+            inner = {**colours, atom.data[0]: hash((atom.data[0].data[1].key, 5))}
+            return hash((kinds.text_key(atom.kind), self._item(atom.data[1], inner)))
+        if atom.kind == kinds.LEAF:
+            indices = [self._item(index, colours) for index in atom.data[1]]
+            if atom.data[0] in self._symmetric:
+                indices[-2:] = sorted(indices[-2:])
+            return hash((kinds.text_key(atom.data[0]), tuple(indices)))
+        parts = [self._item(item, colours) for item in atom.data]
+        return hash((kinds.text_key(atom.kind), *parts))
+
+    def _item(self, item: Any, colours: Mapping[Atom, int]) -> int:
+        if isinstance(item, Atom):
+            return self.atom(item, colours)
+        if isinstance(item, Poly):
+            if not any(v in colours for v in item.free):
+                return item.key
+            terms = item.terms.items()
+            parts = [hash((self._monomial(m, colours), hash(c))) for m, c in terms]
+            return hash(tuple(sorted(parts)))
+        if isinstance(item, tuple):
+            return hash(tuple(self._item(part, colours) for part in item))
+        return kinds.text_key(item) if isinstance(item, str) else hash(item)
+
+    def _monomial(self, monomial: Monomial, colours: Mapping[Atom, int]) -> int:
+        parts = [hash((self.atom(atom, colours), hash(e))) for atom, e in monomial]
+        return hash(tuple(sorted(parts)))

@@ -1,0 +1,268 @@
+"""Conditions: [P > 0] on the reals, [P >= 0] and [P == 0] on the integers.
+
+In: a polynomial.  Out: 0, 1 or a condition atom, oriented so that P and -P share one atom.
+Imports: ``atoms``, ``poly``, ``context``, ``functions``, ``lifting``, ``power``, ``signs``,
+``substitute``.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import gcd, lcm
+
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import functions, lifting, multiply, power, signs, substitute
+from symgrad.proof.normal.atoms import Atom, Number, Undecided
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, magnitude, of_atom
+
+
+def positive(context: Context, poly: Poly) -> Poly:
+    """[P > 0] for a real P.
+
+    Exact, but for one rule: where P is analytic in the leaves, [P > 0] + [-P > 0] is 1, because
+    P vanishes on a null set only; that P does not vanish identically is recorded.
+    [rule: complement]
+    """
+    if not poly.terms:
+        return ZERO
+    lifted = lifting.lift(context, poly, lambda piece: positive(context, piece))
+    if lifted is not None:
+        return lifted
+    if signs.is_positive(context, poly):
+        return ONE
+    if signs.is_nonnegative(context, -poly):
+        return ZERO
+    if _has_infinity(poly):
+        return _infinite_positive(poly)
+    if signs.is_integral(context, poly):
+        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
+        return at_least(context, poly.scaled(scale).plus(-1))
+    tie = _against_maximum(context, poly)
+    return tie if tie is not None else _real_positive(context, poly)
+
+
+def _real_positive(context: Context, poly: Poly) -> Poly:
+    value, shared, base = power.content(context, poly)
+    rest = base
+    for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
+        if not _removable(context, atom, exponent):
+            odd = 1 if isinstance(exponent, int) else exponent
+            rest = multiply.multiply(context, rest, of_atom(atom, odd))
+    if rest.constant is not None or signs.is_positive(context, rest):
+        return ONE if value > 0 else ZERO
+    compared = _compare_exponentials(context, rest)
+    if compared is not None:
+        return compared if value > 0 else ONE - compared
+    return _oriented(context, rest, value > 0)
+
+
+def _oriented(context: Context, rest: Poly, upward: bool) -> Poly:
+    if rest.piecewise or not _has_real_leaf(rest):
+        return of_atom(context.atom(kinds.POSITIVE, rest if upward else -rest))
+    context.require_nonzero("complement", rest)
+    condition = of_atom(context.atom(kinds.POSITIVE, rest))
+    return condition if upward else ONE - condition
+
+
+def _removable(context: Context, atom: Atom, exponent: Number) -> bool:
+    """May a factor be dropped from [... > 0]?  It is positive almost everywhere."""
+    sign = signs.factor_sign(context, atom, exponent)
+    if sign == signs.POSITIVE:
+        return True
+    if sign == signs.UNKNOWN or atom.piecewise or not _has_real_leaf(of_atom(atom)):
+        return False
+    context.require_nonzero("complement", of_atom(atom))
+    return True
+
+
+def not_negative(context: Context, poly: Poly) -> Poly:
+    """[P >= 0] for a real or an integer P."""
+    if signs.is_integral(context, poly):
+        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
+        return at_least(context, poly.scaled(scale))
+    return ONE - positive(context, -poly)
+
+
+def sign(context: Context, poly: Poly) -> Poly:
+    """-1, 0 or 1."""
+    return positive(context, poly) - positive(context, -poly)
+
+
+def equal(context: Context, poly: Poly) -> Poly:
+    """[P == 0] for a real or an integer P; almost everywhere 0 where P is analytic."""
+    if signs.is_integral(context, poly):
+        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
+        return equal_integers(context, poly.scaled(scale))
+    return ONE - positive(context, poly) - positive(context, -poly)
+
+
+def _has_real_leaf(poly: Poly) -> bool:
+    return any(_real(atom) for monomial in poly.terms for atom, _ in monomial)
+
+
+def _real(atom: Atom) -> bool:
+    if atom.kind == kinds.LEAF:
+        return bool(atom.data[2] == "real")
+    return any(_real_part(part) for part in atom.data)
+
+
+def _real_part(part: object) -> bool:
+    if isinstance(part, Atom):
+        return _real(part)
+    if isinstance(part, Poly):
+        return _has_real_leaf(part)
+    return isinstance(part, tuple) and any(_real_part(item) for item in part)
+
+
+def _has_infinity(poly: Poly) -> bool:
+    return any(a.kind == kinds.INFINITY for m in poly.terms for a, _ in m)
+
+
+def _infinite_positive(poly: Poly) -> Poly:
+    """[+-infinity + finite > 0]."""
+    values = [c for m, c in poly.terms.items() if any(a.kind == kinds.INFINITY for a, _ in m)]
+    if len(values) != 1:
+        raise Undecided("infinities of both signs are compared")
+    return ONE if values[0] > 0 else ZERO
+
+
+def _compare_exponentials(context: Context, poly: Poly) -> Poly | None:
+    """[a exp(u) > b exp(v)] is [log a + u > log b + v] for positive a, b.  [rule: monotone]."""
+    if len(poly.terms) != 2:
+        return None
+    (first, value), (second, other) = poly.terms.items()
+    if value * other > 0 or not any(a.kind == kinds.EXP for a, _ in first + second):
+        return None
+    up, down = Poly({first: magnitude(value)}), Poly({second: magnitude(other)})
+    if not (signs.is_positive(context, up) and signs.is_positive(context, down)):
+        return None
+    gap = functions.logarithm(context, up) - functions.logarithm(context, down)
+    return positive(context, gap if value > 0 else -gap)
+
+
+def _against_maximum(context: Context, poly: Poly) -> Poly | None:
+    """[max_k f(k) > f(j)] is 1 - [j == argmax f] where there are no ties.  [rule: no-ties]."""
+    for monomial, value in poly.terms.items():
+        if len(monomial) != 1 or monomial[0][0].kind != kinds.MAXIMUM or monomial[0][1] != 1:
+            continue
+        if value not in (1, -1):
+            continue
+        atom = monomial[0][0]
+        binder, body = atom.data
+        other = (poly - Poly({monomial: value})).scaled(-value)
+        index = _instance(context, binder, body, other)
+        if index is None:
+            continue
+        if value < 0:
+            return ZERO
+        if body.piecewise:
+            raise Undecided("an equality test on a piecewise value: ties have positive measure")
+        _require_no_ties(context, binder, body)
+        first = of_atom(context.atom(kinds.ARGMAX, binder, body))
+        return ONE - equal_integers(context, index - first)
+    return None
+
+
+def _require_no_ties(context: Context, binder: Atom, body: Poly) -> None:
+    left, right = context.fresh(binder.data[1]), context.fresh(binder.data[1])
+    gap = substitute.substitute(context, body, {binder: of_atom(left)}) - substitute.substitute(
+        context, body, {binder: of_atom(right)}
+    )
+    context.require_distinct("no-ties", gap, left, right)
+
+
+def _instance(context: Context, binder: Atom, body: Poly, other: Poly) -> Poly | None:
+    """The index j with ``body(j) == other``, sought among the indices that occur."""
+    extent: Poly = binder.data[1]
+    candidates = [of_atom(v) for v in sorted(other.free, key=lambda v: v.key)]
+    candidates += _index_arguments(other)
+    for index in candidates:
+        inside = signs.integer_nonnegative(context, index) and signs.integer_nonnegative(
+            context, (extent - index).plus(-1)
+        )
+        if inside and substitute.substitute(context, body, {binder: index}) == other:
+            return index
+    return None
+
+
+def _index_arguments(poly: Poly) -> list[Poly]:
+    """The index expressions of the leaves that are factors."""
+    found = [
+        index
+        for monomial in poly.terms
+        for atom, _ in monomial
+        if atom.kind == kinds.LEAF
+        for index in atom.data[1]
+    ]
+    return sorted(found, key=lambda index: index.key)
+
+
+# -- integers
+
+
+def equal_integers(context: Context, poly: Poly) -> Poly:
+    """[P == 0] for an integer P.  [rule: integer-range]."""
+    if poly.constant is not None:
+        return ZERO if poly.constant else ONE
+    lifted = lifting.lift(context, poly, lambda piece: equal_integers(context, piece))
+    if lifted is not None:
+        return lifted
+    if signs.integer_nonnegative(context, poly.plus(-1)):
+        return ZERO
+    if signs.integer_nonnegative(context, (-poly).plus(-1)):
+        return ZERO
+    value, shared, base = power.content(context, poly)
+    never_zero = all(signs.factor_sign(context, a, 1) == signs.POSITIVE for a in shared)
+    reduced = base if never_zero else poly.scaled(Fraction(1) / value)
+    if reduced.terms.get((), 0) % 1 or any(c % 1 for c in reduced.terms.values()):
+        reduced = poly
+    unique = _unique_elements(context, reduced)
+    if unique is not None:
+        return equal_integers(context, unique)
+    if reduced.terms[reduced.lead] < 0:
+        reduced = -reduced
+    return of_atom(context.atom(kinds.EQUAL, reduced))
+
+
+def _unique_elements(context: Context, poly: Poly) -> Poly | None:
+    """[idx[i] == idx[j]] is [i == j] where no value occurs twice.  [rule: unique-index]."""
+    if len(poly.terms) != 2 or sorted(poly.terms.values()) != [-1, 1]:
+        return None
+    (first, _), (second, _) = poly.terms.items()
+    if len(first) != 1 or len(second) != 1 or first[0][1] != 1 or second[0][1] != 1:
+        return None
+    left, right = first[0][0], second[0][0]
+    if left.kind != kinds.LEAF or right.kind != kinds.LEAF or left.data[0] != right.data[0]:
+        return None
+    if left.data[0] not in context.facts.unique or len(left.data[1]) != 1:
+        return None
+    difference: Poly = left.data[1][0] - right.data[1][0]
+    return difference
+
+
+def at_least(context: Context, poly: Poly) -> Poly:
+    """[P >= 0] for an integer P.  [rule: integer-range]."""
+    if poly.constant is not None:
+        return ONE if poly.constant >= 0 else ZERO
+    lifted = lifting.lift(context, poly, lambda piece: at_least(context, piece))
+    if lifted is not None:
+        return lifted
+    if signs.integer_nonnegative(context, poly):
+        return ONE
+    if signs.integer_nonnegative(context, (-poly).plus(-1)):
+        return ZERO
+    return of_atom(context.atom(kinds.ATLEAST, _tightened(poly)))
+
+
+def _tightened(poly: Poly) -> Poly:
+    """[2P + 1 >= 0] is [P >= 0]: the common factor divided out, the constant rounded down."""
+    values = [Fraction(c) for m, c in poly.terms.items() if m]
+    if any(value.denominator != 1 for value in values):
+        return poly
+    common = gcd(*(value.numerator for value in values))
+    if common == 1:
+        return poly
+    rest = poly.terms.get((), 0)
+    whole = (poly - constant(rest)).scaled(Fraction(1, common))
+    return whole.plus((Fraction(rest) / common).__floor__())

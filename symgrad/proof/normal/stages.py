@@ -1,0 +1,257 @@
+"""The stages of the zero test, each a rewriting that the constructors do not do by themselves.
+
+In: a polynomial.  Out: the stage that made it zero, or what is left.
+Imports: ``atoms``, ``poly``, ``context`` and the constructors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import (
+    denominators,
+    multiply,
+    power,
+    relations,
+    signs,
+    substitute,
+    sums,
+)
+from symgrad.proof.normal.atoms import Atom, Number
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import ONE, Poly, constant, of_atom, plain_product, total
+
+LARGEST_AXIS = 16
+LARGEST_OFFSET = 8
+Exponents = dict[Atom, Number]
+
+
+def run(context: Context, poly: Poly) -> tuple[str | None, Poly]:
+    """The name of the stage that made ``poly`` zero, and what is left of it."""
+    if not poly.terms:
+        return "normal form", poly
+    for name, stage in _REWRITES:
+        poly = stage(context, poly)
+        if not poly.terms:
+            return name, poly
+    split = _split_axis(context, poly)
+    if split is not None:
+        return split, poly
+    if denominators.clear(context, poly):
+        return "clear denominators", poly
+    if denominators.combine(context, poly):
+        return "combine integrands", poly
+    return None, poly
+
+
+# -- integer conditions in one direction
+
+
+def orient(context: Context, poly: Poly) -> Poly:
+    """[E + c >= 0] with the leading term of E positive and c = 0, at top level and in sums.
+
+    [rule: orient]
+    """
+    for _ in range(4):
+        result = _orient_once(context, poly)
+        if result == poly:
+            break
+        poly = result
+    return poly
+
+
+def _orient_once(context: Context, poly: Poly) -> Poly:
+    if not any(_holds(a, kinds.ATLEAST) for m in poly.terms for a, _ in m):
+        return poly
+    return _map_factors(context, poly, kinds.ATLEAST, lambda a: _oriented(context, a.data[0]))
+
+
+def _holds(atom: Atom, kind: str) -> bool:
+    """Is it of this kind, or a sum with such a factor?"""
+    if atom.kind == kind:
+        return True
+    return atom.kind == kinds.SUM and any(_holds(a, kind) for a, _ in atom.data[1])
+
+
+def _map_factors(context: Context, poly: Poly, kind: str, function: Callable[[Atom], Poly]) -> Poly:
+    """Factors of a kind replaced, at top level and in the monomials of sums."""
+    parts = []
+    for monomial, value in poly.terms.items():
+        product = constant(value)
+        for atom, exponent in monomial:
+            factor = _map_factor(context, atom, exponent, kind, function)
+            product = multiply.multiply(context, product, factor)
+        parts.append(product)
+    return total(parts)
+
+
+def _map_factor(
+    context: Context, atom: Atom, exponent: Number, kind: str, function: Callable[[Atom], Poly]
+) -> Poly:
+    whole = isinstance(exponent, int) and exponent > 0
+    if atom.kind == kind and whole:
+        return function(atom)
+    if atom.kind == kinds.SUM and whole and _holds(atom, kind):
+        fresh, monomial = substitute.opened(context, atom)
+        body = _map_factors(context, Poly({monomial: 1}), kind, function)
+        return power.raise_to(context, sums.sum_over(context, fresh, body), exponent)
+    return multiply.monomial_poly(context, {atom: exponent})
+
+
+def _oriented(context: Context, poly: Poly) -> Poly:
+    offset = poly.terms.get((), 0)
+    if poly.terms[poly.lead] < 0:
+        return ONE - _oriented(context, (-poly).plus(-1))
+    if not offset or not isinstance(offset, int) or abs(offset) > LARGEST_OFFSET:
+        return relations.at_least(context, poly)
+    base = poly.plus(-offset)
+    steps = range(1, offset + 1) if offset > 0 else range(offset + 1, 1)
+    deltas = total(relations.equal_integers(context, base.plus(step)) for step in steps)
+    start = relations.at_least(context, base)
+    return start + deltas if offset > 0 else start - deltas
+
+
+# -- deltas applied to their cofactors
+
+
+def propagate(context: Context, poly: Poly) -> Poly:
+    """[v == e] f(v) becomes [v == e] f(e), at top level and in sums.  [rule: delta-cofactor]."""
+    return total(_propagate_monomial(context, dict(m)).scaled(c) for m, c in poly.terms.items())
+
+
+def _propagate_monomial(context: Context, factors: Exponents) -> Poly:
+    deltas = sorted((a for a in factors if a.kind == kinds.EQUAL), key=lambda a: (a.erased, a.key))
+    for atom in deltas:
+        solution = _solved_variable(atom.data[0])
+        rest = {a: e for a, e in factors.items() if a is not atom}
+        if solution is None or not any(solution[0] in a.free for a in rest):
+            continue
+        body = multiply.monomial_poly(context, rest)
+        body = substitute.substitute(context, body, {solution[0]: solution[1]})
+        return multiply.multiply(context, of_atom(atom), propagate(context, body))
+    product = ONE
+    for atom, exponent in factors.items():
+        if atom.kind == kinds.SUM and exponent == 1 and _holds(atom, kinds.EQUAL):
+            fresh, monomial = substitute.opened(context, atom)
+            body = _propagate_monomial(context, dict(monomial))
+            factor = sums.sum_over(context, fresh, body)
+        else:
+            factor = multiply.monomial_poly(context, {atom: exponent})
+        product = multiply.multiply(context, product, factor)
+    return product
+
+
+def _solved_variable(poly: Poly) -> tuple[Atom, Poly] | None:
+    """An index variable with coefficient 1 or -1, and what it equals; the last in key order."""
+    found = []
+    for monomial, value in poly.terms.items():
+        if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
+            continue
+        variable = monomial[0][0]
+        if variable.kind == kinds.INDEX:
+            rest = (poly - Poly({monomial: value})).scaled(-value)
+            if variable not in rest.free:
+                found.append((variable, rest))
+    return max(found, key=lambda item: item[0].key) if found else None
+
+
+# -- free axes
+
+
+def split_free_indices(context: Context, poly: Poly) -> Poly:
+    """A free flattened index k with ``k // m`` in it is written ``m a + b``.  [rule: flatten]."""
+    for variable in sorted(poly.free, key=lambda v: v.key):
+        divisor = _divisor_of(poly, variable)
+        if divisor is None:
+            continue
+        parts = signs.quotient(variable.data[1], divisor)
+        if parts is not None:
+            high, low = context.fresh(parts), context.fresh(divisor)
+            whole = plain_product(divisor, high) + of_atom(low)
+            poly = substitute.substitute(context, poly, {variable: whole})
+    return poly
+
+
+def _divisor_of(item: object, variable: Atom) -> Poly | None:
+    if isinstance(item, Poly):
+        parts: list[object] = [a for m in item.terms for a, _ in m if variable in a.free]
+        parts.sort(key=lambda a: a.key if isinstance(a, Atom) else 0)
+    elif isinstance(item, Atom):
+        if item.kind == kinds.FLOORDIV and item.data[0].atom is variable:
+            divisor: Poly = item.data[1]
+            return divisor
+        parts = list(item.data) if item.kind != kinds.INDEX else []
+    elif isinstance(item, tuple):
+        parts = list(item)
+    else:
+        return None
+    return next((d for part in parts if (d := _divisor_of(part, variable)) is not None), None)
+
+
+def _split_axis(context: Context, poly: Poly) -> str | None:
+    """Every value of a free index over a small constant axis by itself.  [rule: case-split]."""
+    for variable in sorted(poly.free, key=lambda v: v.key):
+        extent = variable.data[1].constant
+        if extent is None or not 1 < extent <= LARGEST_AXIS:
+            continue
+        for value in range(int(extent)):
+            case = substitute.substitute(context, poly, {variable: constant(value)})
+            if run(context, case)[0] is None:
+                return None
+        return f"case split over {variable.data[0]}"
+    return None
+
+
+# -- sums over small constant axes
+
+
+def unroll(context: Context, poly: Poly) -> Poly:
+    """Sums over small constant axes written out.  [rule: unroll]."""
+    if not any(_small_binder(a) for m in poly.terms for a, _ in m):
+        return poly
+    parts = []
+    for monomial, value in poly.terms.items():
+        product = constant(value)
+        for atom, exponent in monomial:
+            factor = multiply.monomial_poly(context, {atom: exponent})
+            if _small_binder(atom):
+                factor = power.power(context, _unrolled(context, atom), exponent)
+            product = multiply.multiply(context, product, factor)
+        parts.append(product)
+    return total(parts)
+
+
+def _small_binder(atom: Atom) -> bool:
+    if atom.kind != kinds.SUM:
+        return False
+    return any(_is_small(b) for b in atom.data[0])
+
+
+def _is_small(binder: Atom) -> bool:
+    extent = binder.data[1].constant
+    return extent is not None and extent <= LARGEST_AXIS
+
+
+def _unrolled(context: Context, atom: Atom) -> Poly:
+    fresh, monomial = substitute.opened(context, atom)
+    small = [v for v in fresh if _is_small(v)]
+    others = [v for v in fresh if not _is_small(v)]
+    bodies = [Poly({monomial: 1})]
+    for variable in small:
+        values = range(int(variable.data[1].constant))
+        context.spend(len(bodies) * len(values))
+        bodies = [
+            substitute.substitute(context, body, {variable: constant(value)})
+            for body in bodies
+            for value in values
+        ]
+    return total(unroll(context, sums.sum_over(context, others, body)) for body in bodies)
+
+
+_REWRITES: tuple[tuple[str, Callable[[Context, Poly], Poly]], ...] = (
+    ("orient [i >= j]", orient),
+    ("delta propagation", propagate),
+    ("split flattened indices", split_free_indices),
+    ("unroll constant axes", unroll),
+)

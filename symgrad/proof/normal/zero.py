@@ -1,0 +1,112 @@
+"""The zero test: is a polynomial zero for all inputs and shapes?
+
+In: a difference of two normal forms, or two expressions.  Out: which stage decided, and what the
+answer relies on.  Imports: ``context``, ``stages``, ``from_expr``.
+
+A yes is sound under the recorded assumptions and obligations.  A no means "not shown".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symgrad.ir.expr import Expr
+from symgrad.proof.normal import stages
+from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal.context import DEFAULT_BUDGET, Assumption, Context, Obligation
+from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.poly import Poly
+
+FIRST_BUDGET = 30_000
+
+
+@dataclass(frozen=True)
+class ZeroResult:
+    """The answer of the zero test.
+
+    ``stage``: the name of the stage that showed the difference to be zero, or None.  ``reason``:
+    why not, where it is None.  ``residual``: what is left of the difference.  ``obligations``
+    and ``assumptions``: all that any step relied on.  ``readings``: literals read as constants.
+    ``context``: the state of the proof, for rendering and evaluation.
+    """
+
+    stage: str | None
+    reason: str
+    residual: Poly | None
+    obligations: tuple[Obligation, ...]
+    assumptions: tuple[Assumption, ...]
+    readings: tuple[str, ...]
+    context: Context
+
+    @property
+    def is_zero(self) -> bool:
+        """Was the difference shown to be zero?"""
+        return self.stage is not None
+
+
+def is_zero(context: Context, difference: Poly) -> ZeroResult:
+    """Test a polynomial of ``context``.  Never raises Undecided: the reason is in the result."""
+    try:
+        stage, residual = stages.run(context, difference)
+        reason = "" if stage else f"{len(residual.terms)} terms are left of the difference"
+    except Undecided as undecided:
+        stage, residual, reason = None, difference, undecided.reason
+    return _result(context, stage, reason, residual)
+
+
+def _result(context: Context, stage: str | None, reason: str, residual: Poly | None) -> ZeroResult:
+    return ZeroResult(
+        stage,
+        reason,
+        residual,
+        tuple(context.obligations.values()),
+        tuple(context.assumptions.values()),
+        tuple(context.readings.values()),
+        context,
+    )
+
+
+def prove_equal(
+    left: Expr, right: Expr | None, facts: Facts | None = None, *, budget: int = DEFAULT_BUDGET
+) -> ZeroResult:
+    """Are two expressions of one pool equal?  ``right`` None stands for zero.
+
+    Three attempts: multiplied out within a small budget; with products of several-term factors
+    kept as they are, which proves deep chains at a cost linear in the depth; multiplied out
+    within the whole budget.
+    """
+    first = attempt(left, right, facts, budget=min(budget, FIRST_BUDGET))
+    if first.is_zero or not _out_of_budget(first):
+        return first
+    factored = attempt(left, right, facts, budget=budget, factored=True)
+    if factored.is_zero or budget <= FIRST_BUDGET:
+        return factored
+    return attempt(left, right, facts, budget=budget)
+
+
+def attempt(
+    left: Expr,
+    right: Expr | None,
+    facts: Facts | None = None,
+    *,
+    budget: int = DEFAULT_BUDGET,
+    factored: bool = False,
+) -> ZeroResult:
+    """One attempt of ``prove_equal`` in a context of its own."""
+    context = Context(facts, budget=budget, factored=factored)
+    conversion = Conversion(context)
+    try:
+        difference = conversion.poly(left)
+        if right is not None:
+            difference = difference - conversion.poly(right)
+    except Undecided as undecided:
+        return _result(context, None, undecided.reason, None)
+    result = is_zero(context, difference)
+    if result.is_zero and factored:
+        return _result(context, f"let-atoms, {result.stage}", "", result.residual)
+    return result
+
+
+def _out_of_budget(result: ZeroResult) -> bool:
+    return result.context.work > result.context.budget
