@@ -2,153 +2,45 @@
 
 In: size symbols, index axes, integers.  Out: ``Dim``, a polynomial with integer coefficients over
 atoms; equal expressions are equal objects in the sense of ``==`` and ``hash``.
-Imports: ``symgrad.errors``.
+Imports: ``symgrad.ir.atoms``.
 
 Atoms are size symbols (``Size``), index variables (``Axis``), the quotients, remainders, minima
-and maxima that do not reduce (``Derived``) and elements of integer tensors (``Element``).  Division and remainder round as Python's do.
+and maxima that do not reduce (``Derived``) and elements of integer tensors (``Element``).
+Division and remainder round as Python's do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Union
 
-Monomial = tuple[tuple["Atom", int], ...]
+from symgrad.ir.atoms import (
+    Atom,
+    Axis,
+    Derived,
+    Element,
+    Monomial,
+    Size,
+    divide,
+    multiply,
+    term_key,
+)
+
+__all__ = [
+    "Atom",
+    "Axis",
+    "Derived",
+    "Dim",
+    "DimLike",
+    "Element",
+    "Size",
+    "maximum",
+    "minimum",
+    "product",
+]
+
 DimLike = Union["Dim", int]
-
-
-@dataclass(frozen=True)
-class Atom:
-    """What a ``Dim`` is a polynomial over.  ``key`` orders atoms and never depends on identity."""
-
-    @property
-    def key(self) -> str:
-        raise NotImplementedError
-
-    def evaluate(self, lookup: Callable[[Atom], int]) -> int:
-        return lookup(self)
-
-    def substitute(self, mapping: Mapping[Atom, Dim]) -> Dim:
-        return mapping[self] if self in mapping else Dim.of(self)
-
-    @property
-    def atoms(self) -> frozenset[Atom]:
-        """This atom and those inside it."""
-        return frozenset((self,))
-
-    @property
-    def least(self) -> int | None:
-        """A lower bound that always holds, or None."""
-        return None
-
-
-@dataclass(frozen=True)
-class Size(Atom):
-    """A symbolic size, such as ``n``: an integer, at least 0."""
-
-    name: str
-
-    @property
-    def key(self) -> str:
-        return self.name
-
-    @property
-    def least(self) -> int | None:
-        return 0
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True)
-class Axis(Atom):
-    """An index variable: ``0 <= name < extent``."""
-
-    name: str
-    extent: Dim
-
-    @property
-    def key(self) -> str:
-        return f"~{self.name}<{self.extent}"
-
-    @property
-    def least(self) -> int | None:
-        return 0
-
-    def __str__(self) -> str:
-        return self.name
-
-
-@dataclass(frozen=True)
-class Element(Atom):
-    """An element of an integer tensor: what a gather reads its index from.
-
-    ``tensor`` names an input, or a node of the graph as ``"%<index>"``.
-    """
-
-    tensor: str
-    indices: tuple[Dim, ...]
-
-    @property
-    def key(self) -> str:
-        return f"{self.tensor}[{';'.join(index.key for index in self.indices)}]"
-
-    def substitute(self, mapping: Mapping[Atom, Dim]) -> Dim:
-        if self in mapping:
-            return mapping[self]
-        return Dim.of(Element(self.tensor, tuple(i.substitute(mapping) for i in self.indices)))
-
-    @property
-    def atoms(self) -> frozenset[Atom]:
-        return frozenset((self,)).union(*(index.atoms for index in self.indices))
-
-    def __str__(self) -> str:
-        return f"{self.tensor}[{', '.join(map(str, self.indices))}]"
-
-
-@dataclass(frozen=True)
-class Derived(Atom):
-    """A quotient, remainder, minimum or maximum that does not reduce to a polynomial."""
-
-    function: str  # "floordiv" | "mod" | "min" | "max"
-    left: Dim
-    right: Dim
-
-    @property
-    def key(self) -> str:
-        return f"{self.function}({self.left.key};{self.right.key})"
-
-    def evaluate(self, lookup: Callable[[Atom], int]) -> int:
-        return _EVALUATE[self.function](self.left.evaluate(lookup), self.right.evaluate(lookup))
-
-    def substitute(self, mapping: Mapping[Atom, Dim]) -> Dim:
-        if self in mapping:
-            return mapping[self]
-        return _BUILD[self.function](self.left.substitute(mapping), self.right.substitute(mapping))
-
-    @property
-    def atoms(self) -> frozenset[Atom]:
-        return frozenset((self,)) | self.left.atoms | self.right.atoms
-
-    @property
-    def least(self) -> int | None:
-        lows = (self.left.least, self.right.least)
-        if self.function == "mod":
-            return 0 if lows[1] is not None and lows[1] > 0 else None
-        if self.function == "floordiv":
-            return 0 if lows[0] is not None and lows[0] >= 0 else None
-        if self.function == "min":
-            return None if None in lows else min(low for low in lows if low is not None)
-        known = [low for low in lows if low is not None]
-        return max(known) if known else None
-
-    def __str__(self) -> str:
-        if self.function in ("min", "max"):
-            return f"{self.function}({self.left}, {self.right})"
-        operator = {"floordiv": "//", "mod": "%"}[self.function]
-        return f"({self.left.grouped}{operator}{self.right.grouped})"
 
 
 class Dim:
@@ -160,10 +52,11 @@ class Dim:
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         kept = [(monomial, value) for monomial, value in terms.items() if value]
-        self.terms = tuple(sorted(kept, key=_term_key))
+        self.terms = tuple(sorted(kept, key=term_key))
 
     @staticmethod
     def of(value: Atom | Dim | int) -> Dim:
+        """An atom, an integer or a Dim as a Dim."""
         if isinstance(value, Dim):
             return value
         if isinstance(value, Atom):
@@ -172,6 +65,7 @@ class Dim:
 
     @staticmethod
     def size(name: str) -> Dim:
+        """The size symbol of this name."""
         return Dim.of(Size(name))
 
     # -- what it is
@@ -290,7 +184,7 @@ class Dim:
         total: dict[Monomial, int] = {}
         for left, left_value in self.terms:
             for right, right_value in Dim.of(other).terms:
-                monomial = _multiply(left, right)
+                monomial = multiply(left, right)
                 total[monomial] = total.get(monomial, 0) + left_value * right_value
         return Dim(total)
 
@@ -319,7 +213,7 @@ class Dim:
             if not rest.terms:
                 return quotient
             top, top_value = rest.terms[-1]
-            monomial = _divide(top, lead)
+            monomial = divide(top, lead)
             if monomial is None or top_value % lead_value:
                 return None
             step = Dim({monomial: top_value // lead_value})
@@ -355,7 +249,7 @@ class Dim:
         for monomial, value in self.terms:
             product = Dim.of(value)
             for atom, power in monomial:
-                replaced = atom.substitute(mapping)
+                replaced = _substitute(atom, mapping)
                 for _ in range(power):
                     product = product * replaced
             total = total + product
@@ -411,27 +305,17 @@ class Dim:
         raise TypeError(f"the truth value of the symbolic size {self} is not known")
 
 
-def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[tuple[str, int]]]:
-    monomial, _ = term
-    return sum(power for _, power in monomial), [(atom.key, power) for atom, power in monomial]
-
-
-def _multiply(left: Monomial, right: Monomial) -> Monomial:
-    if not left or not right:
-        return left or right
-    powers = dict(left)
-    for atom, power in right:
-        powers[atom] = powers.get(atom, 0) + power
-    return tuple(sorted(powers.items(), key=lambda item: item[0].key))
-
-
-def _divide(left: Monomial, right: Monomial) -> Monomial | None:
-    powers = dict(left)
-    for atom, power in right:
-        powers[atom] = powers.get(atom, 0) - power
-        if powers[atom] < 0:
-            return None
-    return tuple((atom, power) for atom, power in powers.items() if power)
+def _substitute(atom: Atom, mapping: Mapping[Atom, Dim]) -> Dim:
+    """An atom with others put for those inside it."""
+    if atom in mapping:
+        return mapping[atom]
+    if isinstance(atom, Element):
+        indices = tuple(index.substitute(mapping) for index in atom.indices)
+        return Dim.of(Element(atom.tensor, indices))
+    if isinstance(atom, Derived):
+        build = _BUILD[atom.function]
+        return build(atom.left.substitute(mapping), atom.right.substitute(mapping))
+    return Dim.of(atom)
 
 
 def _split(left: Dim, right: Dim) -> tuple[Dim, Dim]:
@@ -442,7 +326,7 @@ def _split(left: Dim, right: Dim) -> tuple[Dim, Dim]:
         return (exact, rest) if exact is not None else (quotient, left)
     lead, lead_value = right.terms[0]
     for monomial, value in left.terms:
-        shared = _divide(monomial, lead)
+        shared = divide(monomial, lead)
         whole = value // lead_value if shared is not None else 0
         if shared is not None and whole:
             quotient = quotient + Dim({shared: whole})
@@ -507,12 +391,6 @@ def product(dims: tuple[DimLike, ...] | list[DimLike] | tuple[Dim, ...] | list[D
     return total
 
 
-_EVALUATE: dict[str, Callable[[int, int], int]] = {
-    "floordiv": lambda left, right: left // right,
-    "mod": lambda left, right: left % right,
-    "min": min,
-    "max": max,
-}
 _BUILD: dict[str, Callable[[Dim, Dim], Dim]] = {
     "floordiv": _floordiv,
     "mod": _mod,

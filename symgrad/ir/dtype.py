@@ -20,6 +20,7 @@ class DType:
 
     @property
     def is_float(self) -> bool:
+        """Is it float32 or float64?"""
         return self.name.startswith("float")
 
     def __repr__(self) -> str:

@@ -37,6 +37,7 @@ class Expr:
 
     @property
     def args(self) -> tuple[Expr, ...]:
+        """The expressions that it is made of."""
         return ()
 
     def __repr__(self) -> str:
@@ -74,6 +75,7 @@ class Call(Expr):
 
     @property
     def args(self) -> tuple[Expr, ...]:
+        """The expressions that it is made of."""
         return self.operands
 
 
@@ -87,6 +89,7 @@ class Reduce(Expr):
 
     @property
     def args(self) -> tuple[Expr, ...]:
+        """The expressions that it is made of."""
         return (self.body,)
 
 
@@ -100,21 +103,25 @@ class ExprPool:
         return len(self._interned)
 
     def literal(self, value: Scalar, dtype: DType) -> Expr:
+        """A number as the user wrote it."""
         key = ("literal", ConstantValue.of(value), dtype)
         return self._get(key) or self._add(key, Literal(len(self), dtype, frozenset(), value))
 
     def integer(self, value: Dim | int, dtype: DType = int64) -> Expr:
+        """An integer expression as a number."""
         dim = Dim.of(value)
         key = ("integer", dim, dtype)
         return self._get(key) or self._add(key, IntValue(len(self), dtype, free_axes([dim]), dim))
 
     def access(self, tensor: str, indices: tuple[Dim, ...], dtype: DType) -> Expr:
+        """An element of a stored tensor."""
         key = ("access", tensor, indices, dtype)
         if (found := self._get(key)) is not None:
             return found
         return self._add(key, Access(len(self), dtype, free_axes(indices), tensor, indices))
 
     def call(self, function: str, *operands: Expr, dtype: DType) -> Expr:
+        """An elementwise op of the registry applied to scalars; ``dtype`` is the result's."""
         key = ("call", function, tuple(operand.number for operand in operands), dtype)
         if (found := self._get(key)) is not None:
             return found
@@ -122,6 +129,7 @@ class ExprPool:
         return self._add(key, Call(len(self), dtype, free, function, operands))
 
     def reduce(self, kind: str, axis: Axis, body: Expr) -> Expr:
+        """A reduction of ``body`` over ``axis``.  Raises ValueError for an unknown kind."""
         if kind not in REDUCTIONS:
             raise ValueError(f"no reduction is called {kind!r}")
         key = ("reduce", kind, axis, body.number)

@@ -41,6 +41,7 @@ class ConstantValue:
 
     @staticmethod
     def of(value: Scalar) -> ConstantValue:
+        """A Python number, its type remembered."""
         if isinstance(value, bool):
             return ConstantValue("bool", bytes([value]))
         if isinstance(value, int):
@@ -49,6 +50,7 @@ class ConstantValue:
 
     @property
     def value(self) -> Scalar:
+        """The Python number."""
         if self.kind == "bool":
             return bool(self.data[0])
         if self.kind == "int":
@@ -80,18 +82,22 @@ class Node:
 
     @property
     def shape(self) -> tuple[Dim, ...]:
+        """The symbolic sizes of its axes."""
         return self.type.shape
 
     @property
     def dtype(self) -> DType:
+        """The element type."""
         return self.type.dtype
 
     @property
     def rank(self) -> int:
+        """The number of axes."""
         return len(self.type.shape)
 
     @property
     def attributes(self) -> dict[str, Any]:
+        """The attributes by name."""
         return dict(self.attrs)
 
     @property

@@ -17,7 +17,9 @@ class Operation(Protocol):
     """What a graph needs to know of an op."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What it is called in ``Graph.apply``."""
+        ...
 
     def infer(self, args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         """The type of the result.  Raises ShapeError or DTypeError."""

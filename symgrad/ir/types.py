@@ -20,10 +20,12 @@ class TensorType:
 
     @staticmethod
     def of(dtype: DType, shape: tuple[DimLike, ...] | list[DimLike] = ()) -> TensorType:
+        """A type from sizes that may be plain integers."""
         return TensorType(dtype, tuple(Dim.of(size) for size in shape))
 
     @property
     def rank(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     @property
