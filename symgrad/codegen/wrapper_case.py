@@ -1,0 +1,268 @@
+"""One case of an op as straight-line Python: the part of the wrapper's view with expressions.
+
+In: an ``OpSignature``.  Out: ``CaseView`` and ``CallView`` records.  Imports ``symgrad.ir`` and its
+neighbours in ``symgrad.codegen``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from symgrad.codegen.literals import size_bindings
+from symgrad.codegen.safe_names import safe_name, size_names
+from symgrad.codegen.wrapper_records import ArrayView, BackwardView, CallView, CaseView
+from symgrad.errors import CodegenError
+from symgrad.ir.abi import ArrayArgument, BackwardSignature, KernelSignature, OpSignature
+from symgrad.ir.dim import Dim, product
+
+# More masks than these are left to the careful path: the text must stay readable.
+MOST_MASKS = 8
+
+
+def arrays_of(signature: OpSignature) -> Iterable[ArrayArgument]:
+    """Inputs, outputs, residuals."""
+    yield from (*signature.inputs, *signature.outputs)
+    yield from (residual.array for residual in signature.residuals)
+
+
+def kernels_of(signature: OpSignature) -> Iterable[KernelSignature]:
+    """Every kernel that is called."""
+    yield from (signature.inference, signature.forward)
+    yield from (one.kernel for one in signature.backward if one.kernel.outputs)
+
+
+def tuple_text(parts: Iterable[str]) -> str:
+    """``(a,)``, ``(a, b)``: a tuple's text."""
+    found = list(parts)
+    return f"({found[0]},)" if len(found) == 1 else f"({', '.join(found)})"
+
+
+def _targets(parts: Iterable[str]) -> str:
+    """``a,``, ``a, b``, ``()``: what stands left of ``=`` to take a tuple apart."""
+    return tuple_text(parts)[1:-1] or "()"
+
+
+def _shape(dims: Iterable[Dim]) -> str:
+    return tuple_text(map(str, dims))
+
+
+def described(array: ArrayArgument) -> str:
+    """Its dtype and shape, as in a shape specification."""
+    return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+
+
+class Names:
+    """Local names: those of the signatures, unless Python or the wrapper needs them."""
+
+    def __init__(self, signatures: Sequence[OpSignature]) -> None:
+        self._taken: set[str] = set().union(*map(size_names, signatures))
+        self._given: dict[tuple[str, str], str] = {}
+        for one in signatures:
+            for array in arrays_of(one):
+                self.of(array.name)
+
+    def of(self, wanted: str, kind: str = "array") -> str:
+        """The local name for ``wanted`` as an array, cotangent or gradient; always the same."""
+        key = (kind, wanted)
+        if key not in self._given:
+            self._given[key] = safe_name(wanted, self._taken)
+            self._taken.add(self._given[key])
+        return self._given[key]
+
+
+class CaseMaker:
+    """Makes the view of one case."""
+
+    def __init__(self, names: Names, position: int, signature: OpSignature) -> None:
+        self.names = names
+        self.position = position
+        self.signature = signature
+        self.sizes = size_bindings(signature)
+
+    @property
+    def residuals_class(self) -> str:
+        """The wrapper's name for what forward keeps."""
+        return f"Residuals{self.position or ''}"
+
+    def inference(self) -> CallView:
+        """The call that computes the outputs alone."""
+        return self._forward_call(self.signature.inference, self._result())
+
+    def forward(self) -> CallView:
+        """The call that also computes what is kept."""
+        kept = [self._kept(index) for index in range(len(self.signature.residuals))]
+        everything = tuple_text((*kept, *(binding.size for binding in self.sizes)))
+        result = f"{self._result()}, {self.residuals_class}({everything})"
+        return self._forward_call(self.signature.forward, result)
+
+    def _result(self) -> str:
+        names = [self.names.of(array.name) for array in self.signature.outputs]
+        return names[0] if len(names) == 1 else tuple_text(names)
+
+    def view(self) -> CaseView:
+        """What the functions share."""
+        signature = self.signature
+        fields = [residual.array.name for residual in signature.residuals]
+        sizes = [binding.size for binding in self.sizes]
+        full = signature.differentiable
+        ordered = sorted(signature.backward, key=lambda one: one.mask != full)[:MOST_MASKS]
+        words = [f"{r.array.name} ({described(r.array)})" for r in signature.residuals]
+        return CaseView(
+            residuals_class=self.residuals_class,
+            residual_fields=tuple_text(f'"{field}"' for field in (*fields, *sizes)),
+            residual_names=", ".join(words) or "nothing but sizes",
+            inputs=tuple(self._input(index) for index in range(len(signature.inputs))),
+            solved=tuple(self._solved()),
+            differs=tuple(self._differs()),
+            backwards=tuple(self._backward(one) for one in ordered),
+        )
+
+    def _view(self, array: ArrayArgument, name: str, pointer: bool = True) -> ArrayView:
+        dtype = array.dtype.name.rstrip("_")
+        return ArrayView(name, f"_p_{name}" if pointer else "", dtype, _shape(array.shape))
+
+    # -- sizes
+
+    def _axis(self, index: int, axis: int) -> str:
+        """The local that an axis of an input's shape goes to: the size's own where it is bare."""
+        for binding in self.sizes:
+            if (binding.input, binding.axis, binding.plain) == (index, axis, True):
+                return binding.size
+        return f"_{self.signature.inputs[index].name}_{axis}"
+
+    def _input(self, index: int) -> ArrayView:
+        array = self.signature.inputs[index]
+        view = self._view(array, self.names.of(array.name))
+        axes = [self._axis(index, axis) for axis in range(len(array.shape))]
+        return ArrayView(view.name, view.pointer, view.dtype, view.shape, _targets(axes))
+
+    def _solved(self) -> Iterable[str]:
+        for binding in self.sizes:
+            if not binding.plain:
+                extent = self._axis(binding.input, binding.axis)
+                shifted = f"({extent} - {binding.offset})" if binding.offset else extent
+                yield f"{binding.size} = {shifted} // {binding.factor}"
+
+    def _differs(self) -> Iterable[str]:
+        for binding in self.sizes:
+            if not binding.plain:
+                yield f"{binding.size} < 0"
+        for index, array in enumerate(self.signature.inputs):
+            for axis, dim in enumerate(array.shape):
+                local = self._axis(index, axis)
+                if local != str(dim):
+                    yield f"{local} != {dim}"
+        for condition in self.signature.conditions:
+            yield f"not ({condition})"
+
+    # -- calls
+
+    def _arguments(
+        self, kernel: KernelSignature, inputs: Iterable[str], outputs: Iterable[str]
+    ) -> str:
+        """What a kernel is called with, for contiguous arrays."""
+        words = list(kernel.sizes)
+        for array, pointer in zip(kernel.inputs, inputs, strict=True):
+            words.append(pointer)
+            words += [str(product(array.shape[axis + 1 :])) for axis in array.strides]
+        words += outputs
+        return ", ".join([*words, "_workspace.pointer", "_workspace.size"])
+
+    def _forward_call(self, kernel: KernelSignature, result: str) -> CallView:
+        inputs = {a.name: self._view(a, self.names.of(a.name)) for a in self.signature.inputs}
+        own = {a.name: self._view(a, self.names.of(a.name)) for a in self.signature.outputs}
+        extras = {
+            r.array.name: self._view(r.array, self.names.of(r.array.name))
+            for r in self.signature.residuals
+            if r.source == "kernel" and r.array.name in {a.name for a in kernel.outputs}
+        }
+        written = {**own, **extras}
+        try:
+            reads = [inputs[array.name] for array in kernel.inputs]
+            writes = [written[array.name].pointer for array in kernel.outputs]
+        except KeyError as error:
+            raise CodegenError(
+                f"kernel {kernel.name} has an argument {error} the op lacks"
+            ) from None
+        return CallView(
+            kernel=kernel.name,
+            arguments=self._arguments(kernel, [view.pointer for view in reads], writes),
+            reads=tuple(reads),
+            outputs=tuple(own.values()),
+            extras=tuple(extras.values()),
+            out_targets=", ".join(view.name for view in own.values()),
+            result=result,
+        )
+
+    def _kept(self, index: int) -> str:
+        residual = self.signature.residuals[index]
+        sources = {"input": self.signature.inputs, "output": self.signature.outputs}
+        if residual.source in sources:
+            return self.names.of(sources[residual.source][residual.position].name)
+        return self.names.of(residual.array.name)
+
+    # -- backward
+
+    def _backward(self, backward: BackwardSignature) -> BackwardView:
+        signature = self.signature
+        locals_ = [self.names.of(residual.array.name) for residual in signature.residuals]
+        needed = [one if i in backward.residuals else "_" for i, one in enumerate(locals_)]
+        residuals = tuple(
+            self._view(signature.residuals[index].array, locals_[index])
+            for index in backward.residuals
+        )
+        cotangents, ignored = [], []
+        for position, array in enumerate(signature.outputs):
+            name = self.names.of(f"grad_{array.name}", "cotangent")
+            if position in backward.cotangents:
+                cotangents.append(self._view(array, name))
+            elif array.dtype.is_float:
+                ignored.append(self._view(array, name, pointer=False))
+        gradients = {
+            position: self._view(array, self.names.of(f"grad_{array.name}", "gradient"))
+            for position, array in enumerate(signature.inputs)
+            if backward.mask[position]
+        }
+        written = {p: v for p, v in gradients.items() if p not in backward.zeros}
+        result = tuple_text(
+            gradients[p].name if p in gradients else "None" for p in range(len(signature.inputs))
+        )
+        bits = "".join("1" if marked else "0" for marked in backward.mask)
+        return BackwardView(
+            name=f"_backward{self.position or ''}_{bits}",
+            mask=repr(backward.mask),
+            full=backward.mask == signature.differentiable,
+            targets=_targets((*needed, *(binding.size for binding in self.sizes))),
+            residuals=residuals if written else (),
+            cotangents=tuple(cotangents),
+            ignored=tuple(ignored),
+            zeros=tuple(gradients[p] for p in backward.zeros),
+            call=self._backward_call(backward, cotangents, residuals, written, result),
+            result=result,
+        )
+
+    def _backward_call(
+        self,
+        backward: BackwardSignature,
+        cotangents: Sequence[ArrayView],
+        residuals: Sequence[ArrayView],
+        written: dict[int, ArrayView],
+        result: str,
+    ) -> CallView | None:
+        if not written:
+            return None
+        by_position = dict(zip(sorted(backward.cotangents), cotangents, strict=True))
+        reads = [view.pointer for view in residuals]
+        reads += [by_position[position].pointer for position in backward.cotangents]
+        outs = (written[p].name if p in written else "_" for p in range(len(backward.mask)))
+        return CallView(
+            kernel=backward.kernel.name,
+            arguments=self._arguments(
+                backward.kernel, reads, [view.pointer for view in written.values()]
+            ),
+            reads=(),
+            outputs=tuple(written.values()),
+            extras=(),
+            out_targets=_targets(outs),
+            result=result,
+        )

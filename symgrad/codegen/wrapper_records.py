@@ -1,0 +1,93 @@
+"""What the wrapper's template is shown: frozen records of strings and tuples.
+
+In: nothing.  Out: the records; ``symgrad.codegen.wrapper`` fills them.  Imports the standard
+library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ArrayView:
+    """An array in straight-line code: a local name, the name of its pointer ("" for none)."""
+
+    name: str
+    pointer: str
+    dtype: str
+    shape: str
+    axes: str = ""
+
+
+@dataclass(frozen=True)
+class CallView:
+    """A kernel's call: ``outputs`` are the op's own arrays, ``extras`` are always fresh."""
+
+    kernel: str
+    arguments: str
+    reads: tuple[ArrayView, ...]
+    outputs: tuple[ArrayView, ...]
+    extras: tuple[ArrayView, ...]
+    out_targets: str
+    result: str
+
+
+@dataclass(frozen=True)
+class BackwardView:
+    """One backward: ``targets`` takes the residuals apart, ``ignored`` cotangents are unused."""
+
+    name: str
+    mask: str
+    full: bool
+    targets: str
+    residuals: tuple[ArrayView, ...]
+    cotangents: tuple[ArrayView, ...]
+    ignored: tuple[ArrayView, ...]
+    zeros: tuple[ArrayView, ...]
+    call: CallView | None
+    result: str
+
+
+@dataclass(frozen=True)
+class CaseView:
+    """One case: how its sizes are read (``solved``), what must hold (``differs`` must not)."""
+
+    residuals_class: str
+    residual_fields: str
+    residual_names: str
+    inputs: tuple[ArrayView, ...]
+    solved: tuple[str, ...]
+    differs: tuple[str, ...]
+    backwards: tuple[BackwardView, ...]
+
+
+@dataclass(frozen=True)
+class FunctionView:
+    """``inference`` or ``forward``: the same but for the kernel and what is returned."""
+
+    name: str
+    annotation: str
+    promise: str
+    calls: tuple[tuple[CaseView, CallView], ...]
+
+
+@dataclass(frozen=True)
+class WrapperView:
+    """All that ``wrapper.py.j2`` is shown."""
+
+    name: str
+    summary: tuple[str, ...]
+    runtime: str
+    op_literal: str
+    parameters: str
+    arguments: str
+    cotangents: tuple[str, ...]
+    cotangent_arguments: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    dtypes: tuple[tuple[str, str], ...]
+    kernels: tuple[str, ...]
+    residuals_classes: str
+    cases: tuple[CaseView, ...]
+    functions: tuple[FunctionView, ...]

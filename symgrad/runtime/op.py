@@ -1,0 +1,73 @@
+"""A compiled op: the generated wrapper brought to life in this process.
+
+In: the wrapper's text and that of its C files.  Out: a ``CompiledOp`` to call.  Imports its
+neighbours in ``symgrad.runtime``.
+
+The text is the one that a generated package holds; only the names it imports from differ.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from symgrad.runtime.digests import digest
+from symgrad.runtime.load import keep_in_memory
+
+
+class CompiledOp:
+    """An op on NumPy arrays.
+
+    ``op(x)`` gives the outputs; ``op.forward(x)`` also the residuals, from which
+    ``op.backward(residuals, gy)`` computes the gradients.  Each takes ``out=``.
+    """
+
+    def __init__(self, module: ModuleType, source: str) -> None:
+        self.module = module
+        self.source = source
+        self.forward: Any = module.forward
+        self.backward: Any = module.backward
+        self.inference: Any = module.inference
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        """The outputs alone: one array, or a tuple of several."""
+        return self.inference(*inputs, out=out)
+
+    def __repr__(self) -> str:
+        return f"<compiled op {self.name}: {self.library_path}>"
+
+    @property
+    def name(self) -> str:
+        """What the op is called."""
+        return str(self.module.OP.name)
+
+    @property
+    def library_path(self) -> Path:
+        """The shared object that holds the kernels."""
+        return Path(self.module._library.path)
+
+    @property
+    def c_paths(self) -> tuple[Path, ...]:
+        """The emitted C, where it lies beside the shared object."""
+        return tuple(self.library_path.with_name(name) for name in self.module.OP.files)
+
+
+def make_op(wrapper: str, texts: Mapping[str, str], *, key_extra: str = "") -> CompiledOp:
+    """The op of a wrapper's text (rendered for ``symgrad.runtime``) and its C.
+
+    ``texts`` maps the file names in the wrapper's ``OP`` to their text; ``key_extra`` is what else
+    the cached kernels should stand for, such as the source of the backward.  Raises BuildError
+    where the C cannot be compiled.
+    """
+    mark = digest(wrapper, *(part for name in sorted(texts) for part in (name, texts[name])))[:12]
+    file = f"<symgrad wrapper {mark}>"
+    keep_in_memory(file, texts, key_extra)
+    # Tracebacks through the wrapper then show its lines.
+    linecache.cache[file] = (len(wrapper), None, wrapper.splitlines(keepends=True), file)
+    module = ModuleType(f"symgrad_wrapper_{mark}")
+    module.__file__ = file
+    exec(compile(wrapper, file, "exec", dont_inherit=True), module.__dict__)
+    return CompiledOp(module, wrapper)
