@@ -19,9 +19,8 @@ from tests.suite.marks import Case
 def parameter_names(case: Case) -> list[str]:
     """The names of forward's arguments, without ctx; of an old-style class, __init__'s first."""
     if is_old_style(case.function):
-        init = inspect.signature(case.function.__init__).parameters
         forward = inspect.signature(case.function.forward).parameters
-        return [*list(init)[1:], *list(forward)[1:]]
+        return [*_init_names(case.function), *list(forward)[1:]]
     parameters = [
         parameter.name + ("_0" if parameter.kind is parameter.VAR_POSITIONAL else "")
         for parameter in inspect.signature(case.function.forward).parameters.values()
@@ -55,9 +54,14 @@ def caller(case: Case) -> Callable[[dict[str, Any]], tuple[Any, ...]]:
     return call
 
 
+def _init_names(function: Any) -> list[str]:
+    parameters = list(inspect.signature(function.__init__).parameters.values())[1:]
+    return [one.name for one in parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
+
+
 def _apply_old_style(function: Any, arguments: dict[str, Any]) -> Any:
     """Torch has dropped instance methods: an instance of a subclass stands in for ctx."""
-    init = list(inspect.signature(function.__init__).parameters)[1:]
+    init = _init_names(function)
     settings = [arguments[name] for name in init if name in arguments]
     tensors = [value for name, value in arguments.items() if name not in init]
     plain = dict.fromkeys(("saved_tensors", "saved_variables", "needs_input_grad"), ())
