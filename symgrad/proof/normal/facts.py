@@ -40,8 +40,9 @@ class Facts:
     value of a size where it is more than 1 (``n != 1`` is 2).  ``symmetric``: the last two axes
     of the tensor may be exchanged.  ``one_hot``: along its last axis, of this size, the tensor
     is 1 once, else 0.  ``binary``: the elements are 0 or 1.  ``unique``: no value occurs twice
-    in the rank-1 integer tensor.  ``inverses``: this tensor is the matrix inverse (last two axes) of that one.
-    ``recognise``: read rounded known constants as what they round.
+    in the rank-1 integer tensor.  ``inverses``: this tensor is the inverse of that one, as
+    matrices over the last two axes.  ``recognise``: read rounded known constants as what they
+    round.
     """
 
     intervals: Mapping[str, Interval] = field(default_factory=dict)

@@ -8,13 +8,23 @@ Imports: ``symgrad.ir.dim``, ``atoms``, ``poly``, ``context``, ``leaves``, ``mul
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import gcd
 
 from symgrad.ir import dim as dims
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import leaves, lifting, multiply, relations, signs
-from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Context
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom, plain_product
+from symgrad.proof.normal.poly import (
+    ONE,
+    ZERO,
+    Poly,
+    constant,
+    monomial_key,
+    of_atom,
+    ordered,
+    plain_product,
+)
 
 Environment = Mapping[dims.Axis, Poly]
 _EMPTY: Environment = {}
@@ -77,7 +87,33 @@ def _nested(context: Context, left: Poly, right: Poly) -> Poly:
     atom = left.atom
     if atom is not None and atom.kind == kinds.FLOORDIV:
         return floordiv(context, atom.data[0], plain_product(atom.data[1], right))
+    reduced = _reduced(context, left, right)
+    if reduced is not None:
+        return reduced
     return of_atom(context.atom(kinds.FLOORDIV, left, right))
+
+
+def _reduced(context: Context, left: Poly, right: Poly) -> Poly | None:
+    """``(s a + b) // (s c)`` is ``a // c`` where ``0 <= b < s``."""
+    if len(right.terms) != 1:
+        return None
+    ((whole, size),) = right.terms.items()
+    for monomial, value in sorted(left.terms.items(), key=lambda term: monomial_key(term[0])):
+        shared = _common(monomial, int(value), whole, int(size))
+        divided = signs.quotient(right, shared)
+        if shared in (ONE, right) or divided is None:
+            continue
+        multiple, rest = _divide(left, shared)
+        if multiple.terms and _in_range(context, rest, shared):
+            return floordiv(context, multiple, divided)
+    return None
+
+
+def _common(first: Monomial, value: int, second: Monomial, size: int) -> Poly:
+    """The greatest common divisor of two terms."""
+    powers = dict(second)
+    shared: dict[Atom, Number] = {a: min(e, powers.get(a, 0)) for a, e in first}
+    return Poly({ordered(shared): gcd(value, size)})
 
 
 def remainder(context: Context, left: Poly, right: Poly) -> Poly:

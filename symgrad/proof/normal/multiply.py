@@ -13,7 +13,17 @@ from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import power, signs
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Context
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, exact, of_atom, ordered, total
+from symgrad.proof.normal.poly import (
+    ONE,
+    ZERO,
+    Poly,
+    exact,
+    magnitude,
+    monomial_key,
+    of_atom,
+    ordered,
+    total,
+)
 
 Exponents = dict[Atom, Number]
 
@@ -183,23 +193,34 @@ def _combine_relations(context: Context, exponents: Exponents, relations: list[A
 
 
 def _combine_same(context: Context, exponents: Exponents, left: Atom, right: Atom) -> bool:
-    """[E > 0][F > 0], or [E >= 0][F >= 0]."""
-    difference: Poly = left.data[0] - right.data[0]
-    both: Poly = left.data[0] + right.data[0]
+    """[E > 0][F > 0], or [E >= 0][F >= 0], compared with F scaled to E's size."""
+    first: Poly = left.data[0]
+    second: Poly = right.data[0]
+    scale = _ratio(first, second)
+    second = second.scaled(magnitude(scale))
     if left.kind == kinds.POSITIVE:
-        if signs.is_nonnegative(context, difference):
-            del exponents[left]
-        elif signs.is_nonnegative(context, -difference):
-            del exponents[right]
-        else:
-            return not signs.is_nonnegative(context, -both)
-    elif signs.integer_nonnegative(context, difference):
-        del exponents[left]
-    elif signs.integer_nonnegative(context, -difference):
-        del exponents[right]
+        nonnegative, slack = signs.is_nonnegative, 0
     else:
-        return not signs.integer_nonnegative(context, (-both).plus(-1))
-    return True
+        nonnegative, slack = signs.integer_nonnegative, -1
+    if scale > 0:
+        if nonnegative(context, first - second):
+            del exponents[left]
+        elif nonnegative(context, second - first):
+            del exponents[right]
+        return True
+    return not nonnegative(context, (-first - second).plus(slack))
+
+
+def _ratio(first: Poly, second: Poly) -> Number:
+    """What the leading common monomial of ``second`` is to be scaled by; 1 where there is none.
+
+    Negative where the two go opposite ways.
+    """
+    common = [m for m in first.terms if m and m in second.terms]
+    if not common:
+        return 1
+    lead = max(common, key=monomial_key)
+    return exact(Fraction(first.terms[lead]) / second.terms[lead])
 
 
 def _never_both_equal(context: Context, left: Poly, right: Poly) -> bool:
