@@ -11,6 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from symgrad.errors import SymgradError as SymgradError
+    from symgrad.frontend.dtypes import finfo as finfo
+    from symgrad.frontend.dtypes import iinfo as iinfo
+    from symgrad.frontend.function import Function as Function
+    from symgrad.frontend.function import custom_bwd as custom_bwd
+    from symgrad.frontend.function import custom_fwd as custom_fwd
+    from symgrad.frontend.function import once_differentiable as once_differentiable
     from symgrad.ir.dtype import bool_ as bool  # noqa: F401
     from symgrad.ir.dtype import float32 as float32
     from symgrad.ir.dtype import float64 as float64
@@ -18,12 +24,20 @@ if TYPE_CHECKING:
 
 # The module that a name comes from, and its name there where it differs.
 _SOURCES: dict[str, str] = {
+    "Function": "symgrad.frontend.function",
     "SymgradError": "symgrad.errors",
     "bool": "symgrad.ir.dtype:bool_",
+    "custom_bwd": "symgrad.frontend.function",
+    "custom_fwd": "symgrad.frontend.function",
+    "finfo": "symgrad.frontend.dtypes",
     "float32": "symgrad.ir.dtype",
     "float64": "symgrad.ir.dtype",
+    "iinfo": "symgrad.frontend.dtypes",
     "int64": "symgrad.ir.dtype",
+    "once_differentiable": "symgrad.frontend.function",
 }
+# Every other public name is an operation on tensors: sg.exp, sg.where, sg.cat...
+_OPERATIONS = "symgrad.frontend.functions"
 
 __all__ = ["__version__", *_SOURCES]
 
@@ -36,9 +50,16 @@ def __getattr__(name: str) -> Any:
         module, _, attribute = _SOURCES[name].partition(":")
         value = getattr(importlib.import_module(module), attribute or name)
     else:
-        raise AttributeError(f"module 'symgrad' has no attribute {name!r}")
+        value = _operation(name)
     globals()[name] = value
     return value
+
+
+def _operation(name: str) -> Any:
+    functions = {} if name.startswith("__") else importlib.import_module(_OPERATIONS).FUNCTIONS
+    if name not in functions:
+        raise AttributeError(f"module 'symgrad' has no attribute {name!r}")
+    return functions[name]
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,142 @@
+"""Which argument of forward is a tensor of which shape, and which is a plain value.
+
+In: a Function, shape specs in the order of its tensor arguments, values by name.
+Out: ``Argument`` records in call order.  Imports: the frontend's specs and functions.
+
+A spec may also be None (an absent optional tensor) or a number (a value for a plain argument).
+Parameters named in ``static``, and those whose default is a plain value, take no spec.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.errors import SpecError
+from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
+from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
+
+Kind = inspect._ParameterKind
+_EMPTY = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of forward: a tensor (``spec``) or a plain ``value``.
+
+    ``keyword``: it is passed by name.  ``given``: it was stated, not taken from a default.
+    """
+
+    name: str
+    spec: TensorSpec | None = None
+    value: Any = None
+    keyword: bool = False
+    given: bool = True
+
+    @property
+    def is_tensor(self) -> bool:
+        """Is it a tensor, and not a plain value?"""
+        return self.spec is not None
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The arguments of forward, less trailing defaults that PyTorch would not pass; and of init."""
+
+    arguments: tuple[Argument, ...]
+    init: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def static(self) -> tuple[tuple[str, Any], ...]:
+        """The plain arguments and their values."""
+        plain = [(arg.name, arg.value) for arg in self.arguments if not arg.is_tensor]
+        return (*self.init, *plain)
+
+
+def bind(
+    function: type[Function] | Function,
+    specs: Sequence[Any] = (),
+    static: Mapping[str, Any] | None = None,
+) -> Binding:
+    """Match specs and values with the parameters of forward.  Raises SpecError."""
+    values = dict(static or {})
+    init = tuple((name, values.pop(name)) for name in init_parameters(function) if name in values)
+    binder = _Binder(function, list(specs), values)
+    for parameter in _parameters(function):
+        binder.take(parameter)
+    return Binding(binder.finish(), init)
+
+
+def _parameters(function: type[Function] | Function) -> list[inspect.Parameter]:
+    plain, hidden = raw_method(function, "forward")
+    parameters = list(inspect.signature(plain).parameters.values())
+    if parameters and parameters[0].kind is Kind.VAR_POSITIONAL:
+        return parameters
+    return parameters[hidden:]
+
+
+class _Binder:
+    """Goes through the parameters once, taking specs and values away as they are used."""
+
+    def __init__(
+        self, function: type[Function] | Function, specs: list[Any], values: dict[str, Any]
+    ) -> None:
+        plain, _ = raw_method(function, "forward")
+        self.name = class_of(function).__name__
+        self.scope: dict[str, Any] = getattr(inspect.unwrap(plain), "__globals__", {})
+        self.annotated = not specs
+        self.specs = specs
+        self.values = values
+        self.found: list[Argument] = []
+
+    def take(self, parameter: inspect.Parameter) -> None:
+        """Find what one parameter is given."""
+        if parameter.kind is Kind.VAR_POSITIONAL:
+            for number, spec in enumerate(self.specs):
+                self._add(f"{parameter.name}_{number}", spec, keyword=False)
+            self.specs = []
+        elif parameter.kind is Kind.VAR_KEYWORD:
+            for name in list(self.values):
+                self.found.append(Argument(name, value=self.values.pop(name), keyword=True))
+        else:
+            self._take_one(parameter, parameter.kind is Kind.KEYWORD_ONLY)
+
+    def _take_one(self, parameter: inspect.Parameter, keyword: bool) -> None:
+        name, default = parameter.name, parameter.default
+        if name in self.values:
+            self.found.append(Argument(name, value=self.values.pop(name), keyword=keyword))
+            return
+        spec = annotated_spec(parameter.annotation, self.scope) if self.annotated else None
+        if spec is not None:
+            self.found.append(Argument(name, spec, keyword=keyword))
+        elif self.specs and not keyword and default in (_EMPTY, None):
+            self._add(name, self.specs.pop(0), keyword=False)
+        elif default is not _EMPTY:
+            self.found.append(Argument(name, value=default, keyword=keyword, given=False))
+        else:
+            raise SpecError(
+                f"{self.name}: nothing says what the argument {name!r} is",
+                hint=f'give a shape spec for a tensor ("n m"), or static={{"{name}": value}}',
+            )
+
+    def _add(self, name: str, spec: Any, *, keyword: bool) -> None:
+        if spec is None or isinstance(spec, (bool, int, float)):
+            self.found.append(Argument(name, value=spec, keyword=keyword))
+        else:
+            self.found.append(Argument(name, as_spec(spec), keyword=keyword))
+
+    def finish(self) -> tuple[Argument, ...]:
+        """The arguments; trailing ones that were left to their defaults are not passed."""
+        if self.specs:
+            known = ", ".join(arg.name for arg in self.found) or "none"
+            raise SpecError(
+                f"{self.name}: {len(self.specs)} shape specs too many; its arguments: {known}"
+            )
+        if self.values:
+            raise SpecError(f"{self.name} has no argument {next(iter(self.values))!r}")
+        positional = [arg for arg in self.found if not arg.keyword]
+        while positional and not positional[-1].given:
+            positional.pop()
+        return (*positional, *(arg for arg in self.found if arg.keyword and arg.given))

@@ -1,0 +1,255 @@
+"""One case of a trace: forward, then backward on what forward saved, in one graph.
+
+In: a Function, its bound arguments, what is known of the sizes.  Out: a ``FunctionCase``.
+Imports: the frontend's session, functions, contexts and gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from symgrad.errors import ProtocolError, SymgradError
+from symgrad.frontend import gradients
+from symgrad.frontend.arguments import Binding
+from symgrad.frontend.context import Context, kept_tensors, state_of
+from symgrad.frontend.facts import Facts
+from symgrad.frontend.function import (
+    Function,
+    has_backward,
+    new_context,
+    raw_method,
+    run_backward,
+    run_forward,
+)
+from symgrad.frontend.outcome import as_symgrad_error
+from symgrad.frontend.session import Session, activate
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.function import FunctionCase, Gradient
+from symgrad.ir.graph import Node
+from symgrad.ir.types import TensorType
+
+AnyFunctionType = type[Function] | Function
+
+
+def trace_case(
+    function: AnyFunctionType,
+    binding: Binding,
+    facts: Facts,
+    needed: Mapping[str, bool],
+    given_cotangents: Sequence[bool] | None,
+    *,
+    caller: FrameType,
+) -> FunctionCase:
+    """Trace one case.  Raises what forward raises, and NeedsDecision."""
+    session = Session(facts)
+    session.namer.start(caller)
+    run = _Run(session, function, binding, needed)
+    with activate(session):
+        run.forward()
+        run.name_outputs()
+        cotangents = run.make_cotangents(given_cotangents)
+        found: tuple[Gradient, ...] = ()
+        problem: SymgradError | None = None
+        if has_backward(function):
+            found, problem = run.backward(cotangents)
+        elif session.detached is not None:
+            raise ProtocolError(
+                "a value is cut off from differentiation (detach, data, no_grad), and there is no "
+                "backward to say what its gradient is meant to be",
+                location=session.detached, hint="write the backward",
+            )  # fmt: skip
+        session.namer.finish(session)
+    return FunctionCase(
+        conditions=facts.conditions,
+        graph=session.graph,
+        inputs=tuple(run.inputs.values()),
+        outputs=tuple(run.outputs),
+        output_names=tuple(run.output_names),
+        cotangents=tuple(slot.node for slot in cotangents),
+        gradients=found,
+        saved=tuple(dict.fromkeys(run.saved)),
+        problem=problem,
+        written=tuple(session.written),
+    )
+
+
+@dataclass
+class _Cotangent:
+    """What backward gets for one output; ``node`` is None for an output that has none."""
+
+    node: Node | None
+    make: Callable[[], Any]
+
+
+@dataclass
+class _Run:
+    """The state of one case: handles given to forward, its outputs, what it saved."""
+
+    session: Session
+    function: AnyFunctionType
+    binding: Binding
+    needed: Mapping[str, bool]
+    inputs: dict[str, Node] = field(default_factory=dict)
+    outputs: list[Node] = field(default_factory=list)
+    output_names: list[str] = field(default_factory=list)
+    saved: list[Node] = field(default_factory=list)
+    slots: list[Any] = field(default_factory=list)
+
+    def forward(self) -> None:
+        """Run forward on new inputs."""
+        self.context = new_context(self.function, dict(self.binding.init))
+        handles = {arg.name: self._value(arg) for arg in self.binding.arguments}
+        positional = [handles[arg.name] for arg in self.binding.arguments if not arg.keyword]
+        named = {arg.name: handles[arg.name] for arg in self.binding.arguments if arg.keyword}
+        self.context.needs_input_grad = tuple(
+            isinstance(value, SymbolicTensor) and value.dtype.is_float and self.needed[arg.name]
+            for arg, value in zip(self.binding.arguments, positional, strict=False)
+        )
+        try:
+            output = run_forward(self.function, self.context, positional, named)
+        except Exception as error:
+            raise as_symgrad_error(error, "forward") from error.__cause__
+        self.slots = list(output) if isinstance(output, (tuple, list)) else [output]
+        self._forgive_dirty()
+        self._keep()
+
+    def _value(self, argument: Any) -> Any:
+        if argument.spec is None:
+            return argument.value
+        mapping = self.session.facts.mapping
+        shape = tuple(dim.substitute(mapping) for dim in argument.spec.dims)
+        node = self.session.graph.input(argument.name, TensorType(argument.spec.dtype, shape))
+        self.session.namer.reserve(argument.name)
+        self.inputs[argument.name] = node
+        return fresh(node, argument.name)
+
+    def _forgive_dirty(self) -> None:
+        """An input that forward says it changed is no surprise."""
+        for tensor in state_of(self.context).dirty:
+            label = tensor.storage.label
+            if label in self.session.written:
+                self.session.written.remove(label)
+
+    def _keep(self) -> None:
+        for number, tensor in enumerate(kept_tensors(self.context)):
+            self.saved.append(tensor.node)
+            if not tensor.storage.label:
+                tensor.storage.label = tensor.node.name or f"saved_{number}"
+
+    # -- outputs
+
+    def name_outputs(self) -> None:
+        """Find the outputs and name them: after backward's parameters, or forward's variables."""
+        self.session.namer.finish(self.session)
+        for number, tensor in enumerate(kept_tensors(self.context)):
+            if tensor.storage.label == f"saved_{number}" and tensor.node.name:
+                tensor.storage.label = tensor.node.name
+        tensors = [slot for slot in self.slots if isinstance(slot, SymbolicTensor)]
+        if not tensors:
+            raise ProtocolError("forward returned no tensor", hint="return the result")
+        parameters = self._cotangent_parameters()
+        for slot, parameter in zip(self.slots, parameters, strict=True):
+            if isinstance(slot, SymbolicTensor):
+                self._name_output(slot.node, parameter, len(tensors))
+
+    def _name_output(self, node: Node, parameter: str, count: int) -> None:
+        taken = {*self.inputs, *self.output_names}
+        stem = parameter.removeprefix("grad_").removeprefix("d_")
+        own = node.name if node.op != "input" else None
+        default = "output" if count == 1 else f"output_{len(self.output_names)}"
+        candidates = [stem if stem != parameter else None, own, default]
+        name = next((word for word in candidates if word and word not in taken), None)
+        name = name or self.session.namer.unique(f"{node.label}_out")
+        self._give_name(node, name)
+        self.outputs.append(node)
+        self.output_names.append(name)
+
+    def _give_name(self, node: Node, name: str) -> None:
+        """Name an output's node; an earlier holder of the name takes the node's own in exchange."""
+        if node.op == "input" or node.name == name:
+            return
+        holder = next((other for other in self.session.graph.nodes if other.name == name), None)
+        if holder is not None and holder not in self.outputs:
+            holder.name, node.name = node.name, name
+        elif holder is None:
+            self.session.namer.reserve(name)
+            node.name = name
+
+    def _cotangent_parameters(self) -> list[str]:
+        """The names of backward's parameters, one for each thing that forward returned."""
+        blank = [""] * len(self.slots)
+        if not has_backward(self.function):
+            return blank
+        plain, hidden = raw_method(self.function, "backward")
+        code = getattr(plain, "__wrapped__", plain).__code__
+        names = list(code.co_varnames[: code.co_argcount])[hidden:]
+        return names if len(names) == len(self.slots) else blank
+
+    # -- backward
+
+    def make_cotangents(self, given: Sequence[bool] | None) -> list[_Cotangent]:
+        """A cotangent for each output: an input of the graph, or zeros, or None."""
+        state = state_of(self.context)
+        without = [tensor.node for tensor in state.non_differentiable]
+        found: list[_Cotangent] = []
+        self._materialised: list[Callable[[], Any]] = []
+        for slot in self.slots:
+            if not isinstance(slot, SymbolicTensor):
+                self._materialised.append(lambda: None)
+                continue
+            position = len(found)
+            node = slot.node
+            asked = given is None or given[position]
+            if node.dtype.is_float and node not in without and asked:
+                cotangent = self._cotangent_input(node, self.output_names[position])
+                slot_value = _Cotangent(cotangent, _handle(cotangent, cotangent.label))
+            else:
+                slot_value = _Cotangent(None, self._undefined(node, state.materialize))
+            found.append(slot_value)
+            self._materialised.append(slot_value.make)
+        return found
+
+    def _cotangent_input(self, node: Node, output: str) -> Node:
+        name = self.session.namer.unique(f"grad_{output}")
+        return self.session.graph.input(name, node.type)
+
+    def _undefined(self, node: Node, materialize: bool) -> Callable[[], Any]:
+        if not materialize:
+            return lambda: None
+        session = self.session
+        return lambda: fresh(session.expand(session.constant(0, node.dtype), node.shape))
+
+    def backward(
+        self, cotangents: list[_Cotangent]
+    ) -> tuple[tuple[Gradient, ...], SymgradError | None]:  # fmt: skip
+        """Run backward; what it raises is the problem."""
+        try:
+            found = self._gradients()
+        except Exception as error:
+            return (), as_symgrad_error(error, "backward")
+        if not self.session.written and not self._same_again(found):
+            self.session.note_written("ctx")
+        return found, None
+
+    def _gradients(self) -> tuple[Gradient, ...]:
+        values = [make() for make in self._materialised]
+        returned = run_backward(self.function, self.context, values)
+        positional = [arg for arg in self.binding.arguments if not arg.keyword]
+        return gradients.collect(self.session, returned, positional, self.inputs)
+
+    def _same_again(self, found: tuple[Gradient, ...]) -> bool:
+        """Does a second call give the same gradients: is nothing that it reads used up?"""
+        try:
+            again = self._gradients()
+        except Exception:
+            return False
+        return [gradient.node for gradient in again] == [gradient.node for gradient in found]
+
+    context: Context = field(init=False)
+
+
+def _handle(node: Node, label: str) -> Callable[[], SymbolicTensor]:
+    return lambda: fresh(node, label)

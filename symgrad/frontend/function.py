@@ -1,0 +1,208 @@
+"""``sg.Function``: PyTorch's contract for an operation with a backward of its own.
+
+In: a class with ``forward`` and ``backward``.  Out: how to call them, in whichever style they
+are written.  Imports: the frontend's context and session.
+
+Styles: static methods with ctx first; static ``forward`` without ctx and ``setup_context``; class
+methods; methods of an instance, which then is the ctx itself.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from symgrad.errors import Location, ProtocolError
+from symgrad.frontend.context import Context, state_of
+from symgrad.frontend.session import Session, active, here
+from symgrad.frontend.tensor import SymbolicTensor
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+OVERRIDE = "__symgrad_apply__"
+
+
+class Function(Context):
+    """An operation: ``forward``, and ``backward``, its vector-Jacobian product.
+
+    Write them as for ``torch.autograd.Function``.  Without a ``backward`` it is derived.
+    """
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """The outputs.  To be written by the subclass."""
+        raise ProtocolError("a Function needs a forward")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        """What to keep for backward, where forward takes no ctx."""
+        raise ProtocolError("this Function has no setup_context")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """The gradients of the arguments of forward, in order; None for what has none."""
+        raise ProtocolError("this Function has no backward")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call the Function: inside a trace its forward becomes part of the graph."""
+        return _apply(cls, args, kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call a Function of the old style, whose instance holds its non-tensor arguments."""
+        return _apply(self, args, kwargs)
+
+
+@dataclass(frozen=True)
+class InnerCall:
+    """A Function applied inside a trace: its forward was inlined, its backward was not used."""
+
+    function: type[Function] | Function
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    output: Any
+    location: Location | None
+
+
+def _apply(function: type[Function] | Function, args: Sequence[Any], kwargs: Any) -> Any:
+    for arg in (*args, *kwargs.values()):
+        override = getattr(type(arg), OVERRIDE, None)
+        if override is not None:
+            return override(arg, function, args, kwargs)
+    session = active()
+    if session is None:
+        name = class_of(function).__name__
+        raise ProtocolError(
+            f"{name}.apply takes symbolic tensors, while a Function is traced", location=here(),
+            hint=f"for arrays compile it first: op = sg.compile({name}, ...); y = op(x)",
+        )  # fmt: skip
+    return _inline(session, function, args, kwargs)
+
+
+def _inline(
+    session: Session, function: type[Function] | Function, args: Sequence[Any], kwargs: Any
+) -> Any:
+    ctx = new_context(function, {})
+    ctx.needs_input_grad = tuple(
+        isinstance(arg, SymbolicTensor) and arg.dtype.is_float for arg in args
+    )
+    output = run_forward(function, ctx, args, kwargs)
+    call = InnerCall(function, tuple(args), dict(kwargs), output, here())
+    session.inner.append(call)
+    return output
+
+
+def once_differentiable(backward: AnyFunction) -> AnyFunction:
+    """Mark a backward that is not meant to be differentiated again."""
+
+    @functools.wraps(backward)
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        return backward(*args, **kwargs)
+
+    marked.once_differentiable = True  # type: ignore[attr-defined]
+    return marked  # type: ignore[return-value]
+
+
+def custom_fwd(forward: Any = None, **settings: Any) -> Any:
+    """``torch.amp.custom_fwd``: there is no autocast here, so the forward is what it was."""
+    return forward if forward is not None else lambda call: call
+
+
+def custom_bwd(backward: Any = None, **settings: Any) -> Any:
+    """``torch.amp.custom_bwd``: there is no autocast here, so the backward is what it was."""
+    return backward if backward is not None else lambda call: call
+
+
+# -- what a Function is
+
+
+def class_of(function: type[Function] | Function) -> type[Function]:
+    """The class of a Function that was given as a class or as an instance."""
+    found = function if isinstance(function, type) else type(function)
+    if not issubclass(found, Function):
+        raise ProtocolError(
+            f"{found.__name__} is no Function", hint="derive the class from sg.Function"
+        )
+    return found
+
+
+def has_backward(function: type[Function] | Function) -> bool:
+    """Is there a hand-written backward?"""
+    return class_of(function).backward is not Function.backward
+
+
+def separate_setup(function: type[Function] | Function) -> bool:
+    """Does forward take no ctx, because setup_context does?"""
+    return class_of(function).setup_context is not Function.setup_context
+
+
+def raw_method(function: type[Function] | Function, name: str) -> tuple[Any, int]:
+    """The plain function behind a method, and how many of its first parameters are not the user's.
+
+    These are ctx or self, and cls before it in a class method.
+    """
+    found = inspect.getattr_static(class_of(function), name)
+    hidden = 0 if name == "forward" and separate_setup(function) else 1
+    if isinstance(found, classmethod):
+        hidden += 1
+    plain = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
+    return plain, hidden
+
+
+def is_instance_style(function: type[Function] | Function) -> bool:
+    """Is forward a method of an instance, which is then the ctx?"""
+    found = inspect.getattr_static(class_of(function), "forward")
+    return not isinstance(found, (staticmethod, classmethod)) and not separate_setup(function)
+
+
+def init_parameters(function: type[Function] | Function) -> dict[str, inspect.Parameter]:
+    """The parameters of ``__init__``, of an old-style class that is not yet an instance."""
+    if not isinstance(function, type) or function.__init__ is object.__init__:
+        return {}
+    parameters = list(inspect.signature(function.__init__).parameters.values())[1:]
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {parameter.name: parameter for parameter in parameters if parameter.kind in plain}
+
+
+def new_context(function: type[Function] | Function, arguments: Mapping[str, Any]) -> Context:
+    """A fresh ctx.  ``arguments``: those of ``__init__``, of an old-style class."""
+    if not isinstance(function, type):
+        ctx = copy.copy(function)
+        ctx.__dict__.pop("_symgrad_state", None)
+        return ctx
+    if is_instance_style(function):
+        return function(**arguments)
+    kind: Any = type(function.__name__, (Context,), {})
+    ctx = kind()
+    assert isinstance(ctx, Context)
+    return ctx
+
+
+def run_forward(
+    function: type[Function] | Function,
+    ctx: Context,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """Call forward (and setup_context)."""
+    found = class_of(function)
+    if not separate_setup(function):
+        return found.forward(ctx, *args, **kwargs)
+    output = found.forward(*args, **kwargs)
+    inputs = tuple(args)
+    if kwargs:
+        plain, _ = raw_method(function, "forward")
+        inputs = tuple(inspect.signature(plain).bind(*args, **kwargs).arguments.values())
+    found.setup_context(ctx, inputs, output)
+    return output
+
+
+def run_backward(
+    function: type[Function] | Function, ctx: Context, cotangents: Sequence[Any]
+) -> Any:  # fmt: skip
+    """Call backward."""
+    state_of(ctx)
+    return class_of(function).backward(ctx, *cotangents)

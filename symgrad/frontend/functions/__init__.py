@@ -1,0 +1,45 @@
+"""The operations on symbolic tensors, one file a theme.  Importing this enters them all.
+
+In: nothing.  Out: ``FUNCTIONS`` and the methods of ``SymbolicTensor``.
+Imports: the frontend's table, tensors and operands.
+"""
+
+from symgrad.frontend.functions import (
+    activations,
+    arithmetic,
+    assignment,
+    casting,
+    comparisons,
+    creation,
+    einsum,
+    gathering,
+    indexing,
+    joining,
+    mathematics,
+    movement,
+    normalization,
+    products,
+    reductions,
+    scans,
+)
+from symgrad.frontend.table import FUNCTIONS
+
+__all__ = [
+    "FUNCTIONS",
+    "activations",
+    "arithmetic",
+    "assignment",
+    "casting",
+    "comparisons",
+    "creation",
+    "einsum",
+    "gathering",
+    "indexing",
+    "joining",
+    "mathematics",
+    "movement",
+    "normalization",
+    "products",
+    "reductions",
+    "scans",
+]

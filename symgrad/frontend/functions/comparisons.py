@@ -1,0 +1,182 @@
+"""Comparisons, logic and choice: ``< == & ~``, ``where``.
+
+In: tensors and numbers.  Out: bool tensors; for ``where`` tensors.
+Imports: the frontend's table and operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symgrad.errors import DTypeError, UnsupportedOpError
+from symgrad.frontend.dtypes import finfo
+from symgrad.frontend.lift import (
+    as_node,
+    as_tensor,
+    elementwise,
+    is_operand,
+    on_nodes,
+    result_dtype,
+)
+from symgrad.frontend.session import current, here
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.graph import Node
+
+Tensor = SymbolicTensor
+
+_COMPARISONS = {
+    "eq": ("equal_to",), "ne": ("not_equal",), "lt": ("less",), "le": ("less_equal",),
+    "gt": ("greater",), "ge": ("greater_equal",),
+}  # fmt: skip
+
+
+def _comparison(op: str) -> Callable[[Any, Any], Tensor]:
+    def call(input: Any, other: Any) -> Tensor:
+        dtype = result_dtype((input, other))
+        return on_nodes(
+            lambda left, right: current().apply(op, left, right),
+            (input, other), int64 if dtype == bool_ else dtype,
+        )  # fmt: skip
+
+    def operator(self: Any, other: Any) -> Any:
+        return call(self, other) if is_operand(other) else NotImplemented
+
+    call.__name__ = call.__qualname__ = op
+    call.__doc__ = f"The comparison ``{op}`` of each element, a bool tensor."
+    setattr(SymbolicTensor, f"__{op}__", operator)
+    return call
+
+
+for _op, _aliases in _COMPARISONS.items():
+    operation(_op, *_aliases, inplace=True)(_comparison(_op))
+
+
+def as_bool(node: Node) -> Node:
+    """A node as truth values: numbers are True where they are not 0."""
+    if node.dtype == bool_:
+        return node
+    session = current()
+    return session.apply("ne", node, session.expand(session.constant(0, node.dtype), node.shape))
+
+
+def _logic(op: str) -> Callable[..., Tensor]:
+    def call(*operands: Any) -> Tensor:
+        return on_nodes(lambda *nodes: current().apply(op, *map(as_bool, nodes)), operands, None)
+
+    call.__name__ = call.__qualname__ = op
+    call.__doc__ = f"The op ``{op}`` of each element's truth."
+    return call
+
+
+logical_and = operation("logical_and", inplace=True)(_logic("logical_and"))
+logical_or = operation("logical_or", inplace=True)(_logic("logical_or"))
+logical_xor = operation("logical_xor", inplace=True)(_logic("logical_xor"))
+logical_not = operation("logical_not", inplace=True)(_logic("logical_not"))
+
+
+def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[..., Any]:
+    """``& | ^ ~`` and their functions: logic on bools, not there on integers."""
+
+    def bitwise(*operands: Any) -> Any:
+        if not all(map(is_operand, operands)):
+            return NotImplemented
+        dtype = result_dtype(operands)
+        if dtype == int64:
+            raise UnsupportedOpError(f"there is no {symbol} of integers", location=here())
+        if dtype != bool_:
+            raise DTypeError(f"{symbol} takes bools, not {dtype}", location=here())
+        return call(*operands)
+
+    bitwise.__doc__ = f"``{symbol}`` of bools."
+    return operation(*names, inplace=True)(bitwise)
+
+
+for _symbol, _dunder, _call, _name in (
+    ("&", "and", logical_and, "bitwise_and"),
+    ("|", "or", logical_or, "bitwise_or"),
+    ("^", "xor", logical_xor, "bitwise_xor"),
+):
+    _function = _bitwise(_symbol, _call, _name)
+    setattr(SymbolicTensor, f"__{_dunder}__", _function)
+    setattr(SymbolicTensor, f"__r{_dunder}__", _function)
+    setattr(SymbolicTensor, f"__i{_dunder}__", getattr(SymbolicTensor, f"{_name}_"))
+setattr(SymbolicTensor, "__invert__", _bitwise("~", logical_not, "bitwise_not"))  # noqa: B010
+
+
+@operation("where", method=False)
+def where(condition: Any, input: Any = None, other: Any = None) -> Tensor:
+    """``input`` where the condition holds, ``other`` elsewhere."""
+    if input is None or other is None:
+        raise UnsupportedOpError(
+            "where(condition) alone has a shape that depends on values", location=here(),
+            hint="give both values: where(condition, a, b)",
+        )  # fmt: skip
+    dtype = result_dtype((input, other))
+    session = current()
+
+    def choose(mask: Node, yes: Node, no: Node) -> Node:
+        return session.apply(
+            "where", as_bool(mask), session.cast(yes, dtype), session.cast(no, dtype)
+        )
+
+    yes, no = (as_number(value, dtype) for value in (input, other))
+    return on_nodes(choose, (condition, yes, no), None)
+
+
+def as_number(value: Any, dtype: Any) -> Any:
+    """A number as a constant tensor of ``dtype``; tensors as they are."""
+    if isinstance(value, Tensor):
+        return value
+    return fresh(as_node(value, dtype))
+
+
+@operation("where", function=False)
+def where_method(self: Tensor, condition: Any, other: Any) -> Tensor:
+    """``self`` where the condition holds, ``other`` elsewhere."""
+    return where(condition, self, other)
+
+
+@operation("isnan")
+def isnan(input: Any) -> Tensor:
+    """Where it is not a number."""
+    return elementwise("ne", input, input)
+
+
+@operation("isinf")
+def isinf(input: Any) -> Tensor:
+    """Where it is infinite."""
+    return elementwise("eq", elementwise("abs", input), float("inf"))
+
+
+@operation("isfinite")
+def isfinite(input: Any) -> Tensor:
+    """Where it is neither infinite nor NaN."""
+    return elementwise("lt", elementwise("abs", input), float("inf"))
+
+
+@operation("nan_to_num", inplace=True)
+def nan_to_num(input: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    """NaN and infinities replaced by numbers: by default 0 and the greatest and least floats."""
+    limits = finfo(as_tensor(input).dtype)
+    high = limits.max if posinf is None else posinf
+    low = limits.min if neginf is None else neginf
+    finite = where(elementwise("eq", input, float("inf")), high, input)
+    finite = where(elementwise("eq", finite, float("-inf")), low, finite)
+    return where(isnan(input), nan, finite)
+
+
+@operation("masked_fill", inplace=True)
+def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
+    """``value`` where the mask is True."""
+    source = as_tensor(input)
+    return where(mask, as_number(value, source.dtype), source)
+
+
+@operation("heaviside")
+def heaviside(input: Any, values: Any) -> Tensor:
+    """0 below 0, 1 above, ``values`` at 0."""
+    step = where(elementwise("gt", input, 0), 1.0, 0.0)
+    return where(elementwise("eq", input, 0), values, step)

@@ -1,0 +1,161 @@
+"""Elementary functions of one or two tensors, as the registry has them.
+
+In: tensors and numbers.  Out: tensors.  Imports: the frontend's table and operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symgrad.frontend.lift import as_tensor, elementwise, on_nodes, result_dtype
+from symgrad.frontend.session import current
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor
+
+Tensor = SymbolicTensor
+
+# An op of the registry and torch's further names for it; integers become floats first.
+_FLOAT_FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "exp": (), "expm1": (), "exp2": (), "log": (), "log1p": (), "log2": (), "log10": (),
+    "sqrt": (), "rsqrt": (), "reciprocal": (), "sin": (), "cos": (), "tan": (),
+    "asin": ("arcsin",), "acos": ("arccos",), "atan": ("arctan",), "sinh": (), "cosh": (),
+    "tanh": (), "asinh": ("arcsinh",), "acosh": ("arccosh",), "atanh": ("arctanh",),
+    "sigmoid": ("expit",), "log_sigmoid": ("logsigmoid",), "erf": (), "erfc": (), "erfinv": (),
+    "lgamma": (), "digamma": (),
+}  # fmt: skip
+
+
+def _function(op: str) -> Callable[[Any], Tensor]:
+    def call(input: Any) -> Tensor:
+        return elementwise(op, input, floats=True)
+
+    call.__name__ = call.__qualname__ = op
+    call.__doc__ = f"The op ``{op}`` of each element."
+    return call
+
+
+for _op, _aliases in _FLOAT_FUNCTIONS.items():
+    operation(_op, *_aliases, inplace=True)(_function(_op))
+
+
+def _keeping_integers(op: str) -> Callable[[Any], Tensor]:
+    """Functions that return integers and bools as they are."""
+
+    def call(input: Any) -> Tensor:
+        if not as_tensor(input).dtype.is_float:
+            return on_nodes(lambda node: node, (input,), None)
+        return elementwise(op, input)
+
+    call.__name__ = call.__qualname__ = op
+    call.__doc__ = f"The op ``{op}`` of each element; integers stay as they are."
+    return call
+
+
+for _op in ("floor", "ceil", "round", "trunc"):
+    operation(_op, *(("fix",) if _op == "trunc" else ()), inplace=True)(_keeping_integers(_op))
+
+
+@operation("abs", "absolute", inplace=True)
+def absolute(input: Any) -> Tensor:
+    """``|x|``; its derivative at 0 is 0."""
+    return elementwise("abs", input)
+
+
+SymbolicTensor.__abs__ = absolute  # type: ignore[attr-defined]
+SymbolicTensor.__round__ = SymbolicTensor.round  # type: ignore[attr-defined]
+
+
+@operation("sign", "sgn", inplace=True)
+def sign(input: Any) -> Tensor:
+    """-1, 0 or 1."""
+    return elementwise("sign", input)
+
+
+@operation("square", inplace=True)
+def square(input: Any) -> Tensor:
+    """``x * x``."""
+    if not as_tensor(input).dtype.is_float:
+        return elementwise("mul", input, input)
+    return elementwise("square", input)
+
+
+@operation("frac", inplace=True)
+def frac(input: Any) -> Tensor:
+    """The part behind the point, with the sign of the number."""
+    return elementwise("sub", input, elementwise("trunc", input))
+
+
+@operation("atan2", "arctan2", inplace=True)
+def atan2(input: Any, other: Any) -> Tensor:
+    """The angle of the point (other, input)."""
+    return elementwise("atan2", input, other, floats=True)
+
+
+@operation("hypot", inplace=True)
+def hypot(input: Any, other: Any) -> Tensor:
+    """``sqrt(x² + y²)``."""
+    return elementwise("sqrt", elementwise("add", square(input), square(other)))
+
+
+@operation("maximum")
+def maximum(input: Any, other: Any) -> Tensor:
+    """The greater of two; NaN where either is."""
+    return elementwise("maximum", input, other)
+
+
+@operation("minimum")
+def minimum(input: Any, other: Any) -> Tensor:
+    """The lesser of two; NaN where either is."""
+    return elementwise("minimum", input, other)
+
+
+@operation("clamp", "clip", inplace=True)
+def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
+    """The nearest value in ``[min, max]``; its derivative at the ends is 1, as in torch."""
+    result = on_nodes(lambda node: node, (input,), None)
+    if min is not None:
+        result = _bounded("lt", result, min)
+    if max is not None:
+        result = _bounded("gt", result, max)
+    return result
+
+
+@operation("clamp_min", inplace=True)
+def clamp_min(input: Any, min: Any) -> Tensor:
+    """``clamp(min=min)``."""
+    return clamp(input, min=min)
+
+
+@operation("clamp_max", inplace=True)
+def clamp_max(input: Any, max: Any) -> Tensor:
+    """``clamp(max=max)``."""
+    return clamp(input, max=max)
+
+
+def _bounded(relation: str, input: Any, bound: Any) -> Tensor:
+    session = current()
+    return on_nodes(
+        lambda x, limit: session.apply("where", session.apply(relation, x, limit), limit, x),
+        (input, bound), result_dtype((input, bound)),
+    )  # fmt: skip
+
+
+@operation("deg2rad", inplace=True)
+def deg2rad(input: Any) -> Tensor:
+    """Degrees to radians."""
+    return elementwise("mul", input, 0.017453292519943295)
+
+
+@operation("rad2deg", inplace=True)
+def rad2deg(input: Any) -> Tensor:
+    """Radians to degrees."""
+    return elementwise("mul", input, 57.29577951308232)
+
+
+@operation("logaddexp")
+def logaddexp(input: Any, other: Any) -> Tensor:
+    """``log(exp(x) + exp(y))``."""
+    high = maximum(input, other)
+    difference = elementwise("neg", absolute(elementwise("sub", input, other)))
+    return elementwise("add", high, elementwise("log1p", elementwise("exp", difference)))

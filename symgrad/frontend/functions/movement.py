@@ -1,0 +1,333 @@
+"""Views: the same elements in another shape, order or selection, sharing memory.
+
+In: tensors.  Out: views of them (a reshape of what does not lie contiguously is a copy).
+Imports: the frontend's views, tensors and sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.errors import ShapeError
+from symgrad.frontend.lift import as_tensor
+from symgrad.frontend.session import current, here
+from symgrad.frontend.sizes import Shape, as_dim, is_size
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice
+from symgrad.ir.dim import Dim, product
+
+Tensor = SymbolicTensor
+
+
+# -- arguments
+
+
+def axis_of(axis: Any, rank: int) -> int:
+    """A non-negative axis.  Raises ShapeError when there is none such."""
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise ShapeError(f"an axis must be an int, not {axis!r}", location=here())
+    if not -max(rank, 1) <= axis < max(rank, 1):
+        raise ShapeError(f"axis {axis} of a tensor with {rank} axes", location=here())
+    return axis % max(rank, 1)
+
+
+def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
+    """Sorted non-negative axes from None (all), an int, or several ints."""
+    if axes is None or (isinstance(axes, (tuple, list)) and not axes):
+        return tuple(range(rank))
+    several = axes if isinstance(axes, (tuple, list)) else (axes,)
+    if not rank:
+        for axis in several:
+            axis_of(axis, rank)
+        return ()
+    found = sorted({axis_of(axis, rank) for axis in several})
+    if len(found) != len(several):
+        raise ShapeError(f"the axes {tuple(several)} name one axis twice", location=here())
+    return tuple(found)
+
+
+def sizes_of(sizes: Sequence[Any]) -> tuple[Any, ...]:
+    """``f(2, n)`` and ``f((2, n))`` alike."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        return tuple(sizes[0])
+    return tuple(sizes)
+
+
+def shape_of(sizes: Sequence[Any]) -> tuple[Dim, ...]:
+    """``f(2, n)`` and ``f((2, n))`` alike, as a shape."""
+    return tuple(map(as_dim, sizes_of(sizes)))
+
+
+# -- reshaping
+
+
+@operation("view", function=False)
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """A view of another shape; -1 stands for what is left over."""
+    if len(shape) == 1 and not isinstance(shape[0], (tuple, list)) and not is_size(shape[0]):
+        return input.to(shape[0])  # type: ignore[no-any-return]
+    return share(input, Reshape(_complete(input, shape)))
+
+
+@operation("reshape")
+def reshape(input: Any, *shape: Any) -> Tensor:
+    """The elements in another shape; a view where the tensor lies contiguously, else a copy."""
+    source = as_tensor(input)
+    return reshaped(source, _complete(source, shape))
+
+
+def reshaped(input: Tensor, shape: Sequence[Dim]) -> Tensor:
+    """A view where the tensor lies contiguously, else a copy."""
+    if input.lies_contiguous:
+        return share(input, Reshape(tuple(shape)))
+    return fresh(current().reshape(input.node, shape))
+
+
+def share(input: Tensor, *steps: Any) -> Tensor:
+    """A view of a tensor through steps."""
+    return input.shared(*steps)
+
+
+def _complete(input: Tensor, shape: Sequence[Any]) -> tuple[Dim, ...]:
+    """The shape with -1 replaced by what the number of elements leaves."""
+    sizes = shape_of(shape)
+    unknown = [axis for axis, size in enumerate(sizes) if size == -1]
+    if len(unknown) > 1:
+        raise ShapeError("only one size can be -1", location=here())
+    total = product(input.node.shape)
+    if unknown:
+        known = product([size for size in sizes if size != -1])
+        left = total.exact_quotient(known)
+        if left is None:
+            raise _cannot_reshape(input, sizes)
+        sizes = tuple(left if size == -1 else size for size in sizes)
+    elif product(sizes) != total:
+        raise _cannot_reshape(input, sizes)
+    return sizes
+
+
+def _cannot_reshape(input: Tensor, sizes: Sequence[Dim]) -> ShapeError:
+    wanted = list(Shape.of(sizes))
+    hint = ""
+    if product(input.node.shape).constant is None:
+        hint = "sizes that divide one another are written so in the shape spec: 2*n, or n with h*n"
+    return ShapeError(
+        f"shape {list(input.shape)} cannot become {wanted} for all sizes", location=here(),
+        hint=hint,
+    )  # fmt: skip
+
+
+@operation("view_as", function=False)
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """A view in the shape of another tensor."""
+    return view(input, *other.shape)
+
+
+@operation("reshape_as", function=False)
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """The elements in the shape of another tensor."""
+    return reshape(input, *other.shape)
+
+
+@operation("flatten")
+def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Consecutive axes made one."""
+    source = as_tensor(input)
+    rank = source.ndim
+    first, last = axis_of(start_dim, rank), axis_of(end_dim, rank)
+    shape = source.node.shape
+    if not rank:
+        return reshaped(source, (Dim.of(1),))
+    if first > last:
+        raise ShapeError("flatten: start_dim comes after end_dim", location=here())
+    return reshaped(source, (*shape[:first], product(shape[first : last + 1]), *shape[last + 1 :]))
+
+
+@operation("ravel")
+def ravel(input: Any) -> Tensor:
+    """All axes made one."""
+    return flatten(input)
+
+
+@operation("unflatten")
+def unflatten(input: Any, dim: int, sizes: Any) -> Tensor:
+    """One axis made several."""
+    source = as_tensor(input)
+    axis = axis_of(dim, source.ndim)
+    shape = source.shape
+    return reshape(source, *shape[:axis], *_filled(sizes, shape[axis]), *shape[axis + 1 :])
+
+
+def _filled(sizes: Any, whole: Any) -> tuple[Any, ...]:
+    known = [size for size in sizes if not (isinstance(size, int) and size == -1)]
+    if len(known) == len(sizes):
+        return tuple(sizes)
+    rest = as_dim(whole).exact_quotient(product([as_dim(size) for size in known]))
+    if rest is None:
+        raise ShapeError(f"size {whole} is not divisible by {tuple(known)}", location=here())
+    return tuple(rest if isinstance(size, int) and size == -1 else size for size in sizes)
+
+
+@operation("unsqueeze", "expand_dims")
+def unsqueeze(input: Any, dim: int) -> Tensor:
+    """An axis of size 1 put in."""
+    source = as_tensor(input)
+    axis = axis_of(dim, source.ndim + 1)
+    shape = source.node.shape
+    return share(source, Reshape((*shape[:axis], Dim.of(1), *shape[axis:])))
+
+
+@operation("squeeze")
+def squeeze(input: Any, dim: Any = None) -> Tensor:
+    """Without the axes of size 1, or without those of ``dim`` that have size 1.
+
+    On a symbolic size this splits the trace: the size is 1, or it is not.
+    """
+    source = as_tensor(input)
+    axes = axes_of(dim, source.ndim) if dim is not None else range(source.ndim)
+    session = current()
+    shape = source.node.shape
+    gone = {axis for axis in axes if session.truth(shape[axis], "==", 1)}
+    if not gone:
+        return share(source)
+    kept = tuple(size for axis, size in enumerate(shape) if axis not in gone)
+    return share(source, Reshape(kept))
+
+
+# -- reordering
+
+
+@operation("permute")
+def permute(input: Any, *dims: Any) -> Tensor:
+    """The axes in another order."""
+    source = as_tensor(input)
+    axes = tuple(axis_of(axis, source.ndim) for axis in sizes_of(dims))
+    if sorted(axes) != list(range(source.ndim)):
+        raise ShapeError(f"permute: {axes} is no order of {source.ndim} axes", location=here())
+    return share(source, Permute(axes))
+
+
+@operation("transpose", "swapaxes", "swapdims")
+def transpose(input: Any, dim0: int, dim1: int) -> Tensor:
+    """Two axes swapped."""
+    source = as_tensor(input)
+    first, second = axis_of(dim0, source.ndim), axis_of(dim1, source.ndim)
+    axes = list(range(source.ndim))
+    if axes:
+        axes[first], axes[second] = axes[second], axes[first]
+    return share(source, Permute(tuple(axes)))
+
+
+@operation("t")
+def t(input: Any) -> Tensor:
+    """The transpose of a matrix; a vector or number is itself."""
+    source = as_tensor(input)
+    if source.ndim > 2:
+        raise ShapeError(
+            f"t() takes at most 2 axes, not {source.ndim}", location=here(),
+            hint="use .mT or transpose(-2, -1)",
+        )  # fmt: skip
+    return share(source, Permute(tuple(reversed(range(source.ndim)))))
+
+
+@operation("adjoint")
+def adjoint(input: Any) -> Tensor:
+    """The last two axes swapped."""
+    return transpose(input, -2, -1)
+
+
+def _all_reversed(input: Tensor) -> Tensor:
+    """The axes in reverse order."""
+    return share(input, Permute(tuple(reversed(range(input.ndim)))))
+
+
+SymbolicTensor.T = property(_all_reversed)  # type: ignore[attr-defined]
+SymbolicTensor.mT = property(adjoint)  # type: ignore[attr-defined]
+SymbolicTensor.H = property(t)  # type: ignore[attr-defined]
+SymbolicTensor.mH = property(adjoint)  # type: ignore[attr-defined]
+
+
+@operation("movedim", "moveaxis")
+def movedim(input: Any, source: Any, destination: Any) -> Tensor:
+    """Axes moved to other places, the rest in their order."""
+    tensor = as_tensor(input)
+    rank = tensor.ndim
+    taken = [axis_of(a, rank) for a in (source if isinstance(source, (tuple, list)) else [source])]
+    places = destination if isinstance(destination, (tuple, list)) else [destination]
+    order: list[int | None] = [None] * rank
+    for place, axis in zip(places, taken, strict=True):
+        order[axis_of(place, rank)] = axis
+    rest = iter(axis for axis in range(rank) if axis not in taken)
+    return share(tensor, Permute(tuple(next(rest) if axis is None else axis for axis in order)))
+
+
+# -- broadcasting
+
+
+@operation("expand", function=False)
+def expand(input: Tensor, *sizes: Any) -> Tensor:
+    """Broadcast to a shape; -1 keeps a size."""
+    wanted = shape_of(sizes)
+    added = len(wanted) - input.ndim
+    old = input.node.shape
+    if added < 0:
+        raise ShapeError(f"expand to fewer than {input.ndim} axes", location=here())
+    shape = tuple(
+        old[axis - added] if size == -1 and axis >= added else size
+        for axis, size in enumerate(wanted)
+    )
+    return share(input, Expand(shape))
+
+
+@operation("broadcast_to")
+def broadcast_to(input: Any, shape: Any) -> Tensor:
+    """Broadcast to a shape."""
+    return expand(as_tensor(input), *shape)
+
+
+@operation("expand_as", function=False)
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """Broadcast to the shape of another tensor."""
+    return share(input, Expand(other.node.shape))
+
+
+# -- parts
+
+
+@operation("narrow")
+def narrow(input: Any, dim: int, start: Any, length: Any) -> Tensor:
+    """``length`` elements along an axis, from ``start``."""
+    source = as_tensor(input)
+    axis = axis_of(dim, source.ndim)
+    first = as_dim(start)
+    if first.constant is not None and first.constant < 0:
+        first = source.node.shape[axis] + first
+    return share(source, Slice(axis, first, 1, as_dim(length)))
+
+
+@operation("select")
+def select(input: Any, dim: int, index: Any) -> Tensor:
+    """What an axis holds at one index; the axis disappears."""
+    source = as_tensor(input)
+    return share(source, *select_steps(source.node.shape, axis_of(dim, source.ndim), index))
+
+
+def select_steps(shape: tuple[Dim, ...], axis: int, index: Any) -> tuple[Any, ...]:
+    """The steps to one index of an axis.  Raises ShapeError when it is out of range."""
+    place, size, session = as_dim(index), shape[axis], current()
+    if session.truth(place, "<", 0):
+        place = size + place
+    if not session.truth(place, "<", size) or not session.truth(place, ">=", 0):
+        raise ShapeError(f"index {index} of an axis of size {size}", location=here())
+    kept = (*shape[:axis], *shape[axis + 1 :])
+    return Slice(axis, place, 1, Dim.of(1)), Reshape(kept)
+
+
+@operation("diagonal")
+def diagonal(input: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of two axes, as a last axis."""
+    source = as_tensor(input)
+    axes = axis_of(dim1, source.ndim), axis_of(dim2, source.ndim)
+    return share(source, Diagonal(offset, axes))

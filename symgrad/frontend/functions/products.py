@@ -1,0 +1,212 @@
+"""Matrix products and their kin, all by the contraction of two tensors over shared labels.
+
+In: tensors.  Out: tensors.  Imports: the frontend's table and operands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.errors import DTypeError, ShapeError
+from symgrad.frontend.functions.arithmetic import add, mul
+from symgrad.frontend.lift import as_tensor, broadcast_shapes
+from symgrad.frontend.session import current, here
+from symgrad.frontend.sizes import Shape
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.graph import Node
+
+Tensor = SymbolicTensor
+BATCH = "abcdefgh"
+
+
+def contract(spec: str, left: Node, right: Node) -> Node:
+    """``einsum`` of two nodes of one float dtype.  Raises ShapeError that names the sizes."""
+    if left.dtype != right.dtype:
+        raise DTypeError(
+            f"a product of {left.dtype} and {right.dtype}", location=here(),
+            hint=f"convert one of them: .to(sg.{max(left.dtype, right.dtype, key=_rank)})",
+        )  # fmt: skip
+    words, _ = spec.split("->")
+    sizes: dict[str, Any] = {}
+    for word, node in zip(words.split(","), (left, right), strict=True):
+        for label, size in zip(word, node.shape, strict=True):
+            if sizes.setdefault(label, size) != size:
+                raise _mismatch(left, right, sizes[label], size)
+    return current().apply("einsum", left, right, spec=spec)
+
+
+def _rank(dtype: Any) -> int:
+    rank: int = dtype.rank
+    return rank
+
+
+def _mismatch(left: Node, right: Node, one: Any, other: Any) -> ShapeError:
+    shapes = f"{list(Shape.of(left.shape))} and {list(Shape.of(right.shape))}"
+    symbolic = one.constant is None or other.constant is None
+    return ShapeError(
+        f"shapes {shapes} cannot be multiplied: {one} meets {other}", location=here(),
+        hint=f"if {one} and {other} are always equal, write one name for both" if symbolic else "",
+    )  # fmt: skip
+
+
+@operation("matmul")
+def matmul(input: Any, other: Any) -> Tensor:
+    """The product of matrices; vectors are rows on the left, columns on the right; batches too."""
+    left, right = as_tensor(input).node, as_tensor(other).node
+    if not left.rank or not right.rank:
+        raise ShapeError("matmul takes tensors with axes; use * for numbers", location=here())
+    left_core, right_core = "ik"[-min(left.rank, 2) :], "kj"[: min(right.rank, 2)]
+    batch = max(left.rank, right.rank) - 2
+    if batch <= 0:
+        result = left_core.replace("k", "") + right_core.replace("k", "")
+        return fresh(contract(f"{left_core},{right_core}->{result}", left, right))
+    return _batched(left, right, left_core, right_core)
+
+
+def _batched(left: Node, right: Node, left_core: str, right_core: str) -> Tensor:
+    """Batch axes of size 1 are left out of the operand that has them, so nothing is copied."""
+    session = current()
+    shapes = left.shape[: left.rank - len(left_core)], right.shape[: right.rank - len(right_core)]
+    batch = broadcast_shapes(*shapes)
+    labels = BATCH[: len(batch)]
+    words = []
+    nodes = []
+    for node, core, shape in zip((left, right), (left_core, right_core), shapes, strict=True):
+        own = labels[len(labels) - len(shape) :]
+        kept = [
+            (label, size) for label, size, wide in zip(own, shape, batch[-len(shape) :] if shape
+                                                       else (), strict=True)
+            if not (size == 1 and wide != 1)
+        ]  # fmt: skip
+        words.append("".join(label for label, _ in kept) + core)
+        core_shape = node.shape[node.rank - len(core) :]
+        nodes.append(session.reshape(node, (*(size for _, size in kept), *core_shape)))
+    rest = left_core.replace("k", "") + right_core.replace("k", "")
+    return fresh(contract(f"{words[0]},{words[1]}->{labels}{rest}", *nodes))
+
+
+def _operator(self: Any, other: Any) -> Any:
+    return matmul(self, other)
+
+
+def _reflected(self: Any, other: Any) -> Any:
+    return matmul(other, self)
+
+
+setattr(SymbolicTensor, "__matmul__", _operator)  # noqa: B010
+setattr(SymbolicTensor, "__rmatmul__", _reflected)  # noqa: B010
+
+
+def _of_ranks(name: str, spec: str, *operands: Any) -> Tensor:
+    nodes = [as_tensor(operand).node for operand in operands]
+    words, _ = spec.split("->")
+    for word, node in zip(words.split(","), nodes, strict=True):
+        if len(word) != node.rank:
+            raise ShapeError(
+                f"{name} takes a tensor of {len(word)} axes, not {node.rank}", location=here(),
+                hint="matmul (@) takes any number of axes",
+            )  # fmt: skip
+    return fresh(contract(spec, *nodes))
+
+
+@operation("mm")
+def mm(input: Any, mat2: Any) -> Tensor:
+    """The product of two matrices."""
+    return _of_ranks("mm", "ik,kj->ij", input, mat2)
+
+
+@operation("bmm")
+def bmm(input: Any, mat2: Any) -> Tensor:
+    """The products of two batches of matrices."""
+    return _of_ranks("bmm", "bik,bkj->bij", input, mat2)
+
+
+@operation("mv")
+def mv(input: Any, vec: Any) -> Tensor:
+    """A matrix times a vector."""
+    return _of_ranks("mv", "ik,k->i", input, vec)
+
+
+@operation("dot", "vdot")
+def dot(input: Any, other: Any) -> Tensor:
+    """The inner product of two vectors."""
+    return _of_ranks("dot", "k,k->", input, other)
+
+
+@operation("outer", "ger")
+def outer(input: Any, vec2: Any) -> Tensor:
+    """All products of the elements of two vectors."""
+    return _of_ranks("outer", "i,j->ij", input, vec2)
+
+
+@operation("inner")
+def inner(input: Any, other: Any) -> Tensor:
+    """Products summed over the last axes of both."""
+    left, right = as_tensor(input), as_tensor(other)
+    if not left.ndim or not right.ndim:
+        return mul(left, right)
+    first = "abcdefgh"[: left.ndim - 1]
+    second = "ijlmnopq"[: right.ndim - 1]
+    return fresh(contract(f"{first}k,{second}k->{first}{second}", left.node, right.node))
+
+
+@operation("tensordot")
+def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
+    """Products summed over several axes: the last of one with the first of the other, or given."""
+    left, right = as_tensor(a), as_tensor(b)
+    if isinstance(dims, int):
+        dims = (list(range(left.ndim - dims, left.ndim)), list(range(dims)))
+    first = [chr(ord("a") + axis) for axis in range(left.ndim)]
+    second = [chr(ord("n") + axis) for axis in range(right.ndim)]
+    for one, other in zip(*(_several(group) for group in dims), strict=True):
+        second[other % right.ndim] = first[one % left.ndim]
+    shared = set(first) & set(second)
+    result = "".join(label for label in (*first, *second) if label not in shared)
+    return fresh(contract(f"{''.join(first)},{''.join(second)}->{result}", left.node, right.node))
+
+
+def _several(group: Any) -> list[int]:
+    return list(group) if isinstance(group, (tuple, list)) else [group]
+
+
+@operation("addmm", inplace=True)
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * mat1 @ mat2``."""
+    return _affine(input, mm(mat1, mat2), beta, alpha)
+
+
+@operation("baddbmm", inplace=True)
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * batch1 @ batch2``."""
+    return _affine(input, bmm(batch1, batch2), beta, alpha)
+
+
+@operation("addmv", inplace=True)
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * mat @ vec``."""
+    return _affine(input, mv(mat, vec), beta, alpha)
+
+
+@operation("addr", inplace=True)
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    return _affine(input, outer(vec1, vec2), beta, alpha)
+
+
+def _affine(input: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    scaled = product if isinstance(alpha, (int, float)) and alpha == 1 else mul(product, alpha)
+    plain = isinstance(beta, (int, float)) and beta == 1
+    return add(input if plain else mul(input, beta), scaled)
+
+
+@operation("linear", method=False)
+def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
+    """``input @ weight.T + bias``."""
+    x, w = as_tensor(input).node, as_tensor(weight).node
+    if w.rank not in (1, 2) or not x.rank:
+        raise ShapeError("linear takes a weight of one or two axes", location=here())
+    labels = BATCH[: x.rank - 1]
+    columns = "o"[: w.rank - 1]
+    product = fresh(contract(f"{labels}k,{columns}k->{labels}{columns}", x, w))
+    return product if bias is None else add(product, bias)

@@ -1,0 +1,296 @@
+"""Reductions over axes: sums, means, extrema, norms, variances.
+
+In: tensors, axes, keepdim.  Out: tensors; for ``max`` and ``min`` along an axis, pairs.
+Imports: the frontend's table, operands and axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.dtypes import as_dtype
+from symgrad.frontend.functions.arithmetic import add, div, mul, power, sub
+from symgrad.frontend.functions.comparisons import as_bool
+from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
+from symgrad.frontend.functions.movement import axes_of, axis_of
+from symgrad.frontend.lift import as_tensor, elementwise, is_operand
+from symgrad.frontend.selection import SelectedTensor
+from symgrad.frontend.session import current, here
+from symgrad.frontend.sizes import as_size
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.dim import Dim, product
+from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.ir.graph import Node
+
+Tensor = SymbolicTensor
+
+
+class Extremum(NamedTuple):
+    """What ``max`` and ``min`` along an axis return."""
+
+    values: Any
+    indices: Any
+
+
+def reduce(op: str, node: Node, dim: Any, keepdim: bool = False) -> Node:
+    """The op over the axes ``dim`` (None: all), which stay with size 1 if ``keepdim``."""
+    axes = axes_of(dim, node.rank)
+    session = current()
+    result = session.apply(op, node, axes=axes) if axes else node
+    if not keepdim:
+        return result
+    kept = tuple(Dim.of(1) if axis in axes else size for axis, size in enumerate(node.shape))
+    return session.reshape(result, kept)
+
+
+def _countable(node: Node, dtype: Any) -> Node:
+    """What a sum adds up: in ``dtype`` if one is given, integers in place of bools otherwise."""
+    wanted: DType = as_dtype(dtype) if dtype is not None else node.dtype
+    return current().cast(node, int64 if wanted == bool_ else wanted)
+
+
+def _chosen(input: SelectedTensor, empty: Any) -> Node:
+    """The whole with ``empty`` in place of the elements that are not selected."""
+    session = current()
+    fill = session.expand(session.constant(empty, input.dtype), input.whole.shape)
+    return session.apply("where", input.mask, input.whole, fill)
+
+
+@operation("sum")
+def sum(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
+) -> Tensor:
+    """The sum over axes (all by default)."""
+    if isinstance(input, SelectedTensor):
+        return fresh(reduce("sum", _chosen(input, 0), None))
+    node = _countable(as_tensor(input).node, dtype)
+    return fresh(reduce("sum", node, dim if axis is None else axis, keepdim))
+
+
+@operation("prod")
+def prod(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
+) -> Tensor:
+    """The product over axes (all by default)."""
+    node = _countable(as_tensor(input).node, dtype)
+    return fresh(reduce("prod", node, dim if axis is None else axis, keepdim))
+
+
+def count(node: Node, dim: Any) -> Any:
+    """The number of elements that a reduction over ``dim`` takes together."""
+    return as_size(product([node.shape[axis] for axis in axes_of(dim, node.rank)]))
+
+
+@operation("mean")
+def mean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
+) -> Tensor:
+    """The mean over axes (all by default)."""
+    if isinstance(input, SelectedTensor):
+        number = fresh(reduce("sum", current().cast(input.mask, input.dtype), None))
+        return div(sum(input), number)
+    dim = dim if axis is None else axis
+    source = as_tensor(input)
+    node = source.node if dtype is None else current().cast(source.node, as_dtype(dtype))
+    if not node.dtype.is_float:
+        raise UnsupportedOpError(
+            "the mean of integers is not defined", location=here(), hint="use .float().mean()"
+        )
+    return div(fresh(reduce("sum", node, dim, keepdim)), count(node, dim))
+
+
+@operation("var")
+def var(
+    input: Any, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *,
+    correction: Any = None, axis: Any = None,
+) -> Tensor:  # fmt: skip
+    """The variance over axes, divided by the number of elements less ``correction`` (1)."""
+    if isinstance(dim, bool):  # var(False) means unbiased=False
+        dim, unbiased = None, dim
+    dim = dim if axis is None else axis
+    source = as_tensor(input)
+    correction = (1 if unbiased else 0) if correction is None else correction
+    centred = sub(source, mean(source, dim, True))
+    total = sum(square(centred), dim, keepdim)
+    return div(total, count(source.node, dim) - correction)
+
+
+@operation("std")
+def std(*args: Any, **kwargs: Any) -> Tensor:
+    """The square root of the variance."""
+    return elementwise("sqrt", var(*args, **kwargs))
+
+
+@operation("var_mean")
+def var_mean(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    """The variance and the mean."""
+    keep = bool(kwargs.get("keepdim", args[1] if len(args) > 1 else False))
+    return var(input, dim, *args, **kwargs), mean(input, dim, keep)
+
+
+@operation("std_mean")
+def std_mean(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean."""
+    spread, centre = var_mean(input, dim, *args, **kwargs)
+    return elementwise("sqrt", spread), centre
+
+
+# -- extrema
+
+
+@operation("amax")
+def amax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """The greatest element over axes; ties share its gradient."""
+    return fresh(reduce("amax", as_tensor(input).node, dim if axis is None else axis, keepdim))
+
+
+@operation("amin")
+def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """The least element over axes; ties share its gradient."""
+    return fresh(reduce("amin", as_tensor(input).node, dim if axis is None else axis, keepdim))
+
+
+@operation("aminmax")
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The least and the greatest element."""
+    return amin(input, dim, keepdim), amax(input, dim, keepdim)
+
+
+def _extremum(
+    op: str, arg: str, pairwise: Callable[[Any, Any], Tensor]
+) -> Callable[..., Any]:  # fmt: skip
+    def call(
+        input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, axis: Any = None
+    ) -> Any:
+        dim = dim if axis is None else axis
+        second = other if other is not None else dim if isinstance(dim, Tensor) else None
+        if second is not None:
+            return pairwise(input, second)
+        node = as_tensor(input).node
+        if dim is None:
+            return fresh(reduce(op, node, None, keepdim))
+        if not isinstance(dim, int):
+            raise ShapeError(f"{op[1:]} takes one axis; use {op} for several", location=here())
+        return Extremum(
+            fresh(reduce(op, node, dim, keepdim)), fresh(_position(arg, node, dim, keepdim))
+        )
+
+    call.__name__ = call.__qualname__ = op[1:]
+    call.__doc__ = "Of all elements; along one axis with the positions; or of two tensors."
+    return call
+
+
+def _position(op: str, node: Node, dim: Any, keepdim: bool) -> Node:
+    session = current()
+    if dim is None:
+        flat = session.reshape(node, (product(node.shape),))
+        found = session.apply(op, flat, axes=(0,))
+        return session.reshape(found, (Dim.of(1),) * node.rank) if keepdim else found
+    axis = axis_of(dim, node.rank)
+    if not node.rank:
+        return session.constant(0, int64)
+    return reduce(op, node, axis, keepdim)
+
+
+operation("max")(_extremum("amax", "argmax", maximum))
+operation("min")(_extremum("amin", "argmin", minimum))
+
+
+@operation("argmax")
+def argmax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """Where the greatest element is: the first of them."""
+    return fresh(_position("argmax", as_tensor(input).node, dim if axis is None else axis, keepdim))
+
+
+@operation("argmin")
+def argmin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """Where the least element is: the first of them."""
+    return fresh(_position("argmin", as_tensor(input).node, dim if axis is None else axis, keepdim))
+
+
+@operation("any")
+def any_(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """Is an element true?"""
+    node = as_bool(as_tensor(input).node)
+    return fresh(reduce("any", node, dim if axis is None else axis, keepdim))
+
+
+@operation("all")
+def all_(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+    """Are all elements true?"""
+    node = as_bool(as_tensor(input).node)
+    return fresh(reduce("all", node, dim if axis is None else axis, keepdim))
+
+
+@operation("count_nonzero")
+def count_nonzero(input: Any, dim: Any = None) -> Tensor:
+    """The number of elements that are not 0."""
+    return fresh(reduce("sum", current().cast(as_bool(as_tensor(input).node), int64), dim))
+
+
+# -- norms
+
+
+@operation("norm")
+def norm(
+    input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The p-norm over axes (all by default), all entries taken as one vector."""
+    source = as_tensor(input)
+    if not is_operand(p):
+        if p not in ("fro", None):
+            raise UnsupportedOpError(f"there is no norm of order {p!r}", location=here())
+        p = 2
+    if p == 2:
+        return elementwise("sqrt", sum(square(source), dim, keepdim))
+    size = absolute(source)
+    if p == float("inf"):
+        return amax(size, dim, keepdim)
+    if p == float("-inf"):
+        return amin(size, dim, keepdim)
+    if p == 0:
+        return sum(elementwise("ne", source, 0), dim, keepdim, dtype=source.dtype)
+    if p == 1:
+        return sum(size, dim, keepdim)
+    return power(sum(power(size, p), dim, keepdim), 1.0 / p)
+
+
+@operation("logsumexp")
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
+    """``log(sum(exp(x)))``, shifted by the greatest element."""
+    high = amax(input, dim, True)
+    total = elementwise("log", sum(elementwise("exp", sub(input, high)), dim, True))
+    result = add(total, high)
+    if keepdim:
+        return result
+    axes = axes_of(dim, result.ndim)
+    shape = [size for axis, size in enumerate(result.node.shape) if axis not in axes]
+    return fresh(current().reshape(result.node, shape))
+
+
+@operation("dist", method=True)
+def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
+    """The p-norm of the difference."""
+    return norm(sub(input, other), p)
+
+
+@operation("trace")
+def trace(input: Any) -> Tensor:
+    """The sum of a matrix's diagonal."""
+    return sum(as_tensor(input).diagonal())
+
+
+@operation("normalize", method=False)
+def normalize(input: Any, p: Any = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """``x / max(norm(x), eps)``."""
+    return div(input, norm(input, p, dim, True).clamp_min(eps))
+
+
+@operation("cosine_similarity", method=False)
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along an axis."""
+    lengths = [norm(x, 2, dim, True).clamp_min(eps) for x in (x1, x2)]
+    return sum(mul(div(x1, lengths[0]), div(x2, lengths[1])), dim)

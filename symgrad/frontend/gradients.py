@@ -1,0 +1,100 @@
+"""What backward returned, by PyTorch's rules: one gradient an argument, of that argument's shape.
+
+In: the value that backward returned, the tensor inputs.  Out: ``Gradient`` records.
+Imports: ``symgrad.ir``, the frontend's session and tensors.
+
+A gradient that is larger than its input only where the input was broadcast is summed down without
+a word, as in PyTorch; any other shape is recorded as a problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.errors import Location, ProtocolError, ShapeError
+from symgrad.frontend.arguments import Argument
+from symgrad.frontend.session import Session
+from symgrad.frontend.sizes import Shape
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dim import Dim
+from symgrad.ir.function import Gradient
+from symgrad.ir.graph import Node
+
+
+def collect(
+    session: Session, returned: Any, arguments: Sequence[Argument], inputs: dict[str, Node]
+) -> tuple[Gradient, ...]:
+    """The gradients of the float inputs, in order.  Raises ProtocolError."""
+    values = list(returned) if isinstance(returned, tuple) else [returned]
+    while len(values) > len(arguments) and values[-1] is None:
+        values.pop()
+    if len(values) != len(arguments):
+        raise ProtocolError(
+            f"backward returned {len(values)} gradients for {len(arguments)} arguments of forward",
+            hint="return one for each argument, None for those that have none",
+        )
+    gradients = []
+    for position, (argument, value) in enumerate(zip(arguments, values, strict=True)):
+        _check(position, argument, value)
+        node = inputs.get(argument.name)
+        if node is not None and node.dtype.is_float:
+            gradients.append(_gradient(session, argument.name, node, value))
+    return tuple(gradients)
+
+
+def _check(position: int, argument: Argument, value: Any) -> None:
+    if value is None:
+        return
+    if not isinstance(value, SymbolicTensor):
+        raise ProtocolError(
+            f"the gradient of {argument.name!r} is of type {type(value).__name__}, no tensor",
+            hint="return a tensor or None; several gradients in a tuple",
+        )
+    if not argument.is_tensor:
+        raise ProtocolError(
+            f"backward returned a gradient for {argument.name!r} (position {position}), which is "
+            "no tensor",
+            hint="return None there",
+        )
+
+
+def _gradient(session: Session, name: str, input: Node, value: Any) -> Gradient:
+    if value is None:
+        return Gradient(name, None)
+    returned: Node = value.node
+    location = returned.location
+    axes = summed_axes(input.shape, returned.shape)
+    if axes is None:
+        problem = _wrong_shape(name, input, returned, location)
+        return Gradient(name, None, returned, location, problem)
+    node = session.apply("sum", returned, axes=axes) if axes else returned
+    node = session.cast(session.reshape(node, input.shape), input.dtype)
+    return Gradient(name, node, returned, location)
+
+
+def _wrong_shape(
+    name: str, input: Node, returned: Node, location: Location | None
+) -> ShapeError:  # fmt: skip
+    shape, wanted = list(Shape.of(returned.shape)), list(Shape.of(input.shape))
+    return ShapeError(
+        f"the gradient of {name} has shape {shape}, {name} has {wanted}", location=location
+    )
+
+
+def summed_axes(input: Sequence[Dim], gradient: Sequence[Dim]) -> tuple[int, ...] | None:
+    """The axes over which a gradient is summed to the input's shape; None where that cannot be.
+
+    It can where the input broadcasts to the gradient's shape (``is_expandable_to`` in PyTorch).
+    """
+    added = len(gradient) - len(input)
+    if added < 0:
+        return None
+    stretched = []
+    for axis, size in enumerate(input):
+        if size == gradient[added + axis]:
+            continue
+        if size != 1:
+            return None
+        stretched.append(added + axis)
+    return (*range(added), *stretched)

@@ -1,0 +1,207 @@
+"""Operands: Python numbers, sizes, NumPy arrays and tensors brought to one dtype and shape.
+
+In: what the user passed to an operation.  Out: nodes that an elementwise op takes.
+Imports: ``symgrad.ir``, numpy, the frontend's tensors and dtypes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import DTypeError, ShapeError, TraceError
+from symgrad.frontend.dtypes import as_dtype, number_category, promoted
+from symgrad.frontend.selection import SelectedTensor, select
+from symgrad.frontend.session import Session, current, here
+from symgrad.frontend.sizes import Shape, SymFloat, SymInt
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import concatenate
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.ir.graph import Node
+
+LARGEST_ARRAY = 4096
+
+
+def is_number(value: Any) -> bool:
+    """A Python or NumPy number, or a symbolic size or a float computed from one."""
+    return isinstance(value, (bool, int, float, np.number, np.bool_, SymInt, SymFloat))
+
+
+def is_operand(value: Any) -> bool:
+    """Anything that arithmetic with a tensor accepts."""
+    return isinstance(value, (SymbolicTensor, np.ndarray)) or is_number(value)
+
+
+def as_node(value: Any, dtype: DType | None = None) -> Node:
+    """Anything that is an operand, as a node; numbers have rank 0 and ``dtype`` (or their own)."""
+    session = current()
+    if isinstance(value, SelectedTensor):
+        node = value.whole
+    elif isinstance(value, SymbolicTensor):
+        node = value.node
+    elif isinstance(value, (SymInt, SymFloat)):
+        default = int64 if isinstance(value, SymInt) else session.dtype
+        return value.node(dtype or default)
+    elif isinstance(value, (bool, int, float, np.number, np.bool_)):
+        return number_node(session, value, dtype)
+    elif isinstance(value, (np.ndarray, list, tuple)):
+        node = array_node(session, value)
+    elif isinstance(value, complex):
+        raise DTypeError("there are no complex numbers here", location=here())
+    else:
+        raise TraceError(
+            f"a tensor or a number is needed here, not {type(value).__name__}", location=here()
+        )
+    return node if dtype is None else session.cast(node, dtype)
+
+
+def as_tensor(value: Any) -> SymbolicTensor:
+    """An operand as a tensor; a tensor is itself, anything else a new constant."""
+    return value if isinstance(value, SymbolicTensor) else fresh(as_node(value))
+
+
+def number_node(session: Session, value: Any, dtype: DType | None = None) -> Node:
+    """A plain number; without a dtype bools are bool, integers int64, floats the default."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, complex):
+        raise DTypeError("there are no complex numbers here", location=here())
+    default = (bool_, int64, session.dtype)[number_category(plain)]
+    return session.constant(plain, dtype or default)
+
+
+def array_node(session: Session, value: Any, dtype: DType | None = None) -> Node:
+    """A small NumPy array or nested list of numbers (symbolic sizes among them) as constants."""
+    if isinstance(value, (list, tuple)) and any(_holds_symbols(item) for item in value):
+        return _stacked(session, [as_node(item) for item in value], dtype)
+    array = np.asarray(value)
+    if array.size > LARGEST_ARRAY:
+        raise TraceError(
+            f"an array of {array.size} numbers inside a traced Function", location=here(),
+            hint="pass it as an input",
+        )  # fmt: skip
+    is_list = not isinstance(value, np.ndarray)
+    kind = dtype or (session.dtype if is_list and array.dtype.kind == "f" else None)
+    kind = kind or as_dtype(array.dtype)
+    nodes = [session.constant(item, kind) for item in array.reshape(-1).tolist()]
+    if not nodes:
+        shape = tuple(map(Dim.of, array.shape))
+        return session.expand(session.constant(0, kind), shape)
+    if len({node.index for node in nodes}) == 1:
+        return session.expand(nodes[0], array.shape)
+    single = [session.reshape(node, (1,)) for node in nodes]
+    return session.reshape(concatenate(session, single, 0), array.shape)
+
+
+def _holds_symbols(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_symbols, value))
+    return isinstance(value, (SymbolicTensor, SymInt, SymFloat))
+
+
+def _stacked(session: Session, nodes: list[Node], dtype: DType | None) -> Node:
+    kind = dtype or promoted([node.dtype for node in nodes], [], [], session.dtype)
+    rows = [session.reshape(session.cast(node, kind), (Dim.of(1), *node.shape)) for node in nodes]
+    return concatenate(session, rows, 0)
+
+
+def result_dtype(operands: Sequence[Any]) -> DType:
+    """The common dtype of tensors, arrays and numbers, as in torch."""
+    dimensioned: list[DType] = []
+    scalars: list[DType] = []
+    numbers: list[int] = []
+    for operand in operands:
+        if isinstance(operand, SymbolicTensor):
+            # What a mask selects is one-dimensional, whatever else is known of it.
+            ranked = isinstance(operand, SelectedTensor) or operand.node.rank
+            (dimensioned if ranked else scalars).append(operand.dtype)
+        elif isinstance(operand, np.ndarray):
+            (dimensioned if operand.ndim else scalars).append(as_dtype(operand.dtype))
+        elif isinstance(operand, (SymInt, SymFloat)):
+            numbers.append(1 if isinstance(operand, SymInt) else 2)
+        else:
+            plain = operand.item() if isinstance(operand, np.generic) else operand
+            numbers.append(number_category(plain))
+    return promoted(dimensioned, scalars, numbers, current().dtype)
+
+
+def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The common shape by torch's rule: sizes are equal, or 1, or absent on the left.
+
+    Two symbolic sizes are equal only when they are written the same.  Raises ShapeError.
+    """
+    rank = max(map(len, shapes))
+    result: list[Dim] = []
+    for axis in range(-rank, 0):
+        sizes = [shape[axis] for shape in shapes if len(shape) >= -axis and shape[axis] != 1]
+        for size in sizes[1:]:
+            if size != sizes[0]:
+                raise _mismatch(shapes, sizes[0], size)
+        result.append(sizes[0] if sizes else Dim.of(1))
+    return tuple(result)
+
+
+def _mismatch(shapes: Sequence[tuple[Dim, ...]], left: Dim, right: Dim) -> ShapeError:
+    texts = " and ".join(str(list(Shape.of(shape))) for shape in dict.fromkeys(shapes))
+    hint = ""
+    if left.constant is None or right.constant is None:
+        hint = (
+            f"if {left} and {right} are always equal, say so: write one name for both in the "
+            "shape specs"
+        )
+    return ShapeError(
+        f"shapes {texts} do not broadcast: {left} meets {right}", location=here(), hint=hint
+    )
+
+
+def aligned(operands: Sequence[Any], dtype: DType | None) -> list[Node]:
+    """Operands as nodes of one shape; and of ``dtype`` unless that is None."""
+    session = current()
+    nodes = [as_node(operand, dtype) for operand in operands]
+    shape = broadcast_shapes(*(node.shape for node in nodes))
+    return [session.expand(node, shape) for node in nodes]
+
+
+def elementwise(op: str, *operands: Any, floats: bool = False) -> SymbolicTensor:
+    """The op applied to operands brought to their common dtype and shape.
+
+    ``floats``: integers and bools become the default float first.
+    """
+    dtype = result_dtype(operands)
+    if floats and not dtype.is_float:
+        dtype = current().dtype
+    return on_nodes(lambda *nodes: current().apply(op, *nodes), operands, dtype)
+
+
+def on_nodes(
+    compute: Callable[..., Node], operands: Sequence[Any], dtype: DType | None
+) -> SymbolicTensor:
+    """``compute`` applied to operands brought to ``dtype`` and one shape.
+
+    Operands that a mask selects (``x[mask]``) are computed whole and stay selected.
+    """
+    mask = common_selection(operands)
+    node = compute(*aligned(operands, dtype))
+    return fresh(node) if mask is None else select(node, mask)
+
+
+def common_selection(operands: Sequence[Any]) -> Node | None:
+    """The mask by which operands are selected; None where none is.  Raises ShapeError."""
+    masks = [operand.mask for operand in operands if isinstance(operand, SelectedTensor)]
+    if not masks:
+        return None
+    for operand in operands:
+        if not isinstance(operand, (SymbolicTensor, np.ndarray)):
+            continue
+        if isinstance(operand, SelectedTensor):
+            fits = operand.mask is masks[0]
+        else:
+            fits = operand.ndim == 0
+        if not fits:
+            raise ShapeError(
+                "elements that a mask selects meet a tensor that is not selected by the same mask",
+                location=here(), hint="compute with whole tensors, and choose with sg.where last",
+            )  # fmt: skip
+    return masks[0]

@@ -1,0 +1,48 @@
+"""Errors of the user's own code while it is traced.
+
+In: an exception that left forward or backward.  Out: a ``SymgradError`` that says where.
+Imports: ``symgrad.errors``.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from symgrad.errors import Location, ShapeError, SymgradError, TraceError
+
+_REFUSALS = (ValueError, AssertionError, RuntimeError, IndexError)
+
+
+def blame(error: BaseException) -> tuple[Location | None, bool]:
+    """The innermost line outside symgrad that an exception passed, and whether it arose there."""
+    location: Location | None = None
+    own = False
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        own = module != "symgrad" and not module.startswith("symgrad.")
+        if own:
+            code = trace.tb_frame.f_code
+            location = Location(code.co_filename, trace.tb_lineno, code.co_name)
+        trace = trace.tb_next
+    return location, own
+
+
+def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
+    """The error itself where it is ours; otherwise one that quotes it and says where it arose."""
+    location, _ = blame(error)
+    if isinstance(error, SymgradError):
+        error.location = error.location or location
+        return error
+    text = str(error) or type(error).__name__
+    found = TraceError(f"{stage} raised {type(error).__name__}: {text}", location=location)
+    found.__cause__ = error
+    return found
+
+
+def refuses_sizes(error: SymgradError) -> bool:
+    """Does forward not accept the sizes of this case: shapes that do not fit, or its own raise?"""
+    if isinstance(error, ShapeError):
+        return True
+    cause = error.__cause__
+    return isinstance(cause, _REFUSALS) and blame(cause)[1]

@@ -1,0 +1,154 @@
+"""The trace in progress: its graph, what is known of its sizes, and where the user's code is.
+
+In: ops to apply, relations between sizes to decide.  Out: nodes with the user's line on them.
+Imports: ``symgrad.ops``, ``symgrad.ir`` and the frontend's facts and names.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
+from typing import Any
+
+import symgrad.ops  # noqa: F401  (registers the ops)
+from symgrad.errors import Location, ProtocolError, SymgradError
+from symgrad.frontend.facts import Facts, NeedsDecision
+from symgrad.frontend.naming import Namer
+from symgrad.ir.dim import Dim, DimLike
+from symgrad.ir.dtype import DType, float32
+from symgrad.ir.graph import Graph, Node, current_location
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def user_frame() -> FrameType | None:
+    """The innermost frame that is not symgrad's own."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module != _PACKAGE and not module.startswith(_PACKAGE + "."):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def frame_location(frame: FrameType | None) -> Location | None:
+    """The line that a frame is at."""
+    if frame is None:
+        return None
+    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+
+
+def here() -> Location | None:
+    """The user's line that called into symgrad."""
+    return frame_location(user_frame())
+
+
+class Session:
+    """One trace of forward and backward into one graph.
+
+    ``written``: what was mutated in place, by name, in order of first mutation.  ``detached``:
+    the first place where a value was cut off from differentiation.  ``unique``: labels of index
+    tensors whose entries were taken to be distinct.  ``inner``: Functions applied inside.
+    """
+
+    def __init__(self, facts: Facts | None = None, dtype: DType = float32) -> None:
+        self.graph = Graph()
+        self.facts = facts or Facts()
+        self.dtype = dtype
+        self.namer = Namer()
+        self.written: list[str] = []
+        self.unique: list[str] = []
+        self.inner: list[Any] = []
+        self.detached: Location | None = None
+
+    def apply(self, op: str, *args: Node, **attrs: Any) -> Node:
+        """The node ``op(*args, **attrs)``, stamped with the user's line; so are its errors."""
+        location = self._enter()
+        token = current_location.set(location)
+        try:
+            return self.graph.apply(op, *args, **attrs)
+        except SymgradError as error:
+            error.location = error.location or location
+            raise
+        finally:
+            current_location.reset(token)
+
+    def _enter(self) -> Location | None:
+        frame = user_frame()
+        if frame is not None:
+            self.namer.observe(frame, self)
+        return frame_location(frame)
+
+    def constant(self, value: bool | int | float, dtype: DType) -> Node:
+        """A number of rank 0."""
+        if isinstance(value, bool) and dtype.rank:
+            value = int(value)
+        return self.graph.constant(value, dtype)
+
+    def size(self, dim: DimLike, dtype: DType) -> Node:
+        """A size as a number of rank 0."""
+        return self.graph.size(dim, dtype)
+
+    def expand(self, node: Node, shape: Sequence[DimLike]) -> Node:
+        """``node`` broadcast to ``shape``; itself when it has that shape."""
+        wanted = tuple(Dim.of(size) for size in shape)
+        return node if node.shape == wanted else self.apply("expand", node, shape=wanted)
+
+    def reshape(self, node: Node, shape: Sequence[DimLike]) -> Node:
+        """``node`` with another shape of as many elements; itself when it has that shape."""
+        wanted = tuple(Dim.of(size) for size in shape)
+        return node if node.shape == wanted else self.apply("reshape", node, shape=wanted)
+
+    def cast(self, node: Node, dtype: DType) -> Node:
+        """``node`` in another dtype; itself when it has that dtype."""
+        return node if node.dtype == dtype else self.apply("cast", node, dtype=dtype)
+
+    def truth(self, left: DimLike, relation: str, right: DimLike) -> bool:
+        """Whether a relation between sizes holds in this case; splits the trace to find out."""
+        decided = self.facts.decide(left, relation, right)
+        if decided is None:
+            raise NeedsDecision(Dim.of(left), relation, Dim.of(right))
+        return decided
+
+    def note_written(self, name: str) -> None:
+        """Remember that ``name`` was mutated in place."""
+        if name not in self.written:
+            self.written.append(name)
+
+    def note_detached(self) -> None:
+        """Remember where a value was first cut off from differentiation."""
+        self.detached = self.detached or here()
+
+
+_current: ContextVar[Session | None] = ContextVar("symgrad_session", default=None)
+
+
+def active() -> Session | None:
+    """The trace in progress, or None."""
+    return _current.get()
+
+
+def current() -> Session:
+    """The trace in progress.  Raises ProtocolError when there is none."""
+    session = _current.get()
+    if session is None:
+        raise ProtocolError(
+            "symbolic tensors and sizes exist only while a Function is traced",
+            location=here(),
+            hint="call this inside forward or backward; outside, use NumPy arrays and sg.compile",
+        )
+    return session
+
+
+@contextmanager
+def activate(session: Session) -> Iterator[Session]:
+    """Make ``session`` the trace in progress."""
+    token = _current.set(session)
+    try:
+        yield session
+    finally:
+        _current.reset(token)

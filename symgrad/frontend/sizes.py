@@ -1,0 +1,297 @@
+"""Symbolic sizes as the user's program sees them: ``x.shape[0]``, ``x.size(-1) // 2``, ``1 / n``.
+
+In: ``Dim`` of the graph.  Out: integers and floats that compute symbolically and whose comparisons
+decide (and split the trace where they have to).  Imports: ``symgrad.ir``, the frontend's session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import ControlFlowError
+from symgrad.frontend.session import current, here
+from symgrad.ir import dim as dims
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import DType
+from symgrad.ir.graph import Node
+
+SizeLike = Any  # int | SymInt, or a rank-0 NumPy integer
+
+
+def is_size(value: Any) -> bool:
+    """Is it an integer that may serve as a size: an int, a symbolic one, a NumPy integer?"""
+    return isinstance(value, (int, SymInt, np.integer)) and not isinstance(value, (bool, np.bool_))
+
+
+def as_dim(value: Any) -> Dim:
+    """The ``Dim`` of a size.  Raises ControlFlowError for what is no integer."""
+    if isinstance(value, SymInt):
+        return value.dim
+    if isinstance(value, Dim):
+        return value
+    if is_size(value):
+        return Dim.of(int(value))
+    if isinstance(value, SymFloat):
+        raise ControlFlowError(
+            f"{value} is not an integer, so it cannot be a size", location=here(),
+            hint="divide sizes with //",
+        )  # fmt: skip
+    raise ControlFlowError(
+        f"a size must be an integer, not {type(value).__name__}", location=here(),
+        hint="the value of a tensor cannot be a size or a loop bound: sizes come from shapes",
+    )  # fmt: skip
+
+
+def as_size(dim: Dim | int) -> Any:
+    """A ``Dim`` as the user sees it: an int when it is one, else a SymInt."""
+    number = Dim.of(dim)
+    return SymInt(number) if number.constant is None else number.constant
+
+
+class Shape(tuple[Any, ...]):
+    """The shape of a tensor: a tuple of ints and symbolic sizes."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def of(shape: Iterable[Dim]) -> Shape:
+        """The shape of these sizes."""
+        return Shape(map(as_size, shape))
+
+    def numel(self) -> Any:
+        """The number of elements."""
+        return as_size(dims.product([as_dim(size) for size in self]))
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return Shape(found) if isinstance(key, slice) else found
+
+    def __add__(self, other: Any) -> Shape:
+        return Shape((*self, *other))
+
+
+class _Symbolic:
+    """What symbolic integers and floats share: arithmetic that gives a float."""
+
+    __array_ufunc__: Any = None  # NumPy numbers leave arithmetic with sizes to us
+
+    def node(self, dtype: DType) -> Node:
+        """It as a number of the graph in progress."""
+        raise NotImplementedError
+
+    def _no_number(self, wanted: str) -> ControlFlowError:
+        return ControlFlowError(
+            f"the size {self} is symbolic, so it has no {wanted} while a Function is traced",
+            location=here(),
+            hint="use it as it is in arithmetic, or write a number for it in the shape spec",
+        )
+
+    def __float__(self) -> float:
+        raise self._no_number("float value (float(), math functions)")
+
+    def __int__(self) -> int:
+        raise self._no_number("int value")
+
+    def __index__(self) -> int:
+        raise self._no_number("int value (range(), list indices)")
+
+    def __truediv__(self, other: Any) -> Any:
+        return _float("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _float("div", other, self)
+
+    def sqrt(self) -> SymFloat:
+        """The square root; NumPy and math call it by this name."""
+        return SymFloat("sqrt", (self,))
+
+    def log(self) -> SymFloat:
+        """The natural logarithm."""
+        return SymFloat("log", (self,))
+
+    def exp(self) -> SymFloat:
+        """The exponential."""
+        return SymFloat("exp", (self,))
+
+
+class SymInt(_Symbolic):
+    """A symbolic integer.  Arithmetic gives symbolic integers, comparisons decide."""
+
+    __slots__ = ("dim",)
+
+    def __init__(self, dim: Dim) -> None:
+        self.dim = dim
+
+    def node(self, dtype: DType) -> Node:
+        """It as a number of the graph in progress."""
+        return current().size(self.dim, dtype)
+
+    def __repr__(self) -> str:
+        return str(self.dim)
+
+    def __hash__(self) -> int:
+        return hash(self.dim)
+
+    def __bool__(self) -> bool:
+        return current().truth(self.dim, "!=", 0)
+
+    def __neg__(self) -> Any:
+        return as_size(-self.dim)
+
+    def __pos__(self) -> SymInt:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
+
+    def __add__(self, other: Any) -> Any:
+        return _integer(self, other, lambda a, b: a + b, "add")
+
+    def __radd__(self, other: Any) -> Any:
+        return _integer(other, self, lambda a, b: a + b, "add")
+
+    def __sub__(self, other: Any) -> Any:
+        return _integer(self, other, lambda a, b: a - b, "sub")
+
+    def __rsub__(self, other: Any) -> Any:
+        return _integer(other, self, lambda a, b: a - b, "sub")
+
+    def __mul__(self, other: Any) -> Any:
+        if isinstance(other, (list, tuple)):
+            raise self._no_number("int value to repeat a sequence by")
+        return _integer(self, other, lambda a, b: a * b, "mul")
+
+    def __rmul__(self, other: Any) -> Any:
+        if isinstance(other, (list, tuple)):
+            raise self._no_number("int value to repeat a sequence by")
+        return _integer(other, self, lambda a, b: a * b, "mul")
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _integer(self, other, lambda a, b: a // b, "floordiv")
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _integer(other, self, lambda a, b: a // b, "floordiv")
+
+    def __mod__(self, other: Any) -> Any:
+        return _integer(self, other, lambda a, b: a % b, "mod")
+
+    def __rmod__(self, other: Any) -> Any:
+        return _integer(other, self, lambda a, b: a % b, "mod")
+
+    def __pow__(self, other: Any) -> Any:
+        if isinstance(other, int) and 0 <= other <= 8:
+            return as_size(dims.product([self.dim] * other))
+        return _float("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _float("pow", other, self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, (SymInt, int, np.integer)):
+            return NotImplemented
+        return current().truth(self.dim, "==", as_dim(other))
+
+    def __ne__(self, other: object) -> bool:
+        if not isinstance(other, (SymInt, int, np.integer)):
+            return NotImplemented
+        return not self == other
+
+    def __lt__(self, other: Any) -> bool:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._compare(">=", other)
+
+    def _compare(self, relation: str, other: Any) -> bool:
+        if not is_size(other):
+            return NotImplemented
+        return current().truth(self.dim, relation, as_dim(other))
+
+
+def _integer(left: Any, right: Any, compute: Callable[[Dim, Dim], Dim], op: str) -> Any:
+    if is_size(left) and is_size(right):
+        return as_size(compute(as_dim(left), as_dim(right)))
+    return _float(op, left, right)
+
+
+def _float(op: str, left: Any, right: Any) -> Any:
+    for side in (left, right):
+        if not isinstance(side, (int, float, np.number, _Symbolic)):
+            return NotImplemented
+    if op == "pow" and isinstance(right, float) and abs(right) == 0.5:
+        return SymFloat("sqrt" if right > 0 else "rsqrt", (left,))
+    return SymFloat(op, (left, right))
+
+
+class SymFloat(_Symbolic):
+    """A float computed from symbolic sizes: ``op`` of numbers, sizes and other such floats.
+
+    It becomes a node of the dtype that it meets, as a Python float takes a tensor's dtype.
+    """
+
+    __slots__ = ("args", "op")
+
+    def __init__(self, op: str, args: tuple[Any, ...]) -> None:
+        self.op = op
+        self.args = args
+
+    def node(self, dtype: DType) -> Node:
+        """It as a number of the graph in progress."""
+        session = current()
+        operands = [
+            arg.node(dtype) if isinstance(arg, _Symbolic) else session.constant(_plain(arg), dtype)
+            for arg in self.args
+        ]
+        return session.apply(self.op, *operands)
+
+    def __repr__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.args))})"
+
+    def __neg__(self) -> SymFloat:
+        return SymFloat("neg", (self,))
+
+    def __add__(self, other: Any) -> Any:
+        return _float("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _float("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _float("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _float("sub", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _float("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _float("mul", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return _float("pow", self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _float("pow", other, self)
+
+    def _undecided(self, other: Any) -> bool:
+        raise self._no_number("known value to compare")
+
+    __lt__ = __le__ = __gt__ = __ge__ = _undecided
+
+    def __bool__(self) -> bool:
+        return self._undecided(None)
+
+
+def _plain(value: Any) -> bool | int | float:
+    number: bool | int | float = value.item() if isinstance(value, np.generic) else value
+    return number

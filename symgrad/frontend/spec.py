@@ -1,0 +1,216 @@
+"""Shape specs: ``"n m"``, ``"f32[n m]"``, ``"*batch 2*n"``, in jaxtyping's notation.
+
+In: text, annotations, or None for an absent tensor.  Out: ``TensorSpec``.
+Imports: ``symgrad.ir``, the frontend's dtypes.
+
+    spec ::= dtype "[" dims "]" | dims          dtype: f32 f64 i64 bool
+    dims ::= dim*                               separated by blanks; none: a number of rank 0
+    dim  ::= name | integer | expression        an expression has no blanks: n+1, 2*n, (n-1)//2
+           | "*" name | "..."                   any number of axes; at most one of them
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import typing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symgrad.errors import SpecError
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import BY_NAME, BY_SHORT, DType, bool_, float32, float64, int64
+
+_TYPED = re.compile(r"^\s*(\w+)\s*\[(.*)\]\s*$", re.DOTALL)
+ANY_RANK = "batch"
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """The dtype (None: the default float) and sizes of a tensor.
+
+    ``batch``: the name of axes of any number, None where there are none; they stand before
+    ``dims[position]``.
+    """
+
+    dims: tuple[Dim, ...]
+    dtype: DType | None = None
+    batch: str | None = None
+    position: int = 0
+
+    def with_batch_rank(self, rank: int) -> TensorSpec:
+        """The spec with that many batch axes written out, as ``batch_0 batch_1 ...``."""
+        if self.batch is None:
+            return self
+        axes = tuple(Dim.size(f"{self.batch}_{axis}") for axis in range(rank))
+        dims = (*self.dims[: self.position], *axes, *self.dims[self.position :])
+        return replace(self, dims=dims, batch=None, position=0)
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The names of its sizes, in order of appearance."""
+        names: list[str] = []
+        for dim in self.dims:
+            names.extend(name for name in dim.sizes if name not in names)
+        return tuple(names)
+
+    def __str__(self) -> str:
+        words = [str(dim).replace(" ", "") for dim in self.dims]
+        if self.batch is not None:
+            words.insert(self.position, f"*{self.batch}")
+        return f"{self.dtype.short if self.dtype else 'float'}[{' '.join(words)}]"
+
+
+def parse_spec(text: str) -> TensorSpec:
+    """Read a spec.  Raises SpecError that says what is wrong and how it is written."""
+    typed = _TYPED.match(text)
+    dtype: DType | None = None
+    if typed:
+        dtype = _dtype(typed.group(1), text)
+        text = typed.group(2)
+    dims: list[Dim] = []
+    batch: str | None = None
+    position = 0
+    for word in text.replace(",", " ").split():
+        name = ANY_RANK if word == "..." else word[1:] if word.startswith("*") else None
+        if name is None:
+            dims.append(_dim(word, text))
+            continue
+        if batch is not None:
+            raise SpecError(f"{text!r} has two groups of any number of axes; one is possible")
+        if not name.isidentifier():
+            raise SpecError(f"{word!r} in {text!r} is no name", hint='write "*batch n m"')
+        batch, position = name, len(dims)
+    return TensorSpec(tuple(dims), dtype, batch, position)
+
+
+def _dtype(name: str, text: str) -> DType | None:
+    if name in ("float", "Float"):
+        return None
+    found = BY_SHORT.get(name) or BY_NAME.get(name)
+    if found is None:
+        raise SpecError(
+            f"{name!r} in {text!r} is no dtype", hint=f"there are {', '.join(BY_SHORT)}"
+        )
+    return found
+
+
+def _dim(word: str, text: str) -> Dim:
+    word = word.partition("=")[2] or word  # jaxtyping's "rows=3"
+    if "#" in word or "?" in word:
+        raise SpecError(
+            f"{word!r} in {text!r}: sizes that may be 1 or n are two specs",
+            hint="judge each of them by itself",
+        )
+    try:
+        parsed = ast.parse(word, mode="eval").body
+    except SyntaxError:
+        raise _unreadable(word, text) from None
+    size = _value(parsed, word, text)
+    if size.constant is not None and size.constant < 0:
+        raise SpecError(f"{word!r} in {text!r} is negative")
+    return size
+
+
+_ARITHMETIC: dict[type, str] = {
+    ast.Add: "__add__",
+    ast.Sub: "__sub__",
+    ast.Mult: "__mul__",
+    ast.FloorDiv: "__floordiv__",
+    ast.Mod: "__mod__",
+}
+
+
+def _value(tree: ast.expr, word: str, text: str) -> Dim:
+    if isinstance(tree, ast.Name):
+        return Dim.size(tree.id)
+    if isinstance(tree, ast.Constant) and type(tree.value) is int:
+        return Dim.of(tree.value)
+    if isinstance(tree, ast.BinOp) and type(tree.op) in _ARITHMETIC:
+        left, right = _value(tree.left, word, text), _value(tree.right, word, text)
+        if isinstance(tree.op, (ast.FloorDiv, ast.Mod)) and right == 0:
+            raise SpecError(f"{word!r} in {text!r} divides by 0")
+        result: Dim = getattr(left, _ARITHMETIC[type(tree.op)])(right)
+        return result
+    raise _unreadable(word, text)
+
+
+def _unreadable(word: str, text: str) -> SpecError:
+    return SpecError(
+        f"{word!r} in {text!r} is no size",
+        hint='sizes are names, integers, or arithmetic of them without blanks: "n 3 2*m+1"',
+    )
+
+
+def as_spec(value: Any) -> TensorSpec:
+    """A spec as the user passed it.  Raises SpecError."""
+    if isinstance(value, TensorSpec):
+        return value
+    if isinstance(value, str):
+        return parse_spec(value)
+    raise SpecError(
+        f"{value!r} is no shape spec", hint='specs are texts such as "n m" or "f64[n 3]"'
+    )
+
+
+# -- annotations
+
+
+def annotated_spec(annotation: Any, scope: dict[str, Any]) -> TensorSpec | None:
+    """The spec that an annotation states: a text, ``Annotated[..., "n m"]``, jaxtyping's types.
+
+    ``scope``: the globals of the function, for annotations that were postponed.  None where the
+    annotation says nothing of a shape.
+    """
+    if isinstance(annotation, str):
+        return _from_text(annotation, scope)
+    if typing.get_origin(annotation) is typing.Annotated:
+        for extra in typing.get_args(annotation)[1:]:
+            if isinstance(extra, TensorSpec):
+                return extra
+            if isinstance(extra, str):
+                return parse_spec(extra)
+        return annotated_spec(typing.get_args(annotation)[0], scope)
+    if isinstance(getattr(annotation, "dim_str", None), str):
+        return replace(parse_spec(annotation.dim_str), dtype=_jaxtyping_dtype(annotation))
+    for option in typing.get_args(annotation):  # Optional[...]
+        if option is not type(None) and (found := annotated_spec(option, scope)) is not None:
+            return found
+    return None
+
+
+def _from_text(text: str, scope: dict[str, Any]) -> TensorSpec | None:
+    typed = _TYPED.match(text)
+    if typed and (typed.group(1) in BY_SHORT or typed.group(1) in BY_NAME):
+        return parse_spec(text)
+    try:
+        value = eval(text, scope)
+    except Exception:  # an annotation is not ours to judge: "n m" is no Python either
+        try:
+            return parse_spec(text) if " " in text.strip() else None
+        except SpecError:
+            return None
+    return annotated_spec(value, scope) if not _plain_text(value) else _from_plain(value)
+
+
+def _plain_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _from_plain(value: str) -> TensorSpec | None:
+    try:
+        return parse_spec(value)
+    except SpecError:
+        return None
+
+
+def _jaxtyping_dtype(annotation: Any) -> DType | None:
+    """The one dtype that the type admits; the default float where it admits several floats."""
+    dtypes = getattr(annotation, "dtypes", ())
+    names = [str(name) for name in dtypes] if isinstance(dtypes, (list, tuple)) else []
+    floats = [name for name in names if name in ("float32", "float64")]
+    if len(floats) == 1:
+        return float32 if floats[0] == "float32" else float64
+    if floats or not names:
+        return None
+    return bool_ if names == ["bool"] else int64

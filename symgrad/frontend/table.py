@@ -1,0 +1,88 @@
+"""The table of operations: what ``sg.exp``, ``x.exp()`` and ``x.exp_()`` are, each said once.
+
+In: Python functions over symbolic tensors, with the names that torch gives them.
+Out: ``FUNCTIONS`` (for ``sg.<name>``) and methods on ``SymbolicTensor``.
+Imports: the frontend's tensors.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from symgrad.errors import ProtocolError
+from symgrad.frontend.selection import SelectedTensor
+from symgrad.frontend.session import active, here
+from symgrad.frontend.tensor import SymbolicTensor
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""The public functions over tensors, by name."""
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+OVERRIDE = "__symgrad_function__"
+
+
+def operation(
+    *names: str, method: bool = True, function: bool = True, inplace: bool = False
+) -> Callable[[AnyFunction], AnyFunction]:
+    """Enter a function in the table under ``names`` (its own name when none is given).
+
+    ``method``, ``function``: which of ``x.name()`` and ``sg.name(x)`` there are; ``inplace``:
+    also ``x.name_()``, which writes the result into ``x``.
+    """
+
+    def enter(call: AnyFunction) -> AnyFunction:
+        for name in names or (call.__name__,):
+            if function:
+                FUNCTIONS[name] = public(name, call)
+            if method:
+                setattr(SymbolicTensor, name, call)
+            if inplace:
+                written = in_place(call, f"{name}_")
+                setattr(SymbolicTensor, f"{name}_", written)
+                FUNCTIONS.setdefault(f"{name}_", public(f"{name}_", written))
+        return call
+
+    return enter
+
+
+def in_place(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The method that writes what ``call`` computes into its first argument, and returns that."""
+
+    @functools.wraps(call)
+    def written(self: SymbolicTensor, *args: Any, **kwargs: Any) -> SymbolicTensor:
+        result = call(self, *args, **kwargs)
+        if isinstance(self, SelectedTensor):
+            self.replace(result.storage.node)
+        else:
+            self.write(result.node)
+        return self
+
+    written.__name__ = written.__qualname__ = name
+    return written
+
+
+def public(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """What ``sg.<name>`` is: other tensor classes may take the call over.
+
+    A class takes it over by a method ``__symgrad_function__(name, args, kwargs)``.
+    """
+
+    @functools.wraps(call)
+    def dispatch(*args: Any, **kwargs: Any) -> Any:
+        for arg in (*args, *kwargs.values()):
+            for item in arg if isinstance(arg, (list, tuple)) else (arg,):
+                override = getattr(type(item), OVERRIDE, None)
+                if override is not None:
+                    return override(item, name, args, kwargs)
+        if active() is None:
+            raise ProtocolError(
+                f"sg.{name} computes with symbolic tensors, while a Function is traced",
+                location=here(),
+                hint="call it inside forward or backward; outside, use NumPy",
+            )
+        return call(*args, **kwargs)
+
+    dispatch.__name__ = dispatch.__qualname__ = name
+    return dispatch

@@ -1,0 +1,244 @@
+"""The symbolic tensor: what forward and backward compute with while they are traced.
+
+In: a storage and the steps from it to what this tensor shows.  Out: the node of its present value.
+Imports: ``symgrad.ir``, the frontend's views and session.
+
+Its methods and operators are attached by ``symgrad.frontend.functions``, from the same table that
+the functions ``sg.exp``, ``sg.where``... come from.  It has value semantics under mutation: a
+write in place gives the storage a new node, which every view of the storage then reads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.errors import ControlFlowError, DTypeError, ProtocolError, ShapeError
+from symgrad.frontend import unsupported
+from symgrad.frontend.session import active, current, here
+from symgrad.frontend.sizes import Shape, as_size
+from symgrad.frontend.views import Step, Storage
+from symgrad.ir.dim import product
+from symgrad.ir.dtype import DType
+from symgrad.ir.graph import Node
+
+
+class SymbolicTensor:
+    """A tensor whose sizes are symbols and whose value is a node of the graph in progress.
+
+    ``node``: its present value.
+    """
+
+    __array_priority__ = 1000
+    requires_grad = True
+    is_leaf = False
+    is_cuda = False
+    is_sparse = False
+    is_quantized = False
+    grad = None
+    grad_fn = None
+    device = "cpu"
+    layout = "strided"
+
+    def __init__(
+        self, storage: Storage, steps: tuple[Step, ...] = (), *, contiguous: bool = True
+    ) -> None:
+        self.storage = storage
+        self.steps = steps
+        self.lies_contiguous = contiguous
+        self._cached: tuple[int, Node] | None = None
+
+    @property
+    def node(self) -> Node:
+        """Its present value."""
+        if self._cached is None or self._cached[0] != self.storage.version:
+            node = self.storage.node
+            session = current()
+            if node.graph is not session.graph:
+                raise ProtocolError(
+                    "a tensor of another trace is used", location=here(),
+                    hint="keep tensors on ctx, not in globals or on the class",
+                )  # fmt: skip
+            for step in self.steps:
+                node = step.read(session, node)
+            self._cached = (self.storage.version, node)
+        return self._cached[1]
+
+    def known_node(self) -> Node | None:
+        """Its present value if it has been read since the last write."""
+        if not self.steps:
+            return self.storage.node
+        if self._cached is None or self._cached[0] != self.storage.version:
+            return None
+        return self._cached[1]
+
+    def shared(self, *steps: Step) -> SymbolicTensor:
+        """A tensor that shares this one's memory and shows it after ``steps``."""
+        node, contiguous = self.node, self.lies_contiguous
+        session = current()
+        for step in steps:
+            contiguous = contiguous and step.contiguous(node.shape)
+            node = step.read(session, node)
+        shown = SymbolicTensor(self.storage, (*self.steps, *steps), contiguous=contiguous)
+        shown._cached = (self.storage.version, node)
+        return shown
+
+    def write(self, value: Node, *, convert: bool = False) -> None:
+        """Replace its elements by those of ``value``, broadcast to its shape and in its dtype.
+
+        Unless ``convert`` is set, a float result does not go into an integer tensor.
+        """
+        session = current()
+        lower = value.dtype.rank > self.dtype.rank and not self.dtype.is_float
+        if lower and not convert:
+            raise DTypeError(
+                f"a {value.dtype} result cannot be written into a {self.dtype} tensor",
+                location=here(), hint=f"convert the tensor first: .to(sg.{value.dtype})",
+            )  # fmt: skip
+        shape = self.node.shape
+        if value.rank > len(shape):
+            extra = value.rank - len(shape)
+            if any(size != 1 for size in value.shape[:extra]):
+                raise ShapeError(
+                    f"a value of shape {Shape.of(value.shape)} cannot be written into a tensor of "
+                    f"shape {self.shape}", location=here(),
+                )  # fmt: skip
+            value = session.reshape(value, value.shape[extra:])
+        value = session.expand(session.cast(value, self.dtype), shape)
+        self.storage.write(session, self.steps, value)
+
+    # -- what it is
+
+    @property
+    def shape(self) -> Shape:
+        """Its sizes: ints where they are known, symbolic sizes elsewhere."""
+        return Shape.of(self.node.shape)
+
+    @property
+    def dtype(self) -> DType:
+        """Its element type."""
+        return self.storage.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return self.node.rank
+
+    def dim(self) -> int:
+        """The number of its axes."""
+        return self.node.rank
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Any:
+        """Its shape, or one of its sizes."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self) -> Any:
+        """The number of its elements."""
+        return as_size(product(self.node.shape))
+
+    nelement = numel
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Does it lie contiguously, given that inputs do?"""
+        return self.lies_contiguous
+
+    def is_floating_point(self) -> bool:
+        """Is its dtype a float?"""
+        return self.dtype.is_float
+
+    def is_complex(self) -> bool:
+        """No: there are no complex dtypes."""
+        return False
+
+    def get_device(self) -> int:
+        """As torch says for the CPU: -1."""
+        return -1
+
+    def requires_grad_(self, requires_grad: bool = True) -> SymbolicTensor:
+        """Itself: a trace records everything."""
+        return self
+
+    def __repr__(self) -> str:
+        return f"<symbolic {self.storage.node.dtype.short}{list(self.shape) if active() else ''}>"
+
+    def __deepcopy__(self, memo: Any) -> SymbolicTensor:
+        return fresh(self.node)
+
+    __copy__ = None  # copy.copy would share the storage without saying so
+
+    # -- what it cannot be
+
+    def _no_value(self, wanted: str) -> ControlFlowError:
+        return ControlFlowError(
+            f"{wanted} needs the value of a tensor, which is not known while a Function is traced",
+            location=here(),
+            hint="choose elements with sg.where(condition, a, b) or a mask instead of Python's "
+            "control flow; pass a number that must be known as a static argument",
+        )
+
+    def __bool__(self) -> bool:
+        raise self._no_value("the truth of a tensor (if, while, and, or, not, assert)")
+
+    def __float__(self) -> float:
+        raise self._no_value("float()")
+
+    def __int__(self) -> int:
+        raise self._no_value("int()")
+
+    def __index__(self) -> int:
+        raise self._no_value("range() or an index of a Python sequence")
+
+    def item(self) -> Any:
+        """Raises ControlFlowError: a trace has no values."""
+        raise self._no_value(".item()")
+
+    def tolist(self) -> Any:
+        """Raises ControlFlowError: a trace has no values."""
+        raise self._no_value(".tolist()")
+
+    def numpy(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises ControlFlowError: a trace has no values."""
+        raise self._no_value(".numpy()")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise self._no_value("a conversion to a NumPy array")
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise self._no_value("formatting")
+        return repr(self)
+
+    def __len__(self) -> int:
+        size = self._leading("len()")
+        if not isinstance(size, int):
+            raise _unknown_length("len()", size)
+        return size
+
+    def __iter__(self) -> Any:
+        size = self._leading("iteration")
+        if not isinstance(size, int):
+            raise _unknown_length("a loop over a tensor", size)
+        return iter([self.select(0, index) for index in range(size)])
+
+    def _leading(self, wanted: str) -> Any:
+        if not self.ndim:
+            raise ShapeError(f"{wanted} of a tensor without axes", location=here())
+        return self.shape[0]
+
+    def __getattr__(self, name: str) -> Any:
+        raise unsupported.missing_method(name, here())
+
+    __hash__ = object.__hash__
+
+
+def fresh(node: Node, label: str = "") -> SymbolicTensor:
+    """A tensor with memory of its own."""
+    return SymbolicTensor(Storage(node, label))
+
+
+def _unknown_length(wanted: str, size: Any) -> ControlFlowError:
+    return ControlFlowError(
+        f"{wanted} needs a number, and the size {size} is symbolic", location=here(),
+        hint=f"write whole-tensor operations, or a number in place of {size} in the shape spec",
+    )  # fmt: skip

@@ -1,0 +1,182 @@
+"""Tracing: a Function and the shapes of its inputs, to graphs.
+
+In: a Function, shape specs, values of plain arguments.  Out: ``FunctionGraphs``: one joint graph of
+forward and backward for each case of sizes that the program asks about.
+Imports: all of the frontend.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
+from symgrad.errors import ControlFlowError, Location, SpecError, SymgradError
+from symgrad.frontend.arguments import Argument, Binding, bind
+from symgrad.frontend.case import trace_case
+from symgrad.frontend.facts import Facts, NeedsDecision
+from symgrad.frontend.function import Function, class_of, has_backward
+from symgrad.frontend.outcome import refuses_sizes
+from symgrad.ir.dtype import DType, float32
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+
+MOST_CASES = 64
+BATCH_RANK = 2
+
+
+def trace(
+    function: type[Function] | Function,
+    *specs: Any,
+    static: Mapping[str, Any] | None = None,
+    needs_input_grad: Mapping[str, bool] | Sequence[bool] | None = None,
+    given_cotangents: Sequence[bool] | None = None,
+    dtype: DType = float32,
+    batch_rank: int = BATCH_RANK,
+    most_cases: int = MOST_CASES,
+) -> FunctionGraphs:
+    """Trace forward and backward for all sizes.
+
+    ``specs``: one for each tensor argument, None for an absent one; annotations when omitted.
+    ``static``: values of the plain arguments.  ``needs_input_grad``: by name, or in order of the
+    tensor inputs; all float inputs by default.  ``given_cotangents``: in order of the outputs,
+    False for one that backward gets no cotangent of.  ``dtype``: that of specs without one.
+    ``batch_rank``: how many axes ``*batch`` stands for.
+
+    Raises SpecError, and what forward raises; what goes wrong in backward is recorded in the
+    case.  Sizes that forward itself refuses have no case.
+    """
+    binding = _with_specs(bind(function, specs, static), dtype, batch_rank)
+    options = _CaseOptions(function, binding, needs_input_grad, given_cotangents)
+    cases = _all_cases(options, Facts(_size_names(binding)), most_cases)
+    inputs = tuple(arg.name for arg in binding.arguments if arg.is_tensor)
+    found = class_of(function)
+    return FunctionGraphs(
+        name=found.__name__,
+        location=_class_location(found),
+        cases=tuple(cases),
+        input_names=inputs,
+        differentiable=tuple(
+            arg.name for arg in binding.arguments
+            if arg.spec is not None and arg.spec.dtype is not None and arg.spec.dtype.is_float
+        ),
+        derived=not has_backward(function),
+        static=binding.static,
+        source=_source(found),
+        assumptions=_assumptions(found),
+    )  # fmt: skip
+
+
+class _CaseOptions:
+    """What all cases of a trace share."""
+
+    def __init__(
+        self,
+        function: type[Function] | Function,
+        binding: Binding,
+        needs_input_grad: Mapping[str, bool] | Sequence[bool] | None,
+        given_cotangents: Sequence[bool] | None,
+    ) -> None:
+        self.function = function
+        self.binding = binding
+        self.needed = _needed(binding, needs_input_grad)
+        self.given_cotangents = given_cotangents
+
+    def trace(self, facts: Facts) -> FunctionCase:
+        """One case.  Raises NeedsDecision where these facts leave a question open."""
+        return trace_case(
+            self.function, self.binding, facts, self.needed, self.given_cotangents,
+            caller=sys._getframe(),
+        )  # fmt: skip
+
+
+def _all_cases(options: _CaseOptions, start: Facts, most: int) -> list[FunctionCase]:
+    """Trace, and split where the program asks about sizes, the general branch first."""
+    cases: list[FunctionCase] = []
+    refused: list[SymgradError] = []
+    todo = [start]
+    while todo:
+        if len(cases) + len(todo) > most:
+            raise ControlFlowError(
+                f"the program asks so much about its sizes that there are over {most} cases",
+                location=_class_location(class_of(options.function)),
+                hint="write numbers for sizes that are fixed in the shape specs",
+            )
+        facts = todo.pop()
+        try:
+            cases.append(options.trace(facts))
+        except NeedsDecision as question:
+            todo.extend(reversed(_branches(facts, question)))
+        except SymgradError as error:
+            if not refuses_sizes(error):
+                raise
+            refused.append(error)
+    if not cases:
+        raise refused[0]
+    return cases
+
+
+def _branches(facts: Facts, question: NeedsDecision) -> list[Facts]:
+    """Both answers that do not contradict the facts; the one that fixes fewer sizes first."""
+    found = [facts.answer(question, holds) for holds in (True, False)]
+    possible = [branch for branch in found if branch is not None]
+    return sorted(possible, key=lambda branch: len(branch.substitution))
+
+
+def _with_specs(binding: Binding, dtype: DType, batch_rank: int) -> Binding:
+    """Default dtypes and batch axes written out."""
+    arguments: list[Argument] = []
+    for argument in binding.arguments:
+        if argument.spec is not None:
+            spec = argument.spec.with_batch_rank(batch_rank)
+            spec = replace(spec, dtype=spec.dtype or dtype)
+            argument = replace(argument, spec=spec)
+        arguments.append(argument)
+    return replace(binding, arguments=tuple(arguments))
+
+
+def _size_names(binding: Binding) -> tuple[str, ...]:
+    names: list[str] = []
+    for argument in binding.arguments:
+        sizes = argument.spec.sizes if argument.spec else ()
+        names.extend(name for name in sizes if name not in names)
+    return tuple(names)
+
+
+def _needed(
+    binding: Binding, wanted: Mapping[str, bool] | Sequence[bool] | None
+) -> dict[str, bool]:  # fmt: skip
+    """Whose gradient is asked for.  Raises SpecError for a mask of the wrong length."""
+    names = [arg.name for arg in binding.arguments if arg.is_tensor]
+    if wanted is None:
+        return dict.fromkeys(names, True)
+    if isinstance(wanted, Mapping):
+        return {name: bool(wanted.get(name, True)) for name in names}
+    if len(wanted) != len(names):
+        raise SpecError(f"needs_input_grad has {len(wanted)} entries for {len(names)} inputs")
+    return dict(zip(names, map(bool, wanted), strict=True))
+
+
+def _class_location(found: type) -> Location | None:
+    try:
+        _, line = inspect.getsourcelines(found)
+        return Location(inspect.getsourcefile(found) or "", line, found.__name__)
+    except (OSError, TypeError):
+        return None
+
+
+def _source(found: type) -> str:
+    try:
+        return textwrap.dedent(inspect.getsource(found))
+    except (OSError, TypeError):
+        return ""
+
+
+def _assumptions(found: type) -> tuple[tuple[str, str], ...]:
+    declared = getattr(found, "assume", {})
+    if not isinstance(declared, Mapping):
+        return ()
+    return tuple((str(name), str(text)) for name, text in declared.items())

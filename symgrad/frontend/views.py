@@ -1,0 +1,251 @@
+"""Storage and views: what makes a write through one tensor visible through another.
+
+In: the node that a storage holds, and the steps from it to a view.  Out: the node of the view, and
+the node of the storage after a write through the view.  Imports: ``symgrad.ir``, the session.
+
+A graph has no memory, so a write makes a new node of the whole storage, in which the written part
+is replaced.  Each step knows both ways: ``read`` the part, and ``write`` it back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from symgrad.errors import ShapeError
+from symgrad.frontend.session import Session, here
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import bool_
+from symgrad.ir.graph import Node
+
+
+class Step(Protocol):
+    """One step from a tensor to a view of it."""
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part of ``whole`` that the view shows."""
+        ...
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """``whole`` with that part replaced by ``part``."""
+        ...
+
+    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
+        """Does the view of a contiguous tensor lie contiguously in memory?"""
+        ...
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The same elements in another shape."""
+
+    shape: tuple[Dim, ...]
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part that the view shows."""
+        return session.reshape(whole, self.shape)
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """The whole with that part replaced."""
+        return session.reshape(part, whole.shape)
+
+    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
+        """Does the view lie contiguously?"""
+        return True
+
+
+@dataclass(frozen=True)
+class Permute:
+    """The axes in another order."""
+
+    axes: tuple[int, ...]
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part that the view shows."""
+        return permute(session, whole, self.axes)
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """The whole with that part replaced."""
+        inverse = tuple(self.axes.index(axis) for axis in range(len(self.axes)))
+        return permute(session, part, inverse)
+
+    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
+        """Does the view lie contiguously?"""
+        long = [axis for axis in self.axes if whole[axis] != 1]
+        return long == sorted(long)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Every ``step``-th element along one axis: ``size`` of them, from ``start``."""
+
+    axis: int
+    start: Dim
+    step: int
+    size: Dim
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part that the view shows."""
+        starts, steps, sizes = self._along(whole)
+        if sizes == whole.shape and self.step == 1:
+            return whole
+        return session.apply("slice", whole, starts=starts, steps=steps, sizes=sizes)
+
+    def _along(
+        self, whole: Node
+    ) -> tuple[tuple[Dim, ...], tuple[int, ...], tuple[Dim, ...]]:  # fmt: skip
+        here = range(whole.rank)
+        starts = tuple(self.start if axis == self.axis else Dim.of(0) for axis in here)
+        steps = tuple(self.step if axis == self.axis else 1 for axis in here)
+        sizes = tuple(self.size if axis == self.axis else whole.shape[axis] for axis in here)
+        return starts, steps, sizes
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """The whole with that part replaced."""
+        if part.shape == whole.shape and self.step == 1:
+            return part
+        if self.step != 1:
+            return self._write_between(session, whole, part)
+        before = Slice(self.axis, Dim.of(0), 1, self.start)
+        after = self.start + self.size
+        behind = Slice(self.axis, after, 1, whole.shape[self.axis] - after)
+        pieces = [
+            before.read(session, whole) if before.size != 0 else None,
+            part,
+            behind.read(session, whole) if behind.size != 0 else None,
+        ]
+        return concatenate(session, [piece for piece in pieces if piece is not None], self.axis)
+
+    def _write_between(self, session: Session, whole: Node, part: Node) -> Node:
+        """The steps leave elements out: choose by a mask that is True on the written ones."""
+        starts, steps, _ = self._along(whole)
+        marks = session.expand(session.constant(True, bool_), part.shape)
+        spread = {"shape": whole.shape, "starts": starts, "steps": steps}
+        hit = session.apply("unslice", marks, **spread)
+        return session.apply("where", hit, session.apply("unslice", part, **spread), whole)
+
+    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
+        """Does the view lie contiguously?"""
+        outermost = all(size == 1 for size in whole[: self.axis])
+        return (outermost and self.step == 1) or self.size == whole[self.axis] or self.size == 1
+
+
+@dataclass(frozen=True)
+class Expand:
+    """Broadcast: one element is shown at several places, so that it cannot be written."""
+
+    shape: tuple[Dim, ...]
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part that the view shows."""
+        return session.expand(whole, self.shape)
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """The whole with that part replaced."""
+        raise ShapeError(
+            "an expanded tensor cannot be written in place: several of its elements are one in "
+            "memory", location=here(), hint="clone() it first",
+        )  # fmt: skip
+
+    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
+        """Does the view lie contiguously?"""
+        return False
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """The diagonal of two axes, as a last axis."""
+
+    offset: int
+    axes: tuple[int, int]
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The part that the view shows."""
+        return session.apply("diagonal", whole, offset=self.offset, axes=self.axes)
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """The whole with that part replaced."""
+        first, second = self.axes
+        spread = embed_diagonal(session, part, whole.shape, self.offset, self.axes)
+        row = iota_along(session, whole.shape, first)
+        column = iota_along(session, whole.shape, second)
+        offset = session.expand(session.size(self.offset, row.dtype), whole.shape)
+        hit = session.apply("eq", column, session.apply("add", row, offset))
+        return session.apply("where", hit, spread, whole)
+
+    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
+        """Does the view lie contiguously?"""
+        return False
+
+
+class Storage:
+    """Memory as a graph sees it: the node of its present contents.  ``version`` counts writes.
+
+    ``label``: the name under which a write is reported ("x", "grad_y"...); empty for tensors that
+    nobody else holds.
+    """
+
+    __slots__ = ("label", "node", "version")
+
+    def __init__(self, node: Node, label: str = "") -> None:
+        self.node = node
+        self.label = label
+        self.version = 0
+
+    def write(self, session: Session, steps: tuple[Step, ...], part: Node) -> None:
+        """Replace what ``steps`` lead to by ``part``, of that shape and of the storage's dtype."""
+        wholes = [self.node]
+        for step in steps[:-1]:
+            wholes.append(step.read(session, wholes[-1]))
+        for whole, step in zip(reversed(wholes), reversed(steps), strict=False):
+            part = step.write(session, whole, part)
+        self.node = part
+        self.version += 1
+        if self.label:
+            session.note_written(self.label)
+
+
+# -- nodes that several of the frontend's parts build
+
+
+def permute(session: Session, node: Node, axes: tuple[int, ...]) -> Node:
+    """``node`` with its axes in another order; itself when that is the order they have."""
+    if axes == tuple(range(node.rank)):
+        return node
+    return session.apply("permute", node, axes=axes)
+
+
+def concatenate(session: Session, pieces: list[Node], axis: int) -> Node:
+    """The pieces one after the other; the piece itself when there is one."""
+    return pieces[0] if len(pieces) == 1 else session.apply("concat", *pieces, axis=axis)
+
+
+def iota_along(session: Session, shape: tuple[Dim, ...], axis: int) -> Node:
+    """An int64 tensor of ``shape`` that holds each element's index along ``axis``."""
+    ramp = session.apply("iota", length=shape[axis])
+    lined = tuple(size if place == axis else Dim.of(1) for place, size in enumerate(shape))
+    return session.expand(session.reshape(ramp, lined), shape)
+
+
+def embed_diagonal(
+    session: Session, part: Node, shape: tuple[Dim, ...], offset: int, axes: tuple[int, int]
+) -> Node:
+    """``part``, a diagonal as the last axis, spread over ``shape``; what is off it repeats it.
+
+    Only the elements on the diagonal mean something: choose them by a mask.
+    """
+    first, second = axes
+    length = part.shape[-1]
+    along = first if offset >= 0 else second
+    rest = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    order = tuple(sorted((*rest, along)))
+    placed = permute(session, part, tuple((*rest, along).index(axis) for axis in order))
+    if shape[along] != length:
+        behind = shape[along] - length
+        padded = tuple(shape[axis] for axis in order)
+        position = order.index(along)
+        fill = tuple(behind if at == position else size for at, size in enumerate(padded))
+        zeros = session.expand(session.constant(0, part.dtype), fill)
+        placed = concatenate(session, [placed, zeros], position)
+    lined = tuple(Dim.of(1) if axis not in order else shape[axis] for axis in range(len(shape)))
+    return session.expand(session.reshape(placed, lined), shape)
