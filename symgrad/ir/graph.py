@@ -156,7 +156,7 @@ class Graph:
             if arg.graph is not self:
                 raise GraphError(f"an argument of {op!r} belongs to another graph: {arg!r}")
         frozen = tuple(sorted(attrs.items()))
-        key = (op, tuple(arg.index for arg in args), _identity(frozen))
+        key = intern_key(op, args, frozen)
         found = self._interned.get(key)
         if found is None:
             type = lookup(op).infer([arg.type for arg in args], attrs)
@@ -164,6 +164,10 @@ class Graph:
             self.nodes.append(found)
             self._interned[key] = found
         return found
+
+    def find(self, op: str, args: Sequence[Node], attrs: Attrs) -> Node | None:
+        """The node that ``apply`` would find, or None."""
+        return self._interned.get(intern_key(op, args, attrs))
 
     def input(self, name: str, type: TensorType) -> Node:
         """A new input.  Raises GraphError when the name is taken."""
@@ -241,6 +245,11 @@ def copy_into(target: Graph, nodes: Iterable[Node], known: Mapping[Node, Node]) 
                 target.inputs.setdefault(node.attributes["name"], copied)
             new[node] = copied
     return new
+
+
+def intern_key(op: str, args: Sequence[Node], attrs: Attrs) -> tuple[Any, ...]:
+    """A key that is equal exactly for equal applications of ops in one graph."""
+    return op, tuple(arg.index for arg in args), _identity(attrs)
 
 
 def _identity(value: Any) -> Any:

@@ -1,1 +1,1 @@
-"""symgrad."""
+"""Graph -> graph, and graph -> numbers."""

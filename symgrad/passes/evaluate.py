@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import KernelArgumentError, KernelTypeError
-from symgrad.ir.dim import DimLike, Size
+from symgrad.ir.dim import Dim, DimLike, Size
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
 
@@ -34,7 +34,10 @@ def evaluate(
     known = bind_sizes([node for node in order if node.op == "input"], feeds, sizes or {})
 
     def size(dim: DimLike) -> int:
-        return dim if isinstance(dim, int) else dim.at(known)
+        try:
+            return dim if isinstance(dim, int) else dim.at(known)
+        except KeyError as error:
+            raise KernelArgumentError(f"no input tells the size {error}: give it") from None
 
     last_use = {arg.index: node.index for node in order for arg in node.args}
     wanted = {node.index for node in outputs}
@@ -57,23 +60,41 @@ def evaluate(
 def bind_sizes(
     inputs: Sequence[Node], feeds: Mapping[str, Array], sizes: Mapping[str, int]
 ) -> dict[str, int]:
-    """The symbolic sizes that the arrays' shapes give; every shape is checked against them."""
+    """The symbolic sizes that the arrays' shapes give; every shape is checked against them.
+
+    A size is read off an axis that is that size alone, or else the only unknown in it, to the
+    first power (``2*n + 1``).
+    """
     known = dict(sizes)
     arrays = [(node, _array(node, feeds)) for node in inputs]
-    for node, array in arrays:
-        for dim, length in zip(node.shape, array.shape, strict=True):
-            if isinstance(dim.atom, Size):
-                known.setdefault(dim.atom.name, length)
+    axes = [pair for node, array in arrays for pair in zip(node.shape, array.shape, strict=True)]
+    plain = [(dim, length) for dim, length in axes if isinstance(dim.atom, Size)]
+    for dim, length in (*plain, *axes):
+        solution = _solve(dim, length, known)
+        if solution is not None:
+            known.setdefault(*solution)
     for node, array in arrays:
         for axis, (dim, length) in enumerate(zip(node.shape, array.shape, strict=True)):
-            if not set(dim.sizes) <= set(known):
-                continue
-            if dim.at(known) != length:
+            if set(dim.sizes) <= set(known) and dim.at(known) != length:
                 raise KernelArgumentError(
                     f"{node.attributes['name']!r} has shape {array.shape}: axis {axis} is {length}"
                     f" where {dim} is {dim.at(known)}"
                 )
     return known
+
+
+def _solve(dim: Dim, length: int, known: Mapping[str, int]) -> tuple[str, int] | None:
+    """The one size that is not known in ``dim == length``, where the equation is linear in it."""
+    unknown = [name for name in dim.sizes if name not in known]
+    if len(unknown) != 1:
+        return None
+    (name,) = unknown
+    at_0, at_1, at_2 = (dim.at({**known, name: value}) for value in (0, 1, 2))
+    slope = at_1 - at_0
+    if slope == 0 or at_2 - at_1 != slope or any(a for a in dim.atoms if not isinstance(a, Size)):
+        return None
+    value, rest = divmod(length - at_0, slope)
+    return (name, value) if rest == 0 and value >= 0 else None
 
 
 def _array(node: Node, feeds: Mapping[str, Array]) -> Array:
