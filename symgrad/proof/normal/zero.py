@@ -18,7 +18,7 @@ from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
 
-FIRST_BUDGET = 30_000
+FIRST_BUDGET = 12_000
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,151 @@
+"""The seam between the decision procedure and the normal form.
+
+In: two expressions of one pool and declared facts.  Out: ``Equality``: are they equal, by which
+method, under which conditions; or why that is not known.
+Imports: ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``report``, ``witness``, ``polytext``,
+``normal``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from symgrad.ir.dim import Dim
+from symgrad.ir.expr import Expr
+from symgrad.ir.function import SizeCondition
+from symgrad.ir.graph import Node
+from symgrad.proof import witness
+from symgrad.proof.assume import Assumption
+from symgrad.proof.normal.context import DEFAULT_BUDGET
+from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
+from symgrad.proof.normal.zero import ZeroResult, prove_equal
+from symgrad.proof.polytext import PolyText
+from symgrad.proof.ranges import IntegerUse
+from symgrad.proof.report import Condition
+
+
+@dataclass(frozen=True)
+class Equality:
+    """The answer to "are these two expressions equal?"; ``equal`` False means "not proved"."""
+
+    equal: bool
+    method: str = ""
+    reason: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+def merge(found: Iterable[Equality], method: str) -> Equality:
+    """All of several equalities; the first that fails, where one does."""
+    conditions: list[Condition] = []
+    for equality in found:
+        if not equality.equal:
+            return equality
+        conditions += equality.conditions
+    return Equality(True, method, conditions=tuple(dict.fromkeys(conditions)))
+
+
+def facts_of(
+    assumptions: Iterable[Assumption],
+    uses: Mapping[str, IntegerUse],
+    conditions: Sequence[SizeCondition] = (),
+    *,
+    shapes: Mapping[str, Sequence[Dim]] | None = None,
+    recognise: bool = False,
+) -> Facts:
+    """What the normal form may rely on: declarations, index ranges, decided size conditions.
+
+    ``shapes``: those of the inputs, by name.
+    """
+    shapes = shapes or {}
+    intervals: dict[str, Interval] = {}
+    ranges: dict[str, Dim] = {}
+    named: dict[str, set[str]] = {}
+    for name, use in uses.items():
+        if use.extents:
+            ranges[name] = use.extents[0]
+    for assumption in assumptions:
+        named.setdefault(assumption.kind, set()).add(assumption.name)
+        interval = _interval(assumption)
+        if interval is not None:
+            intervals[assumption.name] = interval
+        if assumption.extent is not None:
+            ranges[assumption.name] = assumption.extent
+    return Facts(
+        intervals=intervals,
+        ranges=ranges,
+        least_sizes=_least_sizes(conditions),
+        symmetric=frozenset(named.get("symmetric", ())),
+        one_hot={
+            name: shapes[name][-1] for name in sorted(named.get("one-hot", ())) if shapes.get(name)
+        },
+        binary=frozenset(named.get("binary", ())),
+        unique=frozenset(named.get("unique", ())),
+        recognise=recognise,
+    )
+
+
+def _interval(assumption: Assumption) -> Interval | None:
+    if assumption.kind == "positive":
+        return POSITIVE_INTERVAL
+    if assumption.kind == "nonnegative":
+        return NONNEGATIVE_INTERVAL
+    if assumption.kind == "negative":
+        return Interval(high=POSITIVE_INTERVAL.low)
+    if assumption.kind == "interval":
+        return Interval(
+            assumption.low, assumption.high, assumption.low_open, assumption.high_open
+        )  # fmt: skip
+    return None
+
+
+def _least_sizes(conditions: Sequence[SizeCondition]) -> dict[str, int]:
+    """``k != 1``, ``k > 3`` and ``k >= 4`` as least values of single sizes."""
+    least: dict[str, int] = {}
+    for _ in range(2):
+        for condition in conditions:
+            names, bound = condition.left.sizes, condition.right.constant
+            if len(names) != 1 or condition.left != Dim.size(names[0]) or bound is None:
+                continue
+            (name,), known = names, least.get(names[0], 1)
+            if condition.relation == "!=" and bound == known:
+                least[name] = bound + 1
+            elif condition.relation == ">":
+                least[name] = max(known, bound + 1)
+            elif condition.relation == ">=":
+                least[name] = max(known, bound)
+    return least
+
+
+def decide_equal(
+    hand: Expr,
+    reference: Expr | None,
+    facts: Facts,
+    leaves: Mapping[str, Node],
+    *,
+    budget: int = DEFAULT_BUDGET,
+) -> Equality:
+    """Prove two expressions equal, witnesses of the almost-everywhere steps included."""
+    result = prove_equal(hand, reference, facts, budget=budget)
+    if not result.is_zero:
+        return Equality(False, reason=_reason(result, leaves))
+    conditions: list[Condition] = []
+    text = PolyText(leaves)
+    for obligation in result.obligations:
+        found = witness.discharge(obligation, facts, text)
+        if found.problem:
+            return Equality(False, reason=found.problem)
+        conditions += found.conditions
+    for assumption in result.assumptions:
+        conditions.append(Condition("domain", text.relation(assumption.poly, assumption.relation)))
+    conditions += [Condition("literal", reading) for reading in result.readings]
+    kept = tuple(dict.fromkeys(conditions))
+    return Equality(True, result.stage or "", conditions=kept)
+
+
+def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:
+    if result.residual is not None and 0 < len(result.residual.terms) <= 6:
+        left = PolyText(leaves).of(result.residual)
+        if len(left) <= 160:
+            return f"{result.reason}: {left}"
+    return result.reason

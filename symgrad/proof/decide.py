@@ -1,0 +1,283 @@
+"""The staged decision: refute, or prove with the consent of the second oracle, or say why not.
+
+In: a ``Subject``.  Out: a ``Judgement`` of each of its gradients.
+Imports: ``symgrad.proof``: ``algebra``, ``literals``, ``oracle``, ``prove``, ``refute``,
+``subject``, ``verdict``; mpmath.
+
+1. doubles at points over many shapes: where a gradient looks wrong, 60 digits decide;
+2. 60 digits at a few points: nothing is PROVED without this;
+3. the normal form, with exact decimals, then with recognised constants;
+4. where a residual is left, forty more points, then UNDECIDED with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from symgrad.proof import literals
+from symgrad.proof.algebra import Equality, decide_equal, facts_of
+from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
+from symgrad.proof.prove import Goal, Prover
+from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
+from symgrad.proof.report import Condition
+from symgrad.proof.sample import Point
+from symgrad.proof.subject import Evaluation, NoPointError, Subject, precisely
+from symgrad.proof.verdict import Verdict
+
+SCREEN_POINTS = 10
+PRECISE_POINTS = 3
+MORE_POINTS = 40
+BUDGET = 200_000
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on one gradient in one case.
+
+    ``recognised``: rounded constants among the literals were read as what they round.
+    ``passed`` and ``failed``: the sizes of the points that agreed and that did not.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    method: str = ""
+    conditions: tuple[Condition, ...] = ()
+    counterexample: Counterexample | None = None
+    recognised: bool = False
+    passed: tuple[Mapping[str, int], ...] = ()
+    failed: tuple[Mapping[str, int], ...] = ()
+
+
+@dataclass
+class Evidence:
+    """What was seen of one gradient: the points that agreed and those that did not."""
+
+    passed: list[Point] = field(default_factory=list)
+    failed: list[Point] = field(default_factory=list)
+
+
+def judge(subject: Subject, *, budget: int = BUDGET) -> dict[str, Judgement]:
+    """Judge every gradient of a subject."""
+    try:
+        subject.settle()
+    except NoPointError as error:
+        undecided = Judgement(Verdict.UNDECIDED, reason=error.what)
+        return dict.fromkeys(subject.gradients, undecided)
+    return _Decision(subject, budget).run()
+
+
+class _Decision:
+    """One run of the stages over one subject."""
+
+    def __init__(self, subject: Subject, budget: int) -> None:
+        self.subject, self.budget = subject, budget
+        self.evidence = {name: Evidence() for name in subject.gradients}
+        self.found: dict[str, Judgement] = {}
+
+    def run(self) -> dict[str, Judgement]:
+        self._screen()
+        self._refute(self.evidence)
+        doubtful = self._consult(self._open())
+        if doubtful:
+            self._reread(doubtful)
+        self._prove(self._open())
+        return {name: self.found[name] for name in self.subject.gradients}
+
+    def _open(self) -> list[str]:
+        return [name for name in self.subject.gradients if name not in self.found]
+
+    # -- 1: doubles
+
+    def _screen(self) -> None:
+        count = SCREEN_POINTS + len(self.subject.sampler.symbols)
+        for number, sizes in enumerate(islice(self.subject.sampler.size_choices(), count)):
+            at = self.subject.draw(sizes, number)
+            if at is not None:
+                self._look(at, self.evidence)
+        if all(mode == "real" for mode in self.subject.sampler.modes.values()):
+            return
+        for at in self._anywhere():
+            self._look(at, self.evidence)
+
+    def _anywhere(self) -> Iterable[Evaluation]:
+        """Points of the whole domain, where the settled modes sample a part of it only."""
+        sampler = self.subject.sampler
+        settled = dict(sampler.modes)
+        sampler.modes.update(dict.fromkeys(settled, "real"))
+        try:
+            smallest = sampler.small_choices(1)
+            for number in range(4):
+                at = self.subject.draw(smallest[0], 50 + number) if smallest else None
+                if at is not None:
+                    yield at
+        finally:
+            sampler.modes.update(settled)
+
+    def _look(self, at: Evaluation, names: Iterable[str]) -> None:
+        names = list(names)
+        joint = {name: self.subject.direction(name, at) for name in names}
+        try:
+            fine = bool(self.subject.compare(at, joint).gap <= DOUBLE_TOLERANCE)
+        except DomainError:
+            return
+        for name in names:
+            wrong = not fine and suspicious(self.subject, at, name)
+            seen = self.evidence[name]
+            (seen.failed if wrong else seen.passed).append(at.point)
+
+    def _refute(self, names: Iterable[str]) -> None:
+        for name in list(names):
+            failed = self.evidence[name].failed
+            if any(confirmed(self.subject, point, name) for point in failed[:4]):
+                self._refuted(name, failed)
+
+    def _refuted(self, name: str, points: list[Point]) -> None:
+        found = refute(self.subject, name, points)
+        seen = self.evidence[name]
+        self.found[name] = Judgement(
+            Verdict.REFUTED,
+            counterexample=found,
+            recognised=self.subject.recognised,
+            passed=tuple(point.sizes for point in seen.passed),
+            failed=tuple(point.sizes for point in points),
+        )
+
+    # -- 2: 60 digits
+
+    def _consult(self, names: list[str]) -> dict[str, list[Point]]:
+        """The second oracle at a few points; the gradients that it contradicts, with the points."""
+        doubtful: dict[str, list[Point]] = {}
+        agreed = 0
+        for number, sizes in enumerate(self._precise_sizes()):
+            if agreed >= PRECISE_POINTS or not names:
+                break
+            at = self.subject.draw(sizes, number)
+            if at is None:
+                continue
+            wrong = self._contradicted(at.point, names)
+            if wrong is None:
+                continue
+            agreed += 1
+            for name in wrong:
+                doubtful.setdefault(name, []).append(at.point)
+        if not agreed:
+            for name in names:
+                self._undecided(name, "no point was found at which 60 digits could be computed")
+        return doubtful
+
+    def _precise_sizes(self) -> Iterable[dict[str, int]]:
+        """Small shapes first: 60 digits are dear."""
+        sampler = self.subject.sampler
+        smallest = sampler.small_choices(40)
+        chosen = [sizes for sizes in smallest if len(set(sizes.values())) > 1] or smallest
+        middle = len(chosen) // 2
+        yield from chosen[middle : middle + 2]
+        yield from islice(sampler.size_choices(), 6)
+        yield from smallest[:4]
+
+    def _contradicted(self, point: Point, names: list[str]) -> list[str] | None:
+        """The gradients that differ from the difference quotient; None: the point is no use."""
+        with precisely():
+            try:
+                at = self.subject.evaluate_precise(point)
+                joint = {name: self.subject.direction(name, at) for name in names}
+                if self.subject.compare(at, joint).gap <= tolerance():
+                    return []
+                wrong = []
+                for name in names:
+                    along = {name: self.subject.direction(name, at)}
+                    if not self.subject.compare(at, along).gap <= tolerance():
+                        wrong.append(name)
+            except DomainError:
+                return None
+        return [name for name in wrong if confirmed(self.subject, point, name)]
+
+    def _reread(self, doubtful: Mapping[str, list[Point]]) -> None:
+        """Gradients that are nearly right: with recognised constants they may be exactly so."""
+        names = list(doubtful)
+        again = self._recognising(names)
+        if again is not None:
+            other = _Decision(again, self.budget)
+            doubtful_still = other._consult(names)
+            other._prove([name for name in names if name not in doubtful_still])
+            for name, judgement in other.found.items():
+                if judgement.verdict is not Verdict.UNDECIDED:
+                    self.found[name] = judgement
+        for name in names:
+            if name not in self.found:
+                self.evidence[name].failed.extend(doubtful[name])
+                self._refuted(name, doubtful[name])
+
+    def _recognising(self, names: Iterable[str]) -> Subject | None:
+        """The same subject with rounded constants read as such, where there are any."""
+        old = self.subject
+        constants = (n for n in old.everything.nodes if n.op == "constant" and n.dtype.is_float)
+        known = (literals.recognise(node.attributes["value"].value) for node in constants)
+        if old.recognised or not any(known):
+            return None
+        new = Subject(
+            old.graph, old.inputs, old.outputs, {name: old.gradients[name] for name in names},
+            conditions=old.conditions, assumptions=old.assumptions, recognised=True,
+        )  # fmt: skip
+        new.sampler.modes = old.sampler.modes
+        return new
+
+    # -- 3 and 4: the normal form
+
+    def _prove(self, names: list[str]) -> None:
+        if not names:
+            return
+        subject = self.subject
+        facts = facts_of(
+            subject.assumptions, subject.sampler.uses, subject.conditions,
+            shapes={name: node.shape for name, node in subject.by_name.items()},
+            recognise=subject.recognised,
+        )  # fmt: skip
+
+        def equal(goal: Goal) -> Equality:
+            return decide_equal(
+                goal.hand, goal.reference, facts, goal.leaves, budget=self.budget
+            )  # fmt: skip
+
+        prover = Prover(subject, equal)
+        for name in names:
+            if name in self.found:
+                continue
+            equality = prover.prove(name)
+            if equality.equal:
+                self.found[name] = Judgement(
+                    Verdict.PROVED,
+                    method=equality.method,
+                    conditions=equality.conditions,
+                    recognised=subject.recognised,
+                    passed=tuple(point.sizes for point in self.evidence[name].passed),
+                )
+            else:
+                self._look_harder(name, equality.reason)
+
+    def _look_harder(self, name: str, reason: str) -> None:
+        """Forty more points, the last few in 60 digits, before giving up."""
+        seen = self.evidence[name]
+        sizes = list(islice(self.subject.sampler.size_choices(), MORE_POINTS))
+        for number in range(MORE_POINTS if sizes else 0):
+            at = self.subject.draw(sizes[number % len(sizes)], 100 + number)
+            if at is None:
+                continue
+            if suspicious(self.subject, at, name) and confirmed(self.subject, at.point, name):
+                seen.failed.append(at.point)
+                self._refuted(name, [at.point])
+                return
+            if number % 8 == 7 and self._contradicted(at.point, [name]):
+                seen.failed.append(at.point)
+                self._refuted(name, [at.point])
+                return
+        self._undecided(name, reason)
+
+    def _undecided(self, name: str, reason: str) -> None:
+        tried = len(self.evidence[name].passed)
+        said = f"no difference at {tried} points and more, but no proof: {reason}"
+        self.found[name] = Judgement(
+            Verdict.UNDECIDED, reason=said, recognised=self.subject.recognised
+        )  # fmt: skip

@@ -1,0 +1,119 @@
+"""The look of a report, as text and as HTML.
+
+In: a ``Report``.  Out: strings.  Imports the standard library only (types aside).
+"""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from symgrad.proof.report import InputReport, Report
+
+WIDTH = 100
+
+
+def as_text(report: Report) -> str:
+    """What a person wants to read: the verdict first, then what it rests on."""
+    where = f"   {report.location}" if report.location else ""
+    lines = [f"{report.name}: {report.verdict}{where}"]
+    if report.domain:
+        lines.append(f"  {report.domain}")
+    for one in report.inputs.values():
+        lines.append("")
+        lines += _input_lines(one)
+    if report.protocol:
+        lines.append("")
+        lines.append("  protocol")
+        width = max(len(finding.name) for finding in report.protocol)
+        for finding in report.protocol:
+            said = f"   {finding.text}" if finding.text else ""
+            lines += _wrapped(f"{finding.name.ljust(width)}  {finding.verdict}{said}", 4)
+    for note in report.notes:
+        lines += _wrapped(f"note: {note}", 2)
+    return "\n".join(lines)
+
+
+def _input_lines(one: InputReport) -> list[str]:
+    how = f"   ({one.method})" if one.method else ""
+    where = f"   {one.location}" if one.location and one.verdict else ""
+    lines = [f"  gradient of {one.name}: {one.verdict}{how}{where}"]
+    if one.reason:
+        lines += _wrapped(one.reason, 6)
+    if len(one.cases) > 1:
+        for case in one.cases:
+            said = f": {case.reason}" if case.reason else ""
+            lines += _wrapped(f"{case.verdict} if {case.when}{said}", 6)
+    lines += _counterexample_lines(one)
+    for said in one.diagnosis:
+        lines += _wrapped(f"why: {said}", 6)
+    if one.suggestion:
+        lines += _labelled("write instead (proved)", one.suggestion)
+    elif one.derived and one.verdict:
+        lines += _labelled("the true gradient", one.derived)
+    for condition in one.conditions:
+        lines += _wrapped(f"{_LEADS.get(condition.kind, 'if')} {condition.text}", 6)
+    return lines
+
+
+_LEADS = {
+    "kink": "at the kink:", "ties": "but for ties:", "literal": "reading:",
+    "nonzero": "but where", "found": "found:",
+}  # fmt: skip
+
+
+def _counterexample_lines(one: InputReport) -> list[str]:
+    if one.counterexample is None:
+        return []
+    from symgrad.proof.report import text
+
+    found = one.counterexample
+    sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
+    lines = [f"      smallest counterexample found{': ' + sizes if sizes else ''}"]
+    for name, value in found.inputs.items():
+        lines += _wrapped(f"{name} = {text(value)}", 8)
+    lines.append(f"        {found.element}: yours {found.hand:.10g}, true {found.true:.10g}")
+    return lines
+
+
+def _labelled(label: str, code: str) -> list[str]:
+    lines = code.splitlines()
+    if len(lines) == 1 and len(label) + len(code) + 8 <= WIDTH:
+        return [f"      {label}: {code}"]
+    return [f"      {label}:", *(f"        {line}" for line in lines)]
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    pad = " " * indent
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=pad, subsequent_indent=pad + "  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+_COLOURS = {"PROVED": "#1a7f37", "REFUTED": "#cf222e", "UNDECIDED": "#9a6700"}
+
+
+def as_html(report: Report) -> str:
+    """A table for a notebook."""
+    rows = []
+    for one in report.inputs.values():
+        cells = [html.escape(one.name), _badge(str(one.verdict))]
+        details = [html.escape(line.strip()) for line in _input_lines(one)[1:]]
+        rows.append(f"<tr><td>{'</td><td>'.join(cells)}</td><td>{'<br>'.join(details)}</td></tr>")
+    for finding in report.protocol:
+        rows.append(
+            f"<tr><td><i>{html.escape(finding.name)}</i></td><td>{_badge(str(finding.verdict))}"
+            f"</td><td>{html.escape(finding.text)}</td></tr>"
+        )
+    head = f"<b>{html.escape(report.name)}</b>: {_badge(str(report.verdict))}"
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in report.notes)
+    domain = f"<p>{html.escape(report.domain)}</p>" if report.domain else ""
+    return f"<div>{head}{domain}<table>{''.join(rows)}</table>{notes}</div>"
+
+
+def _badge(verdict: str) -> str:
+    colour = _COLOURS.get(verdict, "#57606a")
+    return f'<span style="color:{colour};font-weight:600">{html.escape(verdict)}</span>'

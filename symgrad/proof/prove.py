@@ -1,0 +1,183 @@
+"""Is a hand-written gradient the true one?  By the normal form, in stages.
+
+In: a ``Subject`` and the name of an input.  Out: ``Equality``.
+Imports: ``symgrad.index``, ``symgrad.ir``, ``symgrad.proof``: ``reference``, ``algebra``,
+``adjoints``, ``subject``.
+
+1. *cut*: the results of forward contractions are opaque leaves: what holds for arbitrary values
+   of them holds for theirs, and nothing blows up;
+2. *whole*: everything unfolded down to the inputs;
+3. *piece by piece*: where a backward node looks like the adjoint of a forward node, that is
+   proved first, and then both are opaque: the cost grows with the depth no worse than linearly
+   in the number of pieces.  By the chain rule, the adjoint of a node is the sum over the nodes
+   that read it of their adjoints times their partials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from symgrad.index.lower import Lowering
+from symgrad.ir.dim import Dim
+from symgrad.ir.expr import Access, Call, Expr, Reduce, postorder
+from symgrad.ir.graph import Node, ancestors
+from symgrad.proof.adjoints import matches
+from symgrad.proof.algebra import Equality, merge
+from symgrad.proof.reference import gradient, gradient_indices
+from symgrad.proof.subject import Subject
+
+DEEP_CONTRACTIONS = 4
+DEEP_NODES = 80
+
+Equal = Callable[["Goal"], Equality]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Two expressions to be proved equal; None is zero.  ``graph nodes`` by cut name, for text."""
+
+    hand: Expr
+    reference: Expr | None
+    leaves: Mapping[str, Node]
+
+
+class Prover:
+    """Proves the gradients of one subject; what is found for one serves the others."""
+
+    def __init__(self, subject: Subject, equal: Equal) -> None:
+        self.subject = subject
+        self.equal = equal
+        self.contractions = [node for node in subject.forward.nodes if node.op == "einsum"]
+        self._pieces: Pieces | None = None
+
+    @property
+    def deep(self) -> bool:
+        """Would unfolding the forward as a whole blow up?"""
+        count = len(self.subject.forward.nodes)
+        return len(self.contractions) >= DEEP_CONTRACTIONS or count >= DEEP_NODES
+
+    def prove(self, name: str) -> Equality:
+        """Is the gradient of ``name`` the true one?"""
+        if name not in self.subject.gradients:
+            return Equality(False, reason=f"there is no gradient of {name}")
+        stages = [("cut at contractions", self._cut), ("whole", self._whole)]
+        if not self.contractions:
+            stages = stages[1:]
+        pieces = ("piece by piece", self._by_pieces)
+        stages = [pieces, *stages[:1]] if self.deep else [*stages, pieces]
+        reasons = []
+        for label, stage in stages:
+            found = stage(name)
+            if found.equal:
+                method = f"{label}: {found.method}" if found.method else label
+                return Equality(True, method, conditions=found.conditions)
+            reasons.append(found.reason)
+        return Equality(False, reason=next((r for r in reasons if r), "a residual is left"))
+
+    def _cut(self, name: str) -> Equality:
+        return self.equal(self.goal(name, self.contractions))
+
+    def _whole(self, name: str) -> Equality:
+        return self.equal(self.goal(name, ()))
+
+    def _by_pieces(self, name: str) -> Equality:
+        if self._pieces is None:
+            self._pieces = Pieces(self.subject, self.equal, self.contractions)
+        return self._pieces.prove(name)
+
+    def goal(self, name: str, cuts: Sequence[Node]) -> Goal:
+        """The hand-written gradient and the reference, with some forward nodes opaque."""
+        subject = self.subject
+        lowering = Lowering(subject.graph, cuts)
+        at = gradient_indices(subject.by_name[name].shape)
+        reference = gradient(lowering, subject.outputs, name, at, through=cuts)
+        hand = lowering.element(subject.gradients[name], at)
+        return Goal(hand, reference, {f"%{node.index}": node for node in lowering.cuts})
+
+
+class Pieces:
+    """Adjoints of forward nodes proved one by one, from the outputs to the inputs."""
+
+    def __init__(self, subject: Subject, equal: Equal, contractions: Sequence[Node]) -> None:
+        self.subject, self.equal = subject, equal
+        self.opaque = tuple(contractions)
+        self.proved: dict[Node, Node] = {}
+        self.found: list[Equality] = []
+        candidates = matches(subject)
+        order = [node for node in reversed(subject.forward.nodes) if node in candidates]
+        for node in order:
+            self._try(node, candidates[node])
+
+    def _try(self, node: Node, candidates: Sequence[Node]) -> None:
+        for candidate in candidates[:2]:
+            equality = self.equal(self._goal(node, f"%{node.index}", candidate))
+            if equality.equal:
+                self.proved[node] = candidate
+                self.found.append(equality)
+                return
+
+    def prove(self, name: str) -> Equality:
+        """The gradient of an input, given the adjoints proved so far."""
+        node = self.subject.by_name[name]
+        last = self.equal(self._goal(node, name, self.subject.gradients[name]))
+        return merge([*self.found, last], f"{len(self.found) + 1} pieces")
+
+    def _goal(self, node: Node, wrt: str, hand: Node) -> Goal:
+        """The adjoint of ``node`` as the sum over its readers, against a backward node.
+
+        The chain rule is applied with all proved nodes as leaves; then those that are no
+        contractions are unfolded again, since a backward may use ``y`` for ``tanh(x)``.
+        """
+        adjoints = set(self.proved.values())
+        leaves = {*self.proved, *self.opaque, *adjoints}
+        if node.op != "input":
+            leaves.add(node)
+        chain = Lowering(self.subject.graph, leaves)
+        at = gradient_indices(node.shape)
+        reference = self._chain_rule(chain, node, wrt, at)
+        kept = {*self.opaque, *adjoints}
+        plain = Lowering(self.subject.graph, kept, chain.pool)
+        unfolded = {f"%{leaf.index}": leaf for leaf in leaves if leaf not in kept}
+        if reference is not None:
+            reference = unfold(plain, reference, unfolded)
+        claimed = plain.element(hand, at, body=hand not in adjoints)
+        return Goal(claimed, reference, {f"%{cut.index}": cut for cut in plain.cuts})
+
+    def _chain_rule(
+        self, lowering: Lowering, node: Node, wrt: str, at: Sequence[Dim]
+    ) -> Expr | None:
+        held = set(self.proved) | {node}
+        through = [cut for cut in self.opaque if cut not in held]
+        readers = [
+            (reader, adjoint) for reader, adjoint in self.proved.items()
+            if reader is not node and _reads(reader, node, self.proved)
+        ]  # fmt: skip
+        own = gradient(lowering, self.subject.outputs, wrt, at, through=through)
+        others = gradient(lowering, readers, wrt, at, through=through, bodies=True)
+        if own is None or others is None:
+            return others if own is None else own
+        return lowering.pool.call("add", own, others, dtype=own.dtype)
+
+
+def _reads(reader: Node, node: Node, proved: Iterable[Node]) -> bool:
+    """Does ``reader`` depend on ``node`` without another proved node in between?"""
+    stop = set(proved) - {node}
+    return node in set(ancestors(reader.args, stop=stop))
+
+
+def unfold(lowering: Lowering, expr: Expr, leaves: Mapping[str, Node]) -> Expr:
+    """``expr`` with the elements of some cut nodes replaced by what ``lowering`` makes of them."""
+    pool = lowering.pool
+    made: dict[int, Expr] = {}
+    for part in postorder([expr]):
+        result = part
+        if isinstance(part, Access) and part.tensor in leaves:
+            result = lowering.element(leaves[part.tensor], part.indices)
+        elif isinstance(part, Call):
+            operands = [made[operand.number] for operand in part.operands]
+            result = pool.call(part.function, *operands, dtype=part.dtype)
+        elif isinstance(part, Reduce):
+            result = pool.reduce(part.kind, part.axis, made[part.body.number])
+        made[part.number] = result
+    return made[expr.number]

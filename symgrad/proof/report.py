@@ -1,0 +1,180 @@
+"""What a proof says to a person, a script and a notebook.
+
+In: verdicts, conditions and counterexamples, already in the user's names.  Out: ``Report``.
+Imports: ``symgrad.errors``, ``symgrad.proof.verdict``, ``symgrad.proof.layout``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from symgrad.errors import Location, NotProvedError
+from symgrad.proof.layout import as_html, as_text
+from symgrad.proof.verdict import Verdict, worst
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something a verdict depends on.
+
+    ``kind``: declared, domain, kink, ties, index, size, literal, nonzero or found.
+    """
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class CounterexampleReport:
+    """A counterexample to recompute: sizes, inputs as nested lists, both values of one element.
+
+    ``snippet``: a program that needs NumPy alone and shows both values.
+    """
+
+    sizes: Mapping[str, int]
+    inputs: Mapping[str, Any]
+    element: str
+    hand: float
+    true: float
+    snippet: str = ""
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
+        values = ", ".join(f"{name} = {text(value)}" for name, value in self.inputs.items())
+        where = ": ".join(part for part in (sizes, values) if part)
+        return f"{where}; {self.element} is {self.hand:.10g}, true is {self.true:.10g}"
+
+
+@dataclass(frozen=True)
+class CaseReport:
+    """What holds for one input in one case; ``when``: the case's size conditions as text."""
+
+    when: str
+    verdict: Verdict
+    reason: str = ""
+    method: str = ""
+
+
+@dataclass(frozen=True)
+class InputReport:
+    """The verdict on the gradient of one input.
+
+    ``reason``: why it is REFUTED or UNDECIDED.  ``method``: how it was proved.  ``diagnosis``:
+    what is wrong, in words.  ``suggestion``: a gradient that is itself proved, as tensor code in
+    the user's names.  ``derived``: the true gradient as symgrad derives it, as tensor code.
+    """
+
+    name: str
+    verdict: Verdict
+    reason: str = ""
+    method: str = ""
+    conditions: tuple[Condition, ...] = ()
+    counterexample: CounterexampleReport | None = None
+    diagnosis: tuple[str, ...] = ()
+    suggestion: str | None = None
+    derived: str | None = None
+    location: Location | None = None
+    cases: tuple[CaseReport, ...] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One theorem of the protocol, such as "linear in the cotangents"."""
+
+    name: str
+    verdict: Verdict
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict on a Function; printing it shows what a person wants to read.
+
+    ``domain``: what all verdicts take for granted ("for all n, m >= 1").
+    """
+
+    name: str
+    location: Location | None
+    inputs: Mapping[str, InputReport]
+    protocol: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    domain: str = ""
+    seconds: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of all inputs and of the protocol."""
+        return worst(
+            [*(report.verdict for report in self.inputs.values()),
+             *(finding.verdict for finding in self.protocol)]
+        )  # fmt: skip
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions of all inputs, each once."""
+        found = [c for report in self.inputs.values() for c in report.conditions]
+        return tuple(dict.fromkeys(found))
+
+    def raise_for_verdict(self) -> None:
+        """Raise NotProvedError unless the verdict is PROVED."""
+        if self.verdict is not Verdict.PROVED:
+            blamed = [
+                f"{report.name} is {report.verdict}" for report in self.inputs.values()
+                if report.verdict is not Verdict.PROVED
+            ] + [
+                f"{finding.name} is {finding.verdict}" for finding in self.protocol
+                if finding.verdict is not Verdict.PROVED
+            ]  # fmt: skip
+            raise NotProvedError(
+                f"the backward of {self.name} is {self.verdict}: {'; '.join(blamed)}",
+                location=self.location,
+                hint="print the report to see the counterexample and what was meant",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain dicts, lists, strings and numbers: what ``--json`` prints."""
+        return {
+            "function": self.name,
+            "location": None if self.location is None else str(self.location),
+            "verdict": str(self.verdict),
+            "domain": self.domain,
+            "seconds": self.seconds,
+            "inputs": {name: _plain(report) for name, report in self.inputs.items()},
+            "protocol": [_plain(finding) for finding in self.protocol],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+def text(value: Any) -> str:
+    """Nested lists of numbers, as NumPy prints small arrays."""
+    if isinstance(value, list):
+        return "[" + ", ".join(text(item) for item in value) + "]"
+    if isinstance(value, float):
+        return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Verdict):
+        return str(value)
+    if isinstance(value, Location):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    return value

@@ -1,0 +1,201 @@
+"""Witnesses: what an almost-everywhere step owes, paid by rigorous interval evaluation.
+
+In: an ``Obligation`` of the normal form.  Out: the conditions to print, or why it is not paid.
+Imports: ``symgrad.proof.normal``, ``symgrad.proof.polytext``, ``symgrad.proof.report``, mpmath.
+
+An expression that is analytic on a connected domain and has one value whose interval leaves out
+0 vanishes on a null set only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal.atoms import Atom
+from symgrad.proof.normal.context import Obligation
+from symgrad.proof.normal.evaluate import Enclosure, Evaluation, NotEvaluable
+from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.poly import Poly
+from symgrad.proof.polytext import PolyText
+from symgrad.proof.report import Condition
+
+TRIES = 6
+DIGITS = 30
+_SIZES = (2, 3, 1, 5)
+
+
+@dataclass(frozen=True)
+class Payment:
+    """The conditions that come with a paid obligation; ``problem`` says why it is not paid."""
+
+    conditions: tuple[Condition, ...] = ()
+    problem: str = ""
+
+
+def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
+    """Find witnesses for an obligation.
+
+    Where the base vanishes for some sizes only, that is a printed condition; where no witness is
+    found at all, the obligation is not paid.
+    """
+    base = obligation.base
+    if obligation.distinct is not None and obligation.piecewise:
+        return Payment(problem=f"ties of {text.of(base)} may fill an open set")
+    if obligation.distinct is not None:
+        return _distinct(obligation, facts, text)
+    names = sorted(_sizes_in(base))
+    paid, vanishing = False, []
+    for sizes in _size_choices(names, facts):
+        answer = _nonzero_at(base, facts, sizes, None)
+        if answer is None:
+            continue
+        paid = paid or answer
+        if not answer:
+            vanishing.append(sizes)
+    if not paid:
+        return Payment(problem=f"no point was found at which {text.of(base)} is not zero")
+    if vanishing or obligation.piecewise:
+        return Payment((Condition("nonzero", f"{text.of(base)} == 0"),))
+    return Payment()
+
+
+def _distinct(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
+    names = sorted(_sizes_in(obligation.base))
+    for sizes in _size_choices(names, facts):
+        if _nonzero_at(obligation.base, facts, sizes, obligation.distinct):
+            return Payment((Condition("ties", f"{text.of(obligation.base)} == 0"),))
+    return Payment(problem=f"no point was found at which {text.of(obligation.base)} is not zero")
+
+
+def _size_choices(names: list[str], facts: Facts) -> Iterator[dict[str, int]]:
+    """Generic sizes, equal sizes, and each size by itself at its least."""
+    least = {name: facts.least_sizes.get(name, 1) for name in names}
+    generic = {name: max(_SIZES[i % 2], least[name]) for i, name in enumerate(names)}
+    yield generic
+    for name in names:
+        yield {**generic, name: least[name]}
+    for value in (1, 2, 3):
+        yield {name: max(value, least[name]) for name in names}
+
+
+def _nonzero_at(
+    base: Poly, facts: Facts, sizes: dict[str, int], distinct: tuple[Atom, Atom] | None
+) -> bool | None:
+    """Is the base rigorously nonzero somewhere, for every index?  None: it cannot be evaluated."""
+    free = sorted(base.free, key=lambda v: v.key)
+    evaluable = False
+    saved = mpmath.iv.dps
+    mpmath.iv.dps = DIGITS
+    try:
+        positions = _positions(free, sizes, facts, distinct)
+        for position in positions:
+            found = _witness(base, facts, sizes, dict(zip(free, position, strict=True)))
+            if found is None:
+                continue
+            evaluable = True
+            if not found:
+                return False
+        return True if evaluable else None
+    finally:
+        mpmath.iv.dps = saved
+
+
+def _positions(
+    free: list[Atom], sizes: dict[str, int], facts: Facts, distinct: tuple[Atom, Atom] | None
+) -> list[tuple[int, ...]]:
+    """Some values of the free indices: the first, the last, and some in between."""
+    point = Evaluation(sizes, lambda tensor, at: 0)
+    try:
+        extents = [max(point.integer(v.data[1]), 0) for v in free]
+    except (NotEvaluable, KeyError):
+        return []
+    ranges = [sorted({0, extent - 1, extent // 2}) if extent else [] for extent in extents]
+    every = list(itertools.islice(itertools.product(*ranges), 27))
+    if distinct is None:
+        return every
+    left, right = (free.index(v) if v in free else None for v in distinct)
+    if left is None or right is None:
+        return every
+    return [position for position in every if position[left] != position[right]][:6]
+
+
+def _witness(
+    base: Poly, facts: Facts, sizes: dict[str, int], indices: dict[Atom, int]
+) -> bool | None:
+    """Is some sampled value rigorously nonzero?  None where no value could be computed."""
+    evaluated = False
+    for seed in range(TRIES):
+        elements = Elements(facts, sizes, seed)
+        try:
+            value = Evaluation(sizes, elements, indices, Enclosure()).value(base)
+        except (NotEvaluable, KeyError, ZeroDivisionError, ValueError, IndexError):
+            continue
+        evaluated = True
+        if 0 not in mpmath.iv.mpf(value):
+            return True
+    return False if evaluated else None
+
+
+class Elements:
+    """Rational elements of every tensor that meet the declared facts; the same in every run."""
+
+    def __init__(self, facts: Facts, sizes: dict[str, int], seed: int) -> None:
+        self.facts, self.sizes, self.seed = facts, sizes, seed
+
+    def __call__(self, tensor: str, at: tuple[int, ...]) -> Any:
+        """An element: an int for integer and truth-valued tensors, else an interval."""
+        facts = self.facts
+        if tensor in facts.ranges:
+            extent = facts.ranges[tensor].at(self.sizes)
+            return self._draw(tensor, at) % max(extent, 1)
+        if tensor in facts.binary:
+            return self._draw(tensor, at) % 2
+        if tensor in facts.symmetric:
+            at = (*at[:-2], *sorted(at[-2:]))
+        if tensor in facts.one_hot:
+            classes = max(facts.one_hot[tensor].at(self.sizes), 1)
+            return int(self._draw(tensor, at[:-1]) % classes == at[-1])
+        number = Fraction(self._draw(tensor, at) % 2003 - 1001, 512) or Fraction(1, 7)
+        interval = facts.intervals.get(tensor)
+        if interval is not None:
+            number = _inside(number, interval.low, interval.high)
+        return mpmath.iv.mpf(number.numerator) / number.denominator
+
+    def _draw(self, tensor: str, at: tuple[int, ...]) -> int:
+        return kinds.text_key(f"{tensor} {at} {self.seed}") & 0xFFFFFFF
+
+
+def _inside(number: Fraction, low: Fraction | None, high: Fraction | None) -> Fraction:
+    if low is not None and high is not None:
+        return low + (high - low) * (abs(number) / 3 + Fraction(1, 9))
+    if low is not None:
+        return low + abs(number)
+    return number if high is None else high - abs(number)
+
+
+def _sizes_in(item: Any) -> set[str]:
+    """The size symbols in a polynomial, those in extents included."""
+    found: set[str] = set()
+    todo: list[Any] = [item]
+    seen: set[int] = set()
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Atom):
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            if part.kind == kinds.SIZE:
+                found.add(part.data[0])
+            todo.extend(part.data)
+        elif isinstance(part, Poly):
+            todo.extend(atom for monomial in part.terms for atom, _ in monomial)
+        elif isinstance(part, tuple):
+            todo.extend(part)
+    return found
