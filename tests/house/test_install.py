@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import tree
+from tests.house import readme, tree
 
 pytestmark = pytest.mark.slow
 
@@ -83,6 +83,11 @@ def test_wheel(built: Path, copy: Path, tmp_path: Path) -> None:
     where, *files = located(python)
     assert Path(where).is_relative_to(tmp_path)
     assert files == expected_files(copy)
+
+    example = tmp_path / "example.py"
+    example.write_text(readme.blocks("python")[0])
+    done = tree.run(python, example, cwd=tmp_path)
+    assert done.stdout == readme.blocks("text")[0]
 
 
 def test_wheel_holds_the_tree_and_nothing_else(built: Path, copy: Path) -> None:

@@ -1,0 +1,17 @@
+"""The README, taken apart.
+
+In: ``README.md``.  Out: its text and its blocks of code.  Imports ``tests.house.tree``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tests.house import tree
+
+TEXT = (tree.ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """The blocks that the README fences as ``language``, in order."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
