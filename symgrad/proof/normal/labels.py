@@ -49,7 +49,7 @@ def rename_monomial(context: Context, monomial: Monomial, renaming: Renaming) ->
     result: dict[Atom, Number] = {}
     for atom, exponent in monomial:
         renamed = rename(context, atom, renaming)
-        result[renamed] = exact(result.get(renamed, 0) + exponent)
+        result[renamed] = result.get(renamed, 0) + exponent
     return ordered(result)
 
 

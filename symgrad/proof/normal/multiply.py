@@ -18,6 +18,7 @@ from symgrad.proof.normal.poly import (
     ZERO,
     Poly,
     exact,
+    exponent_of,
     magnitude,
     monomial_key,
     of_atom,
@@ -83,7 +84,7 @@ def renormalised(context: Context, poly: Poly) -> Poly:
 
 def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
     """A monomial in normal form, or the polynomial that a rule turned it into."""
-    exponents = {atom: exact(e) for atom, e in exponents.items() if e}
+    exponents = {atom: exponent_of(e) for atom, e in exponents.items() if e}
     special = [atom for atom in exponents if atom.special]
     if not special:
         return ordered(exponents)

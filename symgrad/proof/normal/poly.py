@@ -10,6 +10,8 @@ are ``int`` where integral, else ``Fraction``.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
 
 from symgrad.proof.normal.atoms import NUMBER, SIZE, Atom, Monomial, Number, erased_monomial
 
@@ -19,6 +21,33 @@ def exact(value: Number) -> Number:
     if isinstance(value, int):
         return value
     return value.numerator if value.denominator == 1 else value
+
+
+class Ratio(Fraction):
+    """A fraction whose hash is computed once: exponents are hashed with every monomial."""
+
+    __slots__ = ("_hash",)
+
+    _hash: int
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return self._hash
+
+
+@lru_cache(maxsize=65536)
+def _ratio(numerator: int, denominator: int) -> Ratio:
+    value = Ratio(numerator, denominator)
+    value._hash = hash(Fraction(numerator, denominator))
+    return value
+
+
+def exponent_of(value: Number) -> Number:
+    """An int where the value is integral, else a fraction that is fast to hash."""
+    if isinstance(value, (int, Ratio)):
+        return value
+    if value.denominator == 1:
+        return value.numerator
+    return _ratio(value.numerator, value.denominator)
 
 
 def magnitude(value: Number) -> Number:
@@ -185,7 +214,7 @@ def constant(value: Number) -> Poly:
 
 def of_atom(atom: Atom, exponent: Number = 1) -> Poly:
     """An atom to a power, taken as it is."""
-    return Poly({((atom, exponent),): 1})
+    return Poly({((atom, exponent_of(exponent)),): 1})
 
 
 def total(polys: Iterable[Poly]) -> Poly:
@@ -232,7 +261,7 @@ def monomial_key(monomial: Monomial) -> int:
 
 def ordered(exponents: dict[Atom, Number]) -> Monomial:
     """The monomial with these exponents; zeros are left out."""
-    return tuple(sorted([(a, exact(e)) for a, e in exponents.items() if e], key=_by_key))
+    return tuple(sorted([(a, exponent_of(e)) for a, e in exponents.items() if e], key=_by_key))
 
 
 def degree(monomial: Monomial) -> Number:

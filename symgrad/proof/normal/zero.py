@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from symgrad.ir.expr import Expr
-from symgrad.proof.normal import stages
+from symgrad.proof.normal import multiply, stages
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import DEFAULT_BUDGET, Assumption, Context, Obligation
 from symgrad.proof.normal.facts import Facts
@@ -103,9 +103,22 @@ def attempt(
     except Undecided as undecided:
         return _result(context, None, undecided.reason, None)
     result = is_zero(context, difference)
-    if result.is_zero and factored:
+    if not factored:
+        return result
+    if not result.is_zero and result.residual is not None:
+        result = _unfolded(context, result.residual)
+    if result.is_zero:
         return _result(context, f"let-atoms, {result.stage}", "", result.residual)
     return result
+
+
+def _unfolded(context: Context, residual: Poly) -> ZeroResult:
+    """The zero test on what is left, its outermost several-term factors multiplied out."""
+    context.factored = False
+    try:
+        return is_zero(context, multiply.renormalised(context, residual))
+    except Undecided as undecided:
+        return _result(context, None, undecided.reason, residual)
 
 
 def _out_of_budget(result: ZeroResult) -> bool:
