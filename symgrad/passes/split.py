@@ -94,7 +94,9 @@ def _residuals(joint: Joint) -> tuple[ResidualNode, ...]:
     roots = [node for node in joint.gradients if node is not None]
     border = {*joint.saved, *joint.inputs}
     reached = [node for node in ancestors(roots, stop=border) if node in border]
-    taken = {node.name for node in joint.inputs} | set(joint.output_names)
+    cotangents = [node for node in joint.cotangents if node is not None]
+    taken = {node.name for node in (*joint.inputs, *cotangents)} | set(joint.output_names)
+    taken |= {gradient_name(node) for node in joint.inputs}
     found: list[ResidualNode] = []
     for node in reached:
         if node in joint.inputs:
@@ -139,13 +141,15 @@ def _backward(
         if mask[position] and node is not None
     }
     needed = ancestors(wanted.values(), stop=[residual.node for residual in residuals])
+    there = set(needed)
+    used = [i for i, residual in enumerate(residuals) if residual.node in there]
+    cotangents = [i for i, node in enumerate(joint.cotangents) if node in there]
+    given = [(residuals[i].name, residuals[i].node) for i in used]
+    given += [(str(node.name), node) for node in joint.cotangents if node in there and node]
     graph, known = Graph(), {}
-    used = [i for i, residual in enumerate(residuals) if residual.node in needed]
-    for i in used:
-        node = residuals[i].node
-        known[node] = graph.input(residuals[i].name, node.type)
+    for name, node in given:
+        known[node] = graph.input(name, node.type)
         known[node].location = node.location
-    cotangents = [i for i, node in enumerate(joint.cotangents) if node in needed]
     new = copy_into(graph, needed, known)
     for position, node in wanted.items():
         graph.output(_fresh(gradient_name(joint.inputs[position]), set(graph.inputs)), new[node])

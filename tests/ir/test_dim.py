@@ -17,8 +17,8 @@ AXES = tuple(Axis(f"i_{name}", Dim.size(name)) for name in SIZES)
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Pair = tuple[Dim, Callable[[dict[str, int]], int]]
 
-ATOMS: list[Pair] = [(Dim.size(name), lambda at, name=name: at[name]) for name in SIZES]
-ATOMS += [(Dim.of(axis), lambda at, name=axis.name: at[name]) for axis in AXES]  # type: ignore[misc]
+ATOMS: list[Pair] = [(Dim.size(name), operator.itemgetter(name)) for name in SIZES]
+ATOMS += [(Dim.of(axis), operator.itemgetter(axis.name)) for axis in AXES]
 OPERATIONS: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
     "+": (operator.add, operator.add), "-": (operator.sub, operator.sub),
     "*": (operator.mul, operator.mul), "//": (operator.floordiv, operator.floordiv),
