@@ -18,6 +18,8 @@ from tests.suite.marks import Case
 from tests.suite.torch_apply import parameter_names
 
 SCALES = (1.0, 0.3, 4.0)
+BATCH = "batch"  # the name of any number of leading axes in a spec: ``*batch``
+BATCHES: tuple[tuple[int, ...], ...] = ((2, 3), (), (3,), (2, 1, 2))
 _DTYPES = {"i64": torch.int64, "bool": torch.bool}
 
 
@@ -37,15 +39,26 @@ def _dims(spec: str) -> str:
     return spec[spec.index("[") + 1 : -1] if "[" in spec else spec
 
 
+def _shape(spec: str, sizes: dict[str, Any]) -> tuple[int, ...]:
+    shape: tuple[int, ...] = ()
+    for word in _dims(spec).split():
+        value = sizes[BATCH] if word == f"*{BATCH}" else eval(word, {}, dict(sizes))
+        shape += value if isinstance(value, tuple) else (value,)
+    return shape
+
+
 def _index_bound(assumption: str) -> list[str]:
     found = re.fullmatch(r"(?:unique )?index ([A-Za-z_]\w*)", assumption)
     return [found.group(1)] if found else []
 
 
-def size_choices(names: list[str]) -> list[dict[str, int]]:
-    """Generic sizes, each size 1 by itself, all 1, two equal, all equal."""
+def size_choices(names: list[str]) -> list[dict[str, Any]]:
+    """Generic sizes, each size 1 by itself, all 1, all equal; ``*batch`` is a tuple of sizes."""
     if not names:
         return [{}, {}, {}]
+    if BATCH in names:
+        others = size_choices([name for name in names if name != BATCH])
+        return [{**choice, BATCH: shape} for choice in others for shape in BATCHES]
     generic = itertools.cycle((3, 2, 5, 4))
     first = {name: next(generic) for name in names}
     second = {name: 2 + (index + 1) % 3 for index, name in enumerate(names)}
@@ -57,7 +70,7 @@ def size_choices(names: list[str]) -> list[dict[str, int]]:
 
 
 def sample_arguments(
-    case: Case, sizes: dict[str, int], generator: np.random.Generator, scale: float
+    case: Case, sizes: dict[str, Any], generator: np.random.Generator, scale: float
 ) -> dict[str, Any]:
     """The arguments by name: tensors of the specs' shapes, then the static ones."""
     names = parameter_names(case)
@@ -68,7 +81,7 @@ def sample_arguments(
         if spec is None:
             given[name] = None
             continue
-        shape = tuple(int(eval(word, {}, dict(sizes))) for word in _dims(spec).split())
+        shape = _shape(spec, sizes)
         kind = spec[: spec.index("[")] if "[" in spec else "f64"
         values = _sample(shape, kind, case.assume.get(name, ""), sizes, generator, scale)
         given[name] = torch.tensor(values, dtype=_DTYPES.get(kind, torch.float64))
@@ -79,7 +92,7 @@ def _sample(
     shape: tuple[int, ...],
     kind: str,
     assumption: str,
-    sizes: dict[str, int],
+    sizes: dict[str, Any],
     generator: np.random.Generator,
     scale: float,
 ) -> Any:
@@ -96,7 +109,7 @@ def _sample(
         return generator.integers(0, bound, shape) if picked is None else picked.reshape(shape)
     normal = generator.standard_normal(shape) * scale
     if assumption == "positive":
-        return np.exp(normal)
+        return np.exp(np.clip(normal, -2, 2))
     if assumption == "symmetric":
         return normal + np.swapaxes(normal, -1, -2)
     if assumption == "one-hot":

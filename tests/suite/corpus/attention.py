@@ -65,7 +65,7 @@ class AttentionCross(Attention):
         return grad_s @ k, grad_s.T @ q, p.T @ grad_out
 
 
-@wrong(Attention, bug="P not transposed in the gradient of v", kind="error", right_if="n == m")
+@wrong(Attention, bug="P not transposed in the gradient of v", kind="error")
 class AttentionValue(Attention):
     @staticmethod
     def backward(ctx, grad_out):
