@@ -23,7 +23,7 @@ from symgrad.codegen.wrapper_case import (
     kernels_of,
     tuple_text,
 )
-from symgrad.codegen.wrapper_records import FunctionView, WrapperView
+from symgrad.codegen.wrapper_records import FunctionView, PackageView, WrapperView
 from symgrad.ir.abi import OpSignature
 
 
@@ -88,3 +88,10 @@ def wrapper_view(
 def render_wrapper(view: WrapperView) -> str:
     """The text of the wrapper."""
     return environment().get_template("wrapper.py.j2").render(op=view)
+
+
+def render_package(modules: Sequence[str]) -> str:
+    """The text of a generated package's ``__init__.py``, given the names of its modules."""
+    names = tuple(sorted(modules))
+    exported = tuple(sorted((*names, "get_num_threads", "set_num_threads")))
+    return environment().get_template("package.py.j2").render(package=PackageView(names, exported))

@@ -91,3 +91,11 @@ class WrapperView:
     residuals_classes: str
     cases: tuple[CaseView, ...]
     functions: tuple[FunctionView, ...]
+
+
+@dataclass(frozen=True)
+class PackageView:
+    """All that ``package.py.j2`` is shown: the modules, and every public name."""
+
+    names: tuple[str, ...]
+    exported: tuple[str, ...]

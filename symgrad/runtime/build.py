@@ -29,6 +29,8 @@ from symgrad.runtime.spec import Op
 
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))
+# A kernel whose prototype is not what its signature says must not be called.
+_STRICT = ("-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration")
 _MOST_LINES = 12
 
 
@@ -159,7 +161,7 @@ def _python_options(compiler: Compiler) -> tuple[str, ...]:
             f"Python.h is not in {include}",
             hint="install Python's headers (python3-dev or python3-devel)",
         )
-    return (f"-I{include}", *_openmp_option(compiler))
+    return (f"-I{include}", *_STRICT, *_openmp_option(compiler))
 
 
 def _openmp_option(compiler: Compiler) -> tuple[str, ...]:
@@ -206,16 +208,17 @@ def _run_all(commands: list[tuple[str, ...]], folder: Path) -> None:
                     errors="replace",
                 )
             )
-        for process, command in zip(running, commands, strict=True):
-            said, _ = process.communicate()
+        said = [process.communicate()[0] for process in running]
+        for process, command, text in zip(running, commands, said, strict=True):
             if process.returncode:
-                raise _failed(command, said, process.returncode)
+                raise _failed(command, text, process.returncode)
     except OSError as error:
         raise BuildError(f"the C compiler cannot be run: {error}") from error
     finally:
         for process in running:
             if process.poll() is None:
                 process.kill()
+            if process.stdout is not None and not process.stdout.closed:
                 process.communicate()
 
 

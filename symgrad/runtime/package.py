@@ -1,0 +1,260 @@
+"""Generated packages: kernels as files that import neither symgrad, sympy nor jinja2.
+
+In: the rendered files of each op and what is to be said of it.  Out: a folder that Python can
+import, or the difference to what is there.  Imports ``symgrad.errors`` and its neighbours.
+
+A package holds, for each op, ``<op>.py``, ``<op>.c`` and ``<op>.h``; ``_runtime``, a copy of the
+modules here that a call needs; ``MANIFEST.json``; and, where they were built, shared objects.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import hashlib
+import json
+import keyword
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from symgrad.errors import BuildError
+from symgrad.runtime import spec
+from symgrad.runtime.build import build_beside
+from symgrad.runtime.spec import Op
+
+MANIFEST = "MANIFEST.json"
+# The modules that generated code needs at run time; `errors` comes from `symgrad` itself.
+RUNTIME_MODULES = (
+    *("arguments", "binding", "blas", "build", "cache", "compiler", "digests"),
+    *("layout", "load", "spec", "support", "threads", "workspace"),
+)
+_INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
+_IMPORTS = (
+    (re.compile(r"^( *)from symgrad\.runtime import ", re.MULTILINE), r"\1from . import "),
+    (re.compile(r"^( *)from symgrad\.runtime\.", re.MULTILINE), r"\1from ."),
+    (re.compile(r"^( *)from symgrad\.errors import ", re.MULTILINE), r"\1from .errors import "),
+)
+
+
+@dataclass(frozen=True)
+class PackagedOp:
+    """One op of a package.
+
+    ``stem`` is the module's name; ``wrapper`` its text, rendered for ``"._runtime"``; ``texts``
+    the C files and the header; ``record`` what the manifest says of it (the source's digest, the
+    verdict ...), made of plain JSON values.
+    """
+
+    stem: str
+    wrapper: str
+    texts: Mapping[str, str]
+    record: Mapping[str, Any]
+
+
+def read_op(wrapper: str) -> Op:
+    """The table ``OP`` of a wrapper's text, without running the rest."""
+    for statement in ast.parse(wrapper).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "OP":
+            expression = ast.Expression(statement.value)
+            found = eval(compile(expression, "<OP>", "eval"), dict(vars(spec)))
+            assert isinstance(found, Op)
+            return found
+    raise BuildError("the wrapper has no table OP", hint="write the package anew")
+
+
+def runtime_files() -> dict[str, str]:
+    """The copied modules by their path in a package."""
+    here = Path(__file__).parent
+    found = {"_runtime/__init__.py": _INIT}
+    sources = {name: here / f"{name}.py" for name in RUNTIME_MODULES}
+    sources["errors"] = here.parent / "errors.py"
+    for name, path in sorted(sources.items()):
+        text = path.read_text(encoding="utf-8")
+        for pattern, replacement in _IMPORTS:
+            text = pattern.sub(replacement, text)
+        found[f"_runtime/{name}.py"] = text
+    return found
+
+
+def package_files(
+    ops: Sequence[PackagedOp], init: str, manifest: Mapping[str, Any]
+) -> dict[str, str]:
+    """Every text of a package by its path; the same bytes for the same input.
+
+    ``init`` is the text of ``__init__.py``; ``manifest`` holds the facts about the whole package
+    (versions ...), to which the ops' records and the digests of the files are added.  Raises
+    BuildError for a module name that Python cannot import.
+    """
+    files = {"__init__.py": init, "py.typed": "", **runtime_files()}
+    for op in ops:
+        if not op.stem.isidentifier() or keyword.iskeyword(op.stem) or op.stem.startswith("_"):
+            raise BuildError(
+                f"{op.stem!r} cannot be the name of a module", hint="rename the Function"
+            )
+        for name, text in ((f"{op.stem}.py", op.wrapper), *sorted(op.texts.items())):
+            if name in files:
+                raise BuildError(f"two ops want the file {name}", hint="rename one of them")
+            files[name] = text
+    facts = {
+        **manifest,
+        "ops": {op.stem: dict(op.record) for op in ops},
+        "files": {name: _digest(text) for name, text in files.items()},
+    }
+    files[MANIFEST] = json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return dict(sorted(files.items()))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def difference(folder: Path, files: Mapping[str, str]) -> str:
+    """What writing ``files`` would change, as a unified diff; empty where nothing would."""
+    parts: list[str] = []
+    for name in sorted({*files, *_stale(folder, files)}):
+        before, after = _read(folder / name), files.get(name)
+        if before == after:
+            continue
+        parts += difflib.unified_diff(
+            (before or "").splitlines(keepends=True),
+            (after or "").splitlines(keepends=True),
+            f"{folder.name}/{name}" if before is not None else "/dev/null",
+            f"{folder.name}/{name}" if after is not None else "/dev/null",
+        )
+        if not (before or after):
+            what = "is missing" if before is None else "is left over"
+            parts.append(f"{folder.name}/{name} {what}\n")
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in parts)
+
+
+def write_package(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    """Write ``files`` into ``folder``; return the paths that changed.
+
+    A new folder appears complete or not at all.  In one that is there each file is replaced at
+    one stroke, the manifest last; files that an earlier manifest lists and this one does not are
+    deleted, all others are left alone.  Raises BuildError where a file is in the way that symgrad
+    did not write, or where the folder cannot be written.
+    """
+    try:
+        if not folder.exists():
+            return _write_new(folder, files)
+        _check_ours(folder, files)
+        ordered = sorted(files, key=lambda name: (name == MANIFEST, name))
+        leftovers = _stale(folder, files)
+        changed = [name for name in ordered if _read(folder / name) != files[name]]
+        if changed:
+            _replace(folder / MANIFEST, _interim(folder, files))
+        for name in changed:
+            _replace(folder / name, files[name])
+        for name in leftovers:
+            (folder / name).unlink(missing_ok=True)
+        return [folder / name for name in (*changed, *leftovers)]
+    except OSError as error:
+        raise BuildError(
+            f"{folder} cannot be written: {error.strerror or error}",
+            hint="choose a folder that can be written",
+        ) from error
+
+
+def build_package(
+    folder: Path,
+    wrappers: Sequence[str],
+    *,
+    portable: bool = True,
+    built: Callable[[Path], None] = lambda path: None,
+) -> list[Path]:
+    """Compile a written package: one shared object beside each of the modules ``wrappers``.
+
+    ``portable`` libraries run on every x86-64; others are for this machine's processor.
+    ``built`` is told of each as it is done.  Raises BuildError where the C cannot be compiled.
+    """
+    made = []
+    for stem in wrappers:
+        op = read_op((folder / f"{stem}.py").read_text(encoding="utf-8"))
+        names = (op.header, *op.files)
+        texts = {name: (folder / name).read_text(encoding="utf-8") for name in names}
+        made.append(build_beside(folder, op, texts, portable=portable))
+        built(made[-1])
+    return made
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except UnicodeDecodeError:
+        return f"<{path.name} is not text>"
+
+
+def _listed(folder: Path) -> list[str]:
+    """The files that the manifest in ``folder`` lists, itself included."""
+    text = _read(folder / MANIFEST)
+    if text is None:
+        return []
+    try:
+        names = json.loads(text)["files"]
+        return [MANIFEST, *(name for name in names if _is_inside(name))]
+    except (ValueError, KeyError, TypeError):
+        return [MANIFEST]
+
+
+def _is_inside(name: object) -> bool:
+    """No path out of the package: a manifest must not name what is not its own."""
+    return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
+
+
+def _stale(folder: Path, files: Mapping[str, str]) -> list[str]:
+    return [n for n in _listed(folder) if n not in files and (folder / n).exists()]
+
+
+def _check_ours(folder: Path, files: Mapping[str, str]) -> None:
+    ours = set(_listed(folder))
+    for name, text in files.items():
+        there = _read(folder / name)
+        if there not in (None, text) and name not in ours and (there or "").strip():
+            raise BuildError(
+                f"{folder / name} is in the way, and symgrad did not write it",
+                hint="choose another folder, or move the file",
+            )
+
+
+def _interim(folder: Path, files: Mapping[str, str]) -> str:
+    """A manifest that lists what is there and what will be: killed now, all of it stays ours."""
+    facts = json.loads(files[MANIFEST])
+    facts["files"] = {**dict.fromkeys(_listed(folder)[1:], ""), **facts["files"]}
+    return json.dumps(facts, indent=2, sort_keys=True) + "\n"
+
+
+def _write_new(folder: Path, files: Mapping[str, str]) -> list[Path]:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        for name, text in files.items():
+            (beside / name).parent.mkdir(exist_ok=True)
+            (beside / name).write_bytes(text.encode("utf-8"))
+        beside.chmod(0o755)
+        beside.rename(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return [folder / name for name in files]
+
+
+def _replace(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(text.encode("utf-8"))
+        Path(beside).chmod(0o644)
+        Path(beside).replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            Path(beside).unlink()

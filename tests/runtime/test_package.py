@@ -1,0 +1,326 @@
+"""Generated packages: the same bytes each time, nothing half-written, nothing of symgrad needed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from symgrad.codegen.wrapper import render_package
+from symgrad.errors import BuildError
+from symgrad.runtime import package
+from symgrad.runtime.package import (
+    PackagedOp,
+    build_package,
+    difference,
+    package_files,
+    write_package,
+)
+from tests.runtime import scripts
+from tests.runtime.examples import ALL, MATMUL, SOFTPLUS, Example
+
+
+def files_of(*examples: Example, version: str = "1.2.3") -> dict[str, str]:
+    ops = [
+        PackagedOp(one.stem, one.wrapper("._runtime"), one.texts, {"verdict": "PROVED"})
+        for one in examples
+    ]
+    return package_files(ops, render_package([op.stem for op in ops]), {"symgrad": version})
+
+
+def tree(folder: Path) -> dict[str, str]:
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in paths}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built") / "kernels"
+    write_package(folder, files_of(*ALL))
+    build_package(folder, [one.stem for one in ALL], portable=False)
+    return folder
+
+
+def test_what_is_in_it(tmp_path: Path) -> None:
+    files = files_of(*ALL)
+    folder = tmp_path / "deep" / "kernels"
+    write_package(folder, files)
+    assert tree(folder) == files
+    for one in ALL:
+        assert {f"{one.stem}.py", f"{one.stem}.c", f"{one.stem}.h"} <= files.keys()
+    manifest = json.loads(files["MANIFEST.json"])
+    assert manifest["symgrad"] == "1.2.3"
+    assert manifest["ops"]["softplus"] == {"verdict": "PROVED"}
+    assert manifest["files"].keys() == files.keys() - {"MANIFEST.json"}
+    assert str(tmp_path) not in "".join(files.values())
+
+
+def test_nothing_imports_symgrad() -> None:
+    for name, text in files_of(*ALL).items():
+        lines = [line for line in text.splitlines() if "import" in line.split("#")[0].split()[:3]]
+        for line in lines:
+            words = line.split()
+            assert words[0] != "import" or words[1] not in ("symgrad", "sympy", "jinja2"), name
+            assert not line.lstrip().startswith("from symgrad"), (name, line)
+
+
+def test_same_text_as_in_memory() -> None:
+    """Only the lines that import differ between a package and `sg.compile`."""
+    for one in ALL:
+        pairs = zip(one.wrapper().splitlines(), one.wrapper("._runtime").splitlines(), strict=True)
+        different = [left for left, right in pairs if left != right]
+        assert all(line.startswith("from symgrad.runtime.") for line in different)
+        assert different
+
+
+def test_writing_again(tmp_path: Path) -> None:
+    folder, files = tmp_path / "kernels", files_of(SOFTPLUS, MATMUL)
+    assert difference(folder, files) != ""
+    write_package(folder, files)
+    assert difference(folder, files) == ""
+    assert write_package(folder, files) == []
+    (folder / "mine.py").write_text("mine = 1\n", encoding="utf-8")
+    fewer = files_of(SOFTPLUS, version="1.2.4")
+    said = difference(folder, fewer)
+    assert "--- kernels/matmul.c\n+++ /dev/null\n" in said
+    assert '-  "symgrad": "1.2.3"\n+  "symgrad": "1.2.4"\n' in said
+    changed = {path.name for path in write_package(folder, fewer)}
+    assert changed == {"__init__.py", "MANIFEST.json", "matmul.c", "matmul.h", "matmul.py"}
+    assert difference(folder, fewer) == ""
+    assert tree(folder) == {**fewer, "mine.py": "mine = 1\n"}
+
+
+def test_a_file_that_was_changed_or_lost(tmp_path: Path) -> None:
+    folder, files = tmp_path / "kernels", files_of(SOFTPLUS)
+    write_package(folder, files)
+    (folder / "softplus.c").write_text("/* mine */\n", encoding="utf-8")
+    (folder / "py.typed").unlink()
+    said = difference(folder, files)
+    assert "-/* mine */\n" in said
+    assert "kernels/py.typed is missing\n" in said
+    write_package(folder, files)
+    assert difference(folder, files) == ""
+
+
+def test_what_symgrad_did_not_write_is_not_overwritten(tmp_path: Path) -> None:
+    """Here: the very file that the user's Function was read from."""
+    (tmp_path / "softplus.py").write_text("class Softplus: ...\n", encoding="utf-8")
+    with pytest.raises(BuildError, match=r"softplus\.py is in the way"):
+        write_package(tmp_path, files_of(SOFTPLUS))
+    assert tree(tmp_path) == {"softplus.py": "class Softplus: ...\n"}
+
+
+def test_an_empty_module_may_be_replaced(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").touch()
+    write_package(tmp_path, files_of(SOFTPLUS))
+    assert tree(tmp_path) == files_of(SOFTPLUS)
+
+
+def test_a_new_folder_appears_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, count = Path.write_bytes, [0]
+
+    def stop(path: Path, data: bytes) -> int:
+        count[0] += 1
+        if count[0] == 9:
+            raise OSError(28, "No space left on device")
+        return real(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", stop)
+    with pytest.raises(BuildError, match="No space left"):
+        write_package(tmp_path / "kernels", files_of(SOFTPLUS))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_file_is_ever_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "kernels"
+    write_package(folder, files_of(SOFTPLUS))
+    before = tree(folder)
+    real, count = Path.replace, [0]
+
+    def stop(path: Path, target: Path) -> Path:
+        count[0] += 1
+        if count[0] == 5:
+            raise OSError(28, "No space left on device")
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "replace", stop)
+    after = files_of(SOFTPLUS, MATMUL)
+    with pytest.raises(BuildError, match="No space left"):
+        write_package(folder, after)
+    for name, text in tree(folder).items():
+        assert text in (before.get(name), after.get(name))
+    monkeypatch.undo()
+    later = files_of(SOFTPLUS, MATMUL, version="1.2.4")
+    write_package(folder, later)
+    assert tree(folder) == later
+
+
+def test_a_manifest_does_not_reach_outside(tmp_path: Path) -> None:
+    folder = tmp_path / "kernels"
+    write_package(folder, files_of(SOFTPLUS))
+    (tmp_path / "precious").write_text("keep", encoding="utf-8")
+    manifest = json.loads((folder / "MANIFEST.json").read_text(encoding="utf-8"))
+    manifest["files"] |= {"../precious": "", str(tmp_path / "precious"): ""}
+    (folder / "MANIFEST.json").write_text(json.dumps(manifest), encoding="utf-8")
+    write_package(folder, files_of(MATMUL))
+    assert (tmp_path / "precious").exists()
+    assert not (folder / "softplus.c").exists()
+
+
+@pytest.mark.parametrize("stem", ["class", "not a name", "_hidden", "1st", ""])
+def test_names_that_cannot_be_imported(stem: str) -> None:
+    with pytest.raises(BuildError, match="cannot be the name of a module"):
+        package_files([PackagedOp(stem, "", {}, {})], "", {})
+
+
+def test_two_ops_of_one_name() -> None:
+    op = PackagedOp("softplus", SOFTPLUS.wrapper("._runtime"), SOFTPLUS.texts, {})
+    with pytest.raises(BuildError, match=r"two ops want the file softplus\.py"):
+        package_files([op, op], "", {})
+
+
+def test_the_same_bytes_under_any_hash_seed() -> None:
+    script = """
+import hashlib
+from tests.runtime.test_package import files_of
+from tests.runtime.examples import ALL
+print(hashlib.sha256(repr(files_of(*ALL)).encode()).hexdigest())
+"""
+    assert len({scripts.run(script, PYTHONHASHSEED=seed) for seed in ("0", "1", "77")}) == 1
+
+
+USE = """
+import sys
+for name in ("symgrad", "sympy", "jinja2", *sys.argv[2].split()):
+    sys.modules[name] = None
+sys.path[:] = [path for path in sys.path if path]
+sys.path.insert(0, sys.argv[1])
+import numpy
+import kernels
+from kernels import gated, matmul, pick, softplus
+x, w = numpy.arange(6.0).reshape(2, 3), numpy.ones((3, 4))
+y, residuals = matmul.forward(x, w)
+assert (y == x @ w).all()
+gx, gw = matmul.backward(residuals, y)
+assert (gx == y @ w.T).all() and (gw == x.T @ y).all()
+assert kernels.matmul is matmul and "softplus" in dir(kernels)
+kernels.set_num_threads(1)
+assert kernels.get_num_threads() == 1
+z = softplus.inference(numpy.zeros((2, 2), "f4").T)
+assert abs(z - numpy.log(2)).max() < 1e-6
+try:
+    softplus.inference([1.0])
+except TypeError as error:
+    assert "Softplus: input x is a list" in str(error), error
+else:
+    raise AssertionError
+print(matmul._library.path)
+"""
+BUILDERS = "cffi pycparser setuptools distutils filelock platformdirs"
+
+
+def test_a_built_package_needs_no_compiler(built: Path) -> None:
+    said = scripts.run(
+        USE, str(built.parent), BUILDERS, CC="/nonexistent", SYMGRAD_CACHE_DIR="/nonexistent"
+    )
+    assert Path(said.strip()).parent == built
+
+
+def test_a_package_without_libraries_is_compiled_once(tmp_path: Path) -> None:
+    write_package(tmp_path / "kernels", files_of(*ALL))
+    variables = {"SYMGRAD_CACHE_DIR": str(tmp_path / "cache")}
+    first = scripts.run(USE, str(tmp_path), "", **variables)
+    assert str(tmp_path / "cache") in first
+    again = scripts.run(USE, str(tmp_path), "cffi filelock", **variables)
+    assert first == again
+    assert not list((tmp_path / "kernels").glob("*.so"))
+
+
+def test_neither_library_nor_compiler(tmp_path: Path) -> None:
+    write_package(tmp_path / "kernels", files_of(*ALL))
+    script = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import kernels
+assert kernels.__all__
+try:
+    import kernels.softplus
+except ImportError as error:
+    print(error)
+"""
+    said = scripts.run(script, str(tmp_path), CC="/nonexistent", SYMGRAD_CACHE_DIR=str(tmp_path))
+    assert "Softplus: there is no compiled kernel" in said
+    assert "the C compiler /nonexistent cannot be run" in said
+    assert "symgrad build" in said
+
+
+@pytest.mark.parametrize("damage", ["text", "cut", "no stamp"])
+def test_a_library_that_does_not_fit_is_not_loaded(tmp_path: Path, damage: str) -> None:
+    """Built from another text, cut short, or of unknown origin: the cache serves instead."""
+    folder = tmp_path / "kernels"
+    write_package(folder, files_of(*ALL))
+    (library,) = build_package(folder, ["matmul"], portable=False)
+    if damage == "text":
+        c = folder / "matmul.c"
+        c.write_text(c.read_text(encoding="utf-8") + "/* more */\n", encoding="utf-8")
+    elif damage == "cut":
+        library.write_bytes(library.read_bytes()[:5000])
+    else:
+        library.with_name(f"{library.name}.json").unlink()
+    said = scripts.run(USE, str(tmp_path), "", SYMGRAD_CACHE_DIR=str(tmp_path / "cache"))
+    assert str(tmp_path / "cache") in said
+
+
+def test_import_is_light(built: Path) -> None:
+    """A count, not a time: what is imported beyond numpy stays small."""
+    script = """
+import sys
+import numpy
+before = set(sys.modules)
+sys.path.insert(0, sys.argv[1])
+import kernels.softplus
+extra = {name.split(".")[0] for name in set(sys.modules) - before}
+print(*sorted(extra))
+"""
+    extra = scripts.run(script, str(built.parent)).split()
+    assert "kernels" in extra
+    heavy = {"cffi", "filelock", "platformdirs", "pycparser", "setuptools", "sympy", "symgrad"}
+    assert heavy.isdisjoint(extra)
+
+
+def test_runtime_modules_are_complete() -> None:
+    """What the copied modules import from each other is copied too."""
+    names = {Path(name).stem for name in package.runtime_files()}
+    for name, text in package.runtime_files().items():
+        for line in text.splitlines():
+            words = line.split()
+            if words[:1] == ["from"] and words[1].startswith("."):
+                module = words[1][1:] or words[3]
+                assert module in names, (name, line)
+
+
+def test_residuals_can_be_pickled(built: Path) -> None:
+    script = """
+import pickle, sys
+sys.path.insert(0, sys.argv[1])
+import numpy
+from kernels import softplus
+y, residuals = softplus.forward(numpy.ones((2, 3), "f4"))
+again = pickle.loads(pickle.dumps(residuals))
+assert type(again) is softplus.Residuals
+assert (softplus.backward(again, y)[0] == softplus.backward(residuals, y)[0]).all()
+"""
+    scripts.run(script, str(built.parent))
+
+
+def test_the_interpreter_matters() -> None:
+    """The shared object's name says which Python it is for."""
+    from symgrad.runtime.build import SUFFIX
+
+    if sys.implementation.name == "cpython" and os.name == "posix":
+        assert f"{sys.version_info.major}{sys.version_info.minor}" in SUFFIX
