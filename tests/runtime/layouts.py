@@ -36,13 +36,13 @@ def _backwards(values: NDArray) -> NDArray:
 
 def _misaligned(values: NDArray) -> NDArray:
     buffer = numpy.zeros(values.nbytes + 1, numpy.uint8)
-    view = buffer[1 : 1 + values.nbytes].view(values.dtype).reshape(values.shape)
+    view: NDArray = buffer[1 : 1 + values.nbytes].view(values.dtype).reshape(values.shape)
     view[...] = values
     return view
 
 
 def _read_only(values: NDArray) -> NDArray:
-    copy = values.copy()
+    copy: NDArray = values.copy()
     copy.flags.writeable = False
     return copy
 
@@ -51,7 +51,8 @@ def _field(values: NDArray) -> NDArray:
     """A field of packed records: strides that are no multiple of the element's size."""
     records = numpy.zeros(values.shape, numpy.dtype([("tag", "u1"), ("value", values.dtype)]))
     records["value"] = values
-    return records["value"]
+    view: NDArray = records["value"]
+    return view
 
 
 LAYOUTS: dict[str, Callable[[NDArray], NDArray]] = {
