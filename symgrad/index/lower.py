@@ -5,12 +5,14 @@ for each (node, indices), shared wherever they are equal.  Imports: ``symgrad.op
 
 The axes that reductions bind are chosen so that equal work meets: of the canonical axes of an
 extent (``n``, ``n_1``, ...), the first that is not an index of the reduction's result.  The sum
-over a row and the row itself then run over the same axis.
+over a row and the row itself then run over the same axis.  Who knows better which axes belong
+together says so with ``NodeAxes``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from symgrad.errors import GraphError
 from symgrad.ir.dim import Axis, Dim, DimLike, Element
@@ -29,19 +31,43 @@ class _Missing(Exception):
         self.task = task
 
 
+@dataclass(frozen=True)
+class NodeAxes:
+    """The axes to use for a node: ``own``, one a dimension; ``bound``, for its reductions.
+
+    ``bound`` are in the order in which the op asks for them, those of extent 1 left out.
+    """
+
+    own: tuple[Axis, ...]
+    bound: tuple[Axis, ...] = ()
+
+
 class Lowering:
     """The elements of the nodes of one graph.
 
     ``cuts``: nodes to be read as stored tensors named ``%<index>``; inputs always are, by their
-    names.  ``forced``: nodes that had to be cut because a computed integer tensor serves as an
-    index; they are in the order in which they were met.
+    names.  ``axes``: axes to be preferred to the canonical ones.  ``fused``: cut nodes that are
+    computed in place where they are read at their own axes, as stored tensors elsewhere.
+    ``forced``: nodes that had to be cut because a computed integer tensor serves as an index;
+    they are in the order in which they were met.  ``bound``: the axes that the reductions of a
+    node bound when it was last lowered, in the order in which its op asked for them.
     """
 
-    def __init__(self, graph: Graph, cuts: Iterable[Node] = (), pool: ExprPool | None = None):
+    def __init__(
+        self,
+        graph: Graph,
+        cuts: Iterable[Node] = (),
+        pool: ExprPool | None = None,
+        axes: Mapping[Node, NodeAxes] | None = None,
+        fused: Collection[Node] = (),
+    ) -> None:
         self.graph = graph
         self.cuts = set(cuts)
         self.forced: list[Node] = []
+        self.bound: dict[Node, tuple[Axis, ...]] = {}
         self.pool = pool or ExprPool()
+        self.known_axes = axes or {}
+        self._fused = frozenset(fused)
         self._memo: dict[Task, Expr] = {}
 
     def element(self, node: Node, indices: Sequence[DimLike], *, body: bool = False) -> Expr:
@@ -52,7 +78,9 @@ class Lowering:
         return self._solve((node, where))
 
     def axes(self, node: Node) -> tuple[Axis, ...]:
-        """Canonical axes for the indices of a node, one for each of its dimensions."""
+        """The axes for the indices of a node, one for each of its dimensions."""
+        if node in self.known_axes:
+            return self.known_axes[node].own
         chosen: list[Axis] = []
         for extent in node.shape:
             chosen.append(fresh_axis(extent, frozenset(chosen)))
@@ -86,15 +114,31 @@ class Lowering:
         )
         if node.op == "input":
             return self.pool.access(node.attributes["name"], indices, node.dtype)
-        if node in self.cuts and not body:
+        if node in self.cuts and not body and not self._in_place(node, indices):
             return self.pool.access(f"%{node.index}", indices, node.dtype)
         op = get(node.op)
         if op.lower is not None:
-            return op.lower(_Reader(self, node, indices), node, indices)
+            reader = _Reader(self, node, indices)
+            result = op.lower(reader, node, indices)
+            self.bound[node] = tuple(reader.bound)
+            return result
         if op.scalar is None:
             raise GraphError(f"the op {node.op!r} has no meaning in index notation")
         operands = [self.get(arg, indices) for arg in node.args]
         return self.pool.call(node.op, *operands, dtype=node.dtype)
+
+    def lowered(self) -> Iterator[tuple[Node, Expr]]:
+        """What has been lowered: nodes and the expressions of their elements."""
+        for (node, _), expr in self._memo.items():
+            yield node, expr
+
+    def _in_place(self, node: Node, indices: tuple[Dim, ...]) -> bool:
+        return node in self._fused and indices == self.home(node)
+
+    def home(self, node: Node) -> tuple[Dim, ...]:
+        """The indices that stand for a node as it lies: its own axes, 0 where there is one."""
+        pairs = zip(node.shape, self.axes(node), strict=True)
+        return tuple(Dim.of(0 if size == 1 else axis) for size, axis in pairs)
 
     def get(self, node: Node, indices: tuple[Dim, ...]) -> Expr:
         """The element if it is known; otherwise lowering is suspended until it is."""
@@ -126,6 +170,9 @@ class _Reader:
         self._lowering = lowering
         self._node = node
         self._used = free_axes(indices)
+        known = lowering.known_axes.get(node)
+        self._preferred = known.bound if known else ()
+        self.bound: list[Axis] = []
 
     def read(self, argument: int, *indices: DimLike) -> Expr:
         where = tuple(Dim.of(index) for index in indices)
@@ -141,7 +188,7 @@ class _Reader:
         bound: list[Axis | None] = []
         for extent in extents:
             taken = self._used.union(axis for axis in bound if axis)
-            bound.append(fresh_axis(extent, taken) if extent != 1 else None)
+            bound.append(self._bind(extent, taken) if extent != 1 else None)
         result = body(*(Dim.of(axis or 0) for axis in bound))
         if kind.startswith("arg") and bound == [None]:
             return self.pool.integer(0)
@@ -149,6 +196,14 @@ class _Reader:
             if axis is not None:
                 result = self.pool.reduce(kind, axis, result)
         return result
+
+    def _bind(self, extent: Dim, taken: frozenset[Axis]) -> Axis:
+        """The preferred axis of this reduction where there is one that is free."""
+        ordinal = len(self.bound)
+        wanted = self._preferred[ordinal] if ordinal < len(self._preferred) else None
+        axis = wanted if wanted and wanted not in taken else fresh_axis(extent, taken)
+        self.bound.append(axis)
+        return axis
 
 
 def fresh_axis(extent: Dim, used: frozenset[Axis]) -> Axis:

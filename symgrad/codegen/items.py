@@ -1,0 +1,243 @@
+"""What is to be done: stores, reductions, running reductions, scatters, checks.
+
+In: a program and the order of its axes.  Out: ``Item`` records, each after those it needs.
+Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
+
+Elementwise expressions are no items: they are evaluated wherever they are needed, unless the
+schedule decides to keep one (role ``keep``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from symgrad.codegen.equations import elements_of
+from symgrad.codegen.patterns import Scan, Scatter
+from symgrad.codegen.program import Check, Definition, Program
+from symgrad.ir.dim import Axis, Dim
+from symgrad.ir.expr import Access, Expr, Reduce, free_axes
+
+STORE, REDUCE, KEEP, SCAN, SCATTER, CHECK = "store", "reduce", "keep", "scan", "scatter", "check"
+
+
+@dataclass(frozen=True)
+class Need:
+    """An item that must come before; on the axes ``kept`` only its own iteration is needed."""
+
+    item: Item
+    kept: frozenset[Axis]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Item:
+    """One thing to be done in a nest of loops over ``axes``, outermost first.
+
+    ``reduced``: those of the axes that it reduces, next to each other.  ``value``: the expression
+    whose value it gives (REDUCE, KEEP).  ``body``: what is evaluated in the innermost loop.
+    ``definition``: the array that it writes (STORE, SCAN, SCATTER); ``output`` its name where it
+    is not the array of the definition's tensor but a copy.
+    """
+
+    number: int
+    role: str
+    axes: tuple[Axis, ...]
+    reduced: tuple[Axis, ...] = ()
+    value: Expr | None = None
+    body: Expr | None = None
+    definition: Definition | None = None
+    output: str = ""
+    check: Check | None = None
+    needs: tuple[Need, ...] = field(default=())
+
+    def __repr__(self) -> str:
+        return f"<{self.role} {self.number}>"
+
+    @property
+    def finds_place(self) -> bool:
+        """Is it an argmax or argmin?"""
+        return isinstance(self.value, Reduce) and self.value.kind.startswith("arg")
+
+    @property
+    def outside(self) -> tuple[Axis, ...]:
+        """The axes that are opened before any reduced one."""
+        first = self.axes.index(self.reduced[0]) if self.reduced else len(self.axes)
+        return self.axes[:first]
+
+    @property
+    def inside(self) -> tuple[Axis, ...]:
+        """The axes after the reduced ones: what is accumulated is an array over them."""
+        last = self.axes.index(self.reduced[-1]) + 1 if self.reduced else len(self.axes)
+        return self.axes[last:]
+
+
+class Items:
+    """Makes the items of a program.  ``kept``: elementwise values that get an item of their own."""
+
+    def __init__(
+        self, program: Program, order: Mapping[Axis, int], kept: Iterable[Expr] = ()
+    ) -> None:
+        self.program = program
+        self.order = order
+        self.kept = frozenset(kept)
+        self.found: list[Item] = []
+        self.values: dict[Expr, Item] = {}
+        self._producers: dict[str, Item] = {}
+        inputs = [c for c in program.checks if not c.tensor.startswith("%")]
+        for check in inputs:
+            self._add_check(check)
+        for definition in program.definitions:
+            self._define(definition)
+            for check in program.checks:
+                if check.tensor == definition.tensor:
+                    self._add_check(check)
+
+    def sort(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
+        """Axes in the order of their loops."""
+        return tuple(sorted(set(axes), key=lambda axis: self.order[axis]))
+
+    def _add(self, item: Item) -> Item:
+        self.found.append(item)
+        return item
+
+    def _new(self, role: str, axes: Iterable[Axis], body: Expr | None, **rest: object) -> Item:
+        needs = self.needs([body]) if body is not None else ()
+        return Item(len(self.found), role, tuple(axes), body=body, needs=needs, **rest)  # type: ignore[arg-type]
+
+    def _add_check(self, check: Check) -> None:
+        producer = self._producers.get(check.tensor)
+        needs = (Need(producer, frozenset()),) if producer else ()
+        self._add(Item(len(self.found), CHECK, (), check=check, needs=needs))
+
+    def _define(self, definition: Definition) -> None:
+        pattern = definition.pattern
+        if isinstance(pattern, Scan):
+            self._require([pattern.body])
+            item = self._new(SCAN, self.sort(definition.axes), pattern.body, definition=definition)
+        elif isinstance(pattern, Scatter):
+            item = self._scatter(definition, pattern)
+        else:
+            self._require([definition.body])
+            item = self._new(
+                STORE, self.sort(definition.axes), definition.body, definition=definition
+            )
+        self._producers[definition.tensor] = self._add(item)
+        for output in definition.outputs[1:]:
+            self._copy(definition, output)
+
+    def _copy(self, definition: Definition, output: str) -> None:
+        """A node that is two outputs is written twice."""
+        body: Expr = definition.body
+        if definition.pattern is not None:
+            tensor, dtype = definition.tensor, definition.dtype
+            body = self.program.pool.access(tensor, definition.indices, dtype)
+        item = self._new(
+            STORE, self.sort(definition.axes), body, definition=definition, output=output
+        )
+        self._add(item)
+
+    def _scatter(self, definition: Definition, pattern: Scatter) -> Item:
+        targets = [index for _, index in pattern.targets]
+        pool = self.program.pool
+        reads = [pattern.condition, pattern.body, *(pool.integer(index) for index in targets)]
+        self._require(reads)
+        written = {axis for axis, _ in pattern.targets}
+        axes = self.sort({*definition.axes, *pattern.axes} - written)
+        # Everything from the first summed axis on is one block of loops.
+        first = min(axes.index(axis) for axis in pattern.axes)
+        return Item(
+            len(self.found), SCATTER, axes, reduced=axes[first:], body=pattern.body,
+            definition=definition, needs=self.needs(reads),
+        )  # fmt: skip
+
+    def _require(self, roots: Iterable[Expr]) -> None:
+        """Items for all values under ``roots`` that have none yet, inner ones first."""
+        todo: list[tuple[Expr, bool]] = [(root, False) for root in roots]
+        seen: set[Expr] = set()
+        while todo:
+            expr, entered = todo.pop()
+            if entered:
+                if isinstance(expr, Reduce) or expr in self.kept:
+                    self._value(expr)
+            elif expr not in seen and expr not in self.values:
+                seen.add(expr)
+                todo.append((expr, True))
+                inner = self.run(expr)[1] if isinstance(expr, Reduce) else None
+                todo.extend((arg, False) for arg in ((inner,) if inner else expr.args))
+
+    def _value(self, expr: Expr) -> None:
+        if isinstance(expr, Reduce):
+            reduced, body = self.run(expr)
+            axes = self.sort({*expr.free, *reduced})
+            if expr.kind.startswith("arg"):  # value and place go together: nothing runs inside
+                axes = (*self.sort(expr.free), *reduced)
+            item = self._new(REDUCE, axes, body, value=expr, reduced=self.sort(reduced))
+        else:
+            needs = self.needs(expr.args)
+            item = Item(
+                len(self.found), KEEP, self.sort(expr.free), value=expr, body=expr, needs=needs
+            )
+        self.values[expr] = self._add(item)
+
+    def run(self, expr: Reduce) -> tuple[list[Axis], Expr]:
+        """The axes that are reduced together with that of ``expr``, and what is reduced."""
+        axes, body = [expr.axis], expr.body
+        while (
+            isinstance(body, Reduce) and body.kind == expr.kind and not body.kind.startswith("arg")
+            and body.axis not in axes and body.axis not in expr.free
+        ):  # fmt: skip
+            wider = self.sort({*expr.free, *axes, body.axis})
+            places = sorted(wider.index(axis) for axis in (*axes, body.axis))
+            if places[-1] - places[0] != len(places) - 1:
+                break
+            axes.append(body.axis)
+            body = body.body
+        return axes, body
+
+    # -- dependences
+
+    def needs(self, roots: Iterable[Expr]) -> tuple[Need, ...]:
+        """The items that evaluating ``roots`` needs."""
+        found: dict[tuple[int, frozenset[Axis]], Need] = {}
+        for expr in self.evaluated(roots):
+            for need in self._needs_of(expr):
+                found[need.item.number, need.kept] = need
+        return tuple(
+            found[key] for key in sorted(found, key=lambda k: (k[0], sorted(a.key for a in k[1])))
+        )
+
+    def evaluated(self, roots: Iterable[Expr]) -> list[Expr]:
+        """What is evaluated for ``roots``: all under them up to values that have an item."""
+        found: dict[int, Expr] = {}
+        todo = list(roots)
+        while todo:
+            expr = todo.pop()
+            if expr.number not in found:
+                found[expr.number] = expr
+                if expr not in self.values:
+                    todo.extend(expr.args)
+        return [found[number] for number in sorted(found)]
+
+    def _needs_of(self, expr: Expr) -> Iterable[Need]:
+        if expr in self.values:
+            yield Need(self.values[expr], expr.free)
+            return
+        reads = [(element.tensor, element.indices) for element in elements_of(expr)]
+        if isinstance(expr, Access):
+            reads.append((expr.tensor, expr.indices))
+        for tensor, indices in reads:
+            if (producer := self._producers.get(tensor)) is not None:
+                yield Need(producer, _kept(producer, indices))
+
+
+def _kept(producer: Item, indices: tuple[Dim, ...]) -> frozenset[Axis]:
+    """The axes on which an array is read in the very iteration that writes it."""
+    assert producer.definition is not None
+    complete = set(producer.outside)
+    own = producer.definition.indices
+    return frozenset(
+        axis
+        for wanted, index in zip(own, indices, strict=True)
+        for axis in free_axes([wanted])
+        if axis in complete and index == wanted
+    )

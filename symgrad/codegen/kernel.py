@@ -1,0 +1,213 @@
+"""A graph to the text of one C function.
+
+In: a graph with named outputs, a name, what to say on top.  Out: ``EmittedKernel``.
+Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from symgrad.codegen.accumulate import Reduction
+from symgrad.codegen.arrange import arrange
+from symgrad.codegen.context import Array, Context
+from symgrad.codegen.items import Items
+from symgrad.codegen.layout import lay_out
+from symgrad.codegen.names import Names
+from symgrad.codegen.nests import Nests
+from symgrad.codegen.order import axis_order
+from symgrad.codegen.outer import OuterLoops
+from symgrad.codegen.printer import expression_text, statements_text
+from symgrad.codegen.program import Program, build_program
+from symgrad.codegen.rows import Rows, plan_rows
+from symgrad.ir.abi import ArrayArgument, KernelSignature
+from symgrad.ir.dim import product
+from symgrad.ir.graph import Graph
+
+OUT_OF_RANGE = "an index is out of range"
+
+
+@dataclass(frozen=True)
+class KernelDoc:
+    """What stands above a kernel: what it is, its formula line by line, whether it is proved."""
+
+    title: str = ""
+    formula: tuple[str, ...] = ()
+    proof: str = ""
+
+
+@dataclass(frozen=True)
+class SlotView:
+    """A piece of the workspace: ``bytes`` is an expression over the sizes."""
+
+    name: str
+    type: str
+    bytes: str
+
+
+@dataclass(frozen=True)
+class KernelView:
+    """One C function, as its template sees it: nothing but text."""
+
+    name: str
+    comment: tuple[str, ...]
+    size_parameters: tuple[str, ...]
+    parameters: tuple[str, ...]
+    prototype: tuple[str, ...]
+    unused: tuple[str, ...]
+    unused_sizes: tuple[str, ...]
+    slots: tuple[SlotView, ...]
+    body: str
+
+
+@dataclass(frozen=True)
+class EmittedKernel:
+    """One C function and what its file must bring along.
+
+    ``vector_functions``: functions of ``math.h`` with SIMD versions in libmvec; ``helpers``: C
+    sources by name; ``combines``: the reductions whose parts are joined.
+    """
+
+    signature: KernelSignature
+    view: KernelView
+    needs_blas: bool
+    vector_functions: tuple[str, ...]
+    helpers: tuple[tuple[str, str], ...]
+    combines: tuple[Reduction, ...]
+
+
+def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> EmittedKernel:
+    """The kernel that computes the outputs of ``graph`` from its inputs.
+
+    Raises CodegenError for a graph that has no outputs, or an op that has no C.
+    """
+    program = build_program(graph)
+    items = Items(program, axis_order(program.definitions)).found
+    entries = arrange(items)
+    rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
+    context, signature = _interface(graph, program, name, rows.values())
+    nests = Nests(context, program, lay_out(entries))
+    statements = OuterLoops(nests, rows).write(entries)
+    body = statements_text(statements)
+    view = _view(signature, context, body, doc or KernelDoc())
+    return EmittedKernel(
+        signature,
+        view,
+        needs_blas=False,
+        vector_functions=tuple(sorted(context.used.vector)),
+        helpers=tuple(sorted(context.used.helpers.items())),
+        combines=tuple(sorted(context.used.combines, key=lambda reduction: reduction.combine)),
+    )
+
+
+def _interface(
+    graph: Graph, program: Program, name: str, rows: Iterable[Rows]
+) -> tuple[Context, KernelSignature]:
+    """The names of everything that is handed in, and the signature that says so."""
+    flat = {tensor for one in rows for tensor in one.flat}
+    names = Names()
+    sizes = _sizes(graph, program)
+    context = Context(names, {size: names.fresh(size) for size in sizes})
+    inputs = []
+    for tensor, node in graph.inputs.items():
+        c_name = names.fresh(tensor)
+        leading = range(node.rank - 1) if tensor not in flat else range(0)
+        strides = tuple(axis for axis in leading if node.shape[axis] != 1)
+        inputs.append(ArrayArgument(tensor, node.dtype, node.shape, strides))
+        context.arrays[tensor] = Array(
+            c_name, node.dtype, node.shape, _stride_names(c_name, node.rank, strides, names)
+        )
+    outputs = []
+    for output, node in graph.outputs.items():
+        outputs.append(ArrayArgument(output, node.dtype, node.shape))
+        array = Array(names.fresh(output), node.dtype, node.shape, constant=False)
+        context.arrays[f"={output}"] = array
+        context.arrays.setdefault(f"%{node.index}", array)
+    for definition in program.definitions:
+        if not definition.outputs:
+            c_name = context.workspace(
+                program.names.get(definition.body, "stored"), definition.dtype,
+                product(list(definition.shape)),
+            )  # fmt: skip
+            context.arrays[definition.tensor] = Array(
+                c_name, definition.dtype, definition.shape, constant=False
+            )
+    statuses = (OUT_OF_RANGE,) if program.checks else ()
+    return context, KernelSignature(name, sizes, tuple(inputs), tuple(outputs), statuses)
+
+
+def _stride_names(
+    c_name: str, rank: int, strides: tuple[int, ...], names: Names
+) -> tuple[str, ...]:  # fmt: skip
+    """A name for the stride of each axis; the last axis is always contiguous."""
+    if not strides:
+        return ()
+    given = {axis: names.fresh(f"{c_name}_s{axis}") for axis in strides}
+    return tuple(given.get(axis, "") for axis in range(rank))
+
+
+def _sizes(graph: Graph, program: Program) -> tuple[str, ...]:
+    """Every size symbol, in the order in which shapes mention them."""
+    found: dict[str, None] = {}
+    shapes = [node.shape for node in graph.inputs.values()]
+    shapes += [node.shape for node in graph.outputs.values()]
+    shapes += [shape for _, shape in program.arrays.values()]
+    for shape in shapes:
+        for dim in shape:
+            found.update(dict.fromkeys(dim.sizes))
+    for node in graph.nodes:
+        if node.op == "size":
+            found.update(dict.fromkeys(node.attributes["dim"].sizes))
+    return tuple(found)
+
+
+def _view(signature: KernelSignature, context: Context, body: str, doc: KernelDoc) -> KernelView:
+    size_names = [context.sizes[size] for size in signature.sizes]
+    parameters: list[tuple[str, str]] = [(f"int64_t {size}", size) for size in size_names]
+    for argument in signature.inputs:
+        array = context.arrays[argument.name]
+        parameters.append((f"const {array.dtype.c} *restrict {array.name}", array.name))
+        parameters += [(f"int64_t {stride}", stride) for stride in array.strides if stride]
+    for argument in signature.outputs:
+        array = context.arrays[f"={argument.name}"]
+        parameters.append((f"{array.dtype.c} *restrict {array.name}", array.name))
+    slots = tuple(_slot(context, position) for position in range(len(context.slots)))
+    words = set(re.findall(r"\w+", body + " ".join(slot.bytes for slot in slots)))
+    slot_words = set(re.findall(r"\w+", " ".join(slot.bytes for slot in slots)))
+    unused = [word for _, word in parameters if word not in words]
+    return KernelView(
+        name=signature.name,
+        comment=_comment(signature, doc),
+        size_parameters=tuple(f"int64_t {size}" for size in size_names),
+        parameters=(*(text for text, _ in parameters), "void *workspace"),
+        prototype=(*(text.replace("restrict ", "") for text, _ in parameters), "void *workspace"),
+        unused=(*unused, *(() if slots else ("workspace",))),
+        unused_sizes=tuple(size for size in size_names if size not in slot_words),
+        slots=slots,
+        body=body.rstrip("\n"),
+    )
+
+
+def _slot(context: Context, position: int) -> SlotView:
+    slot = context.slots[position]
+    count = expression_text(context.dim(slot.count * slot.dtype.itemsize))
+    text = f"{slot.groups} * ({count})" if slot.groups else count
+    return SlotView(slot.name, slot.dtype.c, text)
+
+
+def _comment(signature: KernelSignature, doc: KernelDoc) -> tuple[str, ...]:
+    """What stands above the function."""
+    lines = [doc.title] if doc.title else []
+    lines += [f"    {line}" for line in doc.formula]
+    for title, arrays in (("in:  ", signature.inputs), ("out: ", signature.outputs)):
+        described = ", ".join(_described(array) for array in arrays)
+        lines.append(f"{title} {described}" if described else f"{title} nothing")
+    lines += [doc.proof] if doc.proof else []
+    return tuple(line.replace("*/", "* /").replace("/*", "/ *") for line in lines)
+
+
+def _described(array: ArrayArgument) -> str:
+    sizes = " ".join(str(size).replace(" ", "") for size in array.shape)
+    return f"{array.name} {array.dtype.short}[{sizes}]"

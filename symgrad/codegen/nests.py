@@ -1,0 +1,363 @@
+"""Loops in C: the tree of the schedule, written out.
+
+In: entries of the schedule, the layout, the context.  Out: statements.
+Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
+
+The outermost loops are written by ``symgrad.codegen.outer``: they run in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from symgrad.codegen.accumulate import DEFAULT_NAMES, Reduction
+from symgrad.codegen.arrange import Entry, Loop
+from symgrad.codegen.context import Array, Context
+from symgrad.codegen.ctree import (
+    Assign,
+    Binary,
+    Choice,
+    Declare,
+    Expression,
+    For,
+    If,
+    Line,
+    Statement,
+    Text,
+    name,
+    number,
+)
+from symgrad.codegen.evaluate import Evaluator, Scope
+from symgrad.codegen.items import CHECK, KEEP, REDUCE, SCAN, SCATTER, STORE, Item
+from symgrad.codegen.layout import Layout
+from symgrad.codegen.patterns import Scan, Scatter
+from symgrad.codegen.printer import expression_text
+from symgrad.codegen.program import Definition, Program
+from symgrad.codegen.spelling import truth
+from symgrad.ir.dim import Atom, Axis, Dim
+from symgrad.ir.expr import Expr, Literal, Reduce, free_axes
+
+
+class Nests:
+    """Writes the loops of one kernel.  ``arrays``: where the values that are arrays lie."""
+
+    def __init__(self, context: Context, program: Program, layout: Layout) -> None:
+        self.context = context
+        self.program = program
+        self.layout = layout
+        self.evaluator = Evaluator(context, program.names, self._stored)
+        self.arrays: dict[Item, tuple[Array, tuple[Dim, ...]]] = {}
+        self.variables: dict[Item, str] = {}
+        self.flags: dict[Item, str] = {}
+        self._items = {item.value: item for item in layout.paths if item.value is not None}
+        self._complete: set[Item] = set()
+
+    def _stored(self, expr: Expr) -> Expression | None:
+        item = self._items.get(expr)
+        if item is None or item not in self._complete or item not in self.arrays:
+            return None
+        return self.context.element(*self.arrays[item])
+
+    # -- entries
+
+    def entries(self, entries: Sequence[Entry], loop: Callable[[Loop], None]) -> None:
+        """Write entries into the innermost scope; ``loop`` writes those that are loops."""
+        waiting: list[Item] = []
+        for entry in entries:
+            if isinstance(entry, Item):
+                waiting.append(entry)
+            elif not self.layout.dropped.issuperset(entry.items):
+                self._statements(waiting)
+                waiting = []
+                loop(entry)
+        self._statements(waiting)
+
+    def loop(self, loop: Loop) -> None:
+        """Write a loop that runs in sequence, with what starts before and ends after it."""
+        started = self.start(loop)
+        body = self.inside(frozenset((loop.axis,)), lambda: self.entries(loop.body, self.loop))
+        stop = self.context.dim(loop.axis.extent)
+        variable = self.context.variable(loop.axis)
+        pragma = self.simd(loop)
+        self.evaluator.add(
+            For(variable, number(0), stop, tuple(body), pragma, downwards=loop.downwards)
+        )
+        for item in started:
+            self.finish(item)
+
+    def inside(self, axes: frozenset[Axis], write: Callable[[], None]) -> list[Statement]:
+        """What ``write`` writes into a new scope in which ``axes`` are fixed."""
+        scope = Scope(axes)
+        self.evaluator.scopes.append(scope)
+        write()
+        self.evaluator.scopes.pop()
+        return scope.statements
+
+    def simd(self, loop: Loop) -> str:
+        """The pragma of a loop whose iterations may be done side by side."""
+        items = [entry for entry in loop.body if isinstance(entry, Item)]
+        if len(items) < len(loop.body) or any(self._in_sequence(item, loop) for item in items):
+            return ""
+        clauses: dict[str, list[str]] = {}
+        for item in items:
+            if item in self.variables:
+                clauses.setdefault(reduction_of(item).clause, []).append(self.variables[item])
+            if item in self.flags:
+                clauses.setdefault("|", []).append(self.flags[item])
+        text = "".join(f" reduction({o}:{','.join(names)})" for o, names in clauses.items())
+        return f"#pragma omp simd{text}"
+
+    def _in_sequence(self, item: Item, loop: Loop) -> bool:
+        if item.finds_place:
+            return True
+        if item.definition is None or item.role == STORE:
+            return False
+        pattern = item.definition.pattern
+        if isinstance(pattern, Scatter):
+            return loop.axis in pattern.axes
+        return isinstance(pattern, Scan) and pattern.axis == loop.axis
+
+    # -- what starts before a loop and ends after it
+
+    def start(self, loop: Loop) -> list[Item]:
+        """Begin the reductions that run over this loop first."""
+        started = [item for item in loop.items if self._starts(item, loop)]
+        for item in started:
+            if item.role == SCATTER:
+                self._clear(item)
+            elif item.role == SCAN:
+                self._carry(item)
+            elif item.finds_place:
+                self._start_place(item)
+            elif item.inside:
+                array, indices = self.arrays[item]
+                self.fill(array, indices, item.inside, reduction_of(item).start)
+            else:
+                self.start_variable(item)
+        return started
+
+    def _starts(self, item: Item, loop: Loop) -> bool:
+        path = self.layout.paths[item]
+        if item.role == SCAN and item.definition is not None:
+            pattern = item.definition.pattern
+            return isinstance(pattern, Scan) and path[-1] is loop and pattern.axis == loop.axis
+        return bool(item.reduced) and path[len(item.outside)] is loop
+
+    def start_variable(self, item: Item) -> None:
+        """Declare the variable that a reduction accumulates in."""
+        reduction = reduction_of(item)
+        variable = self.context.names.fresh(self.name_of(item))
+        self.variables[item] = variable
+        self.evaluator.add(Declare(reduction.variable_type, variable, reduction.start))
+        if reduction.keeps_nan:
+            self.flags[item] = self.context.names.fresh(f"{variable}_nan")
+            self.evaluator.add(Declare("int", self.flags[item], number(0)))
+
+    def name_of(self, item: Item) -> str:
+        """What a value is called: as the user calls it, or by what it is."""
+        assert item.value is not None
+        place = self.layout.places.get(item)
+        if place is not None and place.definition is not None and place.definition.outputs:
+            return place.definition.outputs[0]
+        default = DEFAULT_NAMES[item.value.kind] if isinstance(item.value, Reduce) else "kept"
+        return self.program.names.get(item.value, default)
+
+    def _start_place(self, item: Item) -> None:
+        assert isinstance(item.value, Reduce)
+        best = self.context.names.fresh("best")
+        place = self.context.names.fresh(self.name_of(item))
+        assert item.body is not None
+        kind = "max" if item.value.kind == "argmax" else "min"
+        start = Reduction(kind, item.body.dtype).start
+        self.evaluator.add(Declare(item.body.dtype.c, best, start))
+        self.evaluator.add(Declare("int64_t", place, number(0)))
+        self.variables[item], self.flags[item] = place, best
+
+    def _carry(self, item: Item) -> None:
+        """Declare what a running reduction carries along."""
+        assert item.definition is not None
+        pattern = item.definition.pattern
+        assert isinstance(pattern, Scan)
+        variable = self.context.names.fresh("running")
+        self.variables[item] = variable
+        reduction = Reduction(pattern.kind, item.definition.dtype)
+        self.evaluator.add(Declare(reduction.variable_type, variable, reduction.start))
+
+    def _clear(self, item: Item) -> None:
+        """Put zeros where a scatter will add."""
+        assert item.definition is not None
+        array = self.context.arrays[item.definition.tensor]
+        axes = tuple(axis for axis in item.definition.axes if axis not in item.outside)
+        zero = Reduction("sum", item.definition.dtype).start
+        self.fill(array, item.definition.indices, axes, zero)
+
+    def fill(
+        self, array: Array, indices: tuple[Dim, ...], axes: Sequence[Axis], value: Expression
+    ) -> None:
+        """Set all elements along ``axes`` to ``value``."""
+        statement: Statement = Assign(self.context.element(array, indices), value)
+        for axis in reversed(axes):
+            stop, variable = self.context.dim(axis.extent), self.context.variable(axis)
+            statement = For(variable, number(0), stop, (statement,))
+        self.evaluator.add(statement)
+
+    def finish(self, item: Item) -> None:
+        """End a reduction: put its value where readers find it."""
+        if item.role != REDUCE:
+            return
+        self._complete.add(item)
+        if item not in self.variables:
+            return
+        variable = self.variables[item]
+        if not item.finds_place and item in self.flags:
+            nan = Text("NAN")
+            self.evaluator.add(If(name(self.flags[item]), (Assign(name(variable), nan),)))
+        assert item.value is not None
+        self.evaluator.scope.known[item.value] = name(variable)
+        place = self.layout.places.get(item)
+        if place is not None and place.definition is None:
+            target = self.context.element(*self.arrays[item])
+            self.evaluator.add(Assign(target, truth(name(variable), item.value.dtype)))
+
+    # -- statements
+
+    def _statements(self, items: Sequence[Item]) -> None:
+        """Write items at which all loops are open; what they share is computed once."""
+        todo = [item for item in items if item not in self.layout.dropped]
+        for item in todo:
+            if item.role == CHECK:
+                self._check(item)
+        roots = [(item, root) for item in todo for root in self._roots(item)]
+        found = iter(self.evaluator.write([root for _, root in roots]) if roots else ())
+        for item in todo:
+            values = [next(found) for _ in self._roots(item)]
+            self._statement(item, values)
+
+    def _roots(self, item: Item) -> list[Expr]:
+        if item.role == SCATTER and item.definition is not None:
+            pattern = item.definition.pattern
+            assert isinstance(pattern, Scatter)
+            return [pattern.condition, pattern.body]
+        return [item.body] if item.body is not None else []
+
+    def _statement(self, item: Item, values: list[Expression]) -> None:
+        if item.role == STORE and item.definition is not None:
+            target = self._target(item.definition, item.output)
+            self.evaluator.add(Assign(target, truth(values[0], item.definition.dtype)))
+        elif item.role == REDUCE:
+            self._take(item, values[0])
+        elif item.role == SCAN:
+            self._run(item, values[0])
+        elif item.role == SCATTER:
+            self._scatter(item, *values)
+        elif item.role == KEEP and item.value is not None:
+            target = self.context.element(*self.arrays[item])
+            self.evaluator.add(Assign(target, truth(values[0], item.value.dtype)))
+            self._complete.add(item)
+
+    def _target(self, definition: Definition, output: str = "") -> Expression:
+        array = self.context.arrays[f"={output}" if output else definition.tensor]
+        return self.context.element(array, definition.indices)
+
+    def _take(self, item: Item, value: Expression) -> None:
+        if item.finds_place:
+            self._take_place(item, value)
+            return
+        reduction = reduction_of(item)
+        if item not in self.variables:
+            target = self.context.element(*self.arrays[item])
+            self.evaluator.add(reduction.take_stored(target, self._once(value, reduction)))
+            return
+        target = name(self.variables[item])
+        value = self._once(value, reduction)
+        self.evaluator.add(reduction.take(target, value))
+        if item in self.flags:
+            self.evaluator.add(
+                Assign(name(self.flags[item]), Binary("!=", value, value), "|=")
+            )  # fmt: skip
+
+    def _once(self, value: Expression, reduction: Reduction) -> Expression:
+        """A name for a value that a reduction reads several times."""
+        if reduction.kind not in ("max", "min") or isinstance(value, Text):
+            return value
+        variable = self.context.names.fresh("value")
+        self.evaluator.add(Declare(f"const {reduction.variable_type}", variable, value))
+        return name(variable)
+
+    def _take_place(self, item: Item, value: Expression) -> None:
+        """Keep the first of the best; NaN is better than every number."""
+        assert isinstance(item.value, Reduce)
+        assert item.body is not None
+        best, place = name(self.flags[item]), name(self.variables[item])
+        kind = "max" if item.value.kind == "argmax" else "min"
+        value = self._once(value, Reduction(kind, item.body.dtype))
+        better: Expression = Binary(">" if kind == "max" else "<", value, best)
+        if item.body.dtype.is_float:
+            met = Binary("&&", Binary("!=", value, value), Binary("==", best, best))
+            better = Binary("||", better, met)
+        index = name(self.context.variable(item.reduced[0]))
+        self.evaluator.add(If(better, (Assign(best, value), Assign(place, index))))
+
+    def _run(self, item: Item, value: Expression) -> None:
+        assert item.definition is not None
+        pattern, definition = item.definition.pattern, item.definition
+        assert isinstance(pattern, Scan)
+        operator = "+" if pattern.kind == "sum" else "*"
+        target = self._target(definition)
+        if item in self.variables:
+            running = name(self.variables[item])
+            self.evaluator.add(Assign(running, value, f"{operator}="))
+            self.evaluator.add(Assign(target, running))
+            return
+        index = name(self.context.variable(pattern.axis))
+        step = 1 if pattern.reverse else -1
+        moved: dict[Atom, Dim] = {pattern.axis: Dim.of(pattern.axis) + step}
+        before = tuple(one.substitute(moved) for one in definition.indices)
+        array = self.context.arrays[definition.tensor]
+        last = self.context.dim(pattern.axis.extent - 1)
+        begun = Binary("<", index, last) if pattern.reverse else Binary(">", index, number(0))
+        further = Binary(operator, self.context.element(array, before), value)
+        self.evaluator.add(Assign(target, Choice(begun, further, value)))
+
+    def _scatter(self, item: Item, condition: Expression, value: Expression) -> None:
+        assert item.definition is not None
+        pattern = item.definition.pattern
+        assert isinstance(pattern, Scatter)
+        put: dict[Atom, Dim] = {axis: index for axis, index in pattern.targets}
+        indices = tuple(index.substitute(put) for index in item.definition.indices)
+        array = self.context.arrays[item.definition.tensor]
+        added: Statement = Assign(self.context.element(array, indices), value, "+=")
+        if not (isinstance(pattern.condition, Literal) and pattern.condition.value):
+            added = If(condition, (added,))
+        self.evaluator.add(added)
+
+    def _check(self, item: Item) -> None:
+        """Leave the kernel where an index is out of range."""
+        assert item.check is not None
+        array = self.context.arrays[item.check.tensor]
+        axes = [Axis(f"check.{place}", size) for place, size in enumerate(array.shape)]
+        indices = tuple(Dim.of(0 if a.extent == 1 else a) for a in axes)
+        element = self.context.element(array, indices)
+        bound = self.context.dim(item.check.bound)
+        flag = self.context.names.fresh("outside")
+        wrong = (
+            f"({expression_text(element)} < 0) | ({expression_text(element)} >= {_grouped(bound)})"
+        )
+        statement: Statement = Line(f"{flag} |= {wrong};")
+        for axis in reversed([a for a in axes if a in free_axes(indices)]):
+            stop, variable = self.context.dim(axis.extent), self.context.variable(axis)
+            statement = For(variable, number(0), stop, (statement,))
+        self.evaluator.add(Declare("int", flag, number(0)))
+        self.evaluator.add(statement)
+        self.evaluator.add(If(name(flag), (Line("return 1;"),)))
+
+
+def reduction_of(item: Item) -> Reduction:
+    """The kind of reduction of an item."""
+    assert isinstance(item.value, Reduce)
+    return Reduction(item.value.kind, item.value.dtype)
+
+
+def _grouped(expression: Expression) -> str:
+    text = expression_text(expression)
+    return text if text.isidentifier() or text.isdigit() else f"({text})"

@@ -1,0 +1,154 @@
+"""The C tree as text.
+
+In: expressions and statements of ``symgrad.codegen.ctree``.  Out: text.
+Imports: ``symgrad.codegen.ctree``.
+
+Floating-point numbers are not associative: the text evaluates exactly in the order of the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symgrad.codegen.ctree import (
+    AND,
+    BINDING,
+    CHOICE,
+    EQUAL,
+    OR,
+    PREFIX,
+    Assign,
+    Binary,
+    Block,
+    Call,
+    Choice,
+    Comment,
+    Declare,
+    Element,
+    Expression,
+    For,
+    If,
+    Line,
+    Statement,
+    Text,
+    Unary,
+    binding,
+)
+
+INDENT = "    "
+WIDTH = 100
+
+
+def expression_text(expression: Expression) -> str:
+    """An expression in C."""
+    if isinstance(expression, Text):
+        return expression.text
+    if isinstance(expression, Unary):
+        return expression.operator + _prefixed(expression.operand, expression.operator)
+    if isinstance(expression, Binary):
+        return _binary(expression)
+    if isinstance(expression, Choice):
+        condition = within(expression.condition, CHOICE + 1)
+        chosen = within(expression.chosen, CHOICE + 1)
+        return f"{condition} ? {chosen} : {within(expression.other, CHOICE)}"
+    if isinstance(expression, Call):
+        arguments = ", ".join(expression_text(argument) for argument in expression.arguments)
+        return f"{expression.function}({arguments})"
+    if isinstance(expression, Element):
+        return f"{expression.array}[{expression_text(expression.index)}]"
+    return f"({expression.type}){_prefixed(expression.operand, '(')}"
+
+
+def within(expression: Expression, least: int) -> str:
+    """An expression as an operand: in parentheses where it binds looser than ``least``."""
+    text = expression_text(expression)
+    return f"({text})" if binding(expression) < least else text
+
+
+def _prefixed(operand: Expression, operator: str) -> str:
+    """An operand of a prefix operator; ``- -x`` must not become ``--x``."""
+    text = within(operand, PREFIX)
+    return f"({text})" if text.startswith(operator) and operator in "+-" else text
+
+
+def _binary(expression: Binary) -> str:
+    own = BINDING[expression.operator]
+    clear = own in (OR, AND, EQUAL)  # mixtures of && and ||, == and < read better in parentheses
+    same = isinstance(expression.left, Binary) and expression.left.operator == expression.operator
+    left = within(expression.left, own + 1 if clear and not same else own)
+    right = within(expression.right, own + 1)
+    if right.startswith("-"):
+        right = f"({right})"
+    tight = expression.operator in "*/%" and len(left) + len(right) < WIDTH // 4
+    space = "" if tight and " " not in left + right else " "
+    return f"{left}{space}{expression.operator}{space}{right}"
+
+
+def statements_text(statements: Sequence[Statement], depth: int = 1) -> str:
+    """Statements in C, one a line, each line ended."""
+    lines: list[str] = []
+    for statement in statements:
+        _print(statement, depth, lines)
+    return "".join(line + "\n" for line in lines)
+
+
+def _print(statement: Statement, depth: int, lines: list[str]) -> None:
+    pad = INDENT * depth
+    if isinstance(statement, Declare):
+        value = expression_text(statement.value)
+        space = "" if statement.type.endswith(" *") else " "
+        lines.extend(_wrapped(f"{statement.type}{space}{statement.name} = {value};", pad))
+    elif isinstance(statement, Assign):
+        target = expression_text(statement.target)
+        value = expression_text(statement.value)
+        lines.extend(_wrapped(f"{target} {statement.operator} {value};", pad))
+    elif isinstance(statement, Line):
+        lines.extend(_wrapped(statement.text, pad))
+    elif isinstance(statement, Comment):
+        lines.append(f"{pad}/* {statement.text} */")
+    elif isinstance(statement, If):
+        _braced(f"if ({expression_text(statement.condition)})", statement.body, depth, lines)
+    elif isinstance(statement, Block):
+        lines.append(f"{pad}{{")
+        for inner in statement.body:
+            _print(inner, depth + 1, lines)
+        lines.append(f"{pad}}}")
+    else:
+        if statement.pragma:
+            lines.append(f"{pad}{statement.pragma}")
+        _braced(_head(statement), statement.body, depth, lines)
+
+
+def _head(loop: For) -> str:
+    variable = loop.variable
+    start, stop = expression_text(loop.start), expression_text(loop.stop)
+    if loop.downwards:
+        return f"for (int64_t {variable} = {stop} - 1; {variable} >= {start}; {variable}--)"
+    step = f"{variable} += {loop.step}" if loop.step else f"{variable}++"
+    return f"for (int64_t {variable} = {start}; {variable} < {stop}; {step})"
+
+
+def _braced(head: str, body: Sequence[Statement], depth: int, lines: list[str]) -> None:
+    """A head and its body; braces are left out around a single simple statement."""
+    pad = INDENT * depth
+    inner: list[str] = []
+    for statement in body:
+        _print(statement, depth + 1, inner)
+    simple = len(inner) == 1 and not isinstance(body[0], (Declare, Comment, Block))
+    lines.append(f"{pad}{head}" if simple else f"{pad}{head} {{")
+    lines.extend(inner)
+    if not simple:
+        lines.append(f"{pad}}}")
+
+
+def _wrapped(text: str, pad: str) -> list[str]:
+    """A statement on as many lines as it needs, broken at spaces outside of brackets' reach."""
+    lines: list[str] = []
+    indent = pad
+    while len(indent) + len(text) > WIDTH:
+        cut = text.rfind(" ", 0, WIDTH - len(indent))
+        if cut <= 0:
+            break
+        lines.append(indent + text[:cut])
+        text, indent = text[cut + 1 :], pad + INDENT
+    return [*lines, indent + text]

@@ -1,0 +1,114 @@
+"""Kernels to files: C source, header, declarations for cffi.
+
+In: emitted kernels.  Out: ``CFile``.  Imports: jinja2 and its neighbours in ``symgrad.codegen``.
+
+The templates lay out a frozen view and decide nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symgrad.codegen.accumulate import CombineView, Reduction, combine_view
+from symgrad.codegen.environment import environment
+from symgrad.codegen.kernel import EmittedKernel, KernelView
+from symgrad.codegen.names import identifier
+from symgrad.codegen.numbers import FLOOR_DIVIDE, FLOOR_MODULO
+
+
+@dataclass(frozen=True)
+class FileDoc:
+    """What a file is called and what stands on its top."""
+
+    name: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VectorView:
+    """A function of ``math.h`` that libmvec has for several numbers at once."""
+
+    name: str
+    type: str
+    parameters: str
+
+
+@dataclass(frozen=True)
+class FileView:
+    """All that the templates of a file are shown."""
+
+    name: str
+    guard: str
+    lines: tuple[str, ...]
+    vectors: tuple[VectorView, ...]
+    helpers: tuple[str, ...]
+    combines: tuple[CombineView, ...]
+    kernels: tuple[KernelView, ...]
+    floor_divide: bool
+    floor_modulo: bool
+    carve: bool
+    groups: bool
+    least: bool
+    block: bool
+    blas: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CFile:
+    """The texts of one file of kernels, and what compiling it needs."""
+
+    source: str
+    header: str
+    cdef: str
+    needs_blas: bool
+    vector_functions: tuple[str, ...]
+
+
+_TWO_OPERANDS = ("pow", "atan2", "hypot")
+
+
+def emit_file(kernels: Sequence[EmittedKernel], doc: FileDoc) -> CFile:
+    """One C file with these kernels."""
+    view = _file_view(kernels, doc)
+    load = environment().get_template
+    return CFile(
+        load("kernel.c.j2").render(file=view),
+        load("kernel.h.j2").render(file=view),
+        load("kernel.cdef.j2").render(file=view),
+        any(kernel.needs_blas for kernel in kernels),
+        tuple(vector.name for vector in view.vectors),
+    )
+
+
+def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
+    vectors = sorted({name for kernel in kernels for name in kernel.vector_functions})
+    helpers = dict(sorted(pair for kernel in kernels for pair in kernel.helpers))
+    combines: dict[str, Reduction] = {}
+    for kernel in kernels:
+        combines.update({reduction.combine: reduction for reduction in kernel.combines})
+    text = "".join(kernel.view.body for kernel in kernels)
+    slots = [slot for kernel in kernels for slot in kernel.view.slots]
+    groups = "row_groups(" in text
+    return FileView(
+        name=doc.name,
+        guard=f"SYMGRAD_{identifier(doc.name).upper()}_H",
+        lines=doc.lines,
+        vectors=tuple(_vector(name) for name in vectors),
+        helpers=tuple(helpers.values()),
+        combines=tuple(combine_view(combines[name]) for name in sorted(combines)),
+        kernels=tuple(kernel.view for kernel in kernels),
+        floor_divide=f"{FLOOR_DIVIDE}(" in text,
+        floor_modulo=f"{FLOOR_MODULO}(" in text,
+        carve=bool(slots),
+        groups=groups,
+        least=groups or "MIN(" in text,
+        block="BLOCK" in text,
+        blas=(),
+    )
+
+
+def _vector(name: str) -> VectorView:
+    kind = "float" if name.endswith("f") and name != "erf" else "double"
+    count = 2 if name in _TWO_OPERANDS or name[:-1] in _TWO_OPERANDS else 1
+    return VectorView(name, kind, ", ".join([kind] * count))

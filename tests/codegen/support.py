@@ -1,0 +1,120 @@
+"""Compile emitted kernels and call them, without the runtime.
+
+In: graphs.  Out: a shared object of all of them, functions from arrays to arrays.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symgrad.codegen import CFile, EmittedKernel, FileDoc, emit_file, emit_kernel
+from symgrad.ir.graph import Graph
+from symgrad.passes.evaluate import bind_sizes
+
+Array = np.ndarray[Any, Any]
+
+FAST = (
+    "-O2", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fopenmp",
+    "-ftree-vectorize", "-march=native",
+)  # fmt: skip
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
+_OUTSIDE = 12345  # what outputs are filled with before a call
+
+
+def blas_options() -> tuple[list[str], list[str]]:
+    """What compiles and links the calls of the BLAS."""
+    import scipy_openblas32
+
+    folder = scipy_openblas32.get_lib_dir()
+    library = scipy_openblas32.get_library()
+    names = ("cblas_sgemm", "cblas_dgemm")
+    return (
+        [f"-D{name}=scipy_{name}" for name in names],
+        [f"-L{folder}", f"-l{library}", f"-Wl,-rpath,{folder}"],
+    )
+
+
+def build(file: CFile, folder: Path, flags: Sequence[str] = FAST) -> ctypes.CDLL:
+    """The shared object of one file.  CalledProcessError where a warning says so."""
+    source, library = folder / "kernels.c", folder / "kernels.so"
+    source.write_text(file.source, encoding="utf-8")
+    compile_options, link_options = blas_options() if file.needs_blas else ([], [])
+    command = [
+        *shlex.split(os.environ.get("CC", "cc")), *STRICT, *flags, *compile_options, "-shared",
+        "-fPIC", str(source), "-o", str(library), *link_options, "-lmvec", "-lm",
+    ]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return ctypes.CDLL(str(library))
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A graph, and the function that was made of it."""
+
+    graph: Graph
+    emitted: EmittedKernel
+    library: ctypes.CDLL
+
+    def __call__(
+        self, feeds: Mapping[str, Array], sizes: Mapping[str, int] | None = None
+    ) -> list[Array]:
+        """The outputs.  ValueError where the kernel returns another status than 0."""
+        signature = self.emitted.signature
+        known = bind_sizes(list(self.graph.inputs.values()), feeds, sizes or {})
+        arguments: list[Any] = [ctypes.c_int64(known[size]) for size in signature.sizes]
+        alive = []
+        for argument in signature.inputs:
+            array = pack(feeds[argument.name], argument.strides)
+            alive.append(array)
+            arguments.append(ctypes.c_void_p(array.ctypes.data))
+            arguments += [
+                ctypes.c_int64(array.strides[axis] // array.itemsize) for axis in argument.strides
+            ]
+        outputs = [
+            np.full([dim.at(known) for dim in out.shape], _OUTSIDE % 100, str(out.dtype))
+            for out in signature.outputs
+        ]
+        arguments += [ctypes.c_void_p(output.ctypes.data) for output in outputs]
+        workspace_bytes = getattr(self.library, f"{signature.name}_workspace")
+        workspace_bytes.restype = ctypes.c_int64
+        size = workspace_bytes(*(ctypes.c_int64(known[one]) for one in signature.sizes))
+        workspace = np.full(size + 192, 0xA5, np.uint8)
+        start = -workspace.ctypes.data % 64 + 64
+        arguments.append(ctypes.c_void_p(workspace.ctypes.data + start))
+        status = getattr(self.library, signature.name)(*arguments)
+        assert (workspace[:start] == 0xA5).all()
+        assert (workspace[start + size :] == 0xA5).all(), "written beyond the workspace"
+        if status:
+            raise ValueError(signature.statuses[status - 1])
+        return outputs
+
+
+def pack(array: Array, strides: Sequence[int]) -> Array:
+    """The array as the signature allows it: a copy where an axis without a stride is strided."""
+    expected = array.itemsize
+    fits = True
+    for axis in range(array.ndim - 1, -1, -1):
+        if axis in strides:
+            expected = abs(array.strides[axis])
+        elif array.shape[axis] > 1 and array.strides[axis] != expected:
+            fits = False
+        expected *= max(array.shape[axis], 1)
+    return array if fits and array.size else np.ascontiguousarray(array)
+
+
+def compile_graphs(
+    graphs: Mapping[str, Graph], folder: Path, flags: Sequence[str] = FAST
+) -> dict[str, Kernel]:
+    """Kernels of all graphs, in one file."""
+    emitted = {name: emit_kernel(graph, name) for name, graph in graphs.items()}
+    library = build(emit_file(list(emitted.values()), FileDoc("kernels")), folder, flags)
+    return {name: Kernel(graphs[name], one, library) for name, one in emitted.items()}
