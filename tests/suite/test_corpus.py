@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.suite.corpus_loader import CATEGORIES, cases, cases_over_torch, module_over_torch
-from tests.suite.marks import PROVED, REFUTED, Case
+from tests.suite.marks import PROVED, REFUTED, Case, without_assumptions
 
 if TYPE_CHECKING:
     from tests.suite.torch_check import Finding
@@ -53,16 +52,6 @@ def _not_needed(case: Case) -> list[str]:
     if any(point.error > DIFFERENT for point in findings(without_assumptions(case))):
         return []
     return ["said to need its assumptions, right without them"]
-
-
-def without_assumptions(case: Case) -> Case:
-    """The same Function, of whose arguments only the index ranges are known."""
-    kept = {
-        name: text.removeprefix("unique ")
-        for name, text in case.assume.items()
-        if "index" in text or text == "constant"
-    }
-    return replace(case, assume=kept, verdict=REFUTED, needed=False)
 
 
 def _not_wrong(case: Case, found: list[Finding]) -> list[str]:

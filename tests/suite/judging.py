@@ -1,0 +1,36 @@
+"""What symgrad says of a case of the corpus.
+
+In: a ``Case`` bound to symgrad.  Out: the report of ``symgrad.verify``, and what contradicts the
+case's marks.  Imports symgrad and ``tests.suite``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import symgrad as sg
+from tests.suite.marks import Case
+
+
+def report_on(case: Case) -> Any:
+    """Verify a case with all that is declared of it."""
+    function = case.function
+    if case.surrogate is not None:
+        function = sg.surrogate(case.surrogate)(function)
+    more = {"order": case.order} if case.order != 1 else {}
+    return sg.verify(function, *case.specs, static=case.static, assume=case.assume, **more)
+
+
+def opposite(verdict: str) -> str:
+    """The verdict that would be a lie."""
+    return {"PROVED": "REFUTED", "REFUTED": "PROVED"}[verdict]
+
+
+def mentions(text: str, condition: str) -> bool:
+    """Whether a text states the condition, either side first, all parts of a conjunction."""
+    return all(_mentions_one(text, part) for part in condition.split(" and "))
+
+
+def _mentions_one(text: str, condition: str) -> bool:
+    left, relation, right = condition.split()
+    return f"{left} {relation} {right}" in text or f"{right} {relation} {left}" in text

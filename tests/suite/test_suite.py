@@ -1,0 +1,52 @@
+"""The prover on the corpus: right backwards are PROVED, wrong ones REFUTED, none the other way.
+
+Exceptions live in ``tests/suite/exceptions.py``; they are strict.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.suite import exceptions
+from tests.suite.corpus_loader import cases_over_symgrad
+from tests.suite.judging import mentions, opposite, report_on
+from tests.suite.marks import PROVED, REFUTED, Case, without_assumptions
+
+CASES = cases_over_symgrad()
+KNOWN = {case.name for case in CASES}
+
+
+def _named(chosen: list[Case]) -> list[object]:
+    return [pytest.param(case, id=f"{case.category}-{case.name}") for case in chosen]
+
+
+@pytest.mark.parametrize("case", _named(CASES))
+def test_verdict(case: Case) -> None:
+    report = report_on(case)
+    verdict = report.verdict.name
+    assert verdict != opposite(case.verdict), f"a wrong verdict\n{report}"
+    if case.name in exceptions.UNDECIDED:
+        assert verdict == "UNDECIDED", f"decided: remove {case.name} from the exceptions"
+        pytest.xfail(exceptions.UNDECIDED[case.name])
+    assert verdict == case.verdict, f"{case.bug or 'right'}\n{report}"
+
+
+@pytest.mark.parametrize("case", _named([case for case in CASES if case.needed]))
+def test_assumption_is_needed(case: Case) -> None:
+    report = report_on(without_assumptions(case))
+    assert report.verdict.name != PROVED, f"right only if {case.assume}\n{report}"
+    if case.name not in exceptions.UNDECIDED:
+        assert report.verdict.name == REFUTED, str(report)
+
+
+@pytest.mark.parametrize("case", _named([case for case in CASES if case.right_if]))
+def test_condition_is_found(case: Case) -> None:
+    found = mentions(str(report_on(case)), case.right_if)
+    if case.name in exceptions.CONDITION_NOT_FOUND:
+        assert not found, f"found: remove {case.name} from the exceptions"
+        pytest.xfail(exceptions.CONDITION_NOT_FOUND[case.name])
+    assert found, f"right if {case.right_if}, not said"
+
+
+def test_exceptions_name_cases() -> None:
+    assert {*exceptions.UNDECIDED, *exceptions.CONDITION_NOT_FOUND} <= KNOWN
