@@ -42,9 +42,10 @@ def trace_case(
     given_cotangents: Sequence[bool] | None,
     *,
     caller: FrameType,
+    distinct: frozenset[str] = frozenset(),
 ) -> FunctionCase:
     """Trace one case.  Raises what forward raises, and NeedsDecision."""
-    session = Session(facts)
+    session = Session(facts, distinct=distinct)
     session.namer.start(caller)
     run = _Run(session, function, binding, needed)
     with activate(session):

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import gcd
 
-from symgrad.ir.dim import Atom, Dim, DimLike, Size
+from symgrad.ir.dim import Atom, Derived, Dim, DimLike, Size
 from symgrad.ir.function import SizeCondition
 
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -99,7 +99,10 @@ class Facts:
         )
         if shifted.least is not None and shifted.least >= 0:
             return True
-        return value.at_least(0, least_size=1)
+        if value.at_least(0, least_size=1):
+            return True
+        cleared = _without_quotients(shifted)
+        return cleared is not None and cleared.least is not None and cleared.least >= 0
 
     def _least(self, size: Atom) -> int:
         """The least value of a size that a fact ``size - c >= 0`` gives; 1 without one."""
@@ -204,6 +207,37 @@ class Facts:
 
 def _is_size(atom: Atom) -> bool:
     return isinstance(atom, Size)
+
+
+def _without_quotients(value: Dim) -> Dim | None:
+    """A polynomial without ``X // c`` and ``X % c`` that is ``>= 0`` only if ``value`` is.
+
+    None when there is nothing to do.  ``c * (X // c)`` lies in ``X - c + 1 .. X``, and an integer
+    is ``>= 0`` when c times it is ``> -c``.
+    """
+    found = False
+    for atom in sorted(value.atoms, key=lambda atom: atom.key):
+        if not isinstance(atom, Derived) or atom.function not in ("floordiv", "mod"):
+            continue
+        factor, divisor = _linear_factor(value, atom), atom.right.constant
+        if not factor or divisor is None or divisor <= 0:
+            continue
+        found = True
+        rest = value - Dim.of(atom) * factor
+        if atom.function == "mod":
+            value = rest + (factor * (divisor - 1) if factor < 0 else 0)
+        else:
+            least = atom.left - (divisor - 1 if factor > 0 else 0)
+            value = rest * divisor + least * factor + (divisor - 1)
+    return value if found else None
+
+
+def _linear_factor(value: Dim, atom: Atom) -> int:
+    """The coefficient of an atom that occurs once, by itself; 0 otherwise."""
+    holders = [term for term in value.terms if any(a == atom for a, _ in term[0])]
+    if len(holders) != 1 or holders[0][0] != ((atom, 1),):
+        return 0
+    return holders[0][1]
 
 
 def _parity(value: Dim) -> bool:

@@ -51,17 +51,22 @@ class Session:
     """One trace of forward and backward into one graph.
 
     ``written``: what was mutated in place, by name, in order of first mutation.  ``detached``:
-    the first place where a value was cut off from differentiation.  ``unique``: labels of index
-    tensors whose entries were taken to be distinct.  ``inner``: Functions applied inside.
+    the first place where a value was cut off from differentiation.  ``distinct``: inputs
+    whose entries are declared to be all different.  ``inner``: Functions applied inside.
     """
 
-    def __init__(self, facts: Facts | None = None, dtype: DType = float32) -> None:
+    def __init__(
+        self,
+        facts: Facts | None = None,
+        dtype: DType = float32,
+        distinct: frozenset[str] = frozenset(),
+    ) -> None:
         self.graph = Graph()
         self.facts = facts or Facts()
         self.dtype = dtype
         self.namer = Namer()
         self.written: list[str] = []
-        self.unique: list[str] = []
+        self.distinct = distinct
         self.inner: list[Any] = []
         self.detached: Location | None = None
 

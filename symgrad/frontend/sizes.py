@@ -197,7 +197,7 @@ class SymInt(_Symbolic):
     def __ne__(self, other: object) -> bool:
         if not isinstance(other, (SymInt, int, np.integer)):
             return NotImplemented
-        return not self == other
+        return current().truth(self.dim, "!=", as_dim(other))
 
     def __lt__(self, other: Any) -> bool:
         return self._compare("<", other)
@@ -213,7 +213,7 @@ class SymInt(_Symbolic):
 
     def _compare(self, relation: str, other: Any) -> bool:
         if not is_size(other):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         return current().truth(self.dim, relation, as_dim(other))
 
 

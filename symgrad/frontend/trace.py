@@ -11,7 +11,7 @@ import inspect
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
@@ -34,6 +34,7 @@ def trace(
     static: Mapping[str, Any] | None = None,
     needs_input_grad: Mapping[str, bool] | Sequence[bool] | None = None,
     given_cotangents: Sequence[bool] | None = None,
+    assume: Mapping[str, str] | None = None,
     dtype: DType = float32,
     batch_rank: int = BATCH_RANK,
     most_cases: int = MOST_CASES,
@@ -43,14 +44,19 @@ def trace(
     ``specs``: one for each tensor argument, None for an absent one; annotations when omitted.
     ``static``: values of the plain arguments.  ``needs_input_grad``: by name, or in order of the
     tensor inputs; all float inputs by default.  ``given_cotangents``: in order of the outputs,
-    False for one that backward gets no cotangent of.  ``dtype``: that of specs without one.
+    False for one that backward gets no cotangent of.  ``assume``: declared assumptions by input,
+    on top of those in the class's attribute ``assume``.  ``dtype``: that of specs without one.
     ``batch_rank``: how many axes ``*batch`` stands for.
 
     Raises SpecError, and what forward raises; what goes wrong in backward is recorded in the
     case.  Sizes that forward itself refuses have no case.
     """
     binding = _with_specs(bind(function, specs, static), dtype, batch_rank)
-    options = _CaseOptions(function, binding, needs_input_grad, given_cotangents)
+    assumptions = {**_declared(class_of(function)), **(assume or {})}
+    options = _CaseOptions(
+        function, binding, _needed(binding, needs_input_grad), given_cotangents,
+        frozenset(name for name, text in assumptions.items() if text.startswith("unique")),
+    )  # fmt: skip
     cases = _all_cases(options, Facts(_size_names(binding)), most_cases)
     inputs = tuple(arg.name for arg in binding.arguments if arg.is_tensor)
     found = class_of(function)
@@ -66,30 +72,25 @@ def trace(
         derived=not has_backward(function),
         static=binding.static,
         source=_source(found),
-        assumptions=_assumptions(found),
+        assumptions=tuple(assumptions.items()),
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
 class _CaseOptions:
     """What all cases of a trace share."""
 
-    def __init__(
-        self,
-        function: type[Function] | Function,
-        binding: Binding,
-        needs_input_grad: Mapping[str, bool] | Sequence[bool] | None,
-        given_cotangents: Sequence[bool] | None,
-    ) -> None:
-        self.function = function
-        self.binding = binding
-        self.needed = _needed(binding, needs_input_grad)
-        self.given_cotangents = given_cotangents
+    function: type[Function] | Function
+    binding: Binding
+    needed: Mapping[str, bool]
+    given_cotangents: Sequence[bool] | None
+    distinct: frozenset[str]
 
     def trace(self, facts: Facts) -> FunctionCase:
         """One case.  Raises NeedsDecision where these facts leave a question open."""
         return trace_case(
             self.function, self.binding, facts, self.needed, self.given_cotangents,
-            caller=sys._getframe(),
+            caller=sys._getframe(), distinct=self.distinct,
         )  # fmt: skip
 
 
@@ -175,8 +176,8 @@ def _source(found: type) -> str:
         return ""
 
 
-def _assumptions(found: type) -> tuple[tuple[str, str], ...]:
+def _declared(found: type) -> dict[str, str]:
     declared = getattr(found, "assume", {})
     if not isinstance(declared, Mapping):
-        return ()
-    return tuple((str(name), str(text)) for name, text in declared.items())
+        return {}
+    return {str(name): str(text) for name, text in declared.items()}

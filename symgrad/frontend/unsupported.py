@@ -1,11 +1,13 @@
 """What torch has and symgrad has not (yet): each asked for by name gets an error that names it.
 
-In: a name that is not there.  Out: the error to raise.  Imports: ``symgrad.errors``.
+In: a name that is not there.  Out: the error to raise.  Imports: ``symgrad.errors``,
+the frontend's session.
 """
 
 from __future__ import annotations
 
 from symgrad.errors import Location, UnsupportedOpError
+from symgrad.frontend.session import here
 
 
 def _words(text: str) -> frozenset[str]:
@@ -61,11 +63,22 @@ def _hint(name: str) -> str:
     return "write it with the operations that are there, or ask for it in an issue"
 
 
-def missing_op(name: str, location: Location | None) -> UnsupportedOpError:
+class MissingOperationError(UnsupportedOpError, AttributeError):
+    """An operation of torch's that symgrad has not; ``hasattr`` says False."""
+
+
+def missing_op(name: str, location: Location | None) -> MissingOperationError:
     """The error for an operation that symgrad has not."""
-    return UnsupportedOpError(
+    return MissingOperationError(
         f"symgrad has no operation {name!r}", location=location, hint=_hint(name)
     )
+
+
+def missing_function(name: str) -> Exception:
+    """The error for an attribute of symgrad: torch's gets a pointer, any other is just absent."""
+    if known(name):
+        return missing_op(name, here())
+    return AttributeError(f"module 'symgrad' has no attribute {name!r}")
 
 
 def missing_method(name: str, location: Location | None) -> Exception:

@@ -230,22 +230,18 @@ def iota_along(session: Session, shape: tuple[Dim, ...], axis: int) -> Node:
 def embed_diagonal(
     session: Session, part: Node, shape: tuple[Dim, ...], offset: int, axes: tuple[int, int]
 ) -> Node:
-    """``part``, a diagonal as the last axis, spread over ``shape``; what is off it repeats it.
+    """``part``, a diagonal as the last axis, repeated along the second of ``axes``.
 
     Only the elements on the diagonal mean something: choose them by a mask.
     """
     first, second = axes
-    length = part.shape[-1]
-    along = first if offset >= 0 else second
+    rows, batch = shape[first], part.shape[:-1]
+    if part.shape[-1] != rows:
+        starts = (*(Dim.of(0) for _ in batch), Dim.of(max(-offset, 0)))
+        steps = (1,) * part.rank
+        part = session.apply("unslice", part, shape=(*batch, rows), starts=starts, steps=steps)
     rest = tuple(axis for axis in range(len(shape)) if axis not in axes)
-    order = tuple(sorted((*rest, along)))
-    placed = permute(session, part, tuple((*rest, along).index(axis) for axis in order))
-    if shape[along] != length:
-        behind = shape[along] - length
-        padded = tuple(shape[axis] for axis in order)
-        position = order.index(along)
-        fill = tuple(behind if at == position else size for at, size in enumerate(padded))
-        zeros = session.expand(session.constant(0, part.dtype), fill)
-        placed = concatenate(session, [placed, zeros], position)
-    lined = tuple(Dim.of(1) if axis not in order else shape[axis] for axis in range(len(shape)))
+    order = tuple(sorted((*rest, first)))
+    placed = permute(session, part, tuple((*rest, first).index(axis) for axis in order))
+    lined = tuple(Dim.of(1) if axis == second else size for axis, size in enumerate(shape))
     return session.expand(session.reshape(placed, lined), shape)

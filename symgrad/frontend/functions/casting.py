@@ -1,1 +1,166 @@
-"""casting."""
+"""Dtypes, copies, and what cuts off differentiation.
+
+In: tensors.  Out: tensors; the same one where nothing changes, as in torch.
+Imports: the frontend's table, dtypes and tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from symgrad.frontend.dtypes import as_dtype, is_dtype
+from symgrad.frontend.functions.movement import share
+from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
+from symgrad.frontend.selection import SelectedTensor
+from symgrad.frontend.session import active, current
+from symgrad.frontend.table import FUNCTIONS, operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.dtype import DType, bool_, float32, float64, int64
+
+Tensor = SymbolicTensor
+
+
+def converted(input: Tensor, dtype: DType) -> Tensor:
+    """In another dtype: a new tensor; itself when it has that dtype."""
+    if input.dtype == dtype:
+        return input
+    return on_nodes(lambda node: current().cast(node, dtype), (input,), None)
+
+
+def _conversion(name: str, dtype: DType) -> Callable[..., Tensor]:
+    def call(self: Tensor, **ignored: Any) -> Tensor:
+        return converted(self, dtype)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"The tensor in {dtype}."
+    return call
+
+
+for _name, _dtype in (("float", float32), ("double", float64), ("long", int64), ("bool", bool_)):
+    operation(_name, function=False)(_conversion(_name, _dtype))
+
+
+@operation("to", "astype", function=False)
+def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False, **ignored: Any) -> Tensor:
+    """In another dtype, or that of another tensor; devices are ignored."""
+    for arg in (*args, *([dtype] if dtype is not None else [])):
+        if isinstance(arg, Tensor):
+            return converted(self, arg.dtype)
+        if not isinstance(arg, bool) and not _is_device(arg):
+            return converted(self, as_dtype(arg))
+    return clone(self) if copy else self
+
+
+def _is_device(value: Any) -> bool:
+    """Is it a device and no dtype: ``"cuda:0"``, an object that is called a device?"""
+    if isinstance(value, str):
+        return not is_dtype(value)
+    return value is None or type(value).__name__ == "device"
+
+
+@operation("type", function=False)
+def type_(self: Tensor, dtype: Any = None, **ignored: Any) -> Any:
+    """In another dtype; without one, the name of its own."""
+    return f"symgrad.{self.dtype}" if dtype is None else converted(self, as_dtype(dtype))
+
+
+@operation("type_as", function=False)
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """In the dtype of another tensor."""
+    return converted(self, other.dtype)
+
+
+@operation("clone", "copy")
+def clone(input: Any, **ignored: Any) -> Tensor:
+    """A copy with memory of its own."""
+    return on_nodes(lambda node: node, (input,), None)
+
+
+@operation("contiguous", function=False)
+def contiguous(self: Tensor, **ignored: Any) -> Tensor:
+    """Itself where it lies contiguously, else a copy that does."""
+    return self if self.lies_contiguous else fresh(self.node)
+
+
+@operation("cpu", "cuda", function=False)
+def cpu(self: Tensor, *args: Any, **ignored: Any) -> Tensor:
+    """Itself: there are no devices here."""
+    return self
+
+
+@operation("detach")
+def detach(input: Any) -> Tensor:
+    """The tensor cut off from differentiation, in the same memory."""
+    source = as_tensor(input)
+    current().note_detached()
+    return source if isinstance(source, SelectedTensor) else share(source)
+
+
+@operation("detach_", function=False)
+def detach_(self: Tensor) -> Tensor:
+    """The tensor itself, cut off from differentiation."""
+    current().note_detached()
+    return self
+
+
+SymbolicTensor.data = property(detach)  # type: ignore[attr-defined]
+
+
+@operation("alias", function=False)
+def alias(self: Tensor) -> Tensor:
+    """The tensor in the same memory."""
+    return share(self)
+
+
+@operation("is_tensor", method=False)
+def is_tensor(value: Any) -> bool:
+    """Is it a tensor?"""
+    return isinstance(value, Tensor)
+
+
+@operation("is_floating_point", method=False)
+def is_floating_point(input: Any) -> bool:
+    """Is its dtype a float?"""
+    return as_tensor(input).dtype.is_float
+
+
+@operation("numel", method=False)
+def numel(input: Any) -> Any:
+    """The number of its elements."""
+    return as_tensor(input).numel()
+
+
+@operation("result_type", method=False)
+def result_type(input: Any, other: Any) -> DType:
+    """The dtype that arithmetic of both has."""
+    return result_dtype((input, other))
+
+
+@contextmanager
+def no_grad() -> Iterator[None]:
+    """A block that differentiation does not enter."""
+    session = active()
+    if session is not None:
+        session.note_detached()
+    yield
+
+
+@contextmanager
+def enable_grad() -> Iterator[None]:
+    """A block that differentiation enters, as it does anyway."""
+    yield
+
+
+@contextmanager
+def set_grad_enabled(mode: bool) -> Iterator[None]:
+    """``no_grad`` or ``enable_grad``."""
+    with enable_grad() if mode else no_grad():
+        yield
+
+
+FUNCTIONS.update(
+    no_grad=no_grad, inference_mode=no_grad, enable_grad=enable_grad,
+    set_grad_enabled=set_grad_enabled,
+)  # fmt: skip

@@ -1,1 +1,195 @@
-"""creation."""
+"""New tensors: zeros, ones, ramps, identity matrices, constants.
+
+In: sizes (symbolic ones too), numbers, dtypes.  Out: tensors.
+Imports: the frontend's table, operands and sizes.  Where a device or layout is asked for, it is
+ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symgrad.errors import ShapeError
+from symgrad.frontend.dtypes import as_dtype
+from symgrad.frontend.functions.movement import shape_of
+from symgrad.frontend.lift import array_node, as_node, as_tensor, is_number, result_dtype
+from symgrad.frontend.session import current, here
+from symgrad.frontend.sizes import SymFloat, as_dim, is_size
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import iota_along
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import DType, int64
+from symgrad.ir.graph import Node
+
+Tensor = SymbolicTensor
+
+
+def filled(value: Any, shape: tuple[Dim, ...], dtype: DType | None = None) -> Tensor:
+    """A tensor of one number (or of one rank-0 tensor)."""
+    return fresh(current().expand(as_node(value, dtype), shape))
+
+
+def _kind(dtype: Any, default: DType | None = None) -> DType:
+    return as_dtype(dtype) if dtype is not None else default or current().dtype
+
+
+def _like(name: str, value: Any, default: DType | None = None) -> Callable[..., Tensor]:
+    def call(input: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+        source = as_tensor(input)
+        return filled(value, source.node.shape, _kind(dtype, source.dtype))
+
+    call.__name__ = call.__qualname__ = f"{name}_like"
+    call.__doc__ = f"A tensor of {name} in the shape and dtype of another."
+    return call
+
+
+def _sized(name: str, value: Any) -> Callable[..., Tensor]:
+    def call(*size: Any, dtype: Any = None, **ignored: Any) -> Tensor:
+        if not size and "size" in ignored:
+            size = (ignored["size"],)
+        return filled(value, shape_of(size), _kind(dtype))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"A tensor of {name}."
+    return call
+
+
+def _new(name: str, value: Any) -> Callable[..., Tensor]:
+    def call(self: Tensor, *size: Any, dtype: Any = None, **ignored: Any) -> Tensor:
+        if not size and "size" in ignored:
+            size = (ignored["size"],)
+        return filled(value, shape_of(size), _kind(dtype, self.dtype))
+
+    call.__name__ = call.__qualname__ = f"new_{name}"
+    call.__doc__ = f"A tensor of {name} in the dtype of this one."
+    return call
+
+
+# What is not initialised holds zeros: a trace cannot read what nobody wrote.
+for _name, _value in (("zeros", 0), ("ones", 1), ("empty", 0)):
+    operation(_name, method=False)(_sized(_name, _value))
+    operation(f"{_name}_like", method=False)(_like(_name, _value))
+    operation(f"new_{_name}", function=False)(_new(_name, _value))
+
+
+@operation("full", method=False)
+def full(size: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+    """A tensor of one number."""
+    kind = as_dtype(dtype) if dtype is not None else result_dtype([fill_value])
+    return filled(fill_value, shape_of((size,)), kind)
+
+
+@operation("full_like", method=False)
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+    """A tensor of one number in the shape and dtype of another."""
+    source = as_tensor(input)
+    return filled(fill_value, source.node.shape, _kind(dtype, source.dtype))
+
+
+@operation("new_full", function=False)
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any
+) -> Tensor:  # fmt: skip
+    """A tensor of one number in the dtype of this one."""
+    return filled(fill_value, shape_of((size,)), _kind(dtype, self.dtype))
+
+
+@operation("new_tensor", function=False)
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+    """A constant in the dtype of this tensor."""
+    return tensor(data, dtype=_kind(dtype, self.dtype))
+
+
+@operation("tensor", "as_tensor", "asarray", "scalar_tensor", method=False)
+def tensor(data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+    """A constant: a number, a nested list of numbers, a NumPy array."""
+    kind = as_dtype(dtype) if dtype is not None else None
+    if isinstance(data, Tensor):
+        return fresh(as_node(data, kind))
+    if is_number(data):
+        return fresh(as_node(data, kind))
+    return fresh(array_node(current(), data, kind))
+
+
+# -- ramps
+
+
+@operation("arange", method=False)
+def arange(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, **ignored: Any
+) -> Tensor:  # fmt: skip
+    """The numbers from ``start`` (0) up to ``end``, without it, by ``step``."""
+    if end is None:
+        start, end = 0, start
+    whole = all(is_size(value) for value in (start, end, step))
+    kind = as_dtype(dtype) if dtype is not None else (int64 if whole else current().dtype)
+    length = _ramp_length(start, end, step)
+    return fresh(_ramp(length, start, step, kind))
+
+
+def _ramp_length(start: Any, end: Any, step: Any) -> Dim:
+    """How many numbers there are; sizes are divided with floor, which is exact for integers."""
+    if isinstance(step, (int, float)) and step == 0:
+        raise ShapeError("arange with a step of 0", location=here())
+    if any(isinstance(value, SymFloat) for value in (start, end, step)):
+        raise ShapeError("arange of a length that is no integer", location=here())
+    if all(is_size(value) for value in (start, end, step)):
+        length = -((as_dim(start) - as_dim(end)) // as_dim(step))
+        return length if current().truth(length, ">=", 0) else Dim.of(0)
+    if all(isinstance(value, (int, float)) for value in (start, end, step)):
+        return Dim.of(max(0, -int((start - end) // step)))
+    raise ShapeError(
+        "arange of symbolic sizes and floats mixed", location=here(),
+        hint="use integers, and convert the result",
+    )  # fmt: skip
+
+
+def _ramp(length: Dim, start: Any, step: Any, kind: DType) -> Node:
+    session = current()
+    node = session.cast(session.apply("iota", length=length), kind)
+    if not (isinstance(step, (int, float)) and step == 1):
+        node = session.apply("mul", node, session.expand(as_node(step, kind), node.shape))
+    if not (isinstance(start, (int, float)) and start == 0):
+        node = session.apply("add", node, session.expand(as_node(start, kind), node.shape))
+    return node
+
+
+@operation("linspace", method=False)
+def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+    """``steps`` numbers from ``start`` to ``end``, both included."""
+    count = as_dim(steps)
+    if count == 1:
+        return filled(start, (count,), _kind(dtype))
+    if not current().truth(count, ">", 1):
+        return filled(start, (count,), _kind(dtype))
+    step = (end - start) / (steps - 1)
+    return fresh(_ramp(count, start, step, _kind(dtype)))
+
+
+@operation("eye", method=False)
+def eye(n: Any, m: Any = None, *, dtype: Any = None, **ignored: Any) -> Tensor:
+    """The identity matrix; ``n`` rows, ``m`` columns."""
+    session = current()
+    shape = (as_dim(n), as_dim(n if m is None else m))
+    rows, columns = (iota_along(session, shape, axis) for axis in (0, 1))
+    return fresh(session.cast(session.apply("eq", rows, columns), _kind(dtype)))
+
+
+@operation("meshgrid", method=False)
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Coordinates of a grid: each vector broadcast along the axes of the others."""
+    vectors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    nodes = [as_tensor(vector).node for vector in vectors]
+    order = list(range(len(nodes)))
+    if indexing == "xy" and len(nodes) > 1:
+        order[:2] = [1, 0]
+    session = current()
+    shape = tuple(nodes[place].shape[0] for place in order)
+    grids = []
+    for number, node in enumerate(nodes):
+        axis = order.index(number)
+        lined = tuple(node.shape[0] if place == axis else Dim.of(1) for place in range(len(nodes)))
+        grids.append(fresh(session.expand(session.reshape(node, lined), shape)))
+    return tuple(grids)

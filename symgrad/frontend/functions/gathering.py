@@ -1,1 +1,191 @@
-"""gathering."""
+"""gather, scatter and their kin: elements at computed places along one axis.
+
+In: tensors and index tensors.  Out: tensors.  Imports: the frontend's table and operands.
+An index must lie in its axis; it does not count from the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.functions.arithmetic import add, mul
+from symgrad.frontend.functions.movement import axis_of
+from symgrad.frontend.functions.scattering import put
+from symgrad.frontend.lift import as_node, as_tensor, is_number
+from symgrad.frontend.session import current, here
+from symgrad.frontend.sizes import as_dim
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import iota_along, permute
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import int64
+from symgrad.ir.graph import Node
+
+Tensor = SymbolicTensor
+
+
+def _places(index: Node, axis: int) -> list[Node]:
+    """The full places of ``x[i, index[i, j], ...]``: every other axis keeps its own index."""
+    session = current()
+    return [
+        index if place == axis else iota_along(session, index.shape, place)
+        for place in range(index.rank)
+    ]
+
+
+def _same_rank(name: str, node: Node, index: Node) -> None:
+    if node.rank != index.rank or not node.rank:
+        raise ShapeError(
+            f"{name}: an index with {index.rank} axes for a tensor with {node.rank}",
+            location=here(),
+            hint="both need as many axes; x[index] takes any index",
+        )
+
+
+@operation("gather", "take_along_dim", "take_along_axis")
+def gather(input: Any, dim: Any, index: Any = None, *, axis: Any = None, **ignored: Any) -> Tensor:
+    """``out[i][j] = input[i][index[i][j]]`` along the axis ``dim``."""
+    if isinstance(dim, Tensor):  # take_along_dim(input, indices, dim)
+        dim, index = (axis if index is None else index), dim
+    node, places = as_tensor(input).node, as_node(index)
+    _same_rank("gather", node, places)
+    return fresh(current().apply("index", node, *_places(places, axis_of(dim, node.rank))))
+
+
+def _source(input: Node, index: Node, src: Any) -> Node:
+    """The values for the places: a number, or the part of ``src`` that the index covers."""
+    node = as_node(src, input.dtype)
+    if not node.rank:
+        return node
+    if node.shape == index.shape:
+        return node
+    session = current()
+    if node.rank != index.rank:
+        raise ShapeError("scatter: src and index differ in their axes", location=here())
+    starts = tuple(Dim.of(0) for _ in node.shape)
+    return session.apply("slice", node, starts=starts, steps=(1,) * node.rank, sizes=index.shape)
+
+
+@operation("scatter", inplace=True)
+def scatter(
+    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Tensor:
+    """``out[i][index[i][j]] = src[i][j]`` along the axis ``dim``, ``input`` elsewhere."""
+    if reduce == "add":
+        return scatter_add(input, dim, index, src if value is None else value)
+    if reduce is not None:
+        raise UnsupportedOpError(f"scatter with reduce={reduce!r}", location=here())
+    node, places = as_tensor(input).node, as_node(index)
+    _same_rank("scatter", node, places)
+    given = _source(node, places, src if value is None else value)
+    full = _places(places, axis_of(dim, node.rank))
+    return fresh(put(current(), node, full, given))
+
+
+@operation("scatter_add", inplace=True)
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
+    """``out[i][index[i][j]] += src[i][j]`` along the axis ``dim``."""
+    node, places = as_tensor(input).node, as_node(index)
+    _same_rank("scatter_add", node, places)
+    session = current()
+    given = session.expand(_source(node, places, src), places.shape)
+    full = _places(places, axis_of(dim, node.rank))
+    return add(fresh(node), fresh(session.apply("index_add", given, *full, shape=node.shape)))
+
+
+# -- one index for a whole axis
+
+
+def _front(node: Node, axis: int) -> tuple[int, ...]:
+    return (axis, *(place for place in range(node.rank) if place != axis))
+
+
+def _back(axis: int, rank: int) -> tuple[int, ...]:
+    return (*range(1, axis + 1), 0, *range(axis + 1, rank))
+
+
+def _vector(name: str, index: Any) -> Node:
+    node = as_node(index)
+    if node.rank > 1:
+        raise ShapeError(f"{name} takes an index with one axis", location=here())
+    return current().reshape(node, node.shape or (Dim.of(1),))
+
+
+@operation("index_select")
+def index_select(input: Any, dim: int, index: Any) -> Tensor:
+    """The slices of an axis that ``index`` names."""
+    node = as_tensor(input).node
+    axis, session = axis_of(dim, node.rank), current()
+    front = permute(session, node, _front(node, axis))
+    found = session.apply("index", front, _vector("index_select", index))
+    return fresh(permute(session, found, _back(axis, node.rank)))
+
+
+@operation("index_add", inplace=True)
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """``source``, slice by slice, added to the slices of an axis that ``index`` names."""
+    node, given = as_tensor(input).node, as_tensor(source)
+    axis, session = axis_of(dim, node.rank), current()
+    scaled = given if is_number(alpha) and alpha == 1 else mul(given, alpha)
+    values = session.cast(scaled.node, node.dtype)
+    order = _front(node, axis)
+    shape = tuple(node.shape[place] for place in order)
+    spread = session.apply(
+        "index_add", permute(session, values, order), _vector("index_add", index), shape=shape
+    )
+    return add(fresh(node), fresh(permute(session, spread, _back(axis, node.rank))))
+
+
+def _put_slices(input: Any, dim: int, index: Any, value: Any) -> Tensor:
+    node = as_tensor(input).node
+    axis, session = axis_of(dim, node.rank), current()
+    order = _front(node, axis)
+    given = as_node(value, node.dtype)
+    if given.rank:
+        given = permute(session, given, order)
+    result = put(session, permute(session, node, order), [_vector("index_fill", index)], given)
+    return fresh(permute(session, result, _back(axis, node.rank)))
+
+
+@operation("index_fill", inplace=True)
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
+    """A number in the slices of an axis that ``index`` names."""
+    return _put_slices(input, dim, index, value)
+
+
+@operation("index_copy", inplace=True)
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
+    """``source``, slice by slice, in place of the slices of an axis that ``index`` names."""
+    return _put_slices(input, dim, index, source)
+
+
+@operation("take")
+def take(input: Any, index: Any) -> Tensor:
+    """Elements by their place in the flattened tensor."""
+    source = as_tensor(input)
+    return fresh(current().apply("index", source.flatten().node, as_node(index)))
+
+
+# -- integers as rows
+
+
+@operation("one_hot", method=False)
+def one_hot(tensor: Any, num_classes: Any = -1) -> Tensor:
+    """Rows of 0 with a 1 where the integer says."""
+    if isinstance(num_classes, int) and num_classes < 0:
+        raise ShapeError(
+            "one_hot without num_classes has a shape that depends on values", location=here(),
+            hint="give num_classes",
+        )  # fmt: skip
+    session, node = current(), as_node(tensor)
+    shape = (*node.shape, as_dim(num_classes))
+    lined = session.reshape(node, (*node.shape, Dim.of(1)))
+    ramp = iota_along(session, shape, len(shape) - 1)
+    return fresh(session.cast(session.apply("eq", ramp, session.expand(lined, shape)), int64))
+
+
+@operation("embedding", method=False)
+def embedding(input: Any, weight: Any, padding_idx: Any = None, **ignored: Any) -> Tensor:
+    """The rows of ``weight`` that the integers name."""
+    return fresh(current().apply("index", as_tensor(weight).node, as_node(input)))

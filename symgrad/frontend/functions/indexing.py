@@ -1,1 +1,256 @@
-"""indexing."""
+"""``x[...]`` and ``x[...] = v``: slices, ints, None, Ellipsis, integer tensors, masks.
+
+In: what stands in the brackets.  Out: views for slices and ints, copies for integer tensors, the
+selected elements for a mask.  Imports: the frontend's views, tensors and sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.functions import scattering
+from symgrad.frontend.functions.movement import select_steps, share
+from symgrad.frontend.lift import array_node, as_node, broadcast_shapes
+from symgrad.frontend.selection import SelectedTensor, select
+from symgrad.frontend.session import Session, current, here
+from symgrad.frontend.sizes import as_dim, is_size
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import Reshape, Slice, Step, permute
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.graph import Node
+
+Tensor = SymbolicTensor
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Axes of a view that integer tensors index (``places``), or one run of them by a mask."""
+
+    view: Tensor
+    axes: tuple[int, ...]
+    places: tuple[Node, ...] = ()
+    mask: Node | None = None
+
+
+def getitem(self: Tensor, key: Any) -> Tensor:
+    """``x[key]``."""
+    chosen = resolve(self, key)
+    if chosen.mask is not None:
+        return select(chosen.view.node, whole_mask(chosen))
+    if not chosen.places:
+        return chosen.view
+    session, node = current(), chosen.view.node
+    front = permute(session, node, _axes_first(chosen.axes, node.rank))
+    found = session.apply("index", front, *chosen.places)
+    rank = chosen.places[0].rank
+    return fresh(permute(session, found, _places_back(chosen.axes, rank, found.rank)))
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``, through to whatever ``x`` is a view of."""
+    chosen = resolve(self, key)
+    if chosen.mask is not None:
+        _set_masked(chosen, value)
+    elif chosen.places:
+        _set_places(chosen, value)
+    else:
+        chosen.view.write(as_node(value, chosen.view.dtype), convert=True)
+
+
+setattr(SymbolicTensor, "__getitem__", getitem)  # noqa: B010
+setattr(SymbolicTensor, "__setitem__", setitem)  # noqa: B010
+
+
+# -- reading the key
+
+
+def resolve(tensor: Tensor, key: Any) -> Chosen:
+    """Apply slices, ints and None as views; say which axes tensors index."""
+    items = _with_ellipsis(tensor, list(key) if isinstance(key, tuple) else [key])
+    view, axis = tensor, 0
+    axes: list[int] = []
+    places: list[Any] = []
+    mask: Node | None = None
+    for item in items:
+        if item is None:
+            shape = view.node.shape
+            view = share(view, Reshape((*shape[:axis], Dim.of(1), *shape[axis:])))
+            axis += 1
+        elif isinstance(item, slice):
+            view = share(view, *_slice_steps(view.node.shape, axis, item))
+            axis += 1
+        elif is_size(item):
+            view = share(view, *select_steps(view.node.shape, axis, item))
+        else:
+            node = _index_node(view.node.shape[axis], item)
+            if node.dtype == bool_:
+                mask = node
+                axes.extend(range(axis, axis + node.rank))
+                axis += node.rank
+            else:
+                axes.append(axis)
+                places.append(node)
+                axis += 1
+    if mask is not None and places:
+        raise UnsupportedOpError(
+            "a mask and index tensors in one pair of brackets", location=here(),
+            hint="index twice: x[mask], then the rest",
+        )  # fmt: skip
+    shape = broadcast_shapes(*(node.shape for node in places)) if places else ()
+    session = current()
+    return Chosen(view, tuple(axes), tuple(session.expand(node, shape) for node in places), mask)
+
+
+def _with_ellipsis(tensor: Tensor, items: list[Any]) -> list[Any]:
+    """The key with full slices for the ellipsis, or behind, for every axis that it leaves out."""
+    used = 0
+    for item in items:
+        if isinstance(item, (bool, np.bool_)):
+            raise UnsupportedOpError("indexing with True or False", location=here())
+        if item is None or item is Ellipsis:
+            continue
+        is_mask = isinstance(item, Tensor) and item.dtype == bool_
+        used += item.ndim if is_mask else 1
+    missing = tensor.ndim - used
+    if missing < 0:
+        raise ShapeError(f"{used} indices for a tensor with {tensor.ndim} axes", location=here())
+    at = next((place for place, item in enumerate(items) if item is Ellipsis), None)
+    if at is None:
+        return [*items, *[slice(None)] * missing]
+    return [*items[:at], *[slice(None)] * missing, *items[at + 1 :]]
+
+
+def _slice_steps(shape: tuple[Dim, ...], axis: int, item: slice) -> tuple[Step, ...]:
+    """The step for ``start:stop:step``, as Python clips it.  Asks about sizes where it must."""
+    step = 1 if item.step is None else item.step
+    if not isinstance(step, int) or step < 1:
+        raise UnsupportedOpError(
+            f"a slice with step {step}", location=here(), hint="flip() reverses an axis"
+        )
+    size = shape[axis]
+    start, stop = _end(item.start, size, Dim.of(0)), _end(item.stop, size, size)
+    if start == 0 and stop == size and step == 1:
+        return ()
+    length = stop - start
+    if not current().truth(length, ">", 0):
+        length = Dim.of(0)
+    return (Slice(axis, start if length != 0 else Dim.of(0), step, -(-length // step)),)
+
+
+def _end(value: Any, size: Dim, default: Dim) -> Dim:
+    """One end of a slice, counted from the front and clipped to ``0..size``."""
+    if value is None:
+        return default
+    place, session = as_dim(value), current()
+    if session.truth(place, "<", 0):
+        place = size + place
+        return place if session.truth(place, ">=", 0) else Dim.of(0)
+    return place if session.truth(place, "<=", size) else size
+
+
+def _index_node(size: Dim, item: Any) -> Node:
+    """An index tensor, or a list or array of ints whose negative entries count from the end."""
+    if isinstance(item, Tensor):
+        node = item.node
+    elif isinstance(item, (list, tuple, np.ndarray)):
+        array = np.asarray(item)
+        if array.dtype.kind not in "iub":
+            raise ShapeError("indices must be integers", location=here())
+        if array.dtype.kind == "i" and (array < 0).any():
+            return _negative_entries(current(), size, array)
+        node = array_node(current(), array)
+    else:
+        raise ShapeError(f"a tensor cannot be indexed with {type(item).__name__}", location=here())
+    if node.dtype not in (int64, bool_):
+        raise ShapeError(f"an index must be int64 or bool, not {node.dtype}", location=here())
+    return node
+
+
+def _negative_entries(session: Session, size: Dim, array: Any) -> Node:
+    flat = [
+        as_node(int(entry)) if entry >= 0 else session.size(size + int(entry), int64)
+        for entry in array.reshape(-1)
+    ]
+    parts = [session.reshape(node, (1,)) for node in flat]
+    joined = parts[0] if len(parts) == 1 else session.apply("concat", *parts, axis=0)
+    return session.reshape(joined, array.shape)
+
+
+# -- integer tensors
+
+
+def _axes_first(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    return (*axes, *(axis for axis in range(rank) if axis not in axes))
+
+
+def _places_back(axes: Sequence[int], places: int, rank: int) -> tuple[int, ...]:
+    """The order that moves the axes of the places, now in front, to where torch puts them.
+
+    That is where the indexed axes were when they are neighbours, else in front.
+    """
+    neighbours = list(axes) == list(range(axes[0], axes[0] + len(axes)))
+    before = axes[0] if neighbours else 0
+    rest = list(range(places, rank))
+    return (*rest[:before], *range(places), *rest[before:])
+
+
+def _set_places(chosen: Chosen, value: Any) -> None:
+    session, view = current(), chosen.view
+    order = _axes_first(chosen.axes, view.ndim)
+    front = permute(session, view.node, order)
+    rank = chosen.places[0].rank
+    shape = (*chosen.places[0].shape, *front.shape[len(chosen.axes) :])
+    back = _places_back(chosen.axes, rank, len(shape))
+    given = as_node(value, view.dtype)
+    if given.rank:
+        shown = tuple(shape[axis] for axis in back)
+        given = session.expand(given, broadcast_shapes(given.shape, shown))
+        given = permute(session, given, tuple(back.index(axis) for axis in range(len(shape))))
+    result = scattering.put(session, front, chosen.places, given)
+    view.write(permute(session, result, tuple(order.index(axis) for axis in range(view.ndim))))
+
+
+# -- masks
+
+
+def whole_mask(chosen: Chosen) -> Node:
+    """The mask as large as the tensor that it selects from."""
+    session, shape, mask = current(), chosen.view.node.shape, chosen.mask
+    assert mask is not None
+    if not mask.rank:
+        return session.expand(mask, shape)
+    covered = tuple(shape[axis] for axis in chosen.axes)
+    if mask.shape != covered:
+        raise ShapeError(
+            f"a mask of shape {list(map(str, mask.shape))} for axes of shape "
+            f"{list(map(str, covered))}", location=here(),
+        )  # fmt: skip
+    lined = tuple(size if axis in chosen.axes else Dim.of(1) for axis, size in enumerate(shape))
+    return session.expand(session.reshape(mask, lined), shape)
+
+
+def _set_masked(chosen: Chosen, value: Any) -> None:
+    session, view, mask = current(), chosen.view, whole_mask(chosen)
+    if isinstance(value, SelectedTensor):
+        if value.mask is not mask:
+            raise ShapeError(
+                "elements that one mask selects are assigned under another", location=here()
+            )
+        given = session.cast(value.whole, view.dtype)
+    else:
+        given = as_node(value, view.dtype)
+        behind = view.ndim - (chosen.axes[-1] + 1 if chosen.axes else 0)
+        if given.rank > behind and any(size != 1 for size in given.shape):
+            raise ShapeError(
+                "a whole tensor is assigned to the elements that a mask selects", location=here(),
+                hint="select from it too: x[mask] = y[mask]",
+            )  # fmt: skip
+        given = session.reshape(given, given.shape[max(given.rank - view.ndim, 0) :])
+    given = session.expand(given, view.node.shape)
+    view.write(session.apply("where", mask, given, view.node))

@@ -1,1 +1,312 @@
-"""joining."""
+"""Joining, splitting, repeating, rolling, padding.
+
+In: tensors.  Out: tensors; pieces are views of what was split.
+Imports: the frontend's table, operands and views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.dtypes import as_dtype
+from symgrad.frontend.functions.creation import filled
+from symgrad.frontend.functions.movement import (
+    axes_of,
+    axis_of,
+    select_steps,
+    share,
+    sizes_of,
+)
+from symgrad.frontend.lift import as_tensor, result_dtype
+from symgrad.frontend.session import current, here
+from symgrad.frontend.sizes import Shape, as_dim
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import Slice, concatenate
+from symgrad.ir.dim import Dim
+from symgrad.ir.graph import Node
+
+Tensor = SymbolicTensor
+
+
+@operation("cat", "concat", "concatenate", method=False)
+def cat(tensors: Sequence[Any], dim: int = 0, *, axis: Any = None) -> Tensor:
+    """Tensors one after the other along an axis."""
+    pieces = [as_tensor(piece) for piece in tensors]
+    if not pieces:
+        raise ShapeError("cat of no tensors", location=here())
+    dtype, session = result_dtype(pieces), current()
+    nodes = [session.cast(piece.node, dtype) for piece in pieces]
+    place = axis_of(dim if axis is None else axis, nodes[0].rank)
+    for node in nodes:
+        _check_fit(nodes[0], node, place)
+    return fresh(concatenate(session, nodes, place))
+
+
+def _check_fit(first: Node, node: Node, axis: int) -> None:
+    fits = first.rank == node.rank and all(
+        here_ == there
+        for place, (here_, there) in enumerate(zip(first.shape, node.shape, strict=True))
+        if place != axis
+    )
+    if not fits:
+        raise ShapeError(
+            f"cat along axis {axis}: {list(Shape.of(node.shape))} does not fit "
+            f"{list(Shape.of(first.shape))}", location=here(),
+        )  # fmt: skip
+
+
+@operation("stack", method=False)
+def stack(tensors: Sequence[Any], dim: int = 0, *, axis: Any = None) -> Tensor:
+    """Tensors of one shape along a new axis."""
+    pieces = [as_tensor(piece) for piece in tensors]
+    place = axis_of(dim if axis is None else axis, pieces[0].ndim + 1)
+    return cat([piece.unsqueeze(place) for piece in pieces], place)
+
+
+@operation("hstack", method=False)
+def hstack(tensors: Sequence[Any]) -> Tensor:
+    """Tensors side by side: along axis 1, vectors along axis 0."""
+    pieces = [as_tensor(piece) for piece in tensors]
+    return cat(pieces, 0 if pieces[0].ndim == 1 else 1)
+
+
+@operation("vstack", method=False)
+def vstack(tensors: Sequence[Any]) -> Tensor:
+    """Tensors one above the other; a vector is a row."""
+    pieces = [as_tensor(piece) for piece in tensors]
+    return cat([piece if piece.ndim > 1 else piece.unsqueeze(0) for piece in pieces], 0)
+
+
+# -- splitting
+
+
+def _pieces(source: Tensor, axis: int, sizes: Sequence[Dim]) -> tuple[Tensor, ...]:
+    start, found = Dim.of(0), []
+    for size in sizes:
+        found.append(share(source, Slice(axis, start, 1, size)))
+        start = start + size
+    return tuple(found)
+
+
+@operation("split")
+def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **named: Any) -> Any:
+    """Pieces of one size (the last may be smaller), or of the sizes given."""
+    source = as_tensor(tensor)
+    wanted = named.get("split_size", split_size_or_sections)
+    axis = axis_of(dim, source.ndim)
+    whole = source.node.shape[axis]
+    if isinstance(wanted, (list, tuple)):
+        sizes = [as_dim(size) for size in wanted]
+        total = sum(sizes, Dim.of(0))
+        if total != whole:
+            raise ShapeError(f"split into {total} of an axis of size {whole}", location=here())
+        return _pieces(source, axis, sizes)
+    return _pieces(source, axis, _equal_sizes(whole, as_dim(wanted)))
+
+
+def _equal_sizes(whole: Dim, size: Dim) -> list[Dim]:
+    """The sizes of pieces of ``size``, when their number is known.  Raises ShapeError."""
+    count = whole.exact_quotient(size)
+    if count is not None and count.constant is not None:
+        return [size] * count.constant
+    if whole.constant is not None and size.constant:
+        full, rest = divmod(whole.constant, size.constant)
+        return [size] * full + ([Dim.of(rest)] if rest else [])
+    raise ShapeError(
+        f"the number of pieces of size {size} in an axis of size {whole} is not known",
+        location=here(), hint=f"write the axis as a multiple in the shape spec: 2*{size}",
+    )  # fmt: skip
+
+
+@operation("chunk")
+def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """That many pieces of one size."""
+    source = as_tensor(input)
+    axis = axis_of(dim, source.ndim)
+    whole = source.node.shape[axis]
+    if whole.constant is not None:
+        size = max(1, -(-whole.constant // chunks))
+        return _pieces(source, axis, _equal_sizes(whole, Dim.of(size)))
+    size_each = whole.exact_quotient(chunks)
+    if size_each is None:
+        raise ShapeError(
+            f"an axis of size {whole} does not part into {chunks} equal chunks for all {whole}",
+            location=here(),
+            hint=f"write it as a multiple in the shape spec: {chunks}*k",
+        )
+    return _pieces(source, axis, [size_each] * chunks)
+
+
+@operation("unbind")
+def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """The slices of an axis of known size."""
+    source = as_tensor(input)
+    axis = axis_of(dim, source.ndim)
+    count = source.shape[axis]
+    if not isinstance(count, int):
+        raise ShapeError(
+            f"unbind of an axis of symbolic size {count}", location=here(),
+            hint="write a number for it in the shape spec",
+        )  # fmt: skip
+    shape = source.node.shape
+    return tuple(share(source, *select_steps(shape, axis, place)) for place in range(count))
+
+
+# -- repeating
+
+
+@operation("repeat", "tile", function=True)
+def repeat(input: Any, *sizes: Any) -> Tensor:
+    """The whole tensor, that many times along each axis."""
+    source = as_tensor(input)
+    counts = [as_dim(size) for size in sizes_of(sizes)]
+    if len(counts) < source.ndim:
+        counts = [Dim.of(1)] * (source.ndim - len(counts)) + counts
+    session = current()
+    shape = (*(Dim.of(1) for _ in counts[source.ndim :]), *source.node.shape)
+    pairs = [(count, size) for count, size in zip(counts, shape, strict=True)]
+    node = session.reshape(source.node, [part for _, size in pairs for part in (1, size)])
+    node = session.expand(node, [part for pair in pairs for part in pair])
+    return fresh(session.reshape(node, [count * size for count, size in pairs]))
+
+
+@operation("repeat_interleave")
+def repeat_interleave(input: Any, repeats: Any, dim: Any = None, **ignored: Any) -> Tensor:
+    """Each slice of an axis, ``repeats`` times in a row."""
+    if isinstance(repeats, Tensor):
+        raise UnsupportedOpError(
+            "repeat_interleave by a tensor has a shape that depends on values", location=here()
+        )
+    source = as_tensor(input)
+    if dim is None:
+        source, dim = source.flatten(), 0
+    axis, count, session = axis_of(dim, source.ndim), as_dim(repeats), current()
+    shape = source.node.shape
+    lined = (*shape[: axis + 1], Dim.of(1), *shape[axis + 1 :])
+    wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
+    node = session.expand(session.reshape(source.node, lined), wide)
+    return fresh(session.reshape(node, (*shape[:axis], shape[axis] * count, *shape[axis + 1 :])))
+
+
+# -- turning round
+
+
+@operation("flip")
+def flip(input: Any, *dims: Any) -> Tensor:
+    """Axes in reverse order (a copy)."""
+    node = as_tensor(input).node
+    axes = axes_of(sizes_of(dims) if dims else None, node.rank)
+    if not axes:
+        return fresh(node)
+    starts = tuple(size - 1 if axis in axes else Dim.of(0) for axis, size in enumerate(node.shape))
+    steps = tuple(-1 if axis in axes else 1 for axis in range(node.rank))
+    return fresh(current().apply("slice", node, starts=starts, steps=steps, sizes=node.shape))
+
+
+@operation("fliplr")
+def fliplr(input: Any) -> Tensor:
+    """Columns in reverse order."""
+    return flip(input, 1)
+
+
+@operation("flipud")
+def flipud(input: Any) -> Tensor:
+    """Rows in reverse order."""
+    return flip(input, 0)
+
+
+@operation("roll")
+def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
+    """Elements moved along axes; what leaves at one end comes in at the other."""
+    source = as_tensor(input)
+    if dims is None:
+        return roll(source.flatten(), shifts, 0).reshape(*source.shape)  # type: ignore[no-any-return]
+    several = isinstance(dims, (list, tuple))
+    pairs = zip(shifts, dims, strict=True) if several else [(shifts, dims)]
+    for shift, dim in pairs:
+        source = _rolled(source, as_dim(shift), axis_of(dim, source.ndim))
+    return fresh(source.node)
+
+
+def _rolled(source: Tensor, shift: Dim, axis: int) -> Tensor:
+    session, whole = current(), source.node.shape[axis]
+    if whole.constant is not None and shift.constant is not None:
+        start = Dim.of(-shift.constant % whole.constant) if whole.constant else Dim.of(0)
+    else:
+        start = _roll_start(shift, whole)
+    if start == 0:
+        return source
+    parts = [
+        Slice(axis, start, 1, whole - start).read(session, source.node),
+        Slice(axis, Dim.of(0), 1, start).read(session, source.node),
+    ]
+    return fresh(concatenate(session, parts, axis))
+
+
+def _roll_start(shift: Dim, whole: Dim) -> Dim:
+    """Which element comes first after a shift: ``-shift`` modulo a symbolic size."""
+    session = current()
+    if session.truth(shift, "<", 0):
+        back = -shift
+        if session.truth(back, "<", whole):
+            return back
+        return back % whole if back.constant is None else _known_remainder(back.constant, whole)
+    if session.truth(shift, "==", 0):
+        return Dim.of(0)
+    if session.truth(shift, "<", whole):
+        return whole - shift
+    if shift.constant is None:
+        return (-shift) % whole
+    return (whole - _known_remainder(shift.constant, whole)) % whole
+
+
+def _known_remainder(value: int, whole: Dim) -> Dim:
+    """``value % whole`` where ``1 <= whole <= value``: the trace is split by the size."""
+    for size in range(1, value + 1):
+        if current().truth(whole, "==", size):
+            return Dim.of(value % size)
+    raise ShapeError(f"roll of an axis of size {whole}", location=here())
+
+
+# -- padding
+
+
+@operation("pad", method=False)
+def pad(input: Any, pad: Sequence[Any], mode: str = "constant", value: Any = None) -> Tensor:
+    """A number (0) before and behind the axes, given in pairs from the last axis on."""
+    if mode != "constant":
+        raise UnsupportedOpError(f"pad with mode={mode!r}", location=here())
+    tensor = as_tensor(input)
+    for number in range(len(pad) // 2):
+        axis = tensor.ndim - 1 - number
+        before, behind = as_dim(pad[2 * number]), as_dim(pad[2 * number + 1])
+        tensor = _padded(tensor, axis, before, behind, 0 if value is None else value)
+    return fresh(tensor.node)
+
+
+def _padded(tensor: Tensor, axis: int, before: Dim, behind: Dim, value: Any) -> Tensor:
+    session = current()
+    node = tensor.node
+    first = -before if session.truth(before, "<", 0) else Dim.of(0)
+    last = -behind if session.truth(behind, "<", 0) else Dim.of(0)
+    if first != 0 or last != 0:
+        node = Slice(axis, first, 1, node.shape[axis] - first - last).read(session, node)
+    before, behind = before + first, behind + last
+    if before == 0 and behind == 0:
+        return fresh(node)
+    size = before + node.shape[axis] + behind
+    shape = (*node.shape[:axis], size, *node.shape[axis + 1 :])
+    if isinstance(value, (int, float)) and value == 0:
+        starts = tuple(before if place == axis else Dim.of(0) for place in range(node.rank))
+        return fresh(
+            session.apply("unslice", node, shape=shape, starts=starts, steps=(1,) * node.rank)
+        )
+    ends = [
+        filled(value, (*shape[:axis], end, *shape[axis + 1 :]), as_dtype(node.dtype)).node
+        for end in (before, behind)
+    ]
+    parts = [ends[0] if before != 0 else None, node, ends[1] if behind != 0 else None]
+    return fresh(concatenate(session, [part for part in parts if part is not None], axis))
