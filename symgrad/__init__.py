@@ -10,6 +10,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from symgrad.compiler import NumpyBackendWarning as NumpyBackendWarning
+    from symgrad.compiler import compile as compile
+    from symgrad.compiler import verify as verify
     from symgrad.errors import SymgradError as SymgradError
     from symgrad.frontend.dtypes import finfo as finfo
     from symgrad.frontend.dtypes import iinfo as iinfo
@@ -21,12 +24,20 @@ if TYPE_CHECKING:
     from symgrad.ir.dtype import float32 as float32
     from symgrad.ir.dtype import float64 as float64
     from symgrad.ir.dtype import int64 as int64
+    from symgrad.proof.verdict import PROVED as PROVED
+    from symgrad.proof.verdict import REFUTED as REFUTED
+    from symgrad.proof.verdict import UNDECIDED as UNDECIDED
 
 # The module that a name comes from, and its name there where it differs.
 _SOURCES: dict[str, str] = {
     "Function": "symgrad.frontend.function",
+    "NumpyBackendWarning": "symgrad.compiler",
+    "PROVED": "symgrad.proof.verdict",
+    "REFUTED": "symgrad.proof.verdict",
     "SymgradError": "symgrad.errors",
+    "UNDECIDED": "symgrad.proof.verdict",
     "bool": "symgrad.ir.dtype:bool_",
+    "compile": "symgrad.compiler",
     "custom_bwd": "symgrad.frontend.function",
     "custom_fwd": "symgrad.frontend.function",
     "finfo": "symgrad.frontend.dtypes",
@@ -35,6 +46,7 @@ _SOURCES: dict[str, str] = {
     "iinfo": "symgrad.frontend.dtypes",
     "int64": "symgrad.ir.dtype",
     "once_differentiable": "symgrad.frontend.function",
+    "verify": "symgrad.compiler",
 }
 # Every other public name is an operation on tensors: sg.exp, sg.where, sg.cat...
 _OPERATIONS = "symgrad.frontend.functions"
@@ -58,7 +70,7 @@ def __getattr__(name: str) -> Any:
 def _operation(name: str) -> Any:
     functions = {} if name.startswith("__") else importlib.import_module(_OPERATIONS).FUNCTIONS
     if name not in functions:
-        raise AttributeError(f"module 'symgrad' has no attribute {name!r}")
+        raise importlib.import_module("symgrad.frontend.unsupported").missing_function(name)
     return functions[name]
 
 

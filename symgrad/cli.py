@@ -1,0 +1,174 @@
+"""The command line: verify, build, show, regen.
+
+In: ``sys.argv``.  Out: text, files, an exit status: 0 when all is well, 1 when a backward is not
+PROVED or a generated file differs, 2 when the call is wrong.
+Imports: ``symgrad.compiler``, ``symgrad.discover``, ``symgrad.reporting``, click and rich.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+
+from symgrad import compiler, discover
+from symgrad.errors import SpecError, SymgradError
+
+
+class _Group(click.Group):
+    """Errors a user can cause end in one message and status 2, not in a traceback."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except SymgradError as error:
+            raise click.ClickException(f"{type(error).__name__}: {error}") from error
+
+
+click.ClickException.exit_code = 2
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="symgrad")
+def main() -> None:
+    """Judge hand-written backwards, and turn them into C."""
+
+
+def _pairs(values: Sequence[str], option: str) -> dict[str, str]:
+    found = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name:
+            raise SpecError(f"{option} {value!r} is not NAME=VALUE")
+        found[name.strip()] = text.strip()
+    return found
+
+
+def _static(values: Sequence[str]) -> dict[str, Any]:
+    """``beta=2.5``: values of non-tensor arguments, as Python literals or else as strings."""
+    found: dict[str, Any] = {}
+    for name, text in _pairs(values, "--static").items():
+        try:
+            found[name] = ast.literal_eval(text)
+        except (SyntaxError, ValueError):
+            found[name] = text
+    return found
+
+
+def _specs(shapes: str | None) -> tuple[str | None, ...]:
+    """``"n m; m; None"``: one spec a tensor input."""
+    if shapes is None:
+        return ()
+    words = [word.strip() for word in shapes.split(";")]
+    return tuple(None if word in ("None", "-") else word for word in words)
+
+
+def _arguments(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say what a Function is called with."""
+    for option in reversed(
+        (
+            click.option("--shapes", help='One spec a tensor input: "n k; m k; m" or "f32[n]".'),
+            click.option("--static", multiple=True, help="NAME=VALUE of a non-tensor argument."),
+            click.option("--assume", multiple=True, help='NAME=FACT, as "x=positive".'),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@main.command()
+@click.argument("targets", nargs=-1, required=True, metavar="FILE|PACKAGE[:CLASS]...")
+@_arguments
+@click.option("--order", type=click.IntRange(1, 2), default=1, help="2: the backward's too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--quiet", is_flag=True, help="Only the table, no reports.")
+def verify(
+    targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
+    order: int, as_json: bool, quiet: bool,
+) -> None:  # fmt: skip
+    """Is the backward right?  Exit status 0 only if all are PROVED."""
+    from symgrad.reporting import Judged, judge_all, summary
+
+    chosen = [function for target in targets for function in discover.functions(target)]
+
+    def judge(function: Any) -> Any:
+        return compiler.verify(
+            function, *_specs(shapes), static=_static(static),
+            assume=_pairs(assume, "--assume") or None, order=order,
+        )  # fmt: skip
+
+    console = Console(stderr=as_json, highlight=False)
+    judged: list[Judged] = judge_all(chosen, judge, console)
+    if as_json:
+        click.echo(json.dumps([one.to_dict() for one in judged], indent=2))
+    else:
+        console.print(summary(judged))
+        for one in judged:
+            if not one.proved and not quiet:
+                console.print(escape(one.text), soft_wrap=True)
+    sys.exit(0 if all(one.proved for one in judged) else 1)
+
+
+@main.command()
+@click.argument("targets", nargs=-1, required=True, metavar="FILE|PACKAGE[:CLASS]...")
+@click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True)
+@_arguments
+@click.option("--allow", multiple=True, type=click.Choice(["UNDECIDED", "REFUTED"]))
+@click.option("--check", is_flag=True, help="Write nothing; fail if DIR would change.")
+@click.option("--no-compile", is_flag=True, help="Write the sources only.")
+def build(
+    targets: Sequence[str], output: Path, shapes: str | None, static: Sequence[str],
+    assume: Sequence[str], allow: Sequence[str], check: bool, no_compile: bool,
+) -> None:  # fmt: skip
+    """Write C, header, wrapper and manifest: a package that needs no symgrad to import."""
+    chosen = [function for target in targets for function in discover.functions(target)]
+    difference = compiler.build(
+        chosen, output, specs=_specs(shapes), static=_static(static),
+        assume=_pairs(assume, "--assume") or None, allow=tuple(allow), check=check,
+        compiled=not no_compile,
+    )  # fmt: skip
+    _finish(difference, check, output)
+
+
+@main.command()
+@click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
+def regen(check: bool) -> None:
+    """Write generated/ anew from examples/ops.py."""
+    root = Path(__file__).resolve().parent.parent
+    source, target = root / "examples" / "ops.py", root / "generated"
+    if not source.is_file() or not target.is_dir():
+        raise SpecError(f"{root} is no checkout of symgrad", hint="regen works in a checkout only")
+    difference = compiler.build(
+        discover.functions(str(source)), target, check=check, compiled=False, root=root
+    )
+    _finish(difference, check, target)
+
+
+def _finish(difference: str, check: bool, folder: Path) -> None:
+    if check:
+        click.echo(difference or f"{folder} is up to date", nl=not difference)
+        sys.exit(1 if difference else 0)
+    click.echo(f"written: {folder}")
+
+
+@main.command()
+@click.argument("target", metavar="FILE|PACKAGE:CLASS")
+@click.option("--stage", type=click.Choice(compiler.STAGES), default="graph", show_default=True)
+@_arguments
+def show(
+    target: str, stage: str, shapes: str | None, static: Sequence[str], assume: Sequence[str]
+) -> None:
+    """Print a stage of the compiler, in the names of the user's source."""
+    for function in discover.functions(target):
+        text = compiler.show(
+            function, *_specs(shapes), stage=stage, static=_static(static),
+            assume=_pairs(assume, "--assume") or None,
+        )  # fmt: skip
+        click.echo(text)

@@ -1,0 +1,147 @@
+"""The driver: the stages in order, once.
+
+In: a Function and the shapes of its inputs.  Out: verdicts, compiled ops, packages, the text of
+any stage.  Imports: every stage, ``symgrad.emission`` and ``symgrad.fallback``.
+
+    Function --trace--> FunctionGraphs --plan--> forward and backward graphs --emit--> C --> op
+                              |
+                              +--verify--> PROVED | REFUTED | UNDECIDED
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError
+from symgrad.frontend.function import Function
+from symgrad.frontend.trace import trace
+from symgrad.kernels import OpPlan, plan
+
+if TYPE_CHECKING:
+    from symgrad.fallback import NumpyOp
+    from symgrad.proof.report import Report
+    from symgrad.runtime.op import CompiledOp
+
+STAGES = ("graph", "reverse", "index", "schedule", "c")
+AnyFunction = type[Function] | Function
+Static = Mapping[str, Any] | None
+Assume = Mapping[str, str] | None
+
+
+class NumpyBackendWarning(RuntimeWarning):
+    """An op runs on NumPy because its C could not be compiled."""
+
+
+def verify(
+    function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
+    order: int = 1,
+) -> Report:  # fmt: skip
+    """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
+
+    ``specs``: one a tensor input, in jaxtyping's notation (``"n m"``), None for an absent one;
+    the annotations of forward when omitted.  ``static``: values of non-tensor arguments.
+    ``assume``: facts about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of
+    the backward too.  Raises SpecError and what tracing forward raises.
+    """
+    from symgrad.proof import verify_function
+
+    graphs = trace(function, *specs, static=static)
+    return verify_function(graphs, assume=assume, order=order)
+
+
+def compile(
+    function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
+    allow: Sequence[str] = (),
+) -> CompiledOp | NumpyOp:  # fmt: skip
+    """Kernels for every size of these shapes, forward and backward.
+
+    A backward that is not PROVED is refused with NotProvedError, unless ``allow`` names its
+    verdict (``allow=("UNDECIDED",)``).  Where no C compiler works, the op runs on NumPy, with a
+    NumpyBackendWarning.
+    """
+    from symgrad.emission import emit
+    from symgrad.fallback import NumpyOp
+    from symgrad.manifest import proof_line
+    from symgrad.runtime.op import make_op
+
+    planned, report = _planned(function, specs, static, assume, allow)
+    emitted = emit(planned, proof_line(report))
+    try:
+        return make_op(emitted.wrapper(), emitted.texts, key_extra=planned.graphs.source)
+    except (BuildError, CacheError) as error:
+        warnings.warn(
+            f"{planned.name} runs on NumPy: {error.what}", NumpyBackendWarning, stacklevel=2
+        )
+        return NumpyOp(planned)
+
+
+def build(
+    functions: Sequence[AnyFunction], folder: Path, *, specs: Sequence[str | None] = (),
+    static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
+    compiled: bool = True, root: Path | None = None,
+) -> str:  # fmt: skip
+    """Write a package of kernels that imports without symgrad; return what differs.
+
+    ``check``: write nothing.  ``compiled``: also build the shared objects.  ``root``: paths in the
+    manifest are written relative to it.  Raises NotProvedError, BuildError.
+    """
+    from symgrad.manifest import packaged
+    from symgrad.runtime.package import build_package, difference, write_package
+
+    ops = [(*_planned(one, specs, static, assume, allow), one) for one in functions]
+    files = packaged([(planned, report) for planned, report, _ in ops], root)
+    if check:
+        return difference(folder, files)
+    write_package(folder, files)
+    if compiled:
+        build_package(folder, [planned.name for planned, _, _ in ops])
+    return ""
+
+
+def show(
+    function: AnyFunction, *specs: str | None, stage: str, static: Static = None,
+    assume: Assume = None,
+) -> str:  # fmt: skip
+    """The text of a stage: one of ``STAGES``, in the names of the user's source."""
+    from symgrad import stages
+
+    if stage not in STAGES:
+        raise SpecError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
+    graphs = trace(function, *specs, static=static)
+    if stage == "graph":
+        return stages.graph(graphs)
+    planned = plan(graphs)
+    if stage == "reverse":
+        return stages.reverse(planned)
+    if stage == "index":
+        return stages.index(planned)
+    if stage == "schedule":
+        return stages.schedule(planned)
+    from symgrad.manifest import proof_line
+
+    report = verify(function, *specs, static=static, assume=assume)
+    return stages.c(planned, proof_line(report))
+
+
+def _planned(
+    function: AnyFunction, specs: Sequence[str | None], static: Static, assume: Assume,
+    allow: Sequence[str],
+) -> tuple[OpPlan, Report]:  # fmt: skip
+    from symgrad.proof import verify_function
+
+    unknown = set(allow) - {"UNDECIDED", "REFUTED"}
+    if isinstance(allow, str) or unknown:
+        raise SpecError(f"allow={allow!r}", hint='a tuple of "UNDECIDED" and "REFUTED"')
+    graphs = trace(function, *specs, static=static)
+    report = verify_function(graphs, assume=assume)
+    verdict = str(report.verdict)
+    if verdict != "PROVED" and verdict not in allow:
+        raise NotProvedError(
+            f"the backward of {graphs.name} is {verdict}:\n{report}",
+            location=graphs.location,
+            hint=f'mend it, or compile it all the same with allow=("{verdict}",)',
+        )
+    return plan(graphs), report

@@ -1,0 +1,114 @@
+"""Finding the Functions that a command line names.
+
+In: ``path/to/file.py``, ``path/to/folder``, ``package.module``, each with ``:Class`` after it or
+not.  Out: Function classes, in the order of their source.  Imports: ``symgrad.frontend`` and
+``symgrad.errors``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+from symgrad.errors import SpecError
+from symgrad.frontend import Function
+
+
+def functions(target: str) -> list[type[Function]]:
+    """The Functions of a file, folder or package, or the one class named after a colon.
+
+    Raises SpecError when nothing is there, or nothing of that name; what a module raises while it
+    is imported is raised on.
+    """
+    place, _, wanted = target.partition(":")
+    found = [cls for module in _modules(place) for cls in _defined(module)]
+    if wanted:
+        named = [cls for cls in found if cls.__qualname__ == wanted]
+        if not named:
+            known = ", ".join(cls.__qualname__ for cls in found) or "none"
+            raise SpecError(f"{place} has no Function {wanted!r}", hint=f"its Functions: {known}")
+        return named
+    if not found:
+        raise SpecError(f"{place} defines no Function", hint="subclass symgrad.Function there")
+    return found
+
+
+def _modules(place: str) -> Iterator[ModuleType]:
+    path = Path(place)
+    if path.is_dir():
+        files = (file for file in sorted(path.rglob("*.py")) if not _hidden(file, path))
+        yield from (load_file(file) for file in files)
+    elif path.is_file():
+        yield load_file(path)
+    elif place.endswith(".py") or "/" in place:
+        raise SpecError(f"there is no file {place}")
+    else:
+        yield from _package(place)
+
+
+def _hidden(file: Path, root: Path) -> bool:
+    return any(part.startswith((".", "__pycache__")) for part in file.relative_to(root).parts)
+
+
+def load_file(path: Path) -> ModuleType:
+    """Import a file by its path; its folder is importable meanwhile, as when it is run."""
+    resolved = path.resolve()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file and Path(file) == resolved and getattr(module, "__spec__", None) is not None:
+            return module
+    name = f"_symgrad_{resolved.stem}_{sha256(str(resolved).encode()).hexdigest()[:8]}"
+    spec = importlib.util.spec_from_file_location(name, resolved)
+    if spec is None or spec.loader is None:
+        raise SpecError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    sys.path.insert(0, str(resolved.parent))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    finally:
+        sys.path.remove(str(resolved.parent))
+    return module
+
+
+def _package(name: str) -> Iterator[ModuleType]:
+    try:
+        root = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name and not name.startswith(error.name):
+            raise
+        raise SpecError(f"there is neither a file nor a module {name!r}") from None
+    yield root
+    for info in pkgutil.walk_packages(getattr(root, "__path__", ()), f"{name}."):
+        yield importlib.import_module(info.name)
+
+
+def _defined(module: ModuleType) -> list[type[Function]]:
+    """The Function classes that a module itself defines and that have a forward."""
+    own = [
+        cls
+        for cls in vars(module).values()
+        if inspect.isclass(cls)
+        and issubclass(cls, Function)
+        and cls.__module__ == module.__name__
+        and cls.forward is not Function.forward
+        and not inspect.isabstract(cls)
+    ]
+    return sorted(dict.fromkeys(own), key=_line)
+
+
+def _line(cls: type[Function]) -> int:
+    try:
+        return inspect.getsourcelines(cls)[1]
+    except (OSError, TypeError):
+        return 0

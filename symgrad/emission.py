@@ -1,0 +1,72 @@
+"""An op's plan -> the texts of its files: C, header, wrapper.
+
+In: an ``OpPlan`` and what is known of its proof.  Out: ``EmittedOp``.
+Imports: ``symgrad.kernels``, ``symgrad.codegen``, ``symgrad.ir``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
+from symgrad.codegen.wrapper import render_wrapper, wrapper_view
+from symgrad.ir.abi import OpSignature
+from symgrad.ir.formula import formulas
+from symgrad.kernels import KernelPlan, OpPlan, signatures
+
+
+@dataclass(frozen=True)
+class EmittedOp:
+    """The texts of one op.  ``texts``: C files and header by file name."""
+
+    name: str
+    signatures: tuple[OpSignature, ...]
+    texts: dict[str, str]
+    header: str
+    blas: bool
+    summary: tuple[str, ...]
+
+    def wrapper(self, runtime: str = "symgrad.runtime") -> str:
+        """The Python wrapper; ``runtime``: the package that it imports what it calls from."""
+        files = [name for name in self.texts if name != self.header]
+        view = wrapper_view(
+            self.name, self.signatures, files=files, header=self.header, blas=self.blas,
+            runtime=runtime, summary=self.summary,
+        )  # fmt: skip
+        return render_wrapper(view)
+
+
+def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
+    """Emit every kernel of an op.
+
+    Forwards and the backward of all gradients go to ``<name>.c``, pruned backwards to
+    ``<name>_pruned.c``.  ``proof``: the line that says what was proved.
+    """
+    stem = name or plan.name
+    emitted = {kernel.name: _emit(kernel, proof) for kernel in plan.kernels}
+    signature_of = {key: kernel.signature for key, kernel in emitted.items()}
+    main = [emitted[kernel.name] for kernel in plan.kernels if not kernel.pruned]
+    pruned = [emitted[kernel.name] for kernel in plan.kernels if kernel.pruned]
+    summary = (f"{plan.graphs.name}, written by symgrad.", proof)
+    texts = {f"{stem}.c": _source(main, stem, summary)}
+    if pruned:
+        only = "Backwards of some of the gradients only; the name tells which inputs'."
+        texts[f"{stem}_pruned.c"] = _source(pruned, stem, (*summary, only))
+    header = f"{stem}.h"
+    whole = emit_file([*main, *pruned], FileDoc(stem, summary))
+    texts[header] = whole.header
+    return EmittedOp(
+        stem, signatures(plan, signature_of.__getitem__), texts, header, whole.needs_blas,
+        (proof,),
+    )  # fmt: skip
+
+
+def _source(kernels: Sequence[EmittedKernel], stem: str, lines: tuple[str, ...]) -> str:
+    return emit_file(kernels, FileDoc(stem, lines)).source
+
+
+def _emit(kernel: KernelPlan, proof: str) -> EmittedKernel:
+    title = kernel.name.replace("_", " ")
+    line = proof if "backward" in kernel.name else ""
+    return emit_kernel(kernel.graph, kernel.name, KernelDoc(title, formulas(kernel.graph), line))

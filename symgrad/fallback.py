@@ -1,0 +1,133 @@
+"""Ops without a C compiler: the kernels' graphs evaluated with NumPy, behind the same calls.
+
+In: an ``OpPlan`` and its signatures.  Out: an op with the methods of a compiled one.
+Imports: ``symgrad.kernels``, ``symgrad.passes``, ``symgrad.codegen``, ``symgrad.runtime``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from symgrad.codegen.literals import op_literal
+from symgrad.errors import KernelArgumentError
+from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
+from symgrad.ir.dim import Dim, Size
+from symgrad.ir.graph import Graph
+from symgrad.kernels import KernelPlan, OpPlan, signatures
+from symgrad.passes.evaluate import evaluate
+from symgrad.runtime import spec
+from symgrad.runtime.load import Library
+from symgrad.runtime.support import Caller, Residuals
+
+NDArray = np.ndarray[Any, Any]
+
+
+class NumpyOp:
+    """An op on NumPy arrays; called as a compiled one, and checked in the same way."""
+
+    def __init__(self, plan: OpPlan) -> None:
+        kernels = {kernel.name: kernel for kernel in plan.kernels}
+        self._signatures = signatures(plan, lambda name: _signature(kernels[name]))
+        self._op = _spec(plan.name, self._signatures)
+        kinds = tuple(_residuals(plan.name, case) for case in self._op.cases)
+        self._caller = _NumpyCaller(self._op, kinds, kernels)
+
+    def __call__(self, *inputs: Any, out: Any = None) -> Any:
+        """The outputs alone: one array, or a tuple of several."""
+        return self._caller.inference(inputs, out)
+
+    def inference(self, *inputs: Any, out: Any = None) -> Any:
+        """The outputs alone."""
+        return self._caller.inference(inputs, out)
+
+    def forward(self, *inputs: Any, out: Any = None) -> tuple[Any, Residuals]:
+        """The outputs, and what backward needs."""
+        return self._caller.forward(inputs, out)
+
+    def backward(
+        self, residuals: Any, *cotangents: Any, needs_input_grad: Any = None, out: Any = None
+    ) -> tuple[NDArray | None, ...]:
+        """The gradients of the inputs, None for each that is not needed."""
+        return self._caller.backward(residuals, cotangents, needs_input_grad, out)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}, evaluated with NumPy>"
+
+    @property
+    def name(self) -> str:
+        """What the op is called."""
+        return self._op.name
+
+    @property
+    def c_paths(self) -> tuple[Path, ...]:
+        """The emitted C: there is none."""
+        return ()
+
+
+class _NumpyCaller(Caller):
+    """Checks what ``Caller`` checks; a kernel's call evaluates its graph."""
+
+    def __init__(
+        self, op: spec.Op, kinds: tuple[type[Residuals], ...], kernels: Mapping[str, KernelPlan]
+    ) -> None:
+        super().__init__(op, Library(None, None, Path()), kinds)
+        self._graphs: dict[str, Graph] = {name: plan.graph for name, plan in kernels.items()}
+
+    def _call(
+        self, kernel: spec.Kernel, sizes: Mapping[str, int], inputs: Mapping[str, NDArray],
+        outputs: Mapping[str, NDArray],
+    ) -> int:  # fmt: skip
+        graph = self._graphs[kernel.name]
+        try:
+            found = evaluate(list(graph.outputs.values()), dict(inputs), sizes)
+        except IndexError as error:
+            raise KernelArgumentError(f"{self.op.name}: {error}") from error
+        for name, value in zip(graph.outputs, found, strict=True):
+            outputs[name][...] = value
+        return 0
+
+
+def _signature(kernel: KernelPlan) -> KernelSignature:
+    """What calling a graph looks like: every size of its arrays, no strides."""
+    graph = kernel.graph
+    inputs = tuple(
+        ArrayArgument(name, node.dtype, node.shape) for name, node in graph.inputs.items()
+    )
+    outputs = tuple(
+        ArrayArgument(name, node.dtype, node.shape) for name, node in graph.outputs.items()
+    )
+    names = {
+        atom.name
+        for node in graph.nodes
+        for dim in (*node.shape, *_dims(node.attributes.values()))
+        for atom in dim.atoms
+        if isinstance(atom, Size)
+    }
+    return KernelSignature(kernel.name, tuple(sorted(names)), inputs, outputs)
+
+
+def _dims(values: Iterable[Any]) -> list[Dim]:
+    found: list[Dim] = []
+    for value in values:
+        if isinstance(value, Dim):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found.extend(_dims(value))
+    return found
+
+
+def _spec(name: str, found: Sequence[OpSignature]) -> spec.Op:
+    """The runtime's record of an op, read from the literal that a wrapper would hold."""
+    literal = op_literal(name, found, (), f"{name}.h", False)
+    op = eval(compile(literal.removeprefix("OP = "), "<OP>", "eval"), dict(vars(spec)))
+    assert isinstance(op, spec.Op)
+    return op
+
+
+def _residuals(name: str, case: spec.Case) -> type[Residuals]:
+    fields = (*(residual.array.name for residual in case.residuals), *case.sizes)
+    return type("Residuals", (Residuals,), {"__slots__": (), "__module__": name, "fields": fields})

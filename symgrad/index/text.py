@@ -1,0 +1,91 @@
+"""Index notation as text: ``y[i, j] = sum[k](x[i, k]*w[j, k]) + b[j]``.
+
+In: expressions and the axes of what they define.  Out: a line.  Imports: ``symgrad.ops``,
+``symgrad.ir``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from symgrad.ir.dim import Axis, Dim, Element
+from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
+from symgrad.ops.record import Infix, get
+
+LETTERS = "ijklpqrst"
+_LEVELS = {"*": 2, "/": 2, "+": 1, "-": 1}
+_TIGHT, _LOOSE = 3, 0
+
+
+def expression_text(
+    name: str, axes: Sequence[Axis], body: Expr, names: Mapping[str, str] | None = None
+) -> str:
+    """The definition of ``name[axes]``; ``names``: what stored nodes are called."""
+    written = IndexText(axes, names or {})
+    left = f"{name}[{', '.join(map(written.axis, axes))}]" if axes else name
+    return f"{left} = {written.whole(body)}"
+
+
+class IndexText:
+    """Letters for axes, in order of appearance, and the texts of subexpressions."""
+
+    def __init__(self, axes: Sequence[Axis], names: Mapping[str, str]) -> None:
+        self.names = names
+        self.letters: dict[Axis, str] = {}
+        for axis in axes:
+            self.axis(axis)
+
+    def axis(self, axis: Axis) -> str:
+        """Its letter."""
+        if axis not in self.letters:
+            number = len(self.letters)
+            letter = LETTERS[number % len(LETTERS)]
+            self.letters[axis] = letter + str(number // len(LETTERS) or "")
+        return self.letters[axis]
+
+    def whole(self, body: Expr, known: Mapping[int, str] | None = None) -> str:
+        """The text of an expression; ``known``: names of parts, by their numbers."""
+        given = known or {}
+        texts: dict[int, tuple[str, int]] = {}
+        for expr in postorder([body]):
+            name = given.get(expr.number)
+            texts[expr.number] = (name, _TIGHT) if name else self._one(expr, texts)
+        return texts[body.number][0]
+
+    def _one(self, expr: Expr, texts: Mapping[int, tuple[str, int]]) -> tuple[str, int]:
+        if isinstance(expr, Literal):
+            return repr(expr.value), _TIGHT
+        if isinstance(expr, IntValue):
+            text = self.dim(expr.value)
+            return text, _TIGHT if text.isidentifier() or text.isdigit() else _LOOSE
+        if isinstance(expr, Access):
+            return self._access(expr.tensor, expr.indices), _TIGHT
+        if isinstance(expr, Reduce):
+            return f"{expr.kind}[{self.axis(expr.axis)}]({texts[expr.body.number][0]})", _TIGHT
+        assert isinstance(expr, Call)
+        return self._call(expr, texts)
+
+    def _call(self, expr: Call, texts: Mapping[int, tuple[str, int]]) -> tuple[str, int]:
+        scalar = get(expr.function).scalar
+        spelling = scalar.c if scalar is not None else None
+        if isinstance(spelling, Infix) and len(expr.operands) == 2:
+            level = _LEVELS.get(spelling.symbol, _LOOSE)
+            left, right = (texts[operand.number] for operand in expr.operands)
+            first = left[0] if left[1] >= max(level, 1) else f"({left[0]})"
+            second = right[0] if right[1] > level else f"({right[0]})"
+            gap = "" if level == _LEVELS["*"] else " "
+            return f"{first}{gap}{spelling.symbol}{gap}{second}", level
+        operands = ", ".join(texts[operand.number][0] for operand in expr.operands)
+        return f"{expr.function}({operands})", _TIGHT
+
+    def _access(self, tensor: str, indices: Sequence[Dim]) -> str:
+        name = self.names.get(tensor, tensor)
+        return f"{name}[{', '.join(map(self.dim, indices))}]" if indices else name
+
+    def dim(self, dim: Dim) -> str:
+        """An index expression, its axes by their letters."""
+        known: dict[object, Dim] = {axis: Dim.size(self.axis(axis)) for axis in dim.axes}
+        for atom in sorted(dim.atoms, key=lambda atom: atom.key):
+            if isinstance(atom, Element):
+                known[atom] = Dim.size(self._access(atom.tensor, atom.indices))
+        return str(dim.substitute(known))  # type: ignore[arg-type]

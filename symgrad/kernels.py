@@ -1,0 +1,223 @@
+"""A traced Function -> the graphs of its kernels, and what calling them looks like.
+
+In: ``FunctionGraphs``.  Out: ``OpPlan``: named graphs, one a kernel, from which ``signatures``
+makes the records that wrappers are written from.
+Imports: ``symgrad.autodiff``, ``symgrad.passes``, ``symgrad.ir`` and ``symgrad.errors``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from symgrad.autodiff import vjp
+from symgrad.errors import CodegenError
+from symgrad.ir.abi import (
+    ArrayArgument,
+    BackwardSignature,
+    KernelSignature,
+    OpSignature,
+    Residual,
+)
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Graph, Node
+from symgrad.passes.save import choose_saved
+from symgrad.passes.simplify import simplify
+from symgrad.passes.split import Joint, Split, split
+
+ALL_MASKS_UP_TO = 3
+"""So many differentiable inputs get a backward kernel for each set of wanted gradients."""
+
+SignatureOf = Callable[[str], KernelSignature]
+
+
+@dataclass(frozen=True)
+class KernelPlan:
+    """One kernel to be emitted.  ``pruned``: a backward of only some of the gradients."""
+
+    name: str
+    graph: Graph
+    pruned: bool = False
+
+
+@dataclass(frozen=True)
+class CasePlan:
+    """One case of an op; kernels are referred to by name."""
+
+    case: FunctionCase
+    parts: Split
+    inference: KernelPlan
+    forward: KernelPlan
+    backward: tuple[KernelPlan | None, ...]
+
+
+@dataclass(frozen=True)
+class OpPlan:
+    """One op: all of its cases."""
+
+    name: str
+    graphs: FunctionGraphs
+    differentiable: tuple[bool, ...]
+    cases: tuple[CasePlan, ...]
+
+    @property
+    def kernels(self) -> tuple[KernelPlan, ...]:
+        """Every kernel once, forwards first, the pruned backwards last."""
+        found: dict[str, KernelPlan] = {}
+        for case in self.cases:
+            for kernel in (case.inference, case.forward, *case.backward):
+                if kernel is not None:
+                    found.setdefault(kernel.name, kernel)
+        return tuple(sorted(found.values(), key=lambda kernel: kernel.pruned))
+
+
+def snake_case(name: str) -> str:
+    """``SoftmaxCrossEntropy`` as ``softmax_cross_entropy``."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return words.lower().lstrip("_")
+
+
+def plan(graphs: FunctionGraphs) -> OpPlan:
+    """Split each case into its kernels.  Raises what tracing the backward raised."""
+    joints = [_joint(graphs, case) for case in graphs.cases]
+    differentiable = tuple(
+        any(joint.gradients[position] is not None for joint in joints)
+        or (graphs.derived and name in graphs.differentiable)
+        for position, name in enumerate(graphs.input_names)
+    )
+    name = snake_case(graphs.name)
+    cases = tuple(
+        _plan_case(name, number, len(joints), case, joint, differentiable)
+        for number, (case, joint) in enumerate(zip(graphs.cases, joints, strict=True))
+    )
+    return OpPlan(name, graphs, differentiable, cases)
+
+
+def masks(differentiable: tuple[bool, ...]) -> list[tuple[bool, ...]]:
+    """The sets of wanted gradients that get a kernel of their own, all of them first."""
+    count = sum(differentiable)
+    if not count:
+        return []
+    options = [(True, False) if possible else (False,) for possible in differentiable]
+    if count <= ALL_MASKS_UP_TO:
+        return [mask for mask in product(*options) if any(mask)]
+    single = (
+        tuple(position == wanted for position in range(len(differentiable)))
+        for wanted, possible in enumerate(differentiable)
+        if possible
+    )
+    return [differentiable, *single]
+
+
+def signatures(op: OpPlan, signature_of: SignatureOf) -> tuple[OpSignature, ...]:
+    """What calling each case looks like; ``signature_of`` gives that of a kernel's name."""
+    return tuple(_signature(op, case, signature_of) for case in op.cases)
+
+
+# -- planning
+
+
+def _joint(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
+    """The case with one gradient an input, derived where there is no hand-written backward."""
+    gradients: list[Node | None] = [None] * len(case.inputs)
+    saved = case.saved
+    if graphs.derived:
+        wrt = [graphs.input_names.index(name) for name in graphs.differentiable]
+        found = vjp(case.outputs, case.cotangents, [case.inputs[position] for position in wrt])
+        for position, gradient in zip(wrt, found, strict=True):
+            gradients[position] = gradient
+    elif case.problem is not None:
+        raise case.problem
+    for returned in case.gradients:
+        if returned.problem is not None:
+            raise returned.problem
+        gradients[graphs.input_names.index(returned.input)] = returned.node
+    joint = Joint(
+        case.inputs, case.outputs, case.output_names, case.cotangents, tuple(gradients), saved
+    )
+    if not graphs.derived:
+        return joint
+    return Joint(
+        case.inputs, case.outputs, case.output_names, case.cotangents, tuple(gradients),
+        choose_saved(joint),
+    )  # fmt: skip
+
+
+def _plan_case(
+    name: str, number: int, count: int, case: FunctionCase, joint: Joint,
+    differentiable: tuple[bool, ...],
+) -> CasePlan:  # fmt: skip
+    parts = split(joint, masks(differentiable))
+    mark = f"_case{number}" if count > 1 else ""
+    forward = KernelPlan(f"{name}_forward{mark}", simplify(parts.forward))
+    extra = any(residual.source == "kernel" for residual in parts.residuals)
+    inference = (
+        KernelPlan(f"{name}{mark}", simplify(parts.inference)) if extra else forward
+    )  # fmt: skip
+    return CasePlan(case, parts, inference, forward, tuple(_backwards(name, mark, parts)))
+
+
+def _backwards(name: str, mark: str, parts: Split) -> Iterator[KernelPlan | None]:
+    for number, one in enumerate(parts.backward):
+        if not one.gradients:
+            yield None
+            continue
+        bits = "".join("1" if wanted else "0" for wanted in one.mask)
+        suffix = f"_{bits}" if number else ""
+        yield KernelPlan(f"{name}_backward{mark}{suffix}", simplify(one.graph), pruned=number > 0)
+
+
+# -- signatures
+
+
+def _array(name: str, node: Node) -> ArrayArgument:
+    return ArrayArgument(name, node.dtype, node.shape)
+
+
+def _signature(op: OpPlan, case: CasePlan, signature_of: SignatureOf) -> OpSignature:
+    found = case.case
+    return OpSignature(
+        name=op.name,
+        inputs=tuple(
+            _array(name, node)
+            for name, node in zip(op.graphs.input_names, found.inputs, strict=True)
+        ),
+        outputs=tuple(
+            _array(name, node) for name, node in zip(found.output_names, found.outputs, strict=True)
+        ),
+        differentiable=op.differentiable,
+        residuals=tuple(
+            Residual(_array(one.name, one.node), one.source, one.position)
+            for one in case.parts.residuals
+        ),
+        inference=signature_of(case.inference.name),
+        forward=signature_of(case.forward.name),
+        backward=tuple(_backward_signatures(op, case, signature_of)),
+        conditions=tuple(str(condition) for condition in found.conditions),
+    )
+
+
+def _backward_signatures(
+    op: OpPlan, case: CasePlan, signature_of: SignatureOf
+) -> Iterator[BackwardSignature]:
+    for one, kernel in zip(case.parts.backward, case.backward, strict=True):
+        zeros = tuple(
+            position
+            for position, wanted in enumerate(one.mask)
+            if wanted and position not in one.gradients
+        )
+        if kernel is None:
+            nothing = KernelSignature(f"{op.name}_backward_nothing", (), (), ())
+            yield BackwardSignature(one.mask, nothing, (), (), zeros)
+        else:
+            signature = signature_of(kernel.name)
+            _check_order(signature, one.graph)
+            yield BackwardSignature(one.mask, signature, one.residuals, one.cotangents, zeros)
+
+
+def _check_order(signature: KernelSignature, graph: Graph) -> None:
+    names = tuple(array.name for array in signature.inputs)
+    if names != tuple(graph.inputs):
+        raise CodegenError(f"{signature.name} takes {names}, its graph {tuple(graph.inputs)}")
