@@ -137,12 +137,13 @@ class Op:
     (both of a product's): its tangent is the sum, over these, of the op with that argument
     replaced by its tangent.  Where that is not so, and the op is not elementwise, it has a
     ``tangent`` of its own: ``tangent(node, tangents of args) -> Node``, None for a zero.
+    ``lower`` and ``scalar`` None: it has no meaning in index notation (inputs, linalg).
     Everywhere None stands for a zero tangent or cotangent; ``vjp`` None: the derivative is zero
     wherever there is one.
     """
 
     name: str
-    kind: str  # "source" | "elementwise" | "reduction" | "contraction" | "movement" | "indexing"
+    kind: str  # source, elementwise, reduction, contraction, movement, indexing or linalg
     arity: int | None
     rule: Infer
     numpy: Callable[..., Array]

@@ -144,7 +144,14 @@ def _one_axis(dtype: DType) -> Uses:
     return [TensorType.of(dtype, (1,))], {"axes": (0,)}
 
 
+def _one_matrix(dtype: DType) -> Uses:
+    return [TensorType.of(dtype, (1, 1))], {}
+
+
 _PROBES: dict[str, Callable[[DType], Uses]] = {
+    "inverse": _one_matrix, "det": _one_matrix, "logdet": _one_matrix, "cholesky": _one_matrix,
+    "solve_triangular": lambda d: ([TensorType.of(d, (1, 1))] * 2, {"upper": True}),
+    "rank": lambda d: ([TensorType.of(d, (1,))], {"axis": 0, "descending": False}),
     "einsum": lambda d: ([TensorType.of(d, (1,))] * 2, {"spec": "i,i->"}),
     "index_add": lambda d: (
         [TensorType.of(d, (1,)), TensorType.of(dtypes.int64, (1,))], {"shape": (1,)}
@@ -279,10 +286,28 @@ def _einsum(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     return types, {"spec": f"{words[0]},{words[1]}->{''.join(kept)}"}
 
 
+def _matrix(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+    size = _dims(draw, 1)
+    return [TensorType(dtype, (*_shape(draw, most=1), *size, *size))], {}
+
+
+def _solve_triangular(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+    (matrix,), _ = _matrix(draw, dtype, sizes)
+    right = TensorType(dtype, (*matrix.shape[:-1], *_dims(draw, 1)))
+    return [matrix, right], {"upper": draw(st.booleans())}
+
+
+def _rank(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+    types, attrs = _scan(draw, dtype, sizes)
+    return types, {"axis": attrs["axis"], "descending": draw(st.booleans())}
+
+
 STRUCTURES: dict[str, Callable[[Draw, DType, Mapping[str, int]], Uses]] = {
     "cast": _cast, "expand": _expand, "reshape": _reshape, "permute": _permute,
     "cumsum": _scan, "cumprod": _scan, "slice": _slice, "unslice": _unslice, "concat": _concat,
     "diagonal": _diagonal, "index": _index, "index_add": _index_add, "einsum": _einsum,
+    "rank": _rank, "inverse": _matrix, "det": _matrix, "logdet": _matrix, "cholesky": _matrix,
+    "solve_triangular": _solve_triangular,
 }  # fmt: skip
 
 
@@ -301,6 +326,8 @@ def _data(
             source.integers(0, max(bounds[axis], 1), size=shape, dtype=np.int64)
             for axis, shape in enumerate(shapes[1:])
         ]
+    if op.kind == "linalg":
+        return [_regular(source, arg.dtype, s) for arg, s in zip(node.args, shapes, strict=True)]
     if op.kind == "elementwise" and not special and op.scalar and node.args[-1].dtype.is_float:
         count = int(np.prod(shapes[0]))
         columns = _inside(source, op.name, node, count)
@@ -309,6 +336,14 @@ def _data(
         _plain(source, arg.dtype, shape, special)
         for arg, shape in zip(node.args, shapes, strict=True)
     ]
+
+
+def _regular(source: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Matrices that are symmetric, positive definite and well conditioned where square."""
+    values = source.uniform(-1, 1, size=shape)
+    if shape[-1] == shape[-2]:
+        values = values @ np.swapaxes(values, -1, -2) / max(shape[-1], 1) + np.eye(shape[-1])
+    return np.asarray(values, str(dtype))
 
 
 def _plain(

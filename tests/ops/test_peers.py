@@ -69,6 +69,12 @@ def _cumulate(name: str) -> Callable[..., Any]:
     return run
 
 
+def _rank(case: Case, x: Any) -> Any:
+    axis, descending = case.node.attributes["axis"], case.node.attributes["descending"]
+    order = torch.sort(x, dim=axis, descending=descending, stable=True).indices
+    return torch.argsort(order, dim=axis)
+
+
 STRUCTURAL: Mapping[str, Callable[..., Any]] = {
     "sum": lambda case, x: torch.sum(x, case.node.attributes["axes"]),
     "prod": _over_axes(lambda x, axis: torch.prod(x, axis)),
@@ -92,6 +98,13 @@ STRUCTURAL: Mapping[str, Callable[..., Any]] = {
     ),
     "index": lambda case, x, *places: x[places],
     "index_add": _index_add,
+    "rank": _rank,
+    "inverse": lambda case, x: torch.linalg.inv(x),
+    "det": lambda case, x: torch.linalg.det(x),
+    "cholesky": lambda case, x: torch.linalg.cholesky(x),
+    "solve_triangular": lambda case, a, b: torch.linalg.solve_triangular(
+        a, b, upper=case.node.attributes["upper"]
+    ),
     "einsum": lambda case, x, y: torch.einsum(case.node.attributes["spec"], x, y),
 }
 NAMES = {
