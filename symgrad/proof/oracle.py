@@ -16,11 +16,13 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.numbers import Arithmetic, Array, Precise
 
+_UNDEFINED = (SymgradError, IndexError, ZeroDivisionError, ValueError, TypeError)
 DOUBLE_STEP = 2.0**-17
 PRECISE_STEP_DIGITS = 20
 DOUBLE_TOLERANCE = 1e-6
@@ -59,7 +61,7 @@ class Program:
             else:
                 try:
                     found[node] = arithmetic.apply(node, [found[arg] for arg in node.args], size)
-                except (IndexError, ZeroDivisionError, ValueError, TypeError) as error:
+                except _UNDEFINED as error:
                     raise DomainError(f"{node.label}: {error}") from error
         return found
 

@@ -140,6 +140,8 @@ class Sampler:
     def allows(self, sizes: Mapping[str, int]) -> bool:
         """Do the sizes meet the case's conditions, and is no shape negative or huge?"""
         for condition in self.conditions:
+            if not {*condition.left.sizes, *condition.right.sizes} <= sizes.keys():
+                continue  # a size that the case has replaced by its value
             left, right = condition.left.at(sizes), condition.right.at(sizes)
             if not _HOLDS[condition.relation](left, right):
                 return False

@@ -29,3 +29,6 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 PROVED = Verdict.PROVED
 UNDECIDED = Verdict.UNDECIDED
 REFUTED = Verdict.REFUTED
+
+
+PROVED, UNDECIDED, REFUTED = Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED

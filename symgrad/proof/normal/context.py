@@ -23,7 +23,7 @@ from symgrad.proof.normal.atoms import (
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.poly import Poly
 
-DEFAULT_BUDGET = 400_000
+DEFAULT_BUDGET = 150_000
 
 
 @dataclass(frozen=True)

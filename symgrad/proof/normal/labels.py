@@ -79,6 +79,8 @@ def rename(context: Context, atom: Atom, renaming: Renaming) -> Atom:
     data = tuple(_rename_item(context, item, renaming) for item in atom.data)
     if atom.kind == kinds.LEAF and atom.data[0] in context.facts.symmetric:
         data = (data[0], leaves.symmetric_order(data[1]), data[2])
+    elif atom.kind == kinds.EQUAL and data[0].terms[data[0].lead] < 0:
+        data = (-data[0],)
     return context.atom(atom.kind, *data)
 
 
@@ -174,6 +176,9 @@ class Colouring:
             if atom.data[0] in self._symmetric:
                 indices[-2:] = sorted(indices[-2:])
             return hash((kinds.text_key(atom.data[0]), tuple(indices)))
+        if atom.kind == kinds.EQUAL:
+            sides = (self._item(atom.data[0], colours), self._item(-atom.data[0], colours))
+            return hash((kinds.text_key(atom.kind), min(sides), max(sides)))
         parts = [self._item(item, colours) for item in atom.data]
         return hash((kinds.text_key(atom.kind), *parts))
 

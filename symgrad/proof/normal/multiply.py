@@ -10,7 +10,7 @@ import itertools
 from fractions import Fraction
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import power, signs
+from symgrad.proof.normal import counts, power, signs
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import (
@@ -92,7 +92,8 @@ def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
         changed = _rewrite_atom(context, exponents, atom)
         if changed is not None:
             return changed
-    relations = [atom for atom in special if atom.kind in kinds.RELATIONS]
+    counts.drop_supported(exponents)
+    relations = [a for a in special if a.kind in kinds.RELATIONS and a in exponents]
     if len(relations) > 1 and not _combine_relations(context, exponents, relations):
         return ZERO
     if context.factored:
@@ -186,6 +187,10 @@ def _combine_relations(context: Context, exponents: Exponents, relations: list[A
                     return False
             elif not _combine_same(context, exponents, left, right):
                 return False
+        elif {left.kind, right.kind} == {kinds.EQUAL, kinds.POSITIVE}:
+            equal, count = (left, right) if left.kind == kinds.EQUAL else (right, left)
+            if counts.implied_by(context, count, equal):
+                del exponents[count]
         elif {left.kind, right.kind} == {kinds.EQUAL, kinds.ATLEAST}:
             equal, least = (left, right) if left.kind == kinds.EQUAL else (right, left)
             if not _combine_equal(context, exponents, equal, least):

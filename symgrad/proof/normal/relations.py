@@ -156,20 +156,45 @@ def _against_maximum(context: Context, poly: Poly) -> Poly | None:
             continue
         if value < 0:
             return ZERO
-        if body.piecewise:
-            raise Undecided("an equality test on a piecewise value: ties have positive measure")
-        _require_no_ties(context, binder, body)
-        first = of_atom(context.atom(kinds.ARGMAX, binder, body))
-        return ONE - equal_integers(context, index - first)
+        return ONE - _reached(context, atom, index, other)
     return None
+
+
+def _reached(context: Context, atom: Atom, index: Poly, other: Poly) -> Poly:
+    """[max_k f(k) == f(j)], as [j == argmax f]; maxima of maxima one by one."""
+    binder, body = atom.data
+    _require_no_ties(context, binder, body)
+    first = of_atom(context.atom(kinds.ARGMAX, binder, body))
+    here = equal_integers(context, index - first)
+    inner = substitute.substitute(context, body, {binder: index})
+    if inner == other:
+        return here
+    return multiply.multiply(context, here, ONE - positive(context, inner - other))
 
 
 def _require_no_ties(context: Context, binder: Atom, body: Poly) -> None:
     left, right = context.fresh(binder.data[1]), context.fresh(binder.data[1])
-    gap = substitute.substitute(context, body, {binder: of_atom(left)}) - substitute.substitute(
-        context, body, {binder: of_atom(right)}
-    )
-    context.require_distinct("no-ties", gap, left, right)
+    sides = []
+    for variable in (left, right):
+        side = substitute.substitute(context, body, {binder: of_atom(variable)})
+        while side.atom is not None and side.atom.kind == kinds.MAXIMUM:
+            inner, side = side.atom.data
+            fresh = of_atom(context.fresh(inner.data[1]))
+            side = substitute.substitute(context, side, {inner: fresh})
+        sides.append(side)
+    if sides[0].piecewise:
+        raise Undecided("an equality test on a piecewise value: ties have positive measure")
+    context.require_distinct("no-ties", sides[0] - sides[1], left, right)
+
+
+def _is_among(context: Context, whole: Poly, other: Poly) -> bool:
+    """Is ``other`` the whole, or one of the values that a maximum is taken of?"""
+    if whole == other:
+        return True
+    atom = whole.atom
+    if atom is None or atom.kind != kinds.MAXIMUM:
+        return False
+    return _instance(context, atom.data[0], atom.data[1], other) is not None
 
 
 def _instance(context: Context, binder: Atom, body: Poly, other: Poly) -> Poly | None:
@@ -181,7 +206,9 @@ def _instance(context: Context, binder: Atom, body: Poly, other: Poly) -> Poly |
         inside = signs.integer_nonnegative(context, index) and signs.integer_nonnegative(
             context, (extent - index).plus(-1)
         )
-        if inside and substitute.substitute(context, body, {binder: index}) == other:
+        if inside and _is_among(
+            context, substitute.substitute(context, body, {binder: index}), other
+        ):
             return index
     return None
 
@@ -252,6 +279,8 @@ def at_least(context: Context, poly: Poly) -> Poly:
         return ONE
     if signs.integer_nonnegative(context, (-poly).plus(-1)):
         return ZERO
+    if signs.integer_nonnegative(context, -poly):
+        return equal_integers(context, poly)
     return of_atom(context.atom(kinds.ATLEAST, _tightened(poly)))
 
 

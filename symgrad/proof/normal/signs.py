@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import integers
+from symgrad.proof.normal import counts, integers
 from symgrad.proof.normal.atoms import Atom, Number
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.facts import Interval
@@ -198,7 +198,7 @@ def is_integral(context: Context, poly: Poly) -> bool:
 def _integral(atom: Atom) -> bool:
     if atom.kind == kinds.LEAF:
         return bool(atom.data[2] != "real")
-    return atom.kind in _INTEGRAL
+    return atom.kind in _INTEGRAL or counts.is_count(atom)
 
 
 def extent_of(context: Context, atom: Atom) -> Poly | None:
@@ -251,17 +251,24 @@ def _eliminate_one(context: Context, poly: Poly) -> Poly | None:
     """One ranged atom that occurs linearly, with one sign, at the end that makes it least."""
     candidates = {a for m in poly.terms for a, _ in m}
     for atom in sorted(candidates, key=lambda a: (a.kind, a.key)):
-        extent = extent_of(context, atom)
-        if extent is None:
+        ends = _ends(context, atom)
+        if ends is None:
             continue
         values = [(c, e) for m, c in poly.terms.items() for a, e in m if a is atom]
         if any(e != 1 for _, e in values) or len({c > 0 for c, _ in values}) > 1:
             continue
         if not _others_nonnegative(context, poly, atom):
             continue
-        end = extent.plus(-1) if values[0][0] < 0 else Poly({})
-        return in_terms(poly, atom, end)
+        return in_terms(poly, atom, ends[1] if values[0][0] < 0 else ends[0])
     return None
+
+
+def _ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
+    """The least and the greatest value of an integer atom."""
+    if counts.is_count(atom):
+        return counts.bounds(context, atom)
+    extent = extent_of(context, atom)
+    return None if extent is None else (Poly({}), extent.plus(-1))
 
 
 def _others_nonnegative(context: Context, poly: Poly, atom: Atom) -> bool:

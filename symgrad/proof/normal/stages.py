@@ -11,6 +11,7 @@ from collections.abc import Callable
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import (
     denominators,
+    lifting,
     multiply,
     power,
     relations,
@@ -20,7 +21,7 @@ from symgrad.proof.normal import (
 )
 from symgrad.proof.normal.atoms import Atom, Number
 from symgrad.proof.normal.context import Context
-from symgrad.proof.normal.poly import ONE, Poly, constant, of_atom, plain_product, total
+from symgrad.proof.normal.poly import ONE, Poly, constant, exact, of_atom, plain_product, total
 
 LARGEST_AXIS = 16
 LARGEST_OFFSET = 8
@@ -35,7 +36,7 @@ def run(context: Context, poly: Poly) -> tuple[str | None, Poly]:
         poly = stage(context, poly)
         if not poly.terms:
             return name, poly
-    split = _split_axis(context, poly)
+    split = _split_axis(context, poly) or _split_size(context, poly)
     if split is not None:
         return split, poly
     if denominators.clear(context, poly):
@@ -125,7 +126,7 @@ def _propagate_monomial(context: Context, factors: Exponents) -> Poly:
     for atom in deltas:
         solution = _solved_variable(atom.data[0])
         rest = {a: e for a, e in factors.items() if a is not atom}
-        if solution is None or not any(solution[0] in a.free for a in rest):
+        if solution is None or not any(_mentions(a, solution[0]) for a in rest):
             continue
         body = multiply.monomial_poly(context, rest)
         body = substitute.substitute(context, body, {solution[0]: solution[1]})
@@ -143,17 +144,33 @@ def _propagate_monomial(context: Context, factors: Exponents) -> Poly:
 
 
 def _solved_variable(poly: Poly) -> tuple[Atom, Poly] | None:
-    """An index variable with coefficient 1 or -1, and what it equals; the last in key order."""
+    """An integer atom with coefficient 1 or -1, and what it equals.
+
+    Elements and argmax first, since index variables are simpler; then the last in key order.
+    """
     found = []
     for monomial, value in poly.terms.items():
         if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
             continue
-        variable = monomial[0][0]
-        if variable.kind == kinds.INDEX:
+        atom = monomial[0][0]
+        if atom.kind in (kinds.INDEX, kinds.LEAF, kinds.ARGMAX):
             rest = (poly - Poly({monomial: value})).scaled(-value)
-            if variable not in rest.free:
-                found.append((variable, rest))
-    return max(found, key=lambda item: item[0].key) if found else None
+            if not any(_mentions(a, atom) for m in rest.terms for a, _ in m):
+                found.append((atom, rest))
+    return max(found, key=lambda item: (item[0].depth, item[0].key)) if found else None
+
+
+def _mentions(item: object, atom: Atom) -> bool:
+    """Does ``atom`` occur in it, at any depth?"""
+    if item is atom:
+        return True
+    if isinstance(item, Atom):
+        if atom.kind == kinds.INDEX:
+            return atom in item.free
+        return item.depth > atom.depth and any(_mentions(part, atom) for part in item.data)
+    if isinstance(item, Poly):
+        return any(_mentions(a, atom) for m in item.terms for a, _ in m)
+    return isinstance(item, tuple) and any(_mentions(part, atom) for part in item)
 
 
 # -- free axes
@@ -200,6 +217,28 @@ def _split_axis(context: Context, poly: Poly) -> str | None:
             if run(context, case)[0] is None:
                 return None
         return f"case split over {variable.data[0]}"
+    return None
+
+
+def _split_size(context: Context, poly: Poly) -> str | None:
+    """Where [n == 2] occurs for a size n: that case, and all others.  [rule: case-split]."""
+    found = {a for m in poly.terms for a, _ in m if a.kind == kinds.EQUAL}
+    for atom in sorted(found, key=lambda a: a.key):
+        condition: Poly = atom.data[0]
+        sizes = {a for m in condition.terms for a, _ in m}
+        if len(sizes) != 1 or len(condition.terms) > 2:
+            continue
+        (size,) = sizes
+        slope = condition.terms.get(((size, 1),))
+        if size.kind != kinds.SIZE or slope not in (1, -1):
+            continue
+        value = exact(-condition.terms.get((), 0) * slope)
+        there = lifting.with_value(context, poly, atom, True)
+        there = substitute.substitute(context, there, {size: constant(value)})
+        elsewhere = lifting.with_value(context, poly, atom, False)
+        if run(context, there)[0] is None or run(context, elsewhere)[0] is None:
+            return None
+        return f"case split over {size.data[0]}"
     return None
 
 

@@ -1,0 +1,164 @@
+"""Judgements of all cases, put together into one report for each input.
+
+In: judged cases.  Out: ``InputReport`` records, in the user's names.
+Imports: ``symgrad.ir``, ``symgrad.errors``, ``symgrad.proof``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.errors import ShapeError
+from symgrad.ir.function import FunctionGraphs, Gradient
+from symgrad.ir.graph import Node
+from symgrad.proof.assume import Assumption
+from symgrad.proof.conditions import FoundCondition, find_condition
+from symgrad.proof.decide import Judgement
+from symgrad.proof.kinks import kinks
+from symgrad.proof.refute import Counterexample, input_values
+from symgrad.proof.report import CaseReport, Condition, CounterexampleReport, InputReport
+from symgrad.proof.snippet import numpy_snippet
+from symgrad.proof.subject import Subject
+from symgrad.proof.suggest import Diagnosis, diagnose
+from symgrad.proof.verdict import Verdict, worst
+
+if TYPE_CHECKING:
+    from symgrad.proof.verify import JudgedCase, VerifyOptions
+
+
+def input_reports(
+    graphs: FunctionGraphs,
+    judged: Sequence[JudgedCase],
+    declared: Sequence[Assumption],
+    options: VerifyOptions,
+) -> dict[str, InputReport]:
+    """The report of every differentiable input, in order."""
+    constant = {assumption.name for assumption in declared if assumption.kind == "constant"}
+    reports: dict[str, InputReport] = {}
+    for name in graphs.differentiable:
+        outcomes = [_outcome(one, name) for one in judged]
+        if all(outcome is None for outcome in outcomes) and name in constant:
+            continue
+        reports[name] = _report(graphs, name, judged, outcomes, declared, options)
+    return reports
+
+
+def _outcome(one: JudgedCase, name: str) -> Judgement | None:
+    """The judgement of an input in a case, also where backward gave nothing to judge."""
+    if name in one.judgements:
+        return one.judgements[name]
+    if one.case.problem is not None:
+        refuted = isinstance(one.case.problem, ShapeError)
+        verdict = Verdict.REFUTED if refuted else Verdict.UNDECIDED
+        return Judgement(verdict, reason=f"backward failed: {one.case.problem}")
+    gradient = _gradient(one, name)
+    if gradient is not None and gradient.problem is not None:
+        return Judgement(Verdict.REFUTED, reason=gradient.problem.what)
+    return None
+
+
+def _gradient(one: JudgedCase, name: str) -> Gradient | None:
+    return next((g for g in one.case.gradients if g.input == name), None)
+
+
+def _report(
+    graphs: FunctionGraphs,
+    name: str,
+    judged: Sequence[JudgedCase],
+    outcomes: Sequence[Judgement | None],
+    declared: Sequence[Assumption],
+    options: VerifyOptions,
+) -> InputReport:
+    known = [outcome for outcome in outcomes if outcome is not None]
+    if not known:
+        return InputReport(name, Verdict.UNDECIDED, "there is no gradient to judge")
+    verdict = worst(outcome.verdict for outcome in known)
+    number = next(i for i, o in enumerate(outcomes) if o is not None and o.verdict is verdict)
+    chosen, decided = judged[number], known[[o.verdict for o in known].index(verdict)]
+    conditions = [Condition("declared", str(a)) for a in declared if a.kind != "constant"]
+    conditions += [condition for outcome in known for condition in outcome.conditions]
+    gradient = _gradient(chosen, name)
+    found: FoundCondition | None = None
+    diagnosis = Diagnosis()
+    if verdict is Verdict.REFUTED:
+        if name in chosen.judgements:
+            found = find_condition(chosen.subject, name, decided, budget=options.budget)
+        if options.suggest:
+            diagnosis = diagnose(chosen.subject, name, gradient, chosen.case, budget=options.budget)
+    else:
+        for one in judged:
+            conditions += kinks(one.subject.forward.nodes, _named(one))
+    reason = decided.reason
+    if found is not None:
+        text = f"PROVED if {found.text}; REFUTED where {found.contrary}"
+        conditions.append(Condition("found", text))
+    return InputReport(
+        name=name,
+        verdict=verdict,
+        reason=reason,
+        method=decided.method,
+        conditions=_distinct(conditions),
+        counterexample=_shown(chosen.subject, chosen, decided.counterexample),
+        diagnosis=diagnosis.words,
+        suggestion=diagnosis.suggestion,
+        derived=diagnosis.derived,
+        location=gradient.location if gradient is not None else graphs.location,
+        cases=_cases(judged, outcomes),
+    )
+
+
+def _named(one: JudgedCase) -> list[Node]:
+    """Forward nodes that the user gave a name."""
+    return [node for node in one.subject.forward.nodes if node.name and node.op != "input"]
+
+
+def _distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    return tuple(dict.fromkeys(conditions))
+
+
+def _cases(
+    judged: Sequence[JudgedCase], outcomes: Sequence[Judgement | None]
+) -> tuple[CaseReport, ...]:
+    return tuple(
+        CaseReport(
+            " and ".join(map(str, one.case.conditions)) or "always",
+            outcome.verdict, outcome.reason, outcome.method,
+        )
+        for one, outcome in zip(judged, outcomes, strict=True) if outcome is not None
+    )  # fmt: skip
+
+
+def _shown(
+    subject: Subject, one: JudgedCase, found: Counterexample | None
+) -> CounterexampleReport | None:
+    if found is None:
+        return None
+    values = input_values(subject, found.point)
+    inputs: dict[str, Any] = {}
+    for node in subject.sampler.inputs:
+        name = node.attributes["name"]
+        shape = tuple(size.at(found.point.sizes) for size in node.shape)
+        plain = [float(v) if node.dtype.is_float else v for v in values[name]]
+        inputs[name] = np.array(plain, dtype=object).reshape(shape).tolist()
+    sizes: Mapping[str, int] = {**_fixed_sizes(one), **found.point.sizes}
+    return CounterexampleReport(
+        sizes=dict(sorted(sizes.items())),
+        inputs=inputs,
+        element=f"grad_{found.element}",
+        hand=found.hand,
+        true=found.true,
+        snippet=numpy_snippet(subject, found) or "",
+    )
+
+
+def _fixed_sizes(one: JudgedCase) -> dict[str, int]:
+    """Sizes that the case has replaced by their values, such as k in the case k == 1."""
+    found = {}
+    for condition in one.case.conditions:
+        value = condition.right.constant
+        if condition.relation == "==" and value is not None and len(condition.left.sizes) == 1:
+            found[condition.left.sizes[0]] = value
+    return found

@@ -1,0 +1,222 @@
+"""Theorems of the protocol: what every backward owes, whatever it computes.
+
+In: the cases of a traced Function, their subjects and judgements.  Out: ``Finding`` records.
+Imports: ``symgrad.errors``, ``symgrad.ir``, ``symgrad.proof``: ``decide``, ``report``,
+``subject``, ``verdict``; numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
+from symgrad.proof.decide import Judgement
+from symgrad.proof.numbers import Array, Double
+from symgrad.proof.oracle import DomainError
+from symgrad.proof.report import Finding
+from symgrad.proof.sample import Point
+from symgrad.proof.subject import Subject
+from symgrad.proof.verdict import Verdict
+
+_CARRY = frozenset(("expand", "reshape", "permute", "slice", "unslice", "sum", "cumsum", "cast",
+                    "concat", "diagonal", "neg"))  # fmt: skip
+_CLOSE = 1e-9
+
+
+def findings(
+    graphs: FunctionGraphs, subjects: Sequence[Subject], judged: Sequence[Mapping[str, Judgement]]
+) -> list[Finding]:
+    """The protocol theorems of all cases, worst case first in each."""
+    found = [_linear(subjects, judged), _reentrant(graphs.cases), _untouched(graphs.cases)]
+    found += _shapes(graphs.cases)
+    return found
+
+
+# -- linear in the cotangents
+
+
+def _linear(
+    subjects: Sequence[Subject], judged: Sequence[Mapping[str, Judgement]]
+) -> Finding:  # fmt: skip
+    name = "linear in the cotangents"
+    if all(j.verdict is Verdict.PROVED for found in judged for j in found.values()):
+        return Finding(name, Verdict.PROVED)
+    if all(structurally_linear(subject) for subject in subjects):
+        return Finding(name, Verdict.PROVED)
+    for subject in subjects:
+        for gradient in subject.gradients:
+            at = _nonlinear_at(subject, gradient)
+            if at is not None:
+                sizes = ", ".join(f"{k} = {v}" for k, v in at.sizes.items())
+                said = f"the gradient of {gradient} is not linear"
+                return Finding(name, Verdict.REFUTED, said + (f" (at {sizes})" if sizes else ""))
+    return Finding(name, Verdict.UNDECIDED, "no difference was found, but no proof")
+
+
+def structurally_linear(subject: Subject) -> bool:
+    """Is every gradient built from the cotangents by linear ops alone?"""
+    cotangents = {cotangent for _, cotangent in subject.outputs}
+    degree: dict[Node, int] = {}
+    for node in subject.everything.nodes:
+        if node in cotangents:
+            degree[node] = 1
+        elif not any(degree.get(arg, 0) for arg in node.args):
+            degree[node] = 0
+        elif _is_linear(node, [degree[arg] for arg in node.args]):
+            degree[node] = 1
+        else:
+            return False
+    return all(
+        degree.get(node, 0) == 1 or _is_zero(node) for node in subject.gradients.values()
+    )  # fmt: skip
+
+
+def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
+    """Is the node linear in the arguments of degree 1?  (At least one has it.)"""
+    if node.op in _CARRY:
+        return all(degrees) or len(degrees) == 1
+    if node.op in ("add", "sub"):
+        return all(degrees)
+    if node.op == "where":
+        return degrees[0] == 0 and all(
+            d == 1 or _is_zero(arg) for d, arg in zip(degrees[1:], node.args[1:], strict=True)
+        )
+    if node.op in ("mul", "einsum"):
+        return sum(degrees) == 1
+    if node.op in ("div", "index", "index_add"):
+        return degrees[0] == 1 and not any(degrees[1:])
+    op = get(node.op)
+    return len(degrees) == 1 and op.linear == (0,)
+
+
+def _is_zero(node: Node) -> bool:
+    while node.op in ("expand", "reshape", "cast"):
+        node = node.args[0]
+    return node.op == "constant" and node.attributes["value"].value == 0
+
+
+def _nonlinear_at(subject: Subject, name: str) -> Point | None:
+    """A point at which doubling the cotangents does not double the gradient."""
+    cotangents = [cotangent.attributes["name"] for _, cotangent in subject.outputs]
+    for number, sizes in enumerate(islice(subject.sampler.size_choices(), 5)):
+        at = subject.draw(sizes, number)
+        if at is None:
+            continue
+        for factor in (-2.0, 0.0, 3.0):
+            feeds = at.point.doubles()
+            feeds |= {key: feeds[key] * factor for key in cotangents}
+            with np.errstate(all="ignore"):
+                try:
+                    values = subject.everything.run(Double(), feeds, sizes)
+                except DomainError:
+                    continue
+            gradient = subject.gradients[name]
+            if not _proportional(at.values[gradient] * factor, values[gradient]):
+                return at.point
+    return None
+
+
+def _proportional(wanted: Array, found: Array) -> bool:
+    if not np.all(np.isfinite(wanted)):
+        return True
+    scale = float(np.max(np.abs(wanted), initial=0.0)) + float(np.max(np.abs(found), initial=0.0))
+    return bool(np.max(np.abs(wanted - found), initial=0.0) <= _CLOSE * (scale + 1e-30))
+
+
+# -- nothing that backward reads is written
+
+
+def _reentrant(cases: Sequence[FunctionCase]) -> Finding:
+    """A second call sees what the first one saw: no saved tensor, no input is written."""
+    cotangents = _cotangent_names(cases)
+    written = sorted({name for case in cases for name in case.written} - cotangents)
+    if written:
+        said = f"{_listed(written)} written in place: a second backward would read other values"
+        return Finding("a second call agrees", Verdict.REFUTED, said)
+    return Finding("a second call agrees", Verdict.PROVED)
+
+
+def _untouched(cases: Sequence[FunctionCase]) -> Finding:
+    """The caller's gradients are left as they are."""
+    written = sorted({name for case in cases for name in case.written} & _cotangent_names(cases))
+    if written:
+        said = f"{_listed(written)} written in place, but the caller may still need it"
+        return Finding("the incoming gradients are left alone", Verdict.REFUTED, said)
+    return Finding("the incoming gradients are left alone", Verdict.PROVED)
+
+
+def _cotangent_names(cases: Iterable[FunctionCase]) -> set[str]:
+    found: set[str] = set()
+    for case in cases:
+        for node in case.cotangents:
+            if node is not None:
+                found |= {node.label, str(node.attributes.get("name", ""))}
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+# -- shapes
+
+
+def _shapes(cases: Sequence[FunctionCase]) -> list[Finding]:
+    """Gradients of their inputs' shapes; where one had to be summed down, that is said."""
+    name, notes = "shapes of the gradients", []
+    for case in cases:
+        inputs = {node.attributes["name"]: node for node in case.inputs}
+        for gradient in case.gradients:
+            if gradient.problem is not None:
+                return [Finding(name, Verdict.REFUTED, gradient.problem.what)]
+            returned, wanted = gradient.returned, inputs.get(gradient.input)
+            if returned is not None and wanted is not None and returned.shape != wanted.shape:
+                shape = " ".join(map(str, returned.shape))
+                notes.append(
+                    f"the gradient of {gradient.input} was returned as [{shape}] and is summed "
+                    "down to the input's shape, as PyTorch does"
+                )
+    return [Finding(name, Verdict.PROVED, "; ".join(dict.fromkeys(notes)))]
+
+
+# -- needs_input_grad
+
+
+def variants_agree(
+    full: FunctionGraphs, variants: Sequence[FunctionGraphs], proved: bool
+) -> Finding | None:
+    """Does backward compute the same where only some gradients are asked for?
+
+    ``proved``: the gradients of ``full`` are.  Where a variant's gradient is built differently,
+    the answer is UNDECIDED unless the numbers differ.
+    """
+    name = "needs_input_grad variants agree"
+    if not variants:
+        return None
+    for variant in variants:
+        if len(variant.cases) != len(full.cases):
+            return Finding(name, Verdict.UNDECIDED, "the variants differ in their cases of sizes")
+        for case, other in zip(full.cases, variant.cases, strict=True):
+            wanted = {g.input: g.node for g in case.gradients}
+            for gradient in other.gradients:
+                node, expected = gradient.node, wanted.get(gradient.input)
+                if node is None or expected is None:
+                    continue
+                if digest(node) != digest(expected):
+                    said = f"the gradient of {gradient.input} is computed differently"
+                    return Finding(name, Verdict.UNDECIDED, said)
+    return Finding(name, Verdict.PROVED)
+
+
+def digest(root: Node) -> int:
+    """A number that equal graphs share, in whatever ``Graph`` they are."""
+    found: dict[Node, int] = {}
+    for node in ancestors([root]):
+        inner = tuple(found[arg] for arg in node.args)
+        found[node] = hash((node.op, inner, repr(node.attrs)))
+    return found[root]

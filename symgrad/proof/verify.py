@@ -1,0 +1,205 @@
+"""The entry of the proof: a traced Function in, a report out.
+
+In: ``FunctionGraphs`` and ``VerifyOptions``.  Out: ``Report``.
+Imports: all of ``symgrad.proof``, ``symgrad.ir``, ``symgrad.errors``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from symgrad.errors import ShapeError, SymgradError
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Graph, Node
+from symgrad.proof.assemble import input_reports
+from symgrad.proof.assume import Assumption, check_names, parse_all
+from symgrad.proof.decide import BUDGET, Judgement, judge
+from symgrad.proof.protocol import findings, variants_agree
+from symgrad.proof.rebuild import copied, transplant, zero_like
+from symgrad.proof.report import Finding, Report
+from symgrad.proof.subject import Subject
+from symgrad.proof.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """How to verify.
+
+    ``assume``: declared assumptions by input, beside those of the class.  ``surrogate``: the
+    traced function that backward is meant to be the derivative of, with the same inputs.
+    ``variants``: the same Function traced for other ``needs_input_grad`` masks.  ``budget``: work
+    for one normal form.  ``suggest``: look for a repair of what is refuted.
+    """
+
+    assume: Mapping[str, str] = field(default_factory=dict)
+    surrogate: FunctionGraphs | None = None
+    variants: Sequence[FunctionGraphs] = ()
+    budget: int = BUDGET
+    suggest: bool = True
+
+
+@dataclass(frozen=True)
+class JudgedCase:
+    """A case with its subject and judgements.
+
+    ``true_subject``: with a surrogate, the same gradients against the forward itself.
+    """
+
+    case: FunctionCase
+    subject: Subject
+    judgements: Mapping[str, Judgement]
+    true_subject: Subject | None = None
+
+
+def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None) -> Report:
+    """Judge the backward of a traced Function, input by input.
+
+    Raises SpecError for an assumption that cannot be read or names no input.
+    """
+    options = options or VerifyOptions()
+    started = time.perf_counter()
+    declared = parse_all([*graphs.assumptions, *options.assume.items()])
+    check_names(declared, graphs.input_names)
+    judged = [
+        _judge_case(graphs, number, case, declared, options)
+        for number, case in enumerate(graphs.cases)
+    ]
+    inputs = input_reports(graphs, judged, declared, options)
+    protocol: list[Finding] = []
+    if not _missing_backward(graphs):
+        subjects = [one.subject for one in judged if one.judgements]
+        protocol = findings(graphs, subjects, [one.judgements for one in judged])
+        proved = all(report.verdict is Verdict.PROVED for report in inputs.values())
+        agree = variants_agree(graphs, options.variants, proved)
+        protocol += [agree] if agree is not None else []
+    return Report(
+        name=graphs.name,
+        location=graphs.location,
+        inputs=inputs,
+        protocol=tuple(protocol),
+        notes=tuple(_notes(graphs, options, judged)),
+        domain=_domain(judged),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _judge_case(
+    graphs: FunctionGraphs,
+    number: int,
+    case: FunctionCase,
+    declared: Sequence[Assumption],
+    options: VerifyOptions,
+) -> JudgedCase:
+    true_subject: Subject | None = None
+    subject = subject_of(case, declared)
+    if options.surrogate is not None:
+        true_subject = subject
+        subject = _with_surrogate(case, options.surrogate.cases[number], declared)
+    if case.problem is not None or not subject.gradients:
+        return JudgedCase(case, subject, {}, true_subject)
+    return JudgedCase(case, subject, judge(subject, budget=options.budget), true_subject)
+
+
+def subject_of(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
+    """The subject of a case; a gradient that backward left None is judged as zero."""
+    graph, new, gradients = _copied_case(case, declared)
+    outputs = [
+        (new[node], new[cotangent])
+        for node, cotangent in zip(case.outputs, case.cotangents, strict=True)
+        if cotangent is not None
+    ]
+    return Subject(
+        graph, [new[node] for node in case.inputs], outputs, gradients,
+        conditions=case.conditions, assumptions=declared,
+    )  # fmt: skip
+
+
+def _copied_case(
+    case: FunctionCase, declared: Sequence[Assumption]
+) -> tuple[Graph, dict[Node, Node], dict[str, Node]]:
+    given = [g.node for g in case.gradients if g.node is not None]
+    cotangents = [node for node in case.cotangents if node is not None]
+    returned = [g.returned for g in case.gradients if g.returned is not None]
+    roots = [*case.inputs, *case.outputs, *cotangents, *case.saved, *given, *returned]
+    graph, new = copied(roots)
+    inputs = {node.attributes["name"]: node for node in case.inputs}
+    constant = {a.name for a in declared if a.kind == "constant"}
+    gradients: dict[str, Node] = {}
+    for gradient in case.gradients:
+        if gradient.problem is not None:
+            continue
+        if gradient.node is not None:
+            gradients[gradient.input] = new[gradient.node]
+        elif gradient.input not in constant:
+            gradients[gradient.input] = zero_like(graph, new[inputs[gradient.input]])
+    return graph, new, gradients
+
+
+def _with_surrogate(
+    case: FunctionCase, surrogate: FunctionCase, declared: Sequence[Assumption]
+) -> Subject:
+    """The subject whose outputs are those of the surrogate.  Raises ShapeError."""
+    graph, new, gradients = _copied_case(case, declared)
+    inputs = {node.attributes["name"]: new[node] for node in case.inputs}
+    outputs = transplant(graph, surrogate.outputs, inputs)
+    if len(outputs) != len(case.outputs):
+        raise ShapeError(
+            f"the surrogate has {len(outputs)} outputs, forward has {len(case.outputs)}",
+            hint="let the surrogate take what forward takes and return as many tensors",
+        )
+    pairs = []
+    for node, own, cotangent in zip(outputs, case.outputs, case.cotangents, strict=True):
+        if node.shape != own.shape:
+            raise ShapeError(f"the surrogate's output is {node.type}, forward's is {own.type}")
+        if cotangent is not None:
+            pairs.append((node, new[cotangent]))
+    return Subject(
+        graph, [new[node] for node in case.inputs], pairs, gradients,
+        conditions=case.conditions, assumptions=declared,
+    )  # fmt: skip
+
+
+def _missing_backward(graphs: FunctionGraphs) -> bool:
+    return graphs.derived and not any(case.gradients for case in graphs.cases)
+
+
+def _domain(judged: Sequence[JudgedCase]) -> str:
+    symbols = sorted({name for one in judged for name in one.subject.sampler.symbols})
+    reals = "over the reals"
+    return f"for all {', '.join(symbols)} >= 1, {reals}" if symbols else reals
+
+
+def _notes(
+    graphs: FunctionGraphs, options: VerifyOptions, judged: Sequence[JudgedCase]
+) -> list[str]:
+    notes = []
+    if _missing_backward(graphs):
+        notes.append("there is no hand-written backward; the derived one was not given to judge")
+    if options.surrogate is not None:
+        notes.append(f"judged against the declared surrogate {options.surrogate.name}")
+        notes += _surrogate_notes(judged)
+    return notes
+
+
+def _surrogate_notes(judged: Sequence[JudgedCase]) -> list[str]:
+    """Where the surrogate's derivative is not the true one."""
+    notes = []
+    for one in judged:
+        if one.true_subject is None or not one.judgements:
+            continue
+        try:
+            true = judge(one.true_subject)
+        except SymgradError:
+            continue
+        for name, judgement in true.items():
+            if judgement.counterexample is not None:
+                found = judgement.counterexample
+                notes.append(
+                    f"it differs from the true derivative, for example at {found.element}: "
+                    f"{found.hand:.6g} instead of {found.true:.6g}"
+                )
+            elif judgement.verdict is Verdict.PROVED:
+                notes.append(f"for {name} it is the true derivative")
+    return list(dict.fromkeys(notes))
