@@ -81,7 +81,7 @@ class Context:
 
     def element(self, array: Array, indices: Sequence[Dim]) -> Expression:
         """An element of an array."""
-        if self.flat is not None and tuple(indices) == self.flat.indices:
+        if self.flat is not None and tuple(i for i in indices if i != 0) == self.flat.indices:
             return Element(array.name, name(self.flat.variable))
         return Element(array.name, self.address(array, indices))
 

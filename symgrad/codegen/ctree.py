@@ -14,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # How tightly C binds, from the loosest; an operand that binds looser is put in parentheses.
-CHOICE, OR, AND, EQUAL, COMPARE, SUM, PRODUCT, PREFIX, ATOM = range(1, 10)
+CHOICE, OR, AND, BITS, EQUAL, COMPARE, SUM, PRODUCT, PREFIX, ATOM = range(1, 11)
 
 BINDING = {
-    "||": OR, "&&": AND, "==": EQUAL, "!=": EQUAL, "<": COMPARE, "<=": COMPARE, ">": COMPARE,
-    ">=": COMPARE, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "%": PRODUCT,
+    "||": OR, "&&": AND, "|": BITS, "&": BITS, "==": EQUAL, "!=": EQUAL, "<": COMPARE,
+    "<=": COMPARE, ">": COMPARE, ">=": COMPARE, "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT,
+    "%": PRODUCT,
 }  # fmt: skip
 
 

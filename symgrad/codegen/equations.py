@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from symgrad.codegen.patterns import Pattern, Scan, recognise
 from symgrad.codegen.rewrite import eliminate_deltas
+from symgrad.errors import CodegenError
 from symgrad.index.lower import Lowering, NodeAxes
 from symgrad.ir.dim import Axis, Derived, Dim, Element
 from symgrad.ir.dtype import int64
@@ -49,11 +50,15 @@ class Equation:
 
     @property
     def reduces(self) -> bool:
+        """Is there a reduction in it?"""
         return any(isinstance(expr, Reduce) for expr in postorder([self.body]))
 
 
 def equations(graph: Graph, outputs: Sequence[Node]) -> list[Equation]:
-    """The equations of all nodes that ``outputs`` need and that are not looked through."""
+    """The equations of all nodes that ``outputs`` need and that are not looked through.
+
+    Raises CodegenError for an op that has no meaning in index notation.
+    """
     nodes = ancestors(outputs)
     private = {node: NodeAxes(_private_axes(node)) for node in nodes}
     lowering = Lowering(graph, axes=private)
@@ -62,6 +67,7 @@ def equations(graph: Graph, outputs: Sequence[Node]) -> list[Equation]:
     for node in nodes:
         if node.op == "input":
             continue
+        _check_meaning(node)
         own = private[node].own
         lowered = lowering.element(node, lowering.home(node), body=True)
         body = eliminate_deltas(lowering.pool, [lowered])[lowered]
@@ -78,6 +84,16 @@ def equations(graph: Graph, outputs: Sequence[Node]) -> list[Equation]:
     known = {equation.node.index for equation in found}
     assert forced <= known, "an index is computed by a node that was looked through"
     return found
+
+
+def _check_meaning(node: Node) -> None:
+    op = get(node.op)
+    if op.lower is None and op.scalar is None:
+        raise CodegenError(
+            f"the op {node.op!r} cannot be written in C yet",
+            location=node.location,
+            hint="the NumPy backend evaluates it",
+        )
 
 
 def _private_axes(node: Node) -> tuple[Axis, ...]:
@@ -120,9 +136,8 @@ def _reads(
     reads: dict[tuple[int, Indices], tuple[Node, Indices]] = {}
     serving: dict[int, Node] = {}
     for expr in postorder([body]):
-        if isinstance(expr, Access):
-            if (node := stored_node(graph, expr.tensor)) is not None:
-                reads[node.index, expr.indices] = (node, expr.indices)
+        if isinstance(expr, Access) and (node := stored_node(graph, expr.tensor)) is not None:
+            reads[node.index, expr.indices] = (node, expr.indices)
         for element in elements_of(expr):
             if (node := stored_node(graph, element.tensor)) is not None:
                 serving[node.index] = node

@@ -12,11 +12,14 @@ from collections.abc import Sequence
 
 from symgrad.codegen.ctree import (
     AND,
+    ATOM,
     BINDING,
     CHOICE,
+    COMPARE,
     EQUAL,
     OR,
     PREFIX,
+    SUM,
     Assign,
     Binary,
     Block,
@@ -73,15 +76,21 @@ def _prefixed(operand: Expression, operator: str) -> str:
 
 def _binary(expression: Binary) -> str:
     own = BINDING[expression.operator]
-    clear = own in (OR, AND, EQUAL)  # mixtures of && and ||, == and < read better in parentheses
-    same = isinstance(expression.left, Binary) and expression.left.operator == expression.operator
-    left = within(expression.left, own + 1 if clear and not same else own)
-    right = within(expression.right, own + 1)
+    left = _operand(expression.left, own, own)
+    right = _operand(expression.right, own, own + 1)
     if right.startswith("-"):
         right = f"({right})"
     tight = expression.operator in "*/%" and len(left) + len(right) < WIDTH // 4
     space = "" if tight and " " not in left + right else " "
     return f"{left}{space}{expression.operator}{space}{right}"
+
+
+def _operand(operand: Expression, own: int, least: int) -> str:
+    """An operand; mixtures of && and ||, of comparisons, read better in parentheses."""
+    inner = binding(operand)
+    mixed = inner in (OR, AND) and inner != own
+    compared = own in (EQUAL, COMPARE) and inner in (EQUAL, COMPARE)
+    return within(operand, ATOM if mixed or compared else least)
 
 
 def statements_text(statements: Sequence[Statement], depth: int = 1) -> str:
@@ -121,7 +130,7 @@ def _print(statement: Statement, depth: int, lines: list[str]) -> None:
 
 def _head(loop: For) -> str:
     variable = loop.variable
-    start, stop = expression_text(loop.start), expression_text(loop.stop)
+    start, stop = within(loop.start, SUM), within(loop.stop, SUM)
     if loop.downwards:
         return f"for (int64_t {variable} = {stop} - 1; {variable} >= {start}; {variable}--)"
     step = f"{variable} += {loop.step}" if loop.step else f"{variable}++"

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from symgrad.codegen.arrange import Loop
 from symgrad.codegen.context import Context
+from symgrad.codegen.ctree import SUM
 from symgrad.codegen.equations import scalar_cost
 from symgrad.codegen.items import Item
-from symgrad.codegen.printer import expression_text
+from symgrad.codegen.printer import within
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.expr import Expr, Reduce
 
@@ -31,7 +32,7 @@ def parallel_clause(loop: Loop, context: Context) -> str:
         threshold *= 2
     if size.constant is not None and size.constant <= threshold:
         return ""
-    work = expression_text(context.dim(size))
+    work = within(context.dim(size), SUM)
     return f"#pragma omp parallel for schedule(static) if(parallel: {work} > {threshold})"
 
 

@@ -44,7 +44,7 @@ def blas_options() -> tuple[list[str], list[str]]:
 
 
 def build(file: CFile, folder: Path, flags: Sequence[str] = FAST) -> ctypes.CDLL:
-    """The shared object of one file.  CalledProcessError where a warning says so."""
+    """The shared object of one file.  RuntimeError with what the compiler says, if anything."""
     source, library = folder / "kernels.c", folder / "kernels.so"
     source.write_text(file.source, encoding="utf-8")
     compile_options, link_options = blas_options() if file.needs_blas else ([], [])
@@ -52,7 +52,9 @@ def build(file: CFile, folder: Path, flags: Sequence[str] = FAST) -> ctypes.CDLL
         *shlex.split(os.environ.get("CC", "cc")), *STRICT, *flags, *compile_options, "-shared",
         "-fPIC", str(source), "-o", str(library), *link_options, "-lmvec", "-lm",
     ]  # fmt: skip
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
     return ctypes.CDLL(str(library))
 
 
@@ -73,7 +75,7 @@ class Kernel:
         arguments: list[Any] = [ctypes.c_int64(known[size]) for size in signature.sizes]
         alive = []
         for argument in signature.inputs:
-            array = pack(feeds[argument.name], argument.strides)
+            array = pack(np.asarray(feeds[argument.name]), argument.strides)
             alive.append(array)
             arguments.append(ctypes.c_void_p(array.ctypes.data))
             arguments += [
