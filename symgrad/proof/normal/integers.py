@@ -20,6 +20,7 @@ from symgrad.proof.normal.poly import (
     ZERO,
     Poly,
     constant,
+    magnitude,
     monomial_key,
     of_atom,
     ordered,
@@ -114,6 +115,28 @@ def _common(first: Monomial, value: int, second: Monomial, size: int) -> Poly:
     powers = dict(second)
     shared: dict[Atom, Number] = {a: min(e, powers.get(a, 0)) for a, e in first}
     return Poly({ordered(shared): gcd(value, size)})
+
+
+def congruent(context: Context, poly: Poly) -> tuple[Poly, Poly] | None:
+    """``(q, r)``: ``s q + r == 0`` means ``q == 0`` and ``r == 0``, since ``|r| < s``.
+
+    [rule: flatten]
+    """
+    strides = {}
+    for monomial, value in poly.terms.items():
+        sizes = tuple((a, e) for a, e in monomial if a.kind == kinds.SIZE)
+        if monomial and (sizes or value not in (1, -1)):
+            stride = Poly({sizes: magnitude(value)})
+            strides[stride.key] = stride
+    for key in sorted(strides):
+        stride = strides[key]
+        whole, rest = _divide(poly, stride)
+        if not whole.terms or not rest.terms or stride == ONE:
+            continue
+        below = (stride - rest).plus(-1), (stride + rest).plus(-1)
+        if all(signs.integer_nonnegative(context, side) for side in below):
+            return whole, rest
+    return None
 
 
 def remainder(context: Context, left: Poly, right: Poly) -> Poly:

@@ -92,7 +92,8 @@ def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
         changed = _rewrite_atom(context, exponents, atom)
         if changed is not None:
             return changed
-    counts.drop_supported(exponents)
+    if counts.no_terms(exponents):
+        return ZERO
     relations = [a for a in special if a.kind in kinds.RELATIONS and a in exponents]
     if len(relations) > 1 and not _combine_relations(context, exponents, relations):
         return ZERO
@@ -183,14 +184,10 @@ def _combine_relations(context: Context, exponents: Exponents, relations: list[A
             continue
         if left.kind == right.kind:
             if left.kind == kinds.EQUAL:
-                if _never_both_equal(context, left.data[0], right.data[0]):
+                if _never_both_equal(context, left, right):
                     return False
             elif not _combine_same(context, exponents, left, right):
                 return False
-        elif {left.kind, right.kind} == {kinds.EQUAL, kinds.POSITIVE}:
-            equal, count = (left, right) if left.kind == kinds.EQUAL else (right, left)
-            if counts.implied_by(context, count, equal):
-                del exponents[count]
         elif {left.kind, right.kind} == {kinds.EQUAL, kinds.ATLEAST}:
             equal, least = (left, right) if left.kind == kinds.EQUAL else (right, left)
             if not _combine_equal(context, exponents, equal, least):
@@ -229,9 +226,11 @@ def _ratio(first: Poly, second: Poly) -> Number:
     return exact(Fraction(first.terms[lead]) / second.terms[lead])
 
 
-def _never_both_equal(context: Context, left: Poly, right: Poly) -> bool:
-    for other in (right, -right):
-        apart = left - other
+def _never_both_equal(context: Context, left: Atom, right: Atom) -> bool:
+    if counts.excluded_by(context, left, right) or counts.excluded_by(context, right, left):
+        return True
+    for other in (right.data[0], -right.data[0]):
+        apart = left.data[0] - other
         if signs.integer_nonnegative(context, apart.plus(-1)):
             return True
         if signs.integer_nonnegative(context, (-apart).plus(-1)):

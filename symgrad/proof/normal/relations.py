@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import functions, lifting, multiply, power, signs, substitute
+from symgrad.proof.normal import functions, integers, lifting, multiply, power, signs, substitute
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, magnitude, of_atom
@@ -244,6 +244,10 @@ def equal_integers(context: Context, poly: Poly) -> Poly:
     reduced = base if never_zero else poly.scaled(Fraction(1) / value)
     if reduced.terms.get((), 0) % 1 or any(c % 1 for c in reduced.terms.values()):
         reduced = poly
+    apart = integers.congruent(context, reduced)
+    if apart is not None:
+        whole, rest = (equal_integers(context, part) for part in apart)
+        return multiply.multiply(context, whole, rest)
     unique = _unique_elements(context, reduced)
     if unique is not None:
         return equal_integers(context, unique)
@@ -281,6 +285,8 @@ def at_least(context: Context, poly: Poly) -> Poly:
         return ZERO
     if signs.integer_nonnegative(context, -poly):
         return equal_integers(context, poly)
+    if signs.integer_nonnegative(context, poly.plus(1)):
+        return ONE - equal_integers(context, poly.plus(1))
     return of_atom(context.atom(kinds.ATLEAST, _tightened(poly)))
 
 

@@ -25,6 +25,7 @@ from symgrad.proof.normal.poly import ONE, Poly, constant, exact, of_atom, plain
 
 LARGEST_AXIS = 16
 LARGEST_OFFSET = 8
+LARGEST_BOUNDARY = 3
 Exponents = dict[Atom, Number]
 
 
@@ -54,18 +55,35 @@ def orient(context: Context, poly: Poly) -> Poly:
 
     [rule: orient]
     """
+    return _until_stable(context, poly, lambda a: _oriented(context, a.data[0]))
+
+
+def at_boundaries(context: Context, poly: Poly) -> Poly:
+    """[P >= 0] as deltas where P has few values on one side of 0.  [rule: boundary]."""
+    return _until_stable(context, poly, lambda a: _few_values(context, a.data[0]))
+
+
+def _until_stable(context: Context, poly: Poly, rewrite: Callable[[Atom], Poly]) -> Poly:
     for _ in range(4):
-        result = _orient_once(context, poly)
+        if not any(_holds(a, kinds.ATLEAST) for m in poly.terms for a, _ in m):
+            return poly
+        result = _map_factors(context, poly, kinds.ATLEAST, rewrite)
         if result == poly:
             break
         poly = result
     return poly
 
 
-def _orient_once(context: Context, poly: Poly) -> Poly:
-    if not any(_holds(a, kinds.ATLEAST) for m in poly.terms for a, _ in m):
-        return poly
-    return _map_factors(context, poly, kinds.ATLEAST, lambda a: _oriented(context, a.data[0]))
+def _few_values(context: Context, poly: Poly) -> Poly:
+    for count in range(1, LARGEST_BOUNDARY + 1):
+        if signs.integer_nonnegative(context, (-poly).plus(count)):
+            values = range(count + 1)
+            return total(relations.equal_integers(context, poly.plus(-v)) for v in values)
+        if signs.integer_nonnegative(context, poly.plus(count + 1)):
+            values = range(1, count + 2)
+            below = total(relations.equal_integers(context, poly.plus(v)) for v in values)
+            return ONE - below
+    return relations.at_least(context, poly)
 
 
 def _holds(atom: Atom, kind: str) -> bool:
@@ -289,6 +307,7 @@ def _unrolled(context: Context, atom: Atom) -> Poly:
 
 
 _REWRITES: tuple[tuple[str, Callable[[Context, Poly], Poly]], ...] = (
+    ("boundary values", at_boundaries),
     ("orient [i >= j]", orient),
     ("delta propagation", propagate),
     ("split flattened indices", split_free_indices),
