@@ -91,7 +91,8 @@ def run(console: Console, options: argparse.Namespace) -> Outcome:
     used = (ops.Linear, ACTIVATIONS[options.activation], ops.SoftmaxCrossEntropy)
     kernels = linear, activation, loss = [Timed(sg.compile(function)) for function in used]
     for kernel in kernels:
-        console.print(f"{kernel.op.name}: {kernel.op.source_path}", soft_wrap=True)
+        where = ", ".join(map(str, kernel.op.c_paths)) or "evaluated with NumPy"
+        console.print(f"{kernel.op.name}: {where}", soft_wrap=True)
 
     images, held_out = digits.load()
     parameters = Classifier.initial(options.width, np.random.default_rng(options.seed))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from symgrad.frontend.function import custom_bwd as custom_bwd
     from symgrad.frontend.function import custom_fwd as custom_fwd
     from symgrad.frontend.function import once_differentiable as once_differentiable
+    from symgrad.frontend.surrogate import assume as assume
+    from symgrad.frontend.surrogate import surrogate as surrogate
     from symgrad.ir.dtype import bool_ as bool  # noqa: F401
     from symgrad.ir.dtype import float32 as float32
     from symgrad.ir.dtype import float64 as float64
@@ -36,6 +38,7 @@ _SOURCES: dict[str, str] = {
     "REFUTED": "symgrad.proof.verdict",
     "SymgradError": "symgrad.errors",
     "UNDECIDED": "symgrad.proof.verdict",
+    "assume": "symgrad.frontend.surrogate",
     "bool": "symgrad.ir.dtype:bool_",
     "compile": "symgrad.compiler",
     "custom_bwd": "symgrad.frontend.function",
@@ -46,6 +49,7 @@ _SOURCES: dict[str, str] = {
     "iinfo": "symgrad.frontend.dtypes",
     "int64": "symgrad.ir.dtype",
     "once_differentiable": "symgrad.frontend.function",
+    "surrogate": "symgrad.frontend.surrogate",
     "verify": "symgrad.compiler",
 }
 # Every other public name is an operation on tensors: sg.exp, sg.where, sg.cat...

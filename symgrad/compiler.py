@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError
 from symgrad.frontend.function import Function
+from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import trace
-from symgrad.kernels import OpPlan, plan
+from symgrad.ir.function import FunctionGraphs
+from symgrad.kernels import OpPlan, masks, plan
 
 if TYPE_CHECKING:
     from symgrad.fallback import NumpyOp
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 STAGES = ("graph", "reverse", "index", "schedule", "c")
 AnyFunction = type[Function] | Function
+Specs = Sequence[Any]
 Static = Mapping[str, Any] | None
 Assume = Mapping[str, str] | None
 
@@ -46,10 +49,11 @@ def verify(
     ``assume``: facts about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of
     the backward too.  Raises SpecError and what tracing forward raises.
     """
-    from symgrad.proof import verify_function
-
-    graphs = trace(function, *specs, static=static)
-    return verify_function(graphs, assume=assume, order=order)
+    if order != 1:
+        raise SpecError(f"order={order!r} is not supported")
+    return _judged(
+        function, trace(function, *specs, static=static, assume=assume), specs, static, assume
+    )
 
 
 def compile(
@@ -110,7 +114,7 @@ def show(
 
     if stage not in STAGES:
         raise SpecError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
-    graphs = trace(function, *specs, static=static)
+    graphs = trace(function, *specs, static=static, assume=assume)
     if stage == "graph":
         return stages.graph(graphs)
     planned = plan(graphs)
@@ -126,17 +130,41 @@ def show(
     return stages.c(planned, proof_line(report))
 
 
+def _judged(
+    function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume
+) -> Report:  # fmt: skip
+    """The verdict on a traced Function, against its surrogate where it declares one."""
+    from symgrad.proof.verify import VerifyOptions, verify_function
+
+    declared = surrogate_of(function)
+    surrogate = trace(declared, *specs, static=static) if declared is not None else None
+    variants = [
+        trace(function, *specs, static=static, assume=assume, needs_input_grad=mask)
+        for mask in _masks_asked_for(graphs)
+    ]
+    options = VerifyOptions(assume=assume or {}, surrogate=surrogate, variants=variants)
+    return verify_function(graphs, options)
+
+
+def _masks_asked_for(graphs: FunctionGraphs) -> list[dict[str, bool]]:
+    """The sets of wanted gradients under which a backward that asks about them may differ."""
+    if "needs_input_grad" not in graphs.source:
+        return []
+    wanted = tuple(name in graphs.differentiable for name in graphs.input_names)
+    return [
+        dict(zip(graphs.input_names, mask, strict=True)) for mask in masks(wanted) if mask != wanted
+    ]
+
+
 def _planned(
     function: AnyFunction, specs: Sequence[str | None], static: Static, assume: Assume,
     allow: Sequence[str],
 ) -> tuple[OpPlan, Report]:  # fmt: skip
-    from symgrad.proof import verify_function
-
     unknown = set(allow) - {"UNDECIDED", "REFUTED"}
     if isinstance(allow, str) or unknown:
         raise SpecError(f"allow={allow!r}", hint='a tuple of "UNDECIDED" and "REFUTED"')
-    graphs = trace(function, *specs, static=static)
-    report = verify_function(graphs, assume=assume)
+    graphs = trace(function, *specs, static=static, assume=assume)
+    report = _judged(function, graphs, specs, static, assume)
     verdict = str(report.verdict)
     if verdict != "PROVED" and verdict not in allow:
         raise NotProvedError(

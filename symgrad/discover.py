@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from symgrad.errors import SpecError
-from symgrad.frontend import Function
+from symgrad.frontend.function import Function
 
 
 def functions(target: str) -> list[type[Function]]:
