@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -17,22 +18,23 @@ from symgrad.passes.evaluate import evaluate
 from tests.codegen.support import Array, Kernel, compile_graphs
 from tests.ops.cases import OPS, Case, cases
 
+T = TypeVar("T")
 PARTS = 8
 IN_C = [name for name in OPS if get(name).lower or get(name).scalar]
 USES = 8
 TOLERANCE = {"float32": 3e-5, "float64": 1e-11}
 
 
-def drawn(strategy: st.SearchStrategy[Case], count: int) -> list[Case]:
+def drawn(strategy: st.SearchStrategy[T], count: int) -> list[T]:
     """So many arbitrary values, always the same ones."""
-    found: list[Case] = []
+    found: list[T] = []
 
     @settings(
         max_examples=count, derandomize=True, database=None, deadline=None,
         phases=(Phase.generate,), suppress_health_check=list(HealthCheck),
     )  # fmt: skip
     @given(strategy)
-    def collect(case: Case) -> None:
+    def collect(case: T) -> None:
         found.append(case)
 
     collect()

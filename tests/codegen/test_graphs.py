@@ -1,0 +1,46 @@
+"""Arbitrary graphs in C: equal to what NumPy makes of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from symgrad.errors import KernelArgumentError
+from symgrad.ir.dtype import float32, float64
+from symgrad.passes.evaluate import evaluate
+from tests.codegen.random_graphs import examples
+from tests.codegen.support import compile_graphs
+from tests.codegen.test_matrix import drawn, padded
+from tests.graphs import Example
+
+TOLERANCE = {"float32": 2e-3, "float64": 1e-9}
+
+
+def assert_computes(graphs: dict[str, Example], folder: Path) -> None:
+    kernels = compile_graphs({name: example.graph for name, example in graphs.items()}, folder)
+    for name, kernel in kernels.items():
+        example = graphs[name]
+        outputs = list(example.graph.outputs.values())
+        try:
+            wanted = evaluate(outputs, example.feeds, example.sizes)
+        except KernelArgumentError:
+            with pytest.raises(ValueError, match="out of range"):
+                kernel(example.feeds, example.sizes)
+            continue
+        feeds = {one: padded(array) for one, array in example.feeds.items()}
+        for got, one in zip(kernel(feeds, example.sizes), wanted, strict=True):
+            tolerance = TOLERANCE.get(str(one.dtype), 0.0)
+            scale = np.max(np.abs(one), initial=1.0, where=np.isfinite(one))
+            np.testing.assert_allclose(
+                got, one, rtol=tolerance, atol=tolerance * scale, err_msg=f"{name} {example}"
+            )
+
+
+@pytest.mark.parametrize("dtype", [float32, float64], ids=str)
+def test_graph_in_c_is_what_numpy_makes_of_it(dtype: object, tmp_path: Path) -> None:
+    strategy: st.SearchStrategy[Example] = examples(dtype=dtype)  # type: ignore[arg-type]
+    found = drawn(strategy, 60)
+    assert_computes({f"g{number}": example for number, example in enumerate(found)}, tmp_path)
