@@ -22,6 +22,7 @@ from symgrad.errors import DTypeError, KernelArgumentError, ShapeError
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
+from symgrad.ops import linalg_exact
 from symgrad.ops.movement import reshape
 from symgrad.ops.record import Array, SizeOf, apply, choose, compare, structural
 
@@ -94,10 +95,16 @@ def _number_rule(name: str) -> Callable[[Sequence[TensorType], Attributes], Tens
 
 
 def _checked(name: str, function: Callable[..., Any], *arrays: Array) -> Array:
+    """NumPy's function, or that of the same name for arrays of Python numbers."""
+    if arrays[0].dtype == object:
+        function = getattr(linalg_exact, _EXACT.get(name, name))
     try:
         return np.asarray(function(*arrays))
     except np.linalg.LinAlgError as error:
         raise KernelArgumentError(f"{name}: {error}") from None
+
+
+_EXACT = {"solve_triangular": "solve"}
 
 
 # -- inverse
@@ -134,7 +141,7 @@ def _det_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
     return node * _trace_of_product(apply("inverse", node.args[0]), tangent)
 
 
-def _logdet(array: Array, *, size: SizeOf) -> Array:
+def _logdet(array: Array) -> Array:
     sign, value = np.linalg.slogdet(array)
     return np.where(sign < 0, np.nan, value).astype(array.dtype)
 
@@ -149,12 +156,14 @@ def _logdet_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 
 
 structural(
-    "det", "linalg", rule=_number_rule("det"), numpy=lambda array, *, size: np.linalg.det(array),
+    "det", "linalg", rule=_number_rule("det"),
+    numpy=lambda array, *, size: _checked("det", np.linalg.det, array),
     lower=None, vjp=_det_vjp, tangent=_det_tangent,
 )  # fmt: skip
 structural(
-    "logdet", "linalg", rule=_number_rule("logdet"), numpy=_logdet, lower=None, vjp=_logdet_vjp,
-    tangent=_logdet_tangent,
+    "logdet", "linalg", rule=_number_rule("logdet"),
+    numpy=lambda array, *, size: _checked("logdet", _logdet, array), lower=None,
+    vjp=_logdet_vjp, tangent=_logdet_tangent,
 )  # fmt: skip
 
 

@@ -45,14 +45,17 @@ def _check_inside(name: str, whole: TensorType, part: Sequence[Dim], attrs: Attr
 
 
 def _slices(starts: Dims, steps: tuple[int, ...], sizes: Sequence[int], size: SizeOf) -> Any:
-    """NumPy's slice objects; a negative stop would count from the end, so it becomes None."""
-    found = []
+    """NumPy's slice objects; a negative stop would count from the end, so it becomes None.
+
+    The ellipsis behind them keeps an array of rank 0 an array.
+    """
+    found: list[Any] = []
     for start, step, taken in zip(map(size, starts), steps, sizes, strict=True):
         if taken and start < 0:
             raise GraphError(f"a slice starts before its tensor, at {start}")
         stop = start + step * taken
         found.append(slice(start, stop if stop >= 0 else None, step) if taken else slice(0, 0))
-    return tuple(found)
+    return (*found, ...)
 
 
 def _check_part(name: str, found: Sequence[int], wanted: Sequence[int]) -> None:

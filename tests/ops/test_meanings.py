@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.errors import GraphError
-from symgrad.ir.dtype import float32
+from symgrad.ir.dtype import float32, float64
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import get
@@ -87,6 +87,34 @@ def test_sympy_means_what_numpy_does(name: str) -> None:
                 assert_close(np.asarray(found, wanted.dtype), wanted[where], str(case.node.dtype))
 
     check()
+
+
+STRUCTURAL = [name for name in OPS if name not in ELEMENTWISE and name not in ("any", "all")]
+
+
+@pytest.mark.parametrize("name", STRUCTURAL)
+def test_structural_ops_take_arrays_of_high_precision(name: str) -> None:
+    """What the second oracle of the proof stands on: the NumPy meaning, on Python numbers."""
+
+    @given(cases(name, double=True))
+    def check(case: Case) -> None:
+        precise = [_precise(array) for array in case.arrays]
+        found = case.call(precise)
+        assert isinstance(found, np.ndarray)
+        if case.node.dtype == float64 and all(array.size for array in case.arrays):
+            assert all(isinstance(value, int | mpmath.mpf) for value in found.ravel())
+        assert_close(found.astype(str(case.node.dtype)), case.numpy(), str(case.node.dtype))
+
+    check()
+
+
+def _precise(array: Any) -> Any:
+    if array.dtype.kind != "f":
+        return array
+    result = np.empty(array.shape, dtype=object)
+    for where in np.ndindex(array.shape):
+        result[where] = mpmath.mpf(float(array[where]))
+    return result
 
 
 @pytest.mark.parametrize("name", [name for name in OPS if get(name).arity is not None])
