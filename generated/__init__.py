@@ -1,1 +1,34 @@
-"""Kernels written by ``python -m symgrad regen``: nothing here is edited by hand."""
+"""Kernels written by symgrad: gelu, layer_norm, linear, softmax_cross_entropy, tanh.
+
+Each is a module with `forward`, `backward` and `inference`; importing it loads its kernels, which
+are compiled once where no shared object lies beside it.  MANIFEST.json says what each was made
+from and what was proved of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = [
+    "gelu",
+    "get_num_threads",
+    "layer_norm",
+    "linear",
+    "set_num_threads",
+    "softmax_cross_entropy",
+    "tanh",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a module of kernels, or a function that sets the threads, when it is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name.endswith("_num_threads"):
+        return getattr(importlib.import_module("._runtime.threads", __name__), name)
+    return importlib.import_module(f".{name}", __name__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,1 @@
+"""What the kernels of this package are called through; copied from symgrad."""

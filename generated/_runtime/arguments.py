@@ -1,0 +1,221 @@
+"""Is this array what a kernel takes, and if not, what is to be said?
+
+In: whatever the caller passed and the ``Array`` it stands for.  Out: a NumPy array of that dtype
+and rank, the sizes read off the shapes, or an error.  Imports numpy, ``symgrad.errors`` and
+``symgrad.runtime.spec``; copied into every generated package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy
+
+from .errors import KernelArgumentError, KernelTypeError
+from .spec import Array, Binding, Case, evaluate, shape_of
+
+# How many possibilities to try for the exact answer to whether two arrays overlap.
+_MOST_WORK: Any = 10_000
+
+NDArray = numpy.ndarray[Any, numpy.dtype[Any]]
+
+
+def dtype_of(array: Array) -> numpy.dtype[Any]:
+    """NumPy's dtype for an array of a kernel."""
+    return numpy.dtype(array.dtype)
+
+
+def as_array(where: str, value: object, wanted: Array) -> NDArray:
+    """``value`` as an array of the wanted dtype and rank, with no copy.
+
+    ``where`` begins every message: ``"Softplus.forward: input x"``.  Arrays of any layout and
+    byte order pass, and NumPy scalars where there are no axes.  Raises KernelTypeError for
+    anything else than an array of that dtype, KernelArgumentError for another rank.
+    """
+    if isinstance(value, numpy.generic):
+        value = numpy.asarray(value)
+    if not isinstance(value, numpy.ndarray):
+        raise _not_an_array(where, value, wanted)
+    if type(value) is not numpy.ndarray and isinstance(value, numpy.ma.MaskedArray):
+        raise KernelTypeError(
+            f"{where} is a masked array, and kernels do not know masks",
+            hint="pass value.filled(...) with a number for the masked elements",
+        )
+    value = numpy.asarray(value)
+    dtype = dtype_of(wanted)
+    if value.dtype.newbyteorder("=") != dtype:
+        raise _wrong_dtype(where, value, wanted)
+    if value.ndim != len(wanted.dims):
+        raise KernelArgumentError(
+            f"{where} has the shape {value.shape}: {_axes(value.ndim)} where"
+            f" {wanted} has {_axes(len(wanted.dims)) if wanted.dims else 'none'}",
+            hint="reshape it, or compile the op for that rank",
+        )
+    return value
+
+
+def _axes(count: int) -> str:
+    return "1 axis" if count == 1 else f"{count} axes"
+
+
+def _not_an_array(where: str, value: object, wanted: Array) -> KernelTypeError:
+    kind = type(value)
+    name = (
+        f"{kind.__module__}.{kind.__qualname__}" if kind.__module__ != "builtins" else kind.__name__
+    )
+    hint = f"pass numpy.asarray(value, dtype=numpy.{_dtype_name(wanted)})"
+    if value is None:
+        hint = "whether an optional input is given is decided when the op is compiled"
+    elif kind.__module__.split(".")[0] == "torch":
+        hint = "pass value.detach().cpu().numpy()"
+    return KernelTypeError(f"{where} is a {name}, not a NumPy array", hint=hint)
+
+
+def _dtype_name(wanted: Array) -> str:
+    return "bool_" if wanted.dtype == "bool" else wanted.dtype
+
+
+def _wrong_dtype(where: str, value: NDArray, wanted: Array) -> KernelTypeError:
+    what = f"{where} has the dtype {value.dtype}, {wanted.dtype} is expected"
+    hint = f"convert it with .astype(numpy.{_dtype_name(wanted)}), or compile the op for its dtype"
+    if value.dtype == object:
+        hint = (
+            "an array of Python objects holds no numbers in a row: give it a dtype when it is made"
+        )
+    return KernelTypeError(what, hint=hint)
+
+
+def bind_sizes(
+    where: str, case: Case, arrays: Sequence[NDArray], names: Sequence[str]
+) -> dict[str, int]:
+    """The sizes of ``case``, read off the shapes of its inputs and checked against all of them.
+
+    ``names`` are what messages call the inputs.  Raises KernelArgumentError where shapes do not
+    fit each other.
+    """
+    sizes: dict[str, int] = {}
+    for binding in case.bindings:
+        extent = arrays[binding.input].shape[binding.axis] - binding.offset
+        if extent < 0 or extent % binding.factor:
+            array = case.inputs[binding.input]
+            raise KernelArgumentError(
+                f"{where}: {names[binding.input]} has the shape {arrays[binding.input].shape}, and"
+                f" axis {binding.axis} cannot be {array.dims[binding.axis]} for any size"
+                f" {binding.size}",
+                hint=f"it is expected as {array}",
+            )
+        sizes[binding.size] = extent // binding.factor
+    for position, (value, wanted) in enumerate(zip(arrays, case.inputs, strict=True)):
+        for axis, dim in enumerate(wanted.dims):
+            expected = _value(where, dim, sizes)
+            if value.shape[axis] != expected:
+                raise _mismatch(where, case, arrays, names, position, axis, expected)
+    return sizes
+
+
+def _value(where: str, dim: str, sizes: Mapping[str, int]) -> int:
+    try:
+        return evaluate(dim, sizes)
+    except ZeroDivisionError:
+        raise KernelArgumentError(
+            f"{where}: the size {dim} divides by zero for {describe(sizes)}",
+            hint="no kernel serves these sizes",
+        ) from None
+
+
+def _mismatch(
+    where: str,
+    case: Case,
+    arrays: Sequence[NDArray],
+    names: Sequence[str],
+    position: int,
+    axis: int,
+    expected: int,
+) -> KernelArgumentError:
+    """Name both arrays that disagree on a size, or the one that breaks a rule of its own."""
+    dim = case.inputs[position].dims[axis]
+    shape = arrays[position].shape
+    here = f"{names[position]} has {shape[axis]} in axis {axis} of its shape {shape}"
+    what = f"{where}: {here}, where {case.inputs[position]} wants {dim}"
+    if dim != str(expected):
+        what += f" = {expected}"
+    origin = _binding_of(case, dim)
+    if origin is not None and origin.input != position:
+        other = arrays[origin.input].shape
+        what = (
+            f"{where}: {names[origin.input]} and {names[position]} disagree on {dim}: {expected}"
+            f" (axis {origin.axis} of {other}) and {shape[axis]} (axis {axis} of {shape})"
+        )
+    wanted = ", ".join(f"{n}: {a}" for n, a in zip(names, case.inputs, strict=True))
+    return KernelArgumentError(what, hint=f"the op is compiled for {wanted}")
+
+
+def _binding_of(case: Case, dim: str) -> Binding | None:
+    return next((binding for binding in case.bindings if binding.size == dim), None)
+
+
+def describe(sizes: Mapping[str, int]) -> str:
+    """``n = 3, m = 4``, for messages."""
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items()) or "no sizes"
+
+
+def checked_shape(where: str, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of an output.  Raises KernelArgumentError where it is none."""
+    try:
+        shape = shape_of(array, sizes)
+    except ZeroDivisionError:
+        shape = (-1,)
+    if any(extent < 0 for extent in shape):
+        raise KernelArgumentError(
+            f"{where}: {array.name} would have the shape [{', '.join(array.dims)}], which is none"
+            f" for {describe(sizes)}",
+            hint="no kernel serves these sizes",
+        )
+    return shape
+
+
+def as_output(where: str, value: object, wanted: Array, shape: tuple[int, ...]) -> NDArray:
+    """``value`` as an array that a kernel can write: exact dtype and shape, contiguous, writable.
+
+    Raises KernelTypeError or KernelArgumentError.
+    """
+    array = as_array(where, value, wanted)
+    if array.shape != shape:
+        raise KernelArgumentError(
+            f"{where} has the shape {array.shape}, the result has {shape}",
+            hint=f"give numpy.empty({shape}, numpy.{_dtype_name(wanted)})",
+        )
+    if not array.dtype.isnative:
+        raise KernelTypeError(f"{where} is not in this machine's byte order", hint="make a new one")
+    if not isinstance(value, numpy.ndarray) or not array.flags.writeable:
+        raise KernelArgumentError(f"{where} is read-only", hint="give an array that can be written")
+    if not array.flags.c_contiguous or not array.flags.aligned:
+        raise KernelArgumentError(
+            f"{where} is not a C-contiguous, aligned array (its strides are {array.strides})",
+            hint="kernels write into contiguous arrays; give one, and copy it where you want it",
+        )
+    return array
+
+
+def share_memory(left: NDArray, right: NDArray) -> bool:
+    """Do the two share an element?  Exact where that is cheap, else whether they might."""
+    if not numpy.may_share_memory(left, right):
+        return False
+    try:
+        return bool(numpy.shares_memory(left, right, max_work=_MOST_WORK))
+    except numpy.exceptions.TooHardError:
+        return True
+
+
+def check_apart(where: str, outputs: Mapping[str, NDArray], inputs: Mapping[str, NDArray]) -> None:
+    """No output may overlap an input or another output.  Raises KernelArgumentError."""
+    seen: dict[str, NDArray] = {}
+    for name, output in outputs.items():
+        for other, array in (*inputs.items(), *seen.items()):
+            if share_memory(output, array):
+                raise KernelArgumentError(
+                    f"{where}: out for {name} shares memory with {other}",
+                    hint="give an array of its own; kernels cannot work in place",
+                )
+        seen[name] = output

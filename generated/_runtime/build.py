@@ -1,0 +1,232 @@
+"""C text to a shared object, through cffi's API mode and the C compiler.
+
+In: an ``Op`` and the text of its files.  Out: the path of a shared object that Python can import.
+Imports ``symgrad.errors`` and its neighbours in ``symgrad.runtime``; cffi only when it compiles.
+Copied into every generated package.
+
+Options are those of ``compiler``: optimised for this machine.  ``portable=True`` instead compiles
+each kernel for several x86-64 levels and chooses at the first call; such a library runs anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping
+from pathlib import Path
+
+from .errors import BuildError
+from . import cache
+from .binding import binding, declarations, dispatch
+from .blas import Blas, find_blas
+from .compiler import Compiler, find_compiler
+from .digests import digest, file_digest, source_digest
+from .spec import Op
+
+SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
+_X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))
+# A kernel whose prototype is not what its signature says must not be called.
+_STRICT = ("-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration")
+_MOST_LINES = 12
+
+
+def module_name(op: Op) -> str:
+    """What the extension module of an op is called: ``_softplus`` beside ``softplus.py``."""
+    return f"_{Path(op.header).stem}"
+
+
+def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
+    """The shared object for ``op``, from the cache if it is there.
+
+    ``texts`` maps the names in ``op.files`` and ``op.header`` to C text; ``key_extra`` is whatever
+    else the entry should stand for, such as the source of the backward.  The C lies beside the
+    result.  Raises BuildError where it cannot be compiled and CacheError where it cannot be
+    written anywhere.
+    """
+    compiler = find_compiler()
+    blas = find_blas() if op.blas else None
+    key = digest(
+        source_digest(op, texts),
+        compiler.identity,
+        repr((compiler.flags, compiler.link_flags, blas)),
+        f"{sys.implementation.cache_tag} {SUFFIX} {platform.machine()} {_cffi_version()}",
+        key_extra,
+    )[:40]
+
+    def fill(folder: Path) -> None:
+        compile_into(folder, op, texts, compiler, blas)
+
+    return cache.entry(key, fill) / f"{module_name(op)}{SUFFIX}"
+
+
+def build_beside(folder: Path, op: Op, texts: Mapping[str, str], *, portable: bool = True) -> Path:
+    """Put the shared object for ``op`` into ``folder``, in place of an older one, at one stroke.
+
+    Beside it comes ``<name>.json``, which says what it was built from and what its bytes are.
+    """
+    compiler = find_compiler()
+    blas = find_blas() if op.blas else None
+    with cache.scratch() as work:
+        made = compile_into(work, op, texts, compiler, blas, portable=portable)
+        target = folder / made.name
+        stamp = {"library": file_digest(made), "source": source_digest(op, texts)}
+        note = work / f"{made.name}.json"
+        note.write_text(json.dumps(stamp, indent=1) + "\n", encoding="utf-8")
+        cache.replace_file(made, target)
+        cache.replace_file(note, folder / note.name)
+    return target
+
+
+def compile_into(
+    folder: Path,
+    op: Op,
+    texts: Mapping[str, str],
+    compiler: Compiler,
+    blas: Blas | None = None,
+    *,
+    portable: bool = False,
+) -> Path:
+    """Write the C into ``folder`` and compile it there; return the shared object's path."""
+    name = module_name(op)
+    levels = _X86_LEVELS if portable and _is_x86() else ()
+    for file in (op.header, *op.files):
+        (folder / file).write_text(texts[file], encoding="utf-8")
+    _write_binding(folder, op, name)
+    objects = [_command(compiler, f"{name}.c", ("-O1", *_python_options(compiler)))]
+    flags = (*_kernel_flags(compiler, portable), *_blas_options(blas))
+    for file in op.files:
+        if levels:
+            objects += [
+                _command(compiler, file, (*flags, march, *_renamed(op, level)), level)
+                for level, march in levels
+            ]
+        else:
+            objects.append(_command(compiler, file, flags))
+    if levels:
+        text = dispatch(op, tuple(level for level, _ in levels))
+        (folder / "dispatch.c").write_text(text, encoding="utf-8")
+        objects.append(_command(compiler, "dispatch.c", flags))
+    _run_all(objects, folder)
+    _run_all([_link_command(compiler, objects, name, blas)], folder)
+    for command in objects:
+        (folder / command[-1]).unlink()
+    return folder / f"{name}{SUFFIX}"
+
+
+def _write_binding(folder: Path, op: Op, name: str) -> None:
+    try:
+        import cffi
+        from cffi import recompiler
+    except ImportError as error:
+        raise BuildError(
+            "cffi is not installed, so that kernels cannot be compiled", hint="pip install cffi"
+        ) from error
+    ffi = cffi.FFI()
+    ffi.cdef(declarations(op))
+    text = binding(op)
+    ffi.set_source(name, text)
+    recompiler.make_c_source(ffi, name, text, str(folder / f"{name}.c"))
+
+
+def _cffi_version() -> str:
+    """Of cffi's compiled half, which must match the whole and costs nothing to import."""
+    try:
+        import _cffi_backend
+    except ImportError as error:
+        raise BuildError("cffi is not installed", hint="pip install cffi") from error
+    return str(_cffi_backend.__version__)
+
+
+def _is_x86() -> bool:
+    return platform.machine().lower() in ("x86_64", "amd64")
+
+
+def _kernel_flags(compiler: Compiler, portable: bool) -> tuple[str, ...]:
+    return tuple(f for f in compiler.flags if not (portable and f.startswith("-march")))
+
+
+def _blas_options(blas: Blas | None) -> tuple[str, ...]:
+    return (*blas.definitions, *blas.include_options) if blas else ()
+
+
+def _python_options(compiler: Compiler) -> tuple[str, ...]:
+    """For what cffi writes: Python's headers, and OpenMP for the setting of threads."""
+    include = sysconfig.get_path("include")
+    if not (Path(include) / "Python.h").exists():
+        raise BuildError(
+            f"Python.h is not in {include}",
+            hint="install Python's headers (python3-dev or python3-devel)",
+        )
+    return (f"-I{include}", *_STRICT, *_openmp_option(compiler))
+
+
+def _openmp_option(compiler: Compiler) -> tuple[str, ...]:
+    return ("-fopenmp",) if "-fopenmp" in compiler.flags else ()
+
+
+def _renamed(op: Op, level: str) -> tuple[str, ...]:
+    """Options that give the kernels of one level names of their own."""
+    names = (n for kernel in op.kernels for n in (kernel.name, f"{kernel.name}_workspace"))
+    return tuple(f"-D{name}={name}_{level}" for name in names)
+
+
+def _command(
+    compiler: Compiler, file: str, options: tuple[str, ...], level: str = ""
+) -> tuple[str, ...]:
+    target = f"{Path(file).stem}{f'_{level}' if level else ''}.o"
+    return (*compiler.command, *options, "-fPIC", "-I.", "-c", file, "-o", target)
+
+
+def _link_command(
+    compiler: Compiler, objects: list[tuple[str, ...]], name: str, blas: Blas | None
+) -> tuple[str, ...]:
+    darwin = sys.platform == "darwin"
+    shared = ("-bundle", "-undefined", "dynamic_lookup") if darwin else ("-shared",)
+    openmp = _openmp_option(compiler)
+    files = tuple(command[-1] for command in objects)
+    libraries = ((blas.library,) if blas else ()) + compiler.link_flags
+    return (*compiler.command, *shared, *openmp, *files, *libraries, "-o", f"{name}{SUFFIX}")
+
+
+def _run_all(commands: list[tuple[str, ...]], folder: Path) -> None:
+    """Run compilers side by side; BuildError with what the first that failed has to say."""
+    running: list[subprocess.Popen[str]] = []
+    try:
+        for command in commands:
+            running.append(
+                subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    errors="replace",
+                )
+            )
+        said = [process.communicate()[0] for process in running]
+        for process, command, text in zip(running, commands, said, strict=True):
+            if process.returncode:
+                raise _failed(command, text, process.returncode)
+    except OSError as error:
+        raise BuildError(f"the C compiler cannot be run: {error}") from error
+    finally:
+        for process in running:
+            if process.poll() is None:
+                process.kill()
+            if process.stdout is not None and not process.stdout.closed:
+                process.communicate()
+
+
+def _failed(command: tuple[str, ...], said: str, status: int) -> BuildError:
+    lines = said.strip().splitlines() or [f"it ended with status {status}"]
+    more = [f"... and {len(lines) - _MOST_LINES} lines more"] if len(lines) > _MOST_LINES else []
+    text = "\n  ".join([*lines[:_MOST_LINES], *more])
+    return BuildError(
+        f"the C compiler failed:\n  {text}",
+        hint=f"the command was: {shlex.join(command)}",
+    )

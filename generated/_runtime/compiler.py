@@ -1,0 +1,162 @@
+"""The C compiler of this machine: which one, and which of our options it understands.
+
+In: ``CC`` and what Python was built with.  Out: a ``Compiler`` record.  Imports the standard
+library, ``symgrad.errors`` and ``symgrad.runtime.cache``; copied into every generated package.
+
+One call of the compiler (about 10 ms) tells its version and the instruction set that
+``-march=native`` means: both go into the keys of the cache, so that a home directory shared by
+unlike machines does no harm.  Which options it takes is tried once and noted in the cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from .errors import BuildError
+from . import cache
+
+# Wanted of every build; what a compiler does not know is left out.
+_COMMON = (
+    "-std=gnu11",
+    "-O3",
+    "-mprefer-vector-width=512",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fopenmp",
+)
+_NATIVE = "-march=native"
+_LINK = ("-lmvec", "-lm")
+_PROGRAM = "int main(void) { return 0; }\n"
+_HINT = "install a C compiler (gcc or clang), or set CC to one"
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A working compiler: how to call it, the options it takes, and who it is."""
+
+    command: tuple[str, ...]
+    flags: tuple[str, ...]
+    link_flags: tuple[str, ...]
+    identity: str
+
+    @property
+    def version(self) -> str:
+        """The first line of what it says of itself, for manifests."""
+        done = _run([*self.command, "--version"])
+        return done.stdout.splitlines()[0] if done.stdout else self.command[0]
+
+
+def _run(
+    command: list[str], text: str = "", cwd: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the compiler; FileNotFoundError and the like become BuildError."""
+    try:
+        return subprocess.run(
+            command,
+            input=text,
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except OSError as error:
+        raise BuildError(
+            f"the C compiler {shlex.join(command[:1])} cannot be run: {error.strerror}", hint=_HINT
+        ) from error
+
+
+def _candidates() -> list[tuple[str, ...]]:
+    """The commands to try, the user's own alone where there is one."""
+    chosen = os.environ.get("CC", "").strip()
+    if chosen:
+        try:
+            return [tuple(shlex.split(chosen))]
+        except ValueError as error:
+            raise BuildError(f"CC={chosen} cannot be read: {error}", hint=_HINT) from error
+    built_with = shlex.split(sysconfig.get_config_var("CC") or "")[:1]
+    names = dict.fromkeys([*built_with, "cc", "gcc", "clang"])
+    return [(name,) for name in names if shutil.which(name)]
+
+
+def _identify(command: tuple[str, ...], native: bool) -> str | None:
+    """A digest of the compiler's own macros; None where it does not take ``-march=native``."""
+    options = [_NATIVE] if native else []
+    done = _run([*command, *options, "-dM", "-E", "-x", "c", "-"])
+    if done.returncode != 0 or not done.stdout:
+        return None
+    where = shutil.which(command[0]) or command[0]
+    return hashlib.sha256(f"{where}\n{command}\n{done.stdout}".encode()).hexdigest()
+
+
+def _takes(command: tuple[str, ...], options: tuple[str, ...]) -> bool:
+    """Does a program compile and link with these options, without a warning?"""
+    with tempfile.TemporaryDirectory(prefix="symgrad-") as folder:
+        Path(folder, "probe.c").write_text(_PROGRAM, encoding="utf-8")
+        words = [*command, "-Werror", "probe.c", "-o", "probe", *options]
+        return _run(words, cwd=folder).returncode == 0
+
+
+def _understood(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``options`` that the compiler takes: all at one go, else one by one."""
+    if _takes(command, options):
+        return options
+    if not _takes(command, ()):
+        raise _not_working(command)
+    return tuple(option for option in options if _takes(command, (option,)))
+
+
+def _not_working(command: tuple[str, ...]) -> BuildError:
+    done = _run([*command, "--version"])
+    said = (done.stderr or done.stdout).strip().splitlines()
+    what = f"the C compiler {shlex.join(command)} does not compile an empty program"
+    return BuildError(what + (f": {said[0]}" if said else ""), hint=_HINT)
+
+
+@lru_cache(maxsize=8)
+def _probe(command: tuple[str, ...]) -> Compiler:
+    identity = _identify(command, native=True)
+    native = (_NATIVE,) if identity else ()
+    identity = identity or _identify(command, native=False)
+    if identity is None:
+        raise _not_working(command)
+    note = f"options-{hashlib.sha256(repr((identity, _COMMON, _LINK)).encode()).hexdigest()[:32]}"
+    known = cache.read_note(note)
+    understood = tuple((known or "").split())
+    if known is None:
+        understood = _understood(command, (*_COMMON, *_LINK))
+        cache.write_note(note, " ".join(understood))
+    flags = tuple(option for option in understood if option in _COMMON)
+    links = tuple(option for option in understood if option in _LINK)
+    return Compiler(command, (*flags, *native), links, identity)
+
+
+def find_compiler() -> Compiler:
+    """The compiler to use: ``CC`` if it is set, else the one Python was built with, else ``cc``.
+
+    Raises BuildError where there is none or where it does not work.
+    """
+    if sys.platform == "win32":
+        raise BuildError("kernels are not built on Windows yet", hint="use WSL")
+    candidates = _candidates()
+    if not candidates:
+        raise BuildError("there is no C compiler", hint=_HINT)
+    problem = BuildError("CC is empty", hint=_HINT)
+    for command in candidates:
+        try:
+            return _probe(command)
+        except BuildError as error:
+            problem = error
+    raise problem

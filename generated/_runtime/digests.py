@@ -1,0 +1,35 @@
+"""Digests: of texts, of files, of what a shared object was built from.
+
+In: text or a path.  Out: SHA-256 in hexadecimal.  Imports its neighbours; copied into every
+generated package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from .binding import binding, declarations
+from .spec import Op
+
+
+def digest(*parts: str) -> str:
+    """The digest of a sequence of texts; no two sequences run together."""
+    total = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        total.update(f"{len(data)}:".encode())
+        total.update(data)
+    return total.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """The digest of a file's bytes.  OSError where it cannot be read."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def source_digest(op: Op, texts: Mapping[str, str]) -> str:
+    """Tells whether a shared object was built from this very text."""
+    files = (part for name in (op.header, *op.files) for part in (name, texts[name]))
+    return digest(declarations(op), binding(op), repr(op), *files)

@@ -1,0 +1,117 @@
+"""A shared object into the process: found beside its wrapper or built into the cache.
+
+In: an ``Op`` and where its files lie.  Out: a ``Library`` of callable kernels.  Imports
+``symgrad.errors`` and its neighbours; what builds is imported only when something is built.
+Copied into every generated package.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import sysconfig
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.machinery import ExtensionFileLoader
+from pathlib import Path
+from typing import Any
+
+from .errors import BuildError, CacheError
+from . import threads
+from .blas import find_blas, preload
+from .digests import file_digest, source_digest
+from .spec import Op
+
+# Text that was never written to a file: the "files" beside a wrapper that lives in memory.
+_in_memory: dict[str, tuple[Mapping[str, str], str]] = {}
+_loaded: dict[str, Library] = {}
+# What the libraries loaded from beside a wrapper were built from: a path is loaded only once.
+_sources: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Library:
+    """A loaded module of kernels: cffi's ``ffi`` and ``lib``, and the file they came from."""
+
+    ffi: Any
+    lib: Any
+    path: Path
+
+
+def keep_in_memory(file: str, texts: Mapping[str, str], key_extra: str = "") -> None:
+    """Let ``texts`` count as the files beside the wrapper ``file``, which is no real path."""
+    _in_memory[file] = (dict(texts), key_extra)
+
+
+def beside(file: str, op: Op) -> Library:
+    """The kernels of the wrapper ``file`` (its ``__file__``).
+
+    A shared object that lies beside the wrapper is taken if it was built from the C beside it;
+    else one is taken from the user's cache, or compiled into it.  Raises BuildError or CacheError
+    for a wrapper in memory, and ImportError for one on disk.
+    """
+    if file in _in_memory:
+        texts, key_extra = _in_memory[file]
+        return _from_cache(op, texts, key_extra)
+    folder = Path(file).parent
+    texts = {}
+    try:
+        for name in (op.header, *op.files):
+            texts[name] = (folder / name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ImportError(
+            f"{op.name}: {folder / name} is missing; build the package anew"
+        ) from error
+    ready = folder / f"_{Path(op.header).stem}{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}"
+    try:
+        source = source_digest(op, texts)
+        if _is_fresh(ready, source) and _sources.setdefault(str(ready), source) == source:
+            return load(ready, op)
+        return _from_cache(op, texts, "")
+    except (BuildError, CacheError) as error:
+        raise ImportError(
+            f"{op.name}: there is no compiled kernel {ready}, and none can be compiled: {error}\n"
+            f"  or run `symgrad build` on a machine like this one and copy the file here",
+            path=str(ready),
+        ) from error
+
+
+def _from_cache(op: Op, texts: Mapping[str, str], key_extra: str) -> Library:
+    from .build import build_cached
+
+    return load(build_cached(op, texts, key_extra), op)
+
+
+def _is_fresh(path: Path, source: str) -> bool:
+    """Is there a library at ``path``, whole, and built from this source?"""
+    try:
+        stamp = json.loads(path.with_name(f"{path.name}.json").read_text(encoding="utf-8"))
+        return bool(stamp["source"] == source and stamp["library"] == file_digest(path))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def load(path: Path, op: Op) -> Library:
+    """Import the shared object at ``path``.  Raises BuildError where the system refuses it."""
+    known = _loaded.get(str(path))
+    if known is not None:
+        return known
+    if op.blas:
+        preload(find_blas())
+    name = f"_{Path(op.header).stem}"
+    loader = ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, str(path), loader=loader)
+    try:
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError as error:
+        raise BuildError(
+            f"{path} cannot be loaded: {error}",
+            hint=f"delete it, so that it is built anew for Python {sys.version.split()[0]}",
+        ) from error
+    library = Library(module.ffi, module.lib, path)
+    threads.register(library.lib)
+    _loaded[str(path)] = library
+    return library

@@ -1,0 +1,146 @@
+"""What the runtime knows of an op: its arrays, kernels and sizes, as plain literals.
+
+In: the literals that a generated wrapper spells out.  Out: frozen records.  Imports the standard
+library only: this module is copied into every generated package.
+
+The records mirror ``symgrad.ir.abi``, with each size written as a Python expression over the
+size symbols and with the recipe (``Binding``) that reads the symbols off the shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+
+ITEMSIZES = {"bool": 1, "int64": 8, "float32": 4, "float64": 8}
+C_TYPES = {"bool": "uint8_t", "int64": "int64_t", "float32": "float", "float64": "double"}
+
+# What the C between cffi and a kernel answers when it has not called the kernel.
+MISALIGNED = -1
+OVERLAP = -2
+WORKSPACE_TOO_SMALL = -3
+WORKSPACE_OVERFLOW = -4
+
+
+@dataclass(frozen=True)
+class Array:
+    """One array of a call.
+
+    ``dtype`` is NumPy's name, ``dims`` are expressions, ``strides`` the axes whose stride the
+    kernel takes (in elements); all other axes lie as in a C-contiguous array.
+    """
+
+    name: str
+    dtype: str
+    dims: tuple[str, ...]
+    strides: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(self.dims)}]"
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A size read off a shape: ``size = (input.shape[axis] - offset) / factor``, exactly."""
+
+    size: str
+    input: int
+    axis: int
+    factor: int = 1
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One C function, called as ``symgrad.ir.abi`` says.  Status 1 is ``statuses[0]``."""
+
+    name: str
+    sizes: tuple[str, ...]
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    statuses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Residual:
+    """An array kept for backward: ``source`` is ``"input"``, ``"output"`` or ``"kernel"``."""
+
+    array: Array
+    source: str
+    position: int = 0
+
+
+@dataclass(frozen=True)
+class Backward:
+    """The gradients of the inputs that ``mask`` marks; those in ``zeros`` are identically zero.
+
+    The kernel takes these ``residuals`` and ``cotangents`` (positions) and writes the rest.
+    """
+
+    mask: tuple[bool, ...]
+    kernel: Kernel
+    residuals: tuple[int, ...]
+    cotangents: tuple[int, ...]
+    zeros: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """The kernels that serve the sizes for which all ``conditions`` hold."""
+
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+    bindings: tuple[Binding, ...]
+    residuals: tuple[Residual, ...]
+    inference: Kernel
+    forward: Kernel
+    backward: tuple[Backward, ...]
+    conditions: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The names of the bound sizes, in order."""
+        return tuple(binding.size for binding in self.bindings)
+
+
+@dataclass(frozen=True)
+class Op:
+    """One op: what it is called, the C files that hold its kernels, and its cases."""
+
+    name: str
+    differentiable: tuple[bool, ...]
+    cases: tuple[Case, ...]
+    files: tuple[str, ...]
+    header: str
+    blas: bool = False
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every kernel once, in the order of first mention."""
+        found: dict[str, Kernel] = {}
+        for case in self.cases:
+            backward = (one.kernel for one in case.backward if one.kernel.outputs)
+            for kernel in (case.inference, case.forward, *backward):
+                found.setdefault(kernel.name, kernel)
+        return tuple(found.values())
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expression: str) -> CodeType:
+    return compile(expression, "<size>", "eval")
+
+
+def evaluate(expression: str, sizes: Mapping[str, int]) -> int:
+    """The value of a size expression or condition.  ZeroDivisionError as in Python.
+
+    The expressions come from the generated wrapper, never from a user's data.
+    """
+    names = {"__builtins__": {}, "min": min, "max": max}
+    return int(eval(_compiled(expression), names, dict(sizes)))
+
+
+def shape_of(array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape that ``array`` must have for these sizes."""
+    return tuple(evaluate(dim, sizes) for dim in array.dims)

@@ -1,0 +1,379 @@
+"""The careful way to call a kernel: for every call that is out of the ordinary.
+
+In: an ``Op``, its loaded kernels, and whatever a caller passed.  Out: results, or an error that
+says what is wrong.  Imports numpy, ``symgrad.errors`` and its neighbours; copied into every
+generated package.
+
+A generated wrapper first tries its own straight-line code.  Anything it does not expect (an array
+that is not contiguous, another byte order, a wrong shape, a workspace that is too small, a
+status other than 0) brings the whole call here, to be done again from the start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy
+
+from .errors import KernelArgumentError, KernelTypeError
+from .arguments import (
+    NDArray,
+    as_array,
+    as_output,
+    bind_sizes,
+    check_apart,
+    checked_shape,
+    describe,
+    dtype_of,
+)
+from .layout import laid_out, steps_of
+from .load import Library
+from .spec import (
+    OVERLAP,
+    WORKSPACE_OVERFLOW,
+    WORKSPACE_TOO_SMALL,
+    Array,
+    Backward,
+    Case,
+    Kernel,
+    Op,
+    evaluate,
+)
+from .workspace import workspace
+
+
+class Unusual(Exception):
+    """Raised and caught by straight-line wrappers: the call is one for this module."""
+
+
+# What straight-line code may meet: a wrong type, rank, key or layout, a division by zero.
+UNUSUAL: tuple[type[Exception], ...] = (
+    Unusual,
+    ArithmeticError,
+    AttributeError,
+    BufferError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
+
+class Residuals(tuple[Any, ...]):
+    """What forward keeps for backward: arrays, then sizes, named by ``fields``."""
+
+    __slots__ = ()
+    fields: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def arrays(self) -> dict[str, NDArray]:
+        """The arrays by name."""
+        return {n: v for n, v in zip(self.fields, self, strict=True) if not isinstance(v, int)}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes by name."""
+        return {n: v for n, v in zip(self.fields, self, strict=True) if isinstance(v, int)}
+
+    def __repr__(self) -> str:
+        shapes = [f"{name}: {array.dtype}{array.shape}" for name, array in self.arrays.items()]
+        return f"<residuals of {type(self).__module__}: {', '.join(shapes) or 'nothing'}>"
+
+
+class Caller:
+    """Calls the kernels of one op, checking everything.
+
+    ``residuals`` are the wrapper's own types, one a case.
+    """
+
+    def __init__(self, op: Op, library: Library, residuals: tuple[type[Residuals], ...]) -> None:
+        self.op = op
+        self.library = library
+        self.residuals = residuals
+
+    def inference(self, inputs: Sequence[object], out: object = None) -> Any:
+        """The outputs alone: one array, or a tuple of several."""
+        where = self.op.name
+        case, arrays, sizes = self._case(where, inputs)
+        outputs = self._allocate(where, case.outputs, sizes, out)
+        self._run(where, case.inference, sizes, arrays, outputs)
+        return _one_or_tuple([outputs[array.name] for array in case.outputs])
+
+    def forward(self, inputs: Sequence[object], out: object = None) -> tuple[Any, Residuals]:
+        """The outputs, and what backward needs."""
+        where = f"{self.op.name}.forward"
+        case, arrays, sizes = self._case(where, inputs)
+        outputs = self._allocate(where, case.outputs, sizes, out)
+        produced = dict(outputs)
+        for residual in case.residuals:
+            if residual.source == "kernel":
+                shape = checked_shape(where, residual.array, sizes)
+                produced[residual.array.name] = numpy.empty(shape, dtype_of(residual.array))
+        used = self._run(where, case.forward, sizes, arrays, produced)
+        kept: list[Any] = []
+        for residual in case.residuals:
+            if residual.source == "input":
+                name = case.inputs[residual.position].name
+                kept.append(used.get(name, arrays[name]))
+            elif residual.source == "output":
+                kept.append(outputs[case.outputs[residual.position].name])
+            else:
+                kept.append(produced[residual.array.name])
+        kind = self.residuals[self.op.cases.index(case)]
+        result = _one_or_tuple([outputs[array.name] for array in case.outputs])
+        return result, kind((*kept, *sizes.values()))
+
+    def backward(
+        self,
+        residuals: object,
+        cotangents: Sequence[object],
+        needs_input_grad: object = None,
+        out: object = None,
+    ) -> tuple[NDArray | None, ...]:
+        """The gradients of the inputs, None for each that is not needed."""
+        where = f"{self.op.name}.backward"
+        case = self._case_of(where, residuals)
+        kept: Any = residuals
+        sizes = dict(zip(case.sizes, kept[len(case.residuals) :], strict=True))
+        mask = self._mask(where, needs_input_grad)
+        buffers = _split_out(where, out, len(case.inputs), "input")
+        if not any(mask):
+            return (None,) * len(mask)
+        backward = self._backward_for(where, case, mask)
+        arrays = self._cotangents(where, case, cotangents, sizes, backward)
+        for wanted, position in zip(backward.kernel.inputs, backward.residuals, strict=False):
+            arrays[wanted.name] = kept[position]
+        gradients = self._gradients(where, case, backward, mask, buffers, sizes)
+        if out is not None:
+            others = {f"the cotangent or residual {n}": array for n, array in arrays.items()}
+            named = {case.inputs[p].name: gradient for p, gradient in gradients.items()}
+            check_apart(where, named, others)
+        for position in backward.zeros:
+            gradients[position][...] = 0
+        written = [gradient for p, gradient in gradients.items() if p not in backward.zeros]
+        if written:
+            names = (array.name for array in backward.kernel.outputs)
+            produced = dict(zip(names, written, strict=True))
+            self._run(where, backward.kernel, sizes, arrays, produced)
+        return tuple(gradients[p] if wanted else None for p, wanted in enumerate(mask))
+
+    def _gradients(
+        self,
+        where: str,
+        case: Case,
+        backward: Backward,
+        mask: tuple[bool, ...],
+        buffers: list[Any],
+        sizes: Mapping[str, int],
+    ) -> dict[int, NDArray]:
+        """An array for each gradient that the kernel computes, the caller's own where given."""
+        found = {}
+        for position, (marked, array) in enumerate(zip(backward.mask, case.inputs, strict=True)):
+            if marked:
+                given = buffers[position] if mask[position] else None
+                found[position] = self._buffer(
+                    f"{where}: out for {array.name}", array, sizes, given
+                )
+        return found
+
+    # -- which kernels
+
+    def _case(
+        self, where: str, inputs: Sequence[object]
+    ) -> tuple[Case, dict[str, NDArray], dict[str, int]]:
+        """The case that serves these inputs, the arrays by name, and the sizes."""
+        problem: KernelArgumentError | None = None
+        unserved: dict[str, int] | None = None
+        for case in self.op.cases:
+            names = [array.name for array in case.inputs]
+            try:
+                arrays = [
+                    as_array(f"{where}: input {wanted.name}", value, wanted)
+                    for value, wanted in zip(inputs, case.inputs, strict=True)
+                ]
+                sizes = bind_sizes(where, case, arrays, names)
+            except KernelArgumentError as error:
+                problem = problem or error
+                continue
+            if all(evaluate(condition, sizes) for condition in case.conditions):
+                return case, dict(zip(names, arrays, strict=True)), sizes
+            unserved = unserved or sizes
+        if unserved is not None or problem is None:
+            served = " or ".join(
+                " and ".join(case.conditions) or ", ".join(map(str, case.inputs))
+                for case in self.op.cases
+            )
+            raise KernelArgumentError(
+                f"{where}: no kernel serves {describe(unserved or {})}",
+                hint=f"the op is compiled for {served}",
+            )
+        raise problem
+
+    def _case_of(self, where: str, residuals: object) -> Case:
+        for kind, case in zip(self.residuals, self.op.cases, strict=True):
+            if type(residuals) is kind:
+                return case
+        what = f"the residuals of {type(residuals).__module__}"
+        if not isinstance(residuals, Residuals):
+            what = f"a {type(residuals).__name__}"
+        raise KernelTypeError(
+            f"{where}: the first argument is {what}, not the residuals of {self.op.name}",
+            hint=f"pass the second result of {self.op.name}.forward",
+        )
+
+    def _mask(self, where: str, needs: Any) -> tuple[bool, ...]:
+        if needs is None:
+            return self.op.differentiable
+        count = len(self.op.differentiable)
+        if not isinstance(needs, (tuple, list)) or len(needs) != count:
+            raise KernelArgumentError(
+                f"{where}: needs_input_grad is {needs!r}, and there are {count} inputs",
+                hint="give a tuple with True or False for each input",
+            )
+        pairs = zip(needs, self.op.differentiable, strict=True)
+        return tuple(bool(need) and possible for need, possible in pairs)
+
+    def _backward_for(self, where: str, case: Case, mask: tuple[bool, ...]) -> Backward:
+        """The kernel for exactly these gradients, else the one with the fewest others."""
+        able = [
+            one
+            for one in case.backward
+            if all(has or not wanted for has, wanted in zip(one.mask, mask, strict=True))
+        ]
+        if not able:
+            raise KernelArgumentError(
+                f"{where}: {self.op.name} has no backward kernel for these inputs",
+                hint="compile it from a Function with a backward",
+            )
+        return min(able, key=lambda one: sum(one.mask))
+
+    # -- arrays
+
+    def _allocate(
+        self, where: str, wanted: Sequence[Array], sizes: Mapping[str, int], out: object
+    ) -> dict[str, NDArray]:
+        given = _split_out(where, out, len(wanted), "output")
+        return {
+            array.name: self._buffer(f"{where}: out for {array.name}", array, sizes, value)
+            for array, value in zip(wanted, given, strict=True)
+        }
+
+    def _buffer(self, where: str, array: Array, sizes: Mapping[str, int], given: object) -> NDArray:
+        shape = checked_shape(where, array, sizes)
+        if given is not None:
+            return as_output(where, given, array, shape)
+        try:
+            return numpy.empty(shape, dtype_of(array))
+        except ValueError as error:
+            raise KernelArgumentError(
+                f"{where}: no array can have the shape {shape}", hint="split the inputs"
+            ) from error
+
+    def _cotangents(
+        self,
+        where: str,
+        case: Case,
+        cotangents: Sequence[object],
+        sizes: Mapping[str, int],
+        backward: Backward,
+    ) -> dict[str, NDArray]:
+        """The checked cotangents that the kernel takes, by its names for them."""
+        checked: list[NDArray | None] = []
+        for position, wanted in enumerate(case.outputs):
+            value = cotangents[position]
+            if wanted.dtype not in ("float32", "float64"):
+                checked.append(None)
+                continue
+            shape = checked_shape(where, wanted, sizes)
+            if value is None:
+                checked.append(numpy.zeros(shape, dtype_of(wanted)))
+                continue
+            array = as_array(f"{where}: the cotangent of {wanted.name}", value, wanted)
+            if array.shape != shape:
+                raise KernelArgumentError(
+                    f"{where}: the cotangent of {wanted.name} has the shape {array.shape},"
+                    f" {wanted.name} has {shape}",
+                    hint="a cotangent has the shape of its output: numpy.broadcast_to may help",
+                )
+            checked.append(array)
+        names = backward.kernel.inputs[len(backward.residuals) :]
+        taken = {}
+        for taker, position in zip(names, backward.cotangents, strict=True):
+            found = checked[position]
+            if found is not None:
+                taken[taker.name] = found
+        return taken
+
+    # -- the call
+
+    def _run(
+        self,
+        where: str,
+        kernel: Kernel,
+        sizes: Mapping[str, int],
+        inputs: Mapping[str, NDArray],
+        outputs: Mapping[str, NDArray],
+    ) -> dict[str, NDArray]:
+        """Call a kernel; return its inputs as they were passed, packed where that was needed."""
+        check_apart(where, outputs, inputs)
+        used = {array.name: laid_out(inputs[array.name], array) for array in kernel.inputs}
+        status = self._call(kernel, sizes, used, outputs)
+        if status == WORKSPACE_TOO_SMALL:
+            needed = getattr(self.library.lib, f"{kernel.name}_workspace")
+            workspace.grow(needed(*(sizes[name] for name in kernel.sizes)))
+            status = self._call(kernel, sizes, used, outputs)
+        if status == OVERLAP:
+            # Interleaved, with no element in common: copies lie apart.
+            used = {name: array.copy(order="C") for name, array in used.items()}
+            status = self._call(kernel, sizes, used, outputs)
+        if status:
+            raise self._refused(where, kernel, sizes, status)
+        return used
+
+    def _call(
+        self,
+        kernel: Kernel,
+        sizes: Mapping[str, int],
+        inputs: Mapping[str, NDArray],
+        outputs: Mapping[str, NDArray],
+    ) -> int:
+        ffi = self.library.ffi
+        arguments: list[Any] = [sizes[name] for name in kernel.sizes]
+        for array in kernel.inputs:
+            value = inputs[array.name]
+            arguments.append(ffi.cast("void *", value.ctypes.data))
+            arguments += [steps_of(value)[axis] for axis in array.strides]
+        for array in kernel.outputs:
+            arguments.append(ffi.cast("void *", outputs[array.name].ctypes.data))
+        call = getattr(self.library.lib, f"call_{kernel.name}")
+        return int(call(*arguments, workspace.pointer, workspace.size))
+
+    def _refused(
+        self, where: str, kernel: Kernel, sizes: Mapping[str, int], status: int
+    ) -> KernelArgumentError:
+        if 0 < status <= len(kernel.statuses):
+            return KernelArgumentError(f"{where}: {kernel.statuses[status - 1]}")
+        if status == WORKSPACE_OVERFLOW:
+            return KernelArgumentError(
+                f"{where}: the workspace for {describe(sizes)} has more bytes than 64 bits count",
+                hint="split the input into smaller ones",
+            )
+        return KernelArgumentError(f"{where}: the kernel {kernel.name} ended with status {status}")
+
+
+def _one_or_tuple(arrays: list[NDArray]) -> Any:
+    return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def _split_out(where: str, out: Any, count: int, of: str) -> list[Any]:
+    """``out`` as a list with one entry, array or None, for each ``of``."""
+    if out is None:
+        return [None] * count
+    if not isinstance(out, (tuple, list)):
+        out = (out,)
+    if len(out) != count:
+        raise KernelArgumentError(
+            f"{where}: out holds {len(out)} arrays, and there are {count} {of}s",
+            hint=f"give a tuple with an array or None for each {of}",
+        )
+    return list(out)

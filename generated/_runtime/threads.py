@@ -1,0 +1,70 @@
+"""How many threads kernels use, in the whole process and after a fork.
+
+In: a number.  Out: that number in every loaded library.  Imports the standard library only;
+copied into every generated package.
+
+GNU OpenMP hangs in a forked child that starts a parallel region: the pool it believes it has is
+gone.  Kernels in such a child run on one thread, whatever is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+_libraries: list[Any] = []
+_threads = 0
+_forked = False
+
+
+def register(library: Any) -> None:
+    """Let ``library`` (cffi's ``lib`` of a loaded kernel module) follow the setting."""
+    library.symgrad_threads = _threads
+    _libraries.append(library)
+
+
+def set_num_threads(threads: int) -> None:
+    """Let every kernel use ``threads`` threads, from whatever Python thread it is called.
+
+    0 leaves the choice to OpenMP (``OMP_NUM_THREADS``).  The results have the same bits for any
+    number.  ValueError for a negative number.
+    """
+    global _threads
+    if threads < 0:
+        raise ValueError(f"the number of threads cannot be {threads}: give 0 or more")
+    if _forked and threads != 1:
+        warnings.warn(
+            "kernels in a forked process run on one thread; start processes with the"
+            " multiprocessing method 'spawn' or 'forkserver' to use more",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return
+    _threads = int(threads)
+    for library in _libraries:
+        library.symgrad_threads = _threads
+
+
+def get_num_threads() -> int:
+    """The number of threads that kernels use."""
+    if _threads:
+        return _threads
+    if _libraries:
+        return int(_libraries[0].symgrad_max_threads())
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if first.isdigit() and int(first) > 0:
+        return int(first)
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _after_fork() -> None:
+    global _forked, _threads
+    _forked, _threads = True, 1
+    for library in _libraries:
+        library.symgrad_threads = 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,225 @@
+/* LayerNorm, written by symgrad. * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1 / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j, i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0. */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
+#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
+
+static void *carve(char **space, int64_t bytes)
+{
+    char *const piece = *space;
+    *space += ROUND_UP(bytes);
+    return piece;
+}
+
+/* How many groups rows are cut into: it depends on their number only, never on the threads. */
+static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+{
+    return rows < 2 * least ? 1 : MIN(rows / least, most);
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+    float *restrict whole)
+{
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            whole[u] += part[g * n + u];
+    }
+}
+
+int64_t layer_norm_workspace(int64_t n, int64_t m)
+{
+    (void)n;
+    (void)m;
+    return 0;
+}
+
+/*
+ * layer norm
+ *     centred = x - mean(x, axes=(1,))
+ *     inverse_deviation = rsqrt(mean(square(centred), axes=(1,)) + 1e-05)
+ *     normalized = centred*inverse_deviation
+ *     y = normalized*weight + bias
+ * in:   x f32[n m], weight f32[m], bias f32[m]
+ * out:  y f32[n m]
+ */
+int layer_norm(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict weight,
+    const float *restrict bias,
+    float *restrict y,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+    for (int64_t i = 0; i < n; i++) {
+        float total = 0.0f;
+        #pragma omp simd reduction(+:total)
+        for (int64_t j = 0; j < m; j++)
+            total += x[i*x_s0 + j];
+        float total_ = 0.0f;
+        const float t = total/(float)m;
+        #pragma omp simd reduction(+:total_)
+        for (int64_t j = 0; j < m; j++) {
+            const float centred = x[i*x_s0 + j] - t;
+            total_ += centred * centred;
+        }
+        const float t_ = total_/(float)m;
+        const float t_2 = t_ + 1e-05f;
+        const float inverse_deviation = 1.0f / sqrtf(t_2);
+        #pragma omp simd
+        for (int64_t j = 0; j < m; j++) {
+            const float centred_ = x[i*x_s0 + j] - t;
+            const float normalized = centred_ * inverse_deviation;
+            y[i*m + j] = normalized*weight[j] + bias[j];
+        }
+    }
+    return 0;
+}
+
+int64_t layer_norm_forward_workspace(int64_t n, int64_t m)
+{
+    (void)n;
+    (void)m;
+    return 0;
+}
+
+/*
+ * layer norm forward
+ *     centred = x - mean(x, axes=(1,))
+ *     inverse_deviation = rsqrt(mean(square(centred), axes=(1,)) + 1e-05)
+ *     normalized = centred*inverse_deviation
+ *     y = normalized*weight + bias
+ * in:   x f32[n m], weight f32[m], bias f32[m]
+ * out:  y f32[n m], inverse_deviation f32[n 1], normalized f32[n m]
+ */
+int layer_norm_forward(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict weight,
+    const float *restrict bias,
+    float *restrict y,
+    float *restrict inverse_deviation,
+    float *restrict normalized,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+    for (int64_t i = 0; i < n; i++) {
+        float total = 0.0f;
+        #pragma omp simd reduction(+:total)
+        for (int64_t j = 0; j < m; j++)
+            total += x[i*x_s0 + j];
+        float total_ = 0.0f;
+        const float t = total/(float)m;
+        #pragma omp simd reduction(+:total_)
+        for (int64_t j = 0; j < m; j++) {
+            const float centred = x[i*x_s0 + j] - t;
+            total_ += centred * centred;
+        }
+        const float inverse_deviation_ = 1.0f / sqrtf((total_/(float)m + 1e-05f));
+        inverse_deviation[i] = inverse_deviation_;
+        #pragma omp simd
+        for (int64_t j = 0; j < m; j++) {
+            const float centred_ = x[i*x_s0 + j] - t;
+            const float normalized_ = centred_ * inverse_deviation_;
+            normalized[i*m + j] = normalized_;
+            y[i*m + j] = normalized_*weight[j] + bias[j];
+        }
+    }
+    return 0;
+}
+
+int64_t layer_norm_backward_workspace(int64_t m, int64_t n)
+{
+    return 0
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
+}
+
+/*
+ * layer norm backward
+ *     grad_normalized = grad_y*weight
+ *     mean = mean(grad_normalized, axes=(1,))
+ *     projection = mean(grad_normalized*normalized, axes=(1,))
+ *     grad_x = (grad_normalized - mean - normalized*projection)*inverse_deviation
+ *     grad_weight = sum(grad_y*normalized, axes=(0,))
+ *     grad_bias = sum(grad_y, axes=(0,))
+ * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
+ * out:  grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
+ * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1 / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j, i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ */
+int layer_norm_backward(
+    int64_t m,
+    int64_t n,
+    const float *restrict weight,
+    const float *restrict inverse_deviation,
+    int64_t inverse_deviation_s0,
+    const float *restrict normalized,
+    int64_t normalized_s0,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    float *restrict grad_x,
+    float *restrict grad_weight,
+    float *restrict grad_bias,
+    void *workspace)
+{
+    char *space = workspace;
+    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    const int64_t groups = row_groups(n, 4, 32);
+    const int64_t rows = (n + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
+        float *restrict grad_weight_own = grad_weight_part + group*m;
+        for (int64_t j = 0; j < m; j++)
+            grad_weight_own[j] = 0.0f;
+        float *restrict grad_bias_own = grad_bias_part + group*m;
+        for (int64_t j = 0; j < m; j++)
+            grad_bias_own[j] = 0.0f;
+        for (int64_t i = i0; i < i1; i++) {
+            float total = 0.0f;
+            float total_ = 0.0f;
+            #pragma omp simd reduction(+:total,total_)
+            for (int64_t j = 0; j < m; j++) {
+                const float grad_y_ji = grad_y[i*grad_y_s0 + j];
+                const float grad_normalized = grad_y_ji*weight[j];
+                const float normalized_ji = normalized[i*normalized_s0 + j];
+                total += grad_normalized * normalized_ji;
+                total_ += grad_normalized;
+                grad_weight_own[j] += grad_y_ji*normalized_ji;
+                grad_bias_own[j] += grad_y_ji;
+            }
+            const float mean = total_/(float)m;
+            const float projection = total/(float)m;
+            const float inverse_deviation_i = inverse_deviation[i*inverse_deviation_s0];
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float grad_normalized_ = grad_y[i*grad_y_s0 + j] * weight[j];
+                const float t = grad_normalized_ - mean - normalized[i*normalized_s0 + j] *
+                    projection;
+                grad_x[i*m + j] = t*inverse_deviation_i;
+            }
+        }
+    }
+    combine_sum_f32(groups, m, grad_weight_part, grad_weight);
+    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+    return 0;
+}
