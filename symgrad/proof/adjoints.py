@@ -23,15 +23,18 @@ _CLOSE = 1e-9
 
 
 def reverse(
-    outputs: Sequence[tuple[Node, Node]], nodes: Sequence[Node]
-) -> dict[Node, Node]:  # fmt: skip
-    """The adjoint of every node of ``nodes`` (arguments first), by the op records' VJPs."""
+    outputs: Sequence[tuple[Node, Node]], nodes: Sequence[Node], held: Node | None = None
+) -> dict[Node, Node]:
+    """The adjoint of every node of ``nodes`` (arguments first), by the op records' VJPs.
+
+    ``held``: a node that is treated as a constant.
+    """
     adjoint: dict[Node, Node] = {}
     for node, cotangent in outputs:
         adjoint[node] = adjoint[node] + cotangent if node in adjoint else cotangent
     for node in reversed(nodes):
         rule = get(node.op).vjp
-        if node not in adjoint or rule is None:
+        if node not in adjoint or rule is None or node is held:
             continue
         for arg, part in zip(node.args, rule(node, adjoint[node]), strict=True):
             if part is not None and arg.dtype.is_float:

@@ -17,12 +17,12 @@ from symgrad.ir.graph import Node
 from symgrad.proof.assume import Assumption
 from symgrad.proof.conditions import FoundCondition, find_condition
 from symgrad.proof.decide import Judgement
+from symgrad.proof.diagnose import Diagnosis, diagnose
 from symgrad.proof.kinks import kinks
 from symgrad.proof.refute import Counterexample, input_values
 from symgrad.proof.report import CaseReport, Condition, CounterexampleReport, InputReport
 from symgrad.proof.snippet import numpy_snippet
 from symgrad.proof.subject import Subject
-from symgrad.proof.suggest import Diagnosis, diagnose
 from symgrad.proof.verdict import Verdict, worst
 
 if TYPE_CHECKING:

@@ -101,6 +101,10 @@ class Subject:
         self.sampler = Sampler(drawn, self.everything.nodes, conditions, self.assumptions)
         self.precise = Precise(self.read)
         self.by_name = {node.attributes["name"]: node for node in inputs}
+        self.saved: tuple[Node, ...] = ()
+        """What backward can read by name: saved tensors, set by whoever knows them."""
+        self.returned: dict[str, Node] = {}
+        """Gradients whose shape does not fit their inputs, as backward returned them."""
 
     def read(self, value: Scalar) -> Any:
         """A literal, as this subject reads it."""

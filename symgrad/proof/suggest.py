@@ -1,29 +1,83 @@
-"""What is wrong, in words, and what was meant, as tensor code that is itself proved.
+"""What was meant: a gradient as tensor code, offered only when it is itself proved.
 
-In: a ``Subject``, the name of a refuted gradient, what backward returned.  Out: ``Diagnosis``.
+In: a ``Subject`` with a refuted gradient.  Out: code in the user's saved names.
 Imports: ``symgrad.errors``, ``symgrad.ir``, ``symgrad.proof``: ``adjoints``, ``code``,
-``decide``, ``rebuild``, ``subject``.
+``decide``, ``subject``, ``verdict``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from symgrad.ir.function import FunctionCase, Gradient
+from symgrad.errors import SymgradError
+from symgrad.ir.graph import Node
+from symgrad.proof.adjoints import derived_gradients
+from symgrad.proof.code import CodeWriter, NoSpelling, size_sources
+from symgrad.proof.decide import judge
 from symgrad.proof.subject import Subject
+from symgrad.proof.verdict import Verdict
+
+LONGEST = 400
 
 
 @dataclass(frozen=True)
-class Diagnosis:
-    """``words``: what is wrong.  ``suggestion``: proved code.  ``derived``: the true gradient."""
+class Suggestion:
+    """Tensor code for a gradient; ``proved``: it was judged like a hand-written one."""
 
-    words: tuple[str, ...] = ()
-    suggestion: str | None = None
-    derived: str | None = None
+    code: str
+    proved: bool
 
 
-def diagnose(
-    subject: Subject, name: str, gradient: Gradient | None, case: FunctionCase, *, budget: int
-) -> Diagnosis:
-    """What is wrong with a gradient and how to write it."""
-    return Diagnosis()
+def is_proved(subject: Subject, name: str, gradient: Node, budget: int) -> bool:
+    """Would this node of the subject's graph be the right gradient?"""
+    candidate = Subject(
+        subject.graph, subject.inputs, subject.outputs, {name: gradient},
+        conditions=subject.conditions, assumptions=subject.assumptions,
+        recognised=subject.recognised,
+    )  # fmt: skip
+    return judge(candidate, budget=budget)[name].verdict is Verdict.PROVED
+
+
+def writer_for(subject: Subject, extra: Iterable[Node] = ()) -> CodeWriter:
+    """Code in terms of what backward can read: cotangents, saved tensors, inputs, ``extra``."""
+    named = [*subject.saved, *extra]
+    reachable = [node for node in named if node.name]
+    inputs = [node for node in reachable if node.rank] or subject.inputs
+    return CodeWriter(reachable, size_sources([*inputs, *(c for _, c in subject.outputs)]))
+
+
+def spelled(writer: CodeWriter, node: Node) -> str | None:
+    """The code of a node, when there is some and it is short enough to read."""
+    try:
+        code = writer.text(node)
+    except NoSpelling:
+        return None
+    return code if len(code) <= LONGEST else None
+
+
+def derived(subject: Subject, name: str, budget: int) -> Suggestion | None:
+    """The gradient as the op records derive it, in the user's names."""
+    try:
+        graph, copies, adjoints = derived_gradients(subject)
+    except (SymgradError, ValueError, KeyError):
+        return None
+    node = adjoints.get(subject.by_name[name])
+    if node is None:
+        return None
+    copy = Subject(
+        graph, _copies(copies, subject.inputs),
+        [(copies[o], copies[c]) for o, c in subject.outputs], {name: node},
+        conditions=subject.conditions, assumptions=subject.assumptions,
+        recognised=subject.recognised,
+    )  # fmt: skip
+    copy.saved = tuple(copies[saved] for saved in subject.saved if saved in copies)
+    code = spelled(writer_for(copy), node)
+    if code is None:
+        return None
+    proved = judge(copy, budget=budget)[name].verdict is Verdict.PROVED
+    return Suggestion(code, proved)
+
+
+def _copies(copies: dict[Node, Node], inputs: Sequence[Node]) -> list[Node]:
+    return [copies[node] for node in inputs if node in copies]

@@ -110,10 +110,22 @@ def subject_of(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
         for node, cotangent in zip(case.outputs, case.cotangents, strict=True)
         if cotangent is not None
     ]
-    return Subject(
+    subject = Subject(
         graph, [new[node] for node in case.inputs], outputs, gradients,
         conditions=case.conditions, assumptions=declared,
     )  # fmt: skip
+    _remember(subject, case, new)
+    return subject
+
+
+def _remember(subject: Subject, case: FunctionCase, new: Mapping[Node, Node]) -> None:
+    """What a diagnosis needs to know beside the gradients."""
+    subject.saved = tuple(new[node] for node in case.saved)
+    subject.returned = {
+        gradient.input: new[gradient.returned]
+        for gradient in case.gradients
+        if gradient.problem is not None and gradient.returned is not None
+    }
 
 
 def _copied_case(
@@ -155,10 +167,12 @@ def _with_surrogate(
             raise ShapeError(f"the surrogate's output is {node.type}, forward's is {own.type}")
         if cotangent is not None:
             pairs.append((node, new[cotangent]))
-    return Subject(
+    subject = Subject(
         graph, [new[node] for node in case.inputs], pairs, gradients,
         conditions=case.conditions, assumptions=declared,
     )  # fmt: skip
+    _remember(subject, case, new)
+    return subject
 
 
 def _missing_backward(graphs: FunctionGraphs) -> bool:

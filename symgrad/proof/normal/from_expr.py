@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import sympy
 
-from symgrad.ir.dim import Axis
+from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
 from symgrad.proof import literals, scalars
@@ -34,14 +34,26 @@ from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, Poly, constant, exact, of_atom
 
+Definitions = Callable[[str, tuple[Dim, ...]], Expr | None]
+"""What an element of a computed tensor is, given its name and indices; None for a given tensor."""
+
+DEEPEST_DEFINITION = 16
+
 
 class Conversion:
-    """Expressions of one pool as polynomials of one context, with a memo."""
+    """Expressions as polynomials of one context, with a memo.
 
-    def __init__(self, context: Context) -> None:
+    ``definitions``: what cut nodes stand for that are to be looked through: computed integer
+    tensors that serve as indices, which index notation can only name.
+    """
+
+    def __init__(self, context: Context, definitions: Definitions | None = None) -> None:
         self.context = context
         self.axes: dict[Axis, Poly] = {}
         self._memo: dict[Expr, Poly] = {}
+        self._definitions = definitions
+        self._depth = 0
+        self._environment = integers.Environment(self.axes, self._element)
 
     def poly(self, expr: Expr) -> Poly:
         """The normal form of an expression.  Raises Undecided with the reason."""
@@ -62,17 +74,46 @@ class Conversion:
         self.axes[axis] = of_atom(atom)
         return atom
 
-    def _convert(self, expr: Expr) -> Poly:
-        for axis in sorted(expr.free, key=lambda axis: axis.key):
+    def _bind(self, dim: Dim) -> None:
+        for axis in dim.axes:
             if axis not in self.axes:
                 self.index(axis)
+
+    def _access(self, expr: Access) -> Poly:
+        computed = self._defined(expr.tensor, expr.indices)
+        if computed is not None:
+            return computed
+        for index in expr.indices:
+            self._bind(index)
+        indices = tuple(
+            integers.from_dim(self.context, index, self._environment) for index in expr.indices
+        )
+        return leaves.leaf(self.context, expr.tensor, indices, _sort(expr.dtype))
+
+    def _element(self, element: Element) -> Poly | None:
+        return self._defined(element.tensor, element.indices)
+
+    def _defined(self, tensor: str, indices: tuple[Dim, ...]) -> Poly | None:
+        """The element of a computed tensor, from its definition."""
+        expr = None if self._definitions is None else self._definitions(tensor, indices)
+        if expr is None:
+            return None
+        if self._depth >= DEEPEST_DEFINITION:
+            raise Undecided("indices are computed from indices too deeply")
+        self._depth += 1
+        try:
+            return self.poly(expr)
+        finally:
+            self._depth -= 1
+
+    def _convert(self, expr: Expr) -> Poly:
         if isinstance(expr, Literal):
             return literal(self.context, expr.value)
         if isinstance(expr, IntValue):
-            return integers.from_dim(self.context, expr.value, self.axes)
+            self._bind(expr.value)
+            return integers.from_dim(self.context, expr.value, self._environment)
         if isinstance(expr, Access):
-            indices = tuple(integers.from_dim(self.context, i, self.axes) for i in expr.indices)
-            return leaves.leaf(self.context, expr.tensor, indices, _sort(expr.dtype))
+            return self._access(expr)
         if isinstance(expr, Call):
             return call(self.context, expr.function, [self._memo[arg] for arg in expr.operands])
         if isinstance(expr, Reduce):

@@ -7,7 +7,8 @@ Imports: ``symgrad.ir.dim``, ``atoms``, ``poly``, ``context``, ``leaves``, ``mul
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import gcd
 
 from symgrad.ir import dim as dims
@@ -27,12 +28,24 @@ from symgrad.proof.normal.poly import (
     plain_product,
 )
 
-Environment = Mapping[dims.Axis, Poly]
-_EMPTY: Environment = {}
+
+@dataclass(frozen=True)
+class Environment:
+    """What the atoms of index expressions stand for.
+
+    ``axes``: the index variables.  ``element``: the value of an element of an integer tensor that
+    is computed rather than given; None for a given one.
+    """
+
+    axes: Mapping[dims.Axis, Poly] = field(default_factory=dict)
+    element: Callable[[dims.Element], Poly | None] = lambda element: None
 
 
-def from_dim(context: Context, dim: dims.Dim, axes: Environment = _EMPTY) -> Poly:
-    """An index expression or size as a polynomial; ``axes`` gives the index variables."""
+_EMPTY = Environment()
+
+
+def from_dim(context: Context, dim: dims.Dim, environment: Environment = _EMPTY) -> Poly:
+    """An index expression or size as a polynomial."""
     value = dim.constant
     if value is not None:
         return constant(value)
@@ -40,23 +53,27 @@ def from_dim(context: Context, dim: dims.Dim, axes: Environment = _EMPTY) -> Pol
     for monomial, coefficient in dim.terms:
         product = constant(coefficient)
         for atom, exponent in monomial:
-            factor = _from_atom(context, atom, axes)
+            factor = _from_atom(context, atom, environment)
             for _ in range(exponent):
                 product = multiply.multiply(context, product, factor)
         result = result + product
     return result
 
 
-def _from_atom(context: Context, atom: dims.Atom, axes: Environment) -> Poly:
+def _from_atom(context: Context, atom: dims.Atom, environment: Environment) -> Poly:
     if isinstance(atom, dims.Size):
         return of_atom(context.atom(kinds.SIZE, atom.name))
     if isinstance(atom, dims.Axis):
-        return axes[atom]
+        return environment.axes[atom]
     if isinstance(atom, dims.Element):
-        indices = tuple(from_dim(context, index, axes) for index in atom.indices)
+        computed = environment.element(atom)
+        if computed is not None:
+            return computed
+        indices = tuple(from_dim(context, index, environment) for index in atom.indices)
         return leaves.leaf(context, atom.tensor, indices, "int")
     if isinstance(atom, dims.Derived):
-        left, right = from_dim(context, atom.left, axes), from_dim(context, atom.right, axes)
+        left = from_dim(context, atom.left, environment)
+        right = from_dim(context, atom.right, environment)
         return DERIVED[atom.function](context, left, right)
     raise Undecided(f"an index expression of an unknown kind: {atom}")
 

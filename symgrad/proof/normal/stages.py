@@ -11,6 +11,7 @@ from collections.abc import Callable
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import (
     denominators,
+    labels,
     lifting,
     multiply,
     power,
@@ -112,10 +113,30 @@ def _map_factor(
     if atom.kind == kind and whole:
         return function(atom)
     if atom.kind == kinds.SUM and whole and _holds(atom, kind):
-        fresh, monomial = substitute.opened(context, atom)
-        body = _map_factors(context, Poly({monomial: 1}), kind, function)
+        fresh = [context.fresh(binder.data[1]) for binder in atom.data[0]]
+        renaming = dict(zip(atom.data[0], fresh, strict=True))
+        body = ONE
+        for inner, power_of in atom.data[1]:
+            factor = _map_inner(context, inner, power_of, kind, function, renaming)
+            body = multiply.multiply(context, body, factor)
         return power.raise_to(context, sums.sum_over(context, fresh, body), exponent)
     return multiply.monomial_poly(context, {atom: exponent})
+
+
+def _map_inner(
+    context: Context,
+    atom: Atom,
+    exponent: Number,
+    kind: str,
+    function: Callable[[Atom], Poly],
+    renaming: dict[Atom, Atom],
+) -> Poly:
+    """A factor of a sum's monomial; rewritten under its canonical names, then renamed."""
+    if atom.kind == kind:
+        values = {binder: of_atom(fresh) for binder, fresh in renaming.items()}
+        return substitute.substitute(context, function(atom), values)
+    renamed = labels.rename(context, atom, renaming)
+    return _map_factor(context, renamed, exponent, kind, function)
 
 
 def _oriented(context: Context, poly: Poly) -> Poly:

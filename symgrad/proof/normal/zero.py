@@ -15,7 +15,7 @@ from symgrad.proof.normal import multiply, stages
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import DEFAULT_BUDGET, Assumption, Context, Obligation
 from symgrad.proof.normal.facts import Facts
-from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.from_expr import Conversion, Definitions
 from symgrad.proof.normal.poly import Poly
 
 FIRST_BUDGET = 12_000
@@ -68,21 +68,28 @@ def _result(context: Context, stage: str | None, reason: str, residual: Poly | N
 
 
 def prove_equal(
-    left: Expr, right: Expr | None, facts: Facts | None = None, *, budget: int = DEFAULT_BUDGET
+    left: Expr,
+    right: Expr | None,
+    facts: Facts | None = None,
+    *,
+    budget: int = DEFAULT_BUDGET,
+    definitions: Definitions | None = None,
 ) -> ZeroResult:
-    """Are two expressions of one pool equal?  ``right`` None stands for zero.
+    """Are two expressions equal?  ``right`` None stands for zero.
+
+    ``definitions``: see ``from_expr.Conversion``.
 
     Three attempts: multiplied out within a small budget; with products of several-term factors
     kept as they are, which proves deep chains at a cost linear in the depth; multiplied out
     within the whole budget.
     """
-    first = attempt(left, right, facts, budget=min(budget, FIRST_BUDGET))
+    first = attempt(left, right, facts, budget=min(budget, FIRST_BUDGET), definitions=definitions)
     if first.is_zero or not _out_of_budget(first):
         return first
-    factored = attempt(left, right, facts, budget=budget, factored=True)
+    factored = attempt(left, right, facts, budget=budget, factored=True, definitions=definitions)
     if factored.is_zero or budget <= FIRST_BUDGET:
         return factored
-    return attempt(left, right, facts, budget=budget)
+    return attempt(left, right, facts, budget=budget, definitions=definitions)
 
 
 def attempt(
@@ -92,10 +99,11 @@ def attempt(
     *,
     budget: int = DEFAULT_BUDGET,
     factored: bool = False,
+    definitions: Definitions | None = None,
 ) -> ZeroResult:
     """One attempt of ``prove_equal`` in a context of its own."""
     context = Context(facts, budget=budget, factored=factored)
-    conversion = Conversion(context)
+    conversion = Conversion(context, definitions)
     try:
         difference = conversion.poly(left)
         if right is not None:

@@ -1,0 +1,150 @@
+"""What is wrong with a gradient, in words, and what to write instead.
+
+In: a ``Subject``, the name of a refuted gradient, what backward returned.  Out: ``Diagnosis``.
+Imports: ``symgrad.ir``, ``symgrad.proof``: ``adjoints``, ``code``, ``numbers``, ``oracle``,
+``repair``, ``subject``, ``suggest``; numpy.
+
+Numbers at a few points suggest an explanation; an explanation that comes with code is given only
+when the code is proved.  In order: the shape; a factor that is missing; two gradients exchanged;
+a transposition; an intermediate treated as a constant; a term with the wrong sign, missing or
+too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from symgrad.errors import SymgradError
+from symgrad.ir.function import FunctionCase, Gradient
+from symgrad.ir.graph import Graph, Node, ancestors, copy_into
+from symgrad.proof.adjoints import reverse
+from symgrad.proof.numbers import Array
+from symgrad.proof.repair import Fix, fixes, shape_fixes
+from symgrad.proof.subject import Evaluation, Subject
+from symgrad.proof.suggest import derived, is_proved, spelled, writer_for
+from symgrad.proof.trials import Trials
+
+MOST_CONSTANTS = 40
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """``words``: what is wrong.  ``suggestion``: proved code.  ``derived``: the true gradient."""
+
+    words: tuple[str, ...] = ()
+    suggestion: str | None = None
+    derived: str | None = None
+
+
+def diagnose(
+    subject: Subject, name: str, gradient: Gradient | None, case: FunctionCase, *, budget: int
+) -> Diagnosis:
+    """What is wrong with a gradient and how to write it."""
+    trials = Trials(subject, name)
+    true = derived(subject, name, budget)
+    words: list[str] = []
+    suggestion: str | None = None
+    if trials.usable:
+        for fix in _candidates(subject, name, trials, gradient):
+            code = _code(subject, fix)
+            if code is not None and is_proved(subject, name, fix.node, budget):
+                words.append(fix.words)
+                suggestion = code
+                break
+        if not words:
+            words += _explanations(subject, name, trials)
+    if suggestion is None and true is not None and true.proved:
+        suggestion = true.code
+    return Diagnosis(tuple(words), suggestion, None if true is None else true.code)
+
+
+def _candidates(
+    subject: Subject, name: str, trials: Trials, gradient: Gradient | None
+) -> Iterator[Fix]:
+    if name in subject.gradients:
+        yield from fixes(subject, name, trials)
+    elif subject.returned.get(name) is not None:
+        yield from shape_fixes(subject, name, subject.returned[name], trials)
+
+
+def _code(subject: Subject, fix: Fix) -> str | None:
+    backward = set(subject.everything.nodes) - set(subject.forward.nodes)
+    named = [node for node in ancestors([fix.node]) if node.name and node in backward]
+    return spelled(writer_for(subject, [node for node in named if node is not fix.node]), fix.node)
+
+
+def _explanations(subject: Subject, name: str, trials: Trials) -> list[str]:
+    """Explanations that come without code of their own."""
+    for explain in (_zero, _exchanged, _held_constant):
+        said = explain(subject, name, trials)
+        if said is not None:
+            return [said]
+    return []
+
+
+def _zero(subject: Subject, name: str, trials: Trials) -> str | None:
+    if all(not np.any(hand) for hand in trials.hand):
+        return f"the gradient of {name} is left out, as if {name} had no influence"
+    return None
+
+
+def _exchanged(subject: Subject, name: str, trials: Trials) -> str | None:
+    for other, node in subject.gradients.items():
+        if other != name and trials.equals_true([at.values[node] for at in trials.points]):
+            return f"gradients exchanged: what you return for {other} is the gradient of {name}"
+    return None
+
+
+def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
+    """Is the hand-written gradient the true one with one intermediate held constant?"""
+    forward = subject.forward.nodes
+    outputs = {node for node, _ in subject.outputs}
+    candidates = [
+        node for node in forward
+        if node.dtype.is_float and node.op not in ("input", "constant", "size")
+        and node not in outputs
+    ]  # fmt: skip
+    candidates.sort(key=lambda node: (node.name is None, node.index))
+    for node in candidates[:MOST_CONSTANTS]:
+        if trials.equals_hand(lambda at, node=node: _without(subject, name, node, trials, at)):
+            label = f"`{node.name}`" if node.name else f"`{_text(subject, node)}`"
+            return f"you treat {label} as a constant: its dependence on {name} is missing"
+    return None
+
+
+def _text(subject: Subject, node: Node) -> str:
+    return spelled(writer_for(subject), node) or node.op
+
+
+def _without(
+    subject: Subject, name: str, held: Node, trials: Trials, at: Evaluation
+) -> Array | None:
+    found = trials.held.get(held)
+    if found is None:
+        found = trials.held[held] = _gradient_without(subject, name, held)
+    graph, adjoint = found
+    if adjoint is None:
+        return None
+    return trials.evaluate(graph, adjoint, at)
+
+
+def _gradient_without(
+    subject: Subject, name: str, held: Node
+) -> tuple[Graph, Node | None]:  # fmt: skip
+    graph = Graph()
+    roots = [node for pair in subject.outputs for node in pair]
+    copies = copy_into(graph, ancestors(roots), {})
+    outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
+    nodes = [copies[node] for node in subject.forward.nodes]
+    try:
+        found = reverse(outputs, nodes, held=copies[held])
+    except SymgradError:
+        return graph, None
+    return graph, found.get(copies[subject.by_name[name]])
+
+
+Explain = Callable[[Subject, str, Trials], "str | None"]
+Values = Sequence[Array]
