@@ -1,14 +1,16 @@
 """An op's signatures written out as Python literals, for the table in a generated wrapper.
 
 In: ``OpSignature`` records.  Out: text that builds the records of ``symgrad.runtime.spec``.
-Imports ``symgrad.ir`` and ``symgrad.errors``.
+Imports ``symgrad.ir``, ``symgrad.errors`` and ``symgrad.codegen.safe_names``.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from symgrad.codegen.safe_names import with_safe_sizes
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, BackwardSignature, KernelSignature, OpSignature, Residual
 from symgrad.ir.dim import Dim, Size
@@ -125,6 +127,8 @@ def _quoted(texts: Sequence[str]) -> tuple[str, ...]:
 
 def _string(text: str) -> str:
     """A string literal in double quotes."""
+    if text.isprintable():
+        return json.dumps(text, ensure_ascii=False)
     body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
     return f'"{body}"'
 
@@ -201,7 +205,8 @@ def _case(signature: OpSignature) -> _Call:
 def op_literal(
     name: str, signatures: Sequence[OpSignature], files: Sequence[str], header: str, blas: bool
 ) -> str:
-    """The text of an ``Op``, to stand behind ``OP = ``."""
+    """The text of an ``Op``, to stand behind ``OP = ``.  CodegenError as ``size_bindings``."""
+    signatures = with_safe_sizes(signatures)
     words: list[tuple[str, object]] = [
         ("name", _string(name)),
         ("differentiable", tuple(map(str, signatures[0].differentiable))),

@@ -1,7 +1,7 @@
-"""Size symbols that a Python function can have as local names.
+"""Signatures as a Python function can spell them out.
 
 In: ``OpSignature`` records.  Out: the same, a size called ``in`` or ``out`` renamed ``in_``,
-``out_``.  Imports ``symgrad.ir``.
+``out_``, and conditions in terms of sizes that are there.  Imports ``symgrad.ir``.
 
 C parameters are positional, so the kernels need not know.
 """
@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.dim import Atom, Dim, Size
 
@@ -35,7 +36,11 @@ def safe_name(wanted: str, taken: Collection[str]) -> str:
 
 
 def with_safe_sizes(signatures: Sequence[OpSignature]) -> tuple[OpSignature, ...]:
-    """The signatures with every size symbol renamed that cannot be a local name."""
+    """The signatures with every size symbol renamed that cannot be a local name.
+
+    Conditions come out as ``with_known_conditions`` makes them.
+    """
+    signatures = [with_known_conditions(one) for one in signatures]
     names = sorted(set().union(*(size_names(one) for one in signatures)))
     renamed: dict[str, str] = {}
     for name in names:
@@ -45,6 +50,48 @@ def with_safe_sizes(signatures: Sequence[OpSignature]) -> tuple[OpSignature, ...
     if not renamed:
         return tuple(signatures)
     return tuple(_Renaming(renamed).signature(one) for one in signatures)
+
+
+def with_known_conditions(signature: OpSignature) -> OpSignature:
+    """The signature with its conditions over the sizes of its inputs alone.
+
+    In a case for ``k == 1`` the 1 already stands in the shapes: the condition goes, and another
+    one that mentions k has 1 in its place.  Raises CodegenError where a size stays unknown.
+    """
+    known = {size for array in signature.inputs for dim in array.shape for size in dim.sizes}
+    pending = list(signature.conditions)
+    while True:
+        found = next(((c, d) for c in pending if (d := _definition(c, known)) is not None), None)
+        if found is None:
+            break
+        condition, (name, value) = found
+        pending.remove(condition)
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        pending = [word.sub(f"({value})", other) for other in pending]
+    for condition in pending:
+        unknown = [word for word in _words(condition) if word not in known]
+        if unknown:
+            raise CodegenError(
+                f"{signature.name}: the condition {condition} is about the size {unknown[0]},"
+                " which no input has",
+                hint="give some input an axis of that size",
+            )
+    return replace(signature, conditions=tuple(pending))
+
+
+def _definition(condition: str, known: Collection[str]) -> tuple[str, str] | None:
+    """``(name, value)`` where the condition says what a size is that no input has."""
+    left, equals, right = condition.partition(" == ")
+    if not equals:
+        return None
+    for name, value in ((left.strip(), right.strip()), (right.strip(), left.strip())):
+        if name.isidentifier() and name not in known and name not in _words(value):
+            return name, value
+    return None
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.findall(r"[^\W\d]\w*", text) if word not in ("min", "max")]
 
 
 def size_names(signature: OpSignature) -> set[str]:

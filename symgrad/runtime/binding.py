@@ -12,6 +12,8 @@ little; each time it returns a negative status and has done nothing.
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Sequence
 
 from symgrad.runtime.spec import (
     C_TYPES,
@@ -98,19 +100,21 @@ static int symgrad_max_threads(void)
 _CALL = """
 %(prototype)s
 {
-    const struct symgrad_span symgrad_spans[] = {
+    const struct symgrad_span spans[] = {
 %(spans)s
     };
-    const int64_t symgrad_needed = %(name)s_workspace(%(sizes)s);
-    const int symgrad_refused = symgrad_refuse(
-        symgrad_spans, %(inputs)d, %(arrays)d, symgrad_needed, symgrad_bytes);
-    if (symgrad_refused) return symgrad_refused;
-    const int symgrad_before = symgrad_enter();
-    const int symgrad_status = %(name)s(%(arguments)s);
-    symgrad_leave(symgrad_before);
-    return symgrad_status;
+    const int64_t needed = %(name)s_workspace(%(sizes)s);
+    const int refused = symgrad_refuse(spans, %(inputs)d, %(arrays)d, needed, bytes);
+    if (refused) return refused;
+    const int before = symgrad_enter();
+    const int status = %(name)s(%(arguments)s);
+    symgrad_leave(before);
+    return status;
 }
 """
+
+
+_WORD = re.compile(r"[^\W\d]\w*")
 
 
 class _ToC(ast.NodeTransformer):
@@ -133,42 +137,54 @@ class _ToC(ast.NodeTransformer):
         return node
 
 
-def c_expression(expression: str) -> str:
-    """A size expression as C."""
-    if not any(mark in expression for mark in ("//", "%", "min", "max")):
-        return expression
-    tree = _ToC().visit(ast.parse(expression, mode="eval"))
-    return ast.unparse(tree)
+def c_expression(expression: str, sizes: Sequence[str]) -> str:
+    """A size expression as C, the sizes called ``size0``, ``size1`` and so on.
+
+    Names in C are positional: a user's size may be called ``double`` or ``β``.
+    """
+    names = {size: f"size{index}" for index, size in enumerate(sizes)}
+    renamed = _WORD.sub(lambda match: names.get(match.group(), match.group()), expression)
+    if not any(mark in renamed for mark in ("//", "%", "min", "max")):
+        return renamed
+    return ast.unparse(_ToC().visit(ast.parse(renamed, mode="eval")))
 
 
 def _parameters(kernel: Kernel) -> list[str]:
-    found = [f"int64_t {size}" for size in kernel.sizes]
-    for array in kernel.inputs:
-        found.append(f"const {C_TYPES[array.dtype]} *{array.name}")
-        found += [f"int64_t {array.name}_s{axis}" for axis in array.strides]
-    return found + [f"{C_TYPES[array.dtype]} *{array.name}" for array in kernel.outputs]
+    """The kernel's parameters but for the workspace, with names by their position."""
+    found = [f"int64_t size{index}" for index in range(len(kernel.sizes))]
+    for index, array in enumerate(kernel.inputs):
+        found.append(f"const {C_TYPES[array.dtype]} *array{index}")
+        found += [f"int64_t array{index}_s{axis}" for axis in array.strides]
+    first = len(kernel.inputs)
+    for index, array in enumerate(kernel.outputs, first):
+        found.append(f"{C_TYPES[array.dtype]} *array{index}")
+    return found
+
+
+def _arguments(parameters: list[str]) -> str:
+    return ", ".join(parameter.split()[-1].lstrip("*") for parameter in parameters)
 
 
 def _prototype(kernel: Kernel) -> str:
-    parameters = [*_parameters(kernel), "void *symgrad_workspace", "int64_t symgrad_bytes"]
+    parameters = [*_parameters(kernel), "void *workspace", "int64_t bytes"]
     return f"int call_{kernel.name}({', '.join(parameters)})"
 
 
 def _workspace_prototype(kernel: Kernel) -> str:
-    sizes = ", ".join(f"int64_t {size}" for size in kernel.sizes) or "void"
-    return f"int64_t {kernel.name}_workspace({sizes})"
+    sizes = _parameters(kernel)[: len(kernel.sizes)]
+    return f"int64_t {kernel.name}_workspace({', '.join(sizes) or 'void'})"
 
 
-def _count(array: Array) -> str:
+def _count(kernel: Kernel, index: int, array: Array) -> str:
     """How many elements lie from the first to the last, as C."""
-    dims = [f"({c_expression(dim)})" for dim in array.dims]
+    dims = [f"({c_expression(dim, kernel.sizes)})" for dim in array.dims]
     product = "*".join(dims) or "1"
     if not array.strides:
         return product
     steps = []
     for axis, dim in enumerate(dims):
         trailing = "*".join(dims[axis + 1 :]) or "1"
-        stride = f"{array.name}_s{axis}" if axis in array.strides else trailing
+        stride = f"array{index}_s{axis}" if axis in array.strides else trailing
         steps.append(f"({dim} - 1)*{stride}")
     return f"{product} == 0 ? 0 : 1 + {' + '.join(steps)}"
 
@@ -176,18 +192,19 @@ def _count(array: Array) -> str:
 def _call(kernel: Kernel) -> str:
     arrays = (*kernel.inputs, *kernel.outputs)
     spans = [
-        f"        {{(uintptr_t){array.name}, sizeof({C_TYPES[array.dtype]}), {_count(array)}}},"
-        for array in arrays
+        f"        {{(uintptr_t)array{index}, sizeof({C_TYPES[array.dtype]}),"
+        f" {_count(kernel, index, array)}}},"
+        for index, array in enumerate(arrays)
     ]
-    arguments = [parameter.split()[-1].lstrip("*") for parameter in _parameters(kernel)]
+    parameters = _parameters(kernel)
     return _CALL % {
         "prototype": f"static {_prototype(kernel)}",
         "spans": "\n".join(spans),
         "inputs": len(kernel.inputs),
         "arrays": len(arrays),
         "name": kernel.name,
-        "sizes": ", ".join(kernel.sizes),
-        "arguments": ", ".join([*arguments, "symgrad_workspace"]),
+        "sizes": _arguments(parameters[: len(kernel.sizes)]),
+        "arguments": _arguments([*parameters, "void *workspace"]),
     }
 
 
@@ -221,20 +238,17 @@ def dispatch(op: Op, levels: tuple[str, ...]) -> str:
 
 
 def _dispatched(kernel: Kernel, levels: tuple[str, ...]) -> str:
-    parameters = [*_parameters(kernel), "void *symgrad_workspace"]
-    arguments = ", ".join(parameter.split()[-1].lstrip("*") for parameter in parameters)
-    sizes = ", ".join(kernel.sizes)
-    text = ""
-    for level in levels:
-        text += f"int {kernel.name}_{level}({', '.join(parameters)});\n"
+    parameters = [*_parameters(kernel), "void *workspace"]
+    listed, arguments = ", ".join(parameters), _arguments(parameters)
+    text = "".join(f"int {kernel.name}_{level}({listed});\n" for level in levels)
     cases = "".join(
         f"    case {rank}: return {kernel.name}_{level}({arguments});\n"
         for rank, level in enumerate(levels[:-1])
     )
     cases += f"    default: return {kernel.name}_{levels[-1]}({arguments});\n"
-    text += f"int {kernel.name}({', '.join(parameters)})\n{{\n    switch (level()) {{\n{cases}"
-    text += "    }\n}\n"
+    text += f"int {kernel.name}({listed})\n{{\n    switch (level()) {{\n{cases}    }}\n}}\n"
+    sizes = _arguments(parameters[: len(kernel.sizes)])
     plain = _workspace_prototype(kernel)
     chosen = plain.replace(f"{kernel.name}_workspace", f"{kernel.name}_workspace_{levels[-1]}")
     text += f"{chosen};\n{plain} {{ return {kernel.name}_workspace_{levels[-1]}({sizes}); }}\n"
-    return "\n" + text
+    return f"\n{text}"

@@ -199,7 +199,10 @@ class Caller:
                 return case, dict(zip(names, arrays, strict=True)), sizes
             unserved = unserved or sizes
         if unserved is not None or problem is None:
-            served = " or ".join(" and ".join(case.conditions) for case in self.op.cases)
+            served = " or ".join(
+                " and ".join(case.conditions) or ", ".join(map(str, case.inputs))
+                for case in self.op.cases
+            )
             raise KernelArgumentError(
                 f"{where}: no kernel serves {describe(unserved or {})}",
                 hint=f"the op is compiled for {served}",

@@ -35,5 +35,10 @@ def pick(_own_cache: Path) -> CompiledOp:
 
 
 @pytest.fixture(scope="session")
+def keep(_own_cache: Path) -> CompiledOp:
+    return examples.KEEP.op()
+
+
+@pytest.fixture(scope="session")
 def gated(_own_cache: Path) -> CompiledOp:
     return examples.GATED.op()

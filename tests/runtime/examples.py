@@ -17,7 +17,7 @@ from symgrad.ir.abi import (
     Residual,
 )
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import float32, float64, int64
+from symgrad.ir.dtype import bool_, float32, float64, int64
 from symgrad.runtime.op import CompiledOp, make_op
 
 n, m, k, v = (Dim.size(name) for name in "nmkv")
@@ -323,5 +323,44 @@ def _gated() -> Example:
     return Example("Gated", (two, one), text, _header("gated", *prototypes, *works))
 
 
+def _keep() -> Example:
+    """The numbers that ``double`` marks, and its negation: truth values, names from elsewhere."""
+    size = Dim.size("λ")
+    x, mask = ArrayArgument("in", float32, (size,)), ArrayArgument("double", bool_, (size,))
+    y, negated = ArrayArgument("y", float32, (size,)), ArrayArgument("β", bool_, (size,))
+    gy, gx = ArrayArgument("grad_y", float32, (size,)), ArrayArgument("grad_in", float32, (size,))
+    forward = KernelSignature("keep_forward", ("λ",), (x, mask), (y, negated))
+    backward = KernelSignature("keep_backward", ("λ",), (mask, gy), (gx,))
+    signature = OpSignature(
+        "Keep",
+        (x, mask),
+        (y, negated),
+        (True, False),
+        (Residual(mask, "input", 1),),
+        forward,
+        forward,
+        (BackwardSignature((True, False), backward, (0,), (0,)),),
+    )
+    prototypes = (
+        "int keep_forward(int64_t n, const float *x, const uint8_t *mask, float *y,"
+        " uint8_t *negated, void *workspace)",
+        "int keep_backward(int64_t n, const uint8_t *mask, const float *grad_y, float *grad_x,"
+        " void *workspace)",
+        "int64_t keep_forward_workspace(int64_t n)",
+        "int64_t keep_backward_workspace(int64_t n)",
+    )
+    bodies = (
+        "y[i] = mask[i] ? x[i] : 0.0f, negated[i] = !mask[i];",
+        "grad_x[i] = mask[i] ? grad_y[i] : 0.0f;",
+    )
+    c = '#include "keep.h"\n'
+    for prototype, body in zip(prototypes[:2], bodies, strict=True):
+        loop = f"    for (int64_t i = 0; i < n; i++) {body}\n"
+        c += f"\n{prototype}\n{{\n    (void)workspace;\n{loop}    return 0;\n}}\n"
+    c += "".join(f"\n{one} {{ return 0*n; }}\n" for one in prototypes[2:])
+    return Example("Keep", (signature,), c, _header("keep", *prototypes))
+
+
 SOFTPLUS, MATMUL, PICK, GATED = _softplus(), _matmul(), _pick(), _gated()
-ALL = (SOFTPLUS, MATMUL, PICK, GATED)
+KEEP = _keep()
+ALL = (SOFTPLUS, MATMUL, PICK, GATED, KEEP)

@@ -126,6 +126,7 @@ def test_options_that_keep_the_meaning_of_numbers() -> None:
     assert "-ffp-contract=off" in flags
 
 
+@pytest.mark.slow
 def test_what_a_key_stands_for(fresh: Path) -> None:
     op, texts = _softplus(), SOFTPLUS.texts
     first = build_cached(op, texts)
@@ -255,8 +256,8 @@ def test_size_expressions_mean_the_same_in_c(tmp_path: Path) -> None:
     helpers = binding(_softplus()).partition("static int64_t symgrad_floor_div")
     text = helpers[1] + helpers[2].partition("/* 0, or the reason")[0]
     functions = "".join(
-        f"int64_t f{index}(int64_t n, int64_t m) {{ return {c_expression(expression)}; }}\n"
-        for index, expression in enumerate(EXPRESSIONS)
+        f"int64_t f{index}(int64_t size0, int64_t size1) {{ return {expression}; }}\n"
+        for index, expression in enumerate(c_expression(one, "nm") for one in EXPRESSIONS)
     )
     assert "symgrad_threads" in prelude
     (tmp_path / "f.c").write_text(f"#include <stdint.h>\n{text}\n{functions}", encoding="utf-8")

@@ -186,6 +186,7 @@ def test_notes(root: Path) -> None:
 # -- with other processes
 
 
+@pytest.mark.slow
 def test_processes_that_build_the_same_at_once(tmp_path: Path) -> None:
     compiler = scripts.fake_compiler(tmp_path, find_compiler().command[0])
     folder = tmp_path / "cache"
@@ -200,6 +201,7 @@ def test_processes_that_build_the_same_at_once(tmp_path: Path) -> None:
     assert all(cache.intact(path) for path in (folder / cache._LAYOUT).iterdir() if path.is_dir())
 
 
+@pytest.mark.slow
 def test_a_build_killed_half_way(tmp_path: Path) -> None:
     compiler = scripts.fake_compiler(tmp_path, find_compiler().command[0])
     temporary = tmp_path / "tmp"
@@ -220,6 +222,7 @@ def test_a_build_killed_half_way(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text(encoding="utf-8").splitlines() == ["softplus.c"] * 2
 
 
+@pytest.mark.slow
 def test_a_library_that_was_cut_short_is_not_loaded(tmp_path: Path) -> None:
     """Loading it would end the process with a bus error."""
     variables = {"SYMGRAD_CACHE_DIR": str(tmp_path / "cache")}
@@ -237,6 +240,7 @@ def _until(true: Any, seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_fallback_is_removed_at_exit_but_not_by_children(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("in the way", encoding="utf-8")
     (tmp_path / "tmp").mkdir()

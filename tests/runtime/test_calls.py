@@ -116,6 +116,18 @@ def test_the_case_for_one_column(gated: CompiledOp, rows: int) -> None:
     assert close(gx, numpy.full((rows, 1), 3.0))
 
 
+@given(n=SIZES, layout=st.sampled_from(NAMES))
+def test_truth_values(keep: CompiledOp, n: int, layout: str) -> None:
+    x, mask = random((n,), "f4", 1), numpy.arange(n) % 3 == 0
+    (y, negated), residuals = keep.forward(x, LAYOUTS[layout](mask))
+    assert negated.dtype == numpy.bool_
+    assert numpy.array_equal(negated, ~mask)
+    assert numpy.array_equal(y, numpy.where(mask, x, 0))
+    gradient, nothing = keep.backward(residuals, x, None)
+    assert numpy.array_equal(gradient, y)
+    assert nothing is None
+
+
 @given(n=SIZES, m=SIZES)
 def test_out(softplus: CompiledOp, n: int, m: int) -> None:
     x, gy = random((n, m), "f4", 1), random((n, m), "f4", 2)

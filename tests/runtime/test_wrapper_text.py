@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.codegen.literals import op_literal, size_bindings
-from symgrad.codegen.safe_names import with_safe_sizes
+from symgrad.codegen.safe_names import with_known_conditions, with_safe_sizes
 from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import (
@@ -144,10 +144,29 @@ def test_kernels_that_want_what_the_op_has_not() -> None:
 def test_substitution_is_by_whole_names() -> None:
     """A size ``in`` inside ``inner`` stays."""
     signature = chain("x", "y", "in")
-    signature = dataclasses.replace(signature, conditions=("in != inner",))
     signature = dataclasses.replace(
         signature,
+        conditions=("in != inner",),
         inputs=(ArrayArgument("x", float32, (Dim.of(Size("in")), Dim.size("inner"))),),
     )
     (safe,) = with_safe_sizes((signature,))
     assert safe.conditions == ("in_ != inner",)
+
+
+def test_conditions_over_sizes_that_were_put_in() -> None:
+    """``k == 1`` is in the shapes already; what else mentions k has 1 in its place."""
+    signature = dataclasses.replace(
+        chain("x", "y", "n"), conditions=("k == 1", "k*n != 3", "j == n + k", "min(j, 4) < n*j")
+    )
+    assert with_known_conditions(signature).conditions == (
+        "(1)*n != 3",
+        "min((n + (1)), 4) < n*(n + (1))",
+    )
+    unknown = dataclasses.replace(signature, conditions=("k != 1",))
+    with pytest.raises(CodegenError, match="k != 1 is about the size k, which no input has"):
+        text_of(unknown)
+
+
+def test_conditions_over_sizes_that_are_there_stay() -> None:
+    signature = dataclasses.replace(chain("x", "y", "n"), conditions=("n == 4", "n != 3"))
+    assert with_known_conditions(signature) == signature
