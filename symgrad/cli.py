@@ -97,11 +97,11 @@ def verify(
     from symgrad.reporting import Judged, judge_all, summary
 
     chosen = [function for target in targets for function in discover.functions(target)]
+    values, facts = _static(static), _pairs(assume, "--assume")
 
     def judge(function: Any) -> Any:
         return compiler.verify(
-            function, *_specs(shapes), static=_static(static),
-            assume=_pairs(assume, "--assume") or None, order=order,
+            function, *_specs(shapes), static=values, assume=facts, order=order
         )  # fmt: skip
 
     console = Console(stderr=as_json, highlight=False)

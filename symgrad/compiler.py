@@ -20,7 +20,7 @@ from symgrad.frontend.function import Function
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import trace
 from symgrad.ir.function import FunctionGraphs
-from symgrad.kernels import OpPlan, masks, plan
+from symgrad.kernels import OpPlan, masks, plan, with_backward
 
 if TYPE_CHECKING:
     from symgrad.fallback import NumpyOp
@@ -143,7 +143,7 @@ def _judged(
         for mask in _masks_asked_for(graphs)
     ]
     options = VerifyOptions(assume=assume or {}, surrogate=surrogate, variants=variants)
-    return verify_function(graphs, options)
+    return verify_function(with_backward(graphs), options)
 
 
 def _masks_asked_for(graphs: FunctionGraphs) -> list[dict[str, bool]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from symgrad.autodiff import vjp
@@ -21,7 +21,7 @@ from symgrad.ir.abi import (
     OpSignature,
     Residual,
 )
-from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.passes.save import choose_saved
 from symgrad.passes.simplify import simplify
@@ -79,8 +79,16 @@ def snake_case(name: str) -> str:
     return words.lower().lstrip("_")
 
 
+def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
+    """The Function with its backward derived where none is written by hand."""
+    if not graphs.derived:
+        return graphs
+    return replace(graphs, cases=tuple(_with_derived(graphs, case) for case in graphs.cases))
+
+
 def plan(graphs: FunctionGraphs) -> OpPlan:
     """Split each case into its kernels.  Raises what tracing the backward raised."""
+    graphs = with_backward(graphs)
     joints = [_joint(graphs, case) for case in graphs.cases]
     differentiable = tuple(
         any(joint.gradients[position] is not None for joint in joints)
@@ -119,30 +127,26 @@ def signatures(op: OpPlan, signature_of: SignatureOf) -> tuple[OpSignature, ...]
 # -- planning
 
 
+def _with_derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:
+    wanted = [case.inputs[graphs.input_names.index(name)] for name in graphs.differentiable]
+    found = vjp(case.outputs, case.cotangents, wanted)
+    pairs = zip(graphs.differentiable, found, strict=True)
+    return replace(case, gradients=tuple(Gradient(name, node, node) for name, node in pairs))
+
+
 def _joint(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
-    """The case with one gradient an input, derived where there is no hand-written backward."""
-    gradients: list[Node | None] = [None] * len(case.inputs)
-    saved = case.saved
-    if graphs.derived:
-        wrt = [graphs.input_names.index(name) for name in graphs.differentiable]
-        found = vjp(case.outputs, case.cotangents, [case.inputs[position] for position in wrt])
-        for position, gradient in zip(wrt, found, strict=True):
-            gradients[position] = gradient
-    elif case.problem is not None:
+    """The case with one gradient an input."""
+    if case.problem is not None:
         raise case.problem
+    gradients: list[Node | None] = [None] * len(case.inputs)
     for returned in case.gradients:
         if returned.problem is not None:
             raise returned.problem
         gradients[graphs.input_names.index(returned.input)] = returned.node
     joint = Joint(
-        case.inputs, case.outputs, case.output_names, case.cotangents, tuple(gradients), saved
+        case.inputs, case.outputs, case.output_names, case.cotangents, tuple(gradients), case.saved
     )
-    if not graphs.derived:
-        return joint
-    return Joint(
-        case.inputs, case.outputs, case.output_names, case.cotangents, tuple(gradients),
-        choose_saved(joint),
-    )  # fmt: skip
+    return replace(joint, saved=choose_saved(joint)) if graphs.derived else joint
 
 
 def _plan_case(

@@ -1,0 +1,151 @@
+"""Compiled ops against NumPy evaluation, and what compile refuses."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import symgrad as sg
+from examples import ops
+from symgrad.compiler import NumpyBackendWarning
+from symgrad.errors import KernelArgumentError, KernelTypeError, NotProvedError, SpecError
+from symgrad.fallback import NumpyOp
+from symgrad.frontend.trace import trace
+from symgrad.kernels import masks, plan
+
+Array = np.ndarray[Any, Any]
+SIZES = st.integers(0, 6)
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+
+
+class Wrong(sg.Function):
+    """Forgets the incoming gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return sg.sin(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad_y: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return sg.cos(x)
+
+
+class Derived(sg.Function):
+    """Has no backward of its own."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        return sg.tanh(x @ w) * x.sum(-1, keepdim=True), sg.exp(w)
+
+
+@pytest.fixture(scope="module")
+def layer_norm() -> tuple[Any, NumpyOp]:
+    return sg.compile(ops.LayerNorm), NumpyOp(plan(trace(ops.LayerNorm)))
+
+
+def _data(shapes: list[tuple[int, ...]], seed: int) -> list[Array]:
+    generator = np.random.default_rng(seed)
+    return [generator.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+
+def _agree(ours: Any, reference: Any) -> None:
+    for left, right in zip(ours, reference, strict=True):
+        assert (left is None) == (right is None)
+        if left is not None:
+            np.testing.assert_allclose(left, right, rtol=2e-4, atol=2e-4)
+
+
+@given(n=SIZES, m=st.integers(1, 9), seed=st.integers(0, 99))
+@settings(max_examples=40)
+def test_layer_norm_is_what_numpy_says(
+    layer_norm: tuple[Any, NumpyOp], n: int, m: int, seed: int
+) -> None:
+    compiled, reference = layer_norm
+    x, weight, bias, grad = _data([(n, m), (m,), (m,), (n, m)], seed)
+    y, residuals = compiled.forward(x, weight, bias)
+    expected, kept = reference.forward(x, weight, bias)
+    _agree([y], [expected])
+    # Rows of equal numbers divide noise by sqrt(eps): the gradients are compared elsewhere.
+    if m > 1:
+        _agree(compiled.backward(residuals, grad), reference.backward(kept, grad))
+
+
+def test_strided_inputs(layer_norm: tuple[Any, NumpyOp]) -> None:
+    compiled, reference = layer_norm
+    wide, weight, bias = _data([(8, 20), (5,), (5,)], 0)
+    for x in (wide[::2, 3:8], wide[:, ::4], wide[::-1, :5], np.asfortranarray(wide[:, :5])):
+        _agree([compiled(x, weight, bias)], [reference(x, weight, bias)])
+
+
+@pytest.mark.parametrize("mask", masks((True, True, True)))
+def test_pruned_backwards(layer_norm: tuple[Any, NumpyOp], mask: tuple[bool, ...]) -> None:
+    compiled, reference = layer_norm
+    x, weight, bias, grad = _data([(4, 5), (5,), (5,), (4, 5)], 1)
+    _, residuals = compiled.forward(x, weight, bias)
+    _, kept = reference.forward(x, weight, bias)
+    found = compiled.backward(residuals, grad, needs_input_grad=mask)
+    assert tuple(gradient is not None for gradient in found) == mask
+    _agree(found, reference.backward(kept, grad, needs_input_grad=mask))
+
+
+def test_derived_backward() -> None:
+    """By the inner-product identity with a difference quotient in double precision."""
+    op = sg.compile(Derived, "f64[n k]", "f64[k m]")
+    generator = np.random.default_rng(3)
+    x, w, dx, dw = (generator.standard_normal(s) for s in ((3, 4), (4, 2), (3, 4), (4, 2)))
+    outputs, residuals = op.forward(x, w)
+    cotangents = [generator.standard_normal(y.shape) for y in outputs]
+    gradients = op.backward(residuals, *cotangents)
+    step = 1e-6
+    plus, minus = op(x + step * dx, w + step * dw), op(x - step * dx, w - step * dw)
+    quotient = sum(
+        float((g * (p - q)).sum()) / (2 * step)
+        for g, p, q in zip(cotangents, plus, minus, strict=True)
+    )
+    product = sum(
+        float((gradient * tangent).sum())
+        for gradient, tangent in zip(gradients, (dx, dw), strict=True)
+    )
+    assert quotient == pytest.approx(product, rel=1e-6)
+
+
+def test_wrong_backward_is_refused() -> None:
+    with pytest.raises(NotProvedError, match="REFUTED"):
+        sg.compile(Wrong, "n m")
+    op = sg.compile(Wrong, "n m", allow=("REFUTED",))
+    np.testing.assert_allclose(op(np.zeros((1, 2), np.float32)), 0)
+
+
+def test_allow_is_checked() -> None:
+    with pytest.raises(SpecError, match="allow"):
+        sg.compile(Wrong, "n m", allow="REFUTED")
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/nonexistent/cc")
+    with pytest.warns(NumpyBackendWarning, match="runs on NumPy"):
+        op = sg.compile(ops.Tanh)
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    y, residuals = op.forward(x)
+    np.testing.assert_allclose(y, np.tanh(x), rtol=1e-6)
+    np.testing.assert_allclose(op.backward(residuals, y)[0], y * (1 - y * y), rtol=1e-6)
+    with pytest.raises(KernelTypeError):
+        op(x.astype(np.float64))
+    with pytest.raises(KernelArgumentError):
+        op(x[0])
+
+
+def test_labels_out_of_range_are_refused() -> None:
+    op = sg.compile(ops.SoftmaxCrossEntropy)
+    logits = np.zeros((2, 3), np.float32)
+    for labels in ([0, 3], [-1, 0]):
+        with pytest.raises(KernelArgumentError, match="range"):
+            op.forward(logits, np.array(labels))
