@@ -4,27 +4,27 @@ import symgrad as sg
 from tests.suite.marks import right, wrong
 
 
-@right("n m", "m")
-class RowDot(sg.Function):
+@right("b n d", "b n")
+class ScaledEnergy(sg.Function):
     @staticmethod
-    def forward(ctx, x, w):
-        ctx.save_for_backward(x, w)
-        return (x * w).sum(dim=-1, keepdim=True).squeeze(-1)
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x, scale)
+        return (x * x).sum(dim=-1) * scale
 
     @staticmethod
     def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        scale = (x * w).sum(dim=-1, keepdim=True).squeeze(-1) * 0 + g
-        return scale.unsqueeze(-1) * w, scale @ x
+        x, scale = ctx.saved_tensors
+        energy = (x * x).sum(dim=-1, keepdim=True).squeeze(-1)
+        return 2 * x * (g * scale).unsqueeze(-1), g * energy
 
 
-@wrong(RowDot, bug="squeeze() for squeeze(dim) after a reduction", kind="error", right_if="n != 1")
-class RowDotSqueeze(RowDot):
+@wrong(ScaledEnergy, bug="squeeze() for squeeze(dim) after a reduction", right_if="n != 1")
+class ScaledEnergySqueeze(ScaledEnergy):
     @staticmethod
     def backward(ctx, g):
-        x, w = ctx.saved_tensors
-        scale = (x * w).sum(dim=-1, keepdim=True).squeeze() * 0 + g.squeeze()
-        return scale.unsqueeze(-1) * w, scale @ x
+        x, scale = ctx.saved_tensors
+        energy = (x * x).sum(dim=-1, keepdim=True).squeeze()
+        return 2 * x * (g * scale).unsqueeze(-1), g * energy
 
 
 @right("b n m", "b n")
