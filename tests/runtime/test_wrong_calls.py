@@ -189,6 +189,9 @@ def test_cotangents(
 def test_residuals_of_another_op(softplus: CompiledOp, matmul: CompiledOp) -> None:
     _, foreign = matmul.forward(ones(2, 3, dtype="f8"), ones(3, 1, dtype="f8"))
     y, own = softplus.forward(ones(2, 3))
+    with pytest.raises(KernelTypeError, match="first argument is the residuals of Matmul, not"):
+        softplus.backward(foreign, y)
+    assert repr(foreign) == "<residuals of Matmul: x: float64(2, 3), w: float64(3, 1)>"
     for wrong in (foreign, tuple(own), None, y, [own]):
         with pytest.raises(
             KernelTypeError, match=r"not the residuals of Softplus\n.*second result"
