@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.errors import ShapeError
+from symgrad.errors import ControlFlowError, UnsupportedOpError
 from symgrad.ir.function import FunctionGraphs, Gradient
 from symgrad.ir.graph import Node
 from symgrad.proof.assume import Assumption
@@ -51,7 +51,7 @@ def _outcome(one: JudgedCase, name: str) -> Judgement | None:
     if name in one.judgements:
         return one.judgements[name]
     if one.case.problem is not None:
-        refuted = isinstance(one.case.problem, ShapeError)
+        refuted = not isinstance(one.case.problem, (UnsupportedOpError, ControlFlowError))
         verdict = Verdict.REFUTED if refuted else Verdict.UNDECIDED
         return Judgement(verdict, reason=f"backward failed: {one.case.problem}")
     gradient = _gradient(one, name)

@@ -11,6 +11,7 @@ and the difference quotient agrees with sympy's derivative.  Where the two deriv
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,7 +22,7 @@ import numpy as np
 from symgrad.ir.dtype import bool_
 from symgrad.proof.numbers import Array
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, PRECISE_TOLERANCE_DIGITS, DomainError
-from symgrad.proof.sample import DENOMINATOR, Point
+from symgrad.proof.sample import DENOMINATOR, Point, Unsatisfiable, impose
 from symgrad.proof.subject import Evaluation, Subject, precisely
 
 
@@ -165,7 +166,8 @@ def _simple_points(subject: Subject) -> Iterator[Point]:
     choices = subject.sampler.small_choices(24)
     for number, sizes in enumerate(choices):
         for variant in range(3 if number < 8 else 2):
-            yield simple_point(subject, sizes, variant)
+            with suppress(Unsatisfiable):
+                yield simple_point(subject, sizes, variant)
 
 
 _SIMPLE = (1, -1, 2, -2, 3, Fraction(1, 2), Fraction(-1, 2), Fraction(3, 2), Fraction(-3, 2), -3)
@@ -186,7 +188,9 @@ def simple_point(subject: Subject, sizes: Mapping[str, int], variant: int) -> Po
             values = np.abs(values) + (DENOMINATOR if mode == "above" else 0)
         elif mode in ("unit", "small"):
             values = (np.abs(values) if mode == "unit" else values) // 4
-        numerators[name] = sampled if declared else values
+        for assumption in declared:
+            values = impose(assumption, values, random)
+        numerators[name] = np.asarray(values, dtype=np.int64)
     return Point(sizes, numerators, drawn.integers)
 
 

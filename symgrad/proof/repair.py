@@ -257,7 +257,7 @@ def _variants(subject: Subject, node: Node) -> Iterator[tuple[Node, str]]:
     if node.op in ("add", "sub"):
         other = "sub" if node.op == "add" else "add"
         yield graph.apply(other, *node.args), f"{label} should be {other}"
-    if node.op in ("mul", "div"):
+    if node.op in ("mul", "div") and node.dtype.is_float:
         other = "div" if node.op == "mul" else "mul"
         yield graph.apply(other, *node.args), f"{label} should be {other}"
     if node.op in ("mul", "add", "sub", "div"):

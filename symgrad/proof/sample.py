@@ -38,6 +38,10 @@ _GENERIC = (3, 2, 5, 4)
 _LARGEST = Fraction(2**62, DENOMINATOR)
 
 
+class Unsatisfiable(Exception):
+    """A declared assumption cannot hold at these sizes."""
+
+
 @dataclass(frozen=True)
 class Point:
     """Sizes and input values.  Reals are ``numerators / DENOMINATOR``."""
@@ -146,12 +150,30 @@ class Sampler:
             if not _HOLDS[condition.relation](left, right):
                 return False
         try:
+            if not self._room_for_unique(sizes):
+                return False
             if any(size.at(sizes) < 0 for size in self.shapes):
                 return False
             elements = [math.prod(size.at(sizes) for size in n.shape) for n in self.inputs]
         except (ZeroDivisionError, KeyError):
             return False
         return all(1 <= count <= MAX_ELEMENTS for count in elements)
+
+    def _room_for_unique(self, sizes: Mapping[str, int]) -> bool:
+        """Are there enough values for the integer inputs declared to have none twice?"""
+        for node in self.inputs:
+            name = node.attributes["name"]
+            if any(known.kind == "unique" for known in self.assumptions.get(name, ())):
+                count = math.prod(size.at(sizes) for size in node.shape)
+                if count > self._bound(name, sizes):
+                    return False
+        return True
+
+    def _bound(self, name: str, sizes: Mapping[str, int]) -> int:
+        """How many values an integer input can take."""
+        extents = list(self.uses.get(name, IntegerUse()).extents)
+        extents += [a.extent for a in self.assumptions.get(name, ()) if a.extent is not None]
+        return min((extent.at(sizes) for extent in extents), default=4)
 
     # -- values
 
@@ -203,14 +225,16 @@ class Sampler:
     ) -> Array:
         use = self.uses.get(name, IntegerUse())
         declared = self.assumptions.get(name, ())
-        extents = [*use.extents, *(a.extent for a in declared if a.extent is not None)]
-        bound = min((extent.at(sizes) for extent in extents), default=4)
+        bound = self._bound(name, sizes)
         values = random.integers(0, max(bound, 1), shape)
-        if any(assumption.kind == "unique" for assumption in declared) or not style.repeated:
+        unique = any(assumption.kind == "unique" for assumption in declared)
+        if unique or not style.repeated:
             count = math.prod(shape)
             if count <= bound:
                 values = random.permutation(bound)[:count].reshape(shape)
-        if use.literals and not extents:
+            elif unique:
+                raise Unsatisfiable(f"{count} different values below {bound} for {name}")
+        if use.literals and not use.extents:
             chosen = random.random(shape) < 0.3
             values = np.where(chosen, random.choice(use.literals, shape), values)
         return np.asarray(values, dtype=np.int64)

@@ -180,7 +180,8 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(*values: Any) -> Any:
         try:
-            return function(*values)
+            result = function(*values)
+            return mpmath.mpf(result) if isinstance(result, (int, float)) else result
         except (ZeroDivisionError, ValueError, OverflowError):
             return mpmath.mp.nan
 

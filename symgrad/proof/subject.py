@@ -30,7 +30,7 @@ from symgrad.proof.oracle import (
     objective,
     tangents,
 )
-from symgrad.proof.sample import MODES, Point, Sampler
+from symgrad.proof.sample import MODES, Point, Sampler, Unsatisfiable
 
 REDRAWS = 8
 _DOUBLE = Double()
@@ -176,10 +176,10 @@ class Subject:
         """A point of these sizes where the forward is finite, evaluated in doubles; or None."""
         for attempt in range(REDRAWS):
             style = self.sampler.style(number)
-            point = self.sampler.point(sizes, number + 1000 * attempt, style)
             try:
+                point = self.sampler.point(sizes, number + 1000 * attempt, style)
                 return self.evaluate_double(point)
-            except DomainError:
+            except (DomainError, Unsatisfiable):
                 continue
         return None
 
@@ -208,7 +208,7 @@ class Subject:
         for attempt in range(4):
             try:
                 self.evaluate_double(self.sampler.point(sizes, attempt))
-            except DomainError:
+            except (DomainError, Unsatisfiable):
                 if not good and attempt == 1:
                     return 0.0
                 continue

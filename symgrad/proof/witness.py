@@ -50,7 +50,7 @@ def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
         return Payment(problem=f"ties of {text.of(base)} may fill an open set")
     if obligation.distinct is not None:
         return _distinct(obligation, facts, text)
-    names = sorted(_sizes_in(base))
+    names = _size_names(base, facts)
     paid, vanishing = False, []
     for sizes in _size_choices(names, facts):
         answer = _nonzero_at(base, facts, sizes, None)
@@ -67,7 +67,7 @@ def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
 
 
 def _distinct(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
-    names = sorted(_sizes_in(obligation.base))
+    names = _size_names(obligation.base, facts)
     for sizes in _size_choices(names, facts):
         if _nonzero_at(obligation.base, facts, sizes, obligation.distinct):
             return Payment((Condition("ties", f"{text.of(obligation.base)} == 0"),))
@@ -178,6 +178,12 @@ def _inside(number: Fraction, low: Fraction | None, high: Fraction | None) -> Fr
     if low is not None:
         return low + abs(number)
     return number if high is None else high - abs(number)
+
+
+def _size_names(base: Poly, facts: Facts) -> list[str]:
+    """The sizes that matter: those of the base and of the ranges of integer tensors."""
+    ranges = [*facts.ranges.values(), *facts.one_hot.values()]
+    return sorted(_sizes_in(base).union(*(extent.sizes for extent in ranges)))
 
 
 def _sizes_in(item: Any) -> set[str]:
