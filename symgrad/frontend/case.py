@@ -26,6 +26,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.outcome import as_symgrad_error
 from symgrad.frontend.session import Session, activate
+from symgrad.frontend.symbolic_math import symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.function import FunctionCase, Gradient
 from symgrad.ir.graph import Node
@@ -48,7 +49,7 @@ def trace_case(
     session = Session(facts, distinct=distinct)
     session.namer.start(caller)
     run = _Run(session, function, binding, needed)
-    with activate(session):
+    with activate(session), symbolic_math():
         run.forward()
         run.name_outputs()
         cotangents = run.make_cotangents(given_cotangents)

@@ -14,10 +14,10 @@ from typing import Any
 
 from symgrad.errors import Location, ProtocolError, ShapeError
 from symgrad.frontend.arguments import Argument
+from symgrad.frontend.lift import broadcast_axes
 from symgrad.frontend.session import Session
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.ir.dim import Dim
 from symgrad.ir.function import Gradient
 from symgrad.ir.graph import Node
 
@@ -64,7 +64,7 @@ def _gradient(session: Session, name: str, input: Node, value: Any) -> Gradient:
         return Gradient(name, None)
     returned: Node = value.node
     location = returned.location
-    axes = summed_axes(input.shape, returned.shape)
+    axes = broadcast_axes(input.shape, returned.shape)
     if axes is None:
         problem = _wrong_shape(name, input, returned, location)
         return Gradient(name, None, returned, location, problem)
@@ -80,21 +80,3 @@ def _wrong_shape(
     return ShapeError(
         f"the gradient of {name} has shape {shape}, {name} has {wanted}", location=location
     )
-
-
-def summed_axes(input: Sequence[Dim], gradient: Sequence[Dim]) -> tuple[int, ...] | None:
-    """The axes over which a gradient is summed to the input's shape; None where that cannot be.
-
-    It can where the input broadcasts to the gradient's shape (``is_expandable_to`` in PyTorch).
-    """
-    added = len(gradient) - len(input)
-    if added < 0:
-        return None
-    stretched = []
-    for axis, size in enumerate(input):
-        if size == gradient[added + axis]:
-            continue
-        if size != 1:
-            return None
-        stretched.append(added + axis)
-    return (*range(added), *stretched)

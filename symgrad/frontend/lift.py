@@ -143,6 +143,24 @@ def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
     return tuple(result)
 
 
+def broadcast_axes(small: Sequence[Dim], large: Sequence[Dim]) -> tuple[int, ...] | None:
+    """The axes of ``large`` along which ``small`` broadcasts to it; None where it does not.
+
+    A gradient of shape ``large`` is summed over them (``is_expandable_to`` in PyTorch).
+    """
+    added = len(large) - len(small)
+    if added < 0:
+        return None
+    stretched = []
+    for axis, size in enumerate(small):
+        if size == large[added + axis]:
+            continue
+        if size != 1:
+            return None
+        stretched.append(added + axis)
+    return (*range(added), *stretched)
+
+
 def _mismatch(shapes: Sequence[tuple[Dim, ...]], left: Dim, right: Dim) -> ShapeError:
     texts = " and ".join(str(list(Shape.of(shape))) for shape in dict.fromkeys(shapes))
     hint = ""

@@ -138,6 +138,14 @@ class SymInt(_Symbolic):
     def __bool__(self) -> bool:
         return current().truth(self.dim, "!=", 0)
 
+    def __floor__(self) -> SymInt:
+        return self
+
+    __ceil__ = __trunc__ = __floor__
+
+    def __round__(self, digits: int | None = None) -> SymInt:
+        return self
+
     def __neg__(self) -> Any:
         return as_size(-self.dim)
 
@@ -255,6 +263,20 @@ class SymFloat(_Symbolic):
 
     def __repr__(self) -> str:
         return f"{self.op}({', '.join(map(str, self.args))})"
+
+    def _quotient(self) -> tuple[Dim, Dim]:
+        """The two sizes that it is the quotient of.  Raises ControlFlowError."""
+        if self.op == "div" and all(map(is_size, self.args)):
+            return as_dim(self.args[0]), as_dim(self.args[1])
+        raise self._no_number("int value")
+
+    def __floor__(self) -> Any:
+        left, right = self._quotient()
+        return as_size(left // right)
+
+    def __ceil__(self) -> Any:
+        left, right = self._quotient()
+        return as_size(-(-left // right))
 
     def __neg__(self) -> SymFloat:
         return SymFloat("neg", (self,))

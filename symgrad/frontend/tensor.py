@@ -38,6 +38,7 @@ class SymbolicTensor:
     grad_fn = None
     device = "cpu"
     layout = "strided"
+    is_cpu = True
 
     def __init__(
         self, storage: Storage, steps: tuple[Step, ...] = (), *, contiguous: bool = True
@@ -151,6 +152,14 @@ class SymbolicTensor:
         """No: there are no complex dtypes."""
         return False
 
+    def is_same_size(self, other: SymbolicTensor) -> bool:
+        """Has the other tensor the same shape?  Asks about sizes where it must."""
+        return bool(self.shape == other.shape)
+
+    def element_size(self) -> int:
+        """The bytes of one element."""
+        return self.dtype.itemsize
+
     def get_device(self) -> int:
         """As torch says for the CPU: -1."""
         return -1
@@ -196,6 +205,12 @@ class SymbolicTensor:
     def tolist(self) -> Any:
         """Raises ControlFlowError: a trace has no values."""
         raise self._no_value(".tolist()")
+
+    def equal(self, other: Any) -> Any:
+        """Raises ControlFlowError: a trace has no values."""
+        raise self._no_value(".equal()")
+
+    allclose = equal
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""

@@ -136,7 +136,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return where(elementwise("gt", input, lambd), sub(input, lambd), below)
 
 
-@operation("hardshrink", method=False)
+@operation("hardshrink")
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """0 where ``|x| <= lambd``."""
     return where(elementwise("le", elementwise("abs", input), lambd), 0.0, input)

@@ -19,7 +19,7 @@ from symgrad.frontend.functions.movement import (
     share,
     sizes_of,
 )
-from symgrad.frontend.lift import as_tensor, result_dtype
+from symgrad.frontend.lift import as_tensor, elementwise, result_dtype
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import Shape, as_dim
 from symgrad.frontend.table import operation
@@ -155,6 +155,24 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     return tuple(share(source, *select_steps(shape, axis, place)) for place in range(count))
 
 
+@operation("split_with_sizes")
+def split_with_sizes(input: Any, split_sizes: Sequence[Any], dim: int = 0) -> Any:
+    """Pieces of the sizes given."""
+    return split(input, list(split_sizes), dim)
+
+
+@operation("diff")
+def diff(input: Any, n: int = 1, dim: int = -1) -> Tensor:
+    """Each element less the one before it, along an axis."""
+    source = as_tensor(input)
+    for _ in range(n):
+        axis = axis_of(dim, source.ndim)
+        less = source.node.shape[axis] - 1
+        after, before = (share(source, Slice(axis, Dim.of(at), 1, less)) for at in (1, 0))
+        source = elementwise("sub", after, before)
+    return source
+
+
 # -- repeating
 
 
@@ -195,10 +213,11 @@ def repeat_interleave(input: Any, repeats: Any, dim: Any = None, **ignored: Any)
 
 
 @operation("flip")
-def flip(input: Any, *dims: Any) -> Tensor:
+def flip(input: Any, *axes_given: Any, dims: Any = None, axis: Any = None) -> Tensor:
     """Axes in reverse order (a copy)."""
     node = as_tensor(input).node
-    axes = axes_of(sizes_of(dims) if dims else None, node.rank)
+    named = dims if axis is None else axis
+    axes = axes_of(sizes_of(axes_given) if axes_given else named, node.rank)
     if not axes:
         return fresh(node)
     starts = tuple(size - 1 if axis in axes else Dim.of(0) for axis, size in enumerate(node.shape))

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.errors import DTypeError, ShapeError
-from symgrad.frontend.functions.arithmetic import add, mul
+from symgrad.frontend.functions.arithmetic import add, mul, sub
+from symgrad.frontend.functions.joining import stack, unbind
+from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.lift import as_tensor, broadcast_shapes
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import Shape
@@ -210,3 +212,27 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
     columns = "o"[: w.rank - 1]
     product = fresh(contract(f"{labels}k,{columns}k->{labels}{columns}", x, w))
     return product if bias is None else add(product, bias)
+
+
+@operation("cross")
+def cross(input: Any, other: Any, dim: int = -1) -> Tensor:
+    """The vector product along an axis of size 3."""
+    left, right = as_tensor(input), as_tensor(other)
+    axis = axis_of(dim, max(left.ndim, right.ndim)) - max(left.ndim, right.ndim)
+    if left.shape[axis] != 3 or right.shape[axis] != 3:
+        raise ShapeError("cross takes an axis of size 3", location=here())
+    a, b = unbind(left, axis), unbind(right, axis)
+    pairs = ((1, 2), (2, 0), (0, 1))
+    return stack([sub(mul(a[i], b[j]), mul(a[j], b[i])) for i, j in pairs], axis)
+
+
+@operation("kron")
+def kron(input: Any, other: Any) -> Tensor:
+    """Each element of one tensor times the whole other, side by side."""
+    left, right = as_tensor(input), as_tensor(other)
+    rank = max(left.ndim, right.ndim)
+    shapes = [(*[1] * (rank - x.ndim), *x.shape) for x in (left, right)]
+    wide = left.reshape(*(part for size in shapes[0] for part in (size, 1)))
+    fine = right.reshape(*(part for size in shapes[1] for part in (1, size)))
+    result: Tensor = mul(wide, fine).reshape(*(a * b for a, b in zip(*shapes, strict=True)))
+    return result

@@ -14,11 +14,11 @@ from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.arithmetic import add, div, mul, power, sub
 from symgrad.frontend.functions.comparisons import as_bool
 from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
-from symgrad.frontend.functions.movement import axes_of, axis_of
-from symgrad.frontend.lift import as_tensor, elementwise, is_operand
+from symgrad.frontend.functions.movement import axes_of, axis_of, shape_of
+from symgrad.frontend.lift import as_tensor, broadcast_axes, elementwise, is_operand
 from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import current, here
-from symgrad.frontend.sizes import as_size
+from symgrad.frontend.sizes import Shape, as_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dim import Dim, product
@@ -77,6 +77,20 @@ def prod(
     """The product over axes (all by default)."""
     node = _countable(as_tensor(input).node, dtype)
     return fresh(reduce("prod", node, dim if axis is None else axis, keepdim))
+
+
+@operation("sum_to_size", function=False)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over the axes in which the shape ``size`` broadcasts to this one."""
+    node, wanted = input.node, shape_of(size)
+    axes = broadcast_axes(wanted, node.shape)
+    if axes is None:
+        raise ShapeError(
+            f"shape {list(input.shape)} cannot be summed to {list(Shape.of(wanted))}",
+            location=here(),
+        )
+    summed = current().apply("sum", node, axes=axes) if axes else node
+    return fresh(current().reshape(summed, wanted))
 
 
 def count(node: Node, dim: Any) -> Any:

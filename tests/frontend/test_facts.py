@@ -1,0 +1,124 @@
+"""What follows from facts about sizes is true for all sizes that fit the facts."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symgrad.frontend.facts import OPPOSITE, Facts
+from symgrad.ir.dim import Dim
+from tests.frontend.support import compare
+
+N, M, K = (Dim.size(name) for name in "nmk")
+NAMES = ("n", "m", "k")
+RANGE = range(1, 6)
+
+_linear = st.builds(
+    lambda a, b, c, d: N * a + M * b + K * c + d,
+    st.integers(-2, 2), st.integers(-2, 2), st.integers(-1, 1), st.integers(-4, 4),
+)  # fmt: skip
+_dims = st.one_of(
+    _linear,
+    st.builds(lambda dim, by: dim // by, _linear, st.integers(2, 3)),
+    st.builds(lambda dim, by: dim % by + N, _linear, st.integers(2, 3)),
+    st.builds(lambda left, right: left * right, st.sampled_from([N, M, K]), _linear),
+)
+_relations = st.tuples(_dims, st.sampled_from(sorted(OPPOSITE)), _dims)
+
+
+def all_sizes() -> Iterator[dict[str, int]]:
+    for values in itertools.product(RANGE, repeat=len(NAMES)):
+        yield dict(zip(NAMES, values, strict=True))
+
+
+def fitting(facts: Facts) -> list[dict[str, int]]:
+    """The sizes that meet all conditions, as people and kernels read them."""
+    return [
+        sizes
+        for sizes in all_sizes()
+        if all(compare(c.left.at(sizes), c.relation, c.right.at(sizes)) for c in facts.conditions)
+    ]
+
+
+def assume(facts: Facts, relation: tuple[Dim, str, Dim]) -> Facts | None:
+    """A relation, with replaced sizes replaced, as a trace would ask it."""
+    left, sign, right = relation
+    mapping = facts.mapping
+    return facts.assume(left.substitute(mapping), sign, right.substitute(mapping))
+
+
+@given(st.lists(_relations, max_size=3), _relations)
+def test_decisions_hold(known: list[tuple[Dim, str, Dim]], asked: tuple[Dim, str, Dim]) -> None:
+    facts = Facts(NAMES)
+    for relation in known:
+        facts = assume(facts, relation) or facts
+    left, sign, right = asked
+    mapping = facts.mapping
+    decided = facts.decide(left.substitute(mapping), sign, right.substitute(mapping))
+    for sizes in fitting(facts):
+        truth = compare(left.at(sizes), sign, right.at(sizes))
+        assert decided is None or decided == truth
+        # A replaced size has its value in every case that the conditions admit.
+        assert all(dim.at(sizes) == sizes[name] for name, dim in facts.substitution)
+
+
+@given(st.lists(_relations, max_size=2), _relations)
+def test_branches_part_the_sizes(
+    known: list[tuple[Dim, str, Dim]], asked: tuple[Dim, str, Dim]
+) -> None:
+    """Every size belongs to exactly one of the two branches."""
+    facts = Facts(NAMES)
+    for relation in known:
+        facts = assume(facts, relation) or facts
+    left, sign, right = asked
+    yes = assume(facts, asked)
+    no = assume(facts, (left, OPPOSITE[sign], right))
+    inside = [fitting(branch) if branch else [] for branch in (yes, no)]
+    for sizes in fitting(facts):
+        truth = compare(left.at(sizes), sign, right.at(sizes))
+        assert (sizes in inside[0]) == truth
+        assert (sizes in inside[1]) != truth
+
+
+@pytest.mark.parametrize(
+    ("known", "asked", "wanted"),
+    [
+        ((K, "!=", Dim.of(1)), (K, ">=", Dim.of(2)), True),
+        ((K, "!=", Dim.of(1)), (K * N, "==", Dim.of(1)), False),
+        ((N, ">", M), (N, "==", M), False),
+        ((N, ">=", M), (N + 1, ">", M), True),
+        ((N, "<", Dim.of(4)), (N, "<=", Dim.of(5)), True),
+        ((N, "!=", M), (M, "==", N), False),
+        ((N, ">=", Dim.of(1)), (N * 2, "==", Dim.of(3)), False),
+        ((N, ">=", Dim.of(1)), ((N + M) // 2, "<=", N + M), True),
+        ((N, ">=", Dim.of(1)), (N, "==", M), None),
+    ],
+    ids=str,
+)
+def test_implied(
+    known: tuple[Dim, str, Dim], asked: tuple[Dim, str, Dim], wanted: bool | None
+) -> None:
+    facts = Facts(NAMES).assume(*known)
+    assert facts is not None
+    assert facts.decide(*asked) is wanted
+
+
+def test_equalities_replace_the_later_size() -> None:
+    facts = Facts(NAMES).assume(N, "==", K)
+    assert facts is not None
+    assert facts.substitution == (("k", N),)
+    one = Facts(NAMES).assume(N * M, "==", 1)
+    assert one is not None
+    assert dict(one.substitution) == {"n": Dim.of(1), "m": Dim.of(1)}
+    assert [str(condition) for condition in one.conditions] == ["m == 1", "n == 1"]
+
+
+def test_contradictions_have_no_branch() -> None:
+    facts = Facts(NAMES).assume(K, "!=", 1)
+    assert facts is not None
+    assert facts.assume(K, "==", 1) is None
+    assert facts.assume(K, "<", 1) is None
