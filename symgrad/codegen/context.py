@@ -67,6 +67,11 @@ class Context:
             self.variables[axis] = self.names.loop_variable()
         return self.variables[axis]
 
+    def forget(self, axes: Sequence[Axis]) -> None:
+        """Give the loop variables of axes back."""
+        for axis in axes:
+            self.names.release(self.variables.pop(axis))
+
     def dim(self, dim: Dim) -> Expression:
         """An integer expression in C."""
         return numbers.dim_expression(dim, self._atom)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from symgrad.codegen.patterns import Pattern, Scan, recognise
 from symgrad.codegen.rewrite import eliminate_deltas
 from symgrad.errors import CodegenError
-from symgrad.index.lower import Lowering, NodeAxes
+from symgrad.index.lower import Lowering, NodeAxes, as_dim
 from symgrad.ir.dim import Axis, Derived, Dim, Element
 from symgrad.ir.dtype import int64
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
@@ -106,8 +106,8 @@ def _transparent(node: Node, body: Expr) -> bool:
         return True
     if isinstance(body, Access):
         return all(_small(index) for index in body.indices)
-    arithmetic = get(node.op).kind == "elementwise" and node.dtype == int64
-    return arithmetic and len(postorder([body])) <= _MOST_ATOMS
+    index = as_dim(body) if node.dtype == int64 else None
+    return index is not None and _small(index)
 
 
 def _small(index: Dim) -> bool:

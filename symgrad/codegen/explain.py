@@ -60,7 +60,7 @@ class _Explainer:
             self.done[item.value.number] = name
             return line
         if item.check is not None:
-            return f"check 0 <= {item.check.tensor} < {item.check.bound}"
+            return f"check 0 <= {self.text.dim(item.check.index)} < {item.check.bound}"
         assert item.definition is not None
         definition = item.definition
         target = self.text.names.get(definition.tensor, definition.tensor)

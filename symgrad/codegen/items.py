@@ -83,14 +83,11 @@ class Items:
         self.found: list[Item] = []
         self.values: dict[Expr, Item] = {}
         self._producers: dict[str, Item] = {}
-        inputs = [c for c in program.checks if not c.tensor.startswith("%")]
-        for check in inputs:
-            self._add_check(check)
+        waiting = list(program.checks)
+        waiting = self._add_checks(waiting)
         for definition in program.definitions:
             self._define(definition)
-            for check in program.checks:
-                if check.tensor == definition.tensor:
-                    self._add_check(check)
+            waiting = self._add_checks(waiting)
 
     def sort(self, axes: Iterable[Axis]) -> tuple[Axis, ...]:
         """Axes in the order of their loops."""
@@ -104,10 +101,18 @@ class Items:
         needs = self.needs([body]) if body is not None else ()
         return Item(len(self.found), role, tuple(axes), body=body, needs=needs, **rest)  # type: ignore[arg-type]
 
-    def _add_check(self, check: Check) -> None:
-        producer = self._producers.get(check.tensor)
-        needs = (Need(producer, frozenset()),) if producer else ()
-        self._add(Item(len(self.found), CHECK, (), check=check, needs=needs))
+    def _add_checks(self, waiting: list[Check]) -> list[Check]:
+        """Add the checks for which everything is computed; what is left waits further."""
+        computed = {d.tensor for d in self.program.definitions}
+        left = []
+        for check in waiting:
+            if any(t in computed and t not in self._producers for t in check.tensors):
+                left.append(check)
+                continue
+            producers = [self._producers[t] for t in check.tensors if t in self._producers]
+            needs = tuple(Need(producer, frozenset()) for producer in producers)
+            self._add(Item(len(self.found), CHECK, (), check=check, needs=needs))
+        return left
 
     def _define(self, definition: Definition) -> None:
         pattern = definition.pattern

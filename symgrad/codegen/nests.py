@@ -14,6 +14,7 @@ from symgrad.codegen.accumulate import DEFAULT_NAMES, Reduction
 from symgrad.codegen.arrange import Entry, Loop
 from symgrad.codegen.context import Array, Context
 from symgrad.codegen.ctree import (
+    SUM,
     Assign,
     Binary,
     Choice,
@@ -31,11 +32,11 @@ from symgrad.codegen.evaluate import Evaluator, Scope
 from symgrad.codegen.items import CHECK, KEEP, REDUCE, SCAN, SCATTER, STORE, Item
 from symgrad.codegen.layout import Layout
 from symgrad.codegen.patterns import Scan, Scatter
-from symgrad.codegen.printer import expression_text
+from symgrad.codegen.printer import within
 from symgrad.codegen.program import Definition, Program
 from symgrad.codegen.spelling import truth
 from symgrad.ir.dim import Atom, Axis, Dim
-from symgrad.ir.expr import Expr, Literal, Reduce, free_axes
+from symgrad.ir.expr import Expr, Literal, Reduce
 
 
 class Nests:
@@ -323,7 +324,7 @@ class Nests:
         assert item.definition is not None
         pattern = item.definition.pattern
         assert isinstance(pattern, Scatter)
-        put: dict[Atom, Dim] = {axis: index for axis, index in pattern.targets}
+        put: dict[Atom, Dim] = dict(pattern.targets)
         indices = tuple(index.substitute(put) for index in item.definition.indices)
         array = self.context.arrays[item.definition.tensor]
         added: Statement = Assign(self.context.element(array, indices), value, "+=")
@@ -334,19 +335,15 @@ class Nests:
     def _check(self, item: Item) -> None:
         """Leave the kernel where an index is out of range."""
         assert item.check is not None
-        array = self.context.arrays[item.check.tensor]
-        axes = [Axis(f"check.{place}", size) for place, size in enumerate(array.shape)]
-        indices = tuple(Dim.of(0 if a.extent == 1 else a) for a in axes)
-        element = self.context.element(array, indices)
-        bound = self.context.dim(item.check.bound)
+        axes = item.check.index.axes
+        index = within(self.context.dim(item.check.index), SUM)
+        bound = within(self.context.dim(item.check.bound), SUM)
         flag = self.context.names.fresh("outside")
-        wrong = (
-            f"({expression_text(element)} < 0) | ({expression_text(element)} >= {_grouped(bound)})"
-        )
-        statement: Statement = Line(f"{flag} |= {wrong};")
-        for axis in reversed([a for a in axes if a in free_axes(indices)]):
+        statement: Statement = Line(f"{flag} |= ({index} < 0) | ({index} >= {bound});")
+        for axis in reversed(axes):
             stop, variable = self.context.dim(axis.extent), self.context.variable(axis)
             statement = For(variable, number(0), stop, (statement,))
+        self.context.forget(axes)
         self.evaluator.add(Declare("int", flag, number(0)))
         self.evaluator.add(statement)
         self.evaluator.add(If(name(flag), (Line("return 1;"),)))
@@ -356,8 +353,3 @@ def reduction_of(item: Item) -> Reduction:
     """The kind of reduction of an item."""
     assert isinstance(item.value, Reduce)
     return Reduction(item.value.kind, item.value.dtype)
-
-
-def _grouped(expression: Expression) -> str:
-    text = expression_text(expression)
-    return text if text.isidentifier() or text.isdigit() else f"({text})"

@@ -6,20 +6,21 @@ Imports: ``symgrad.index``, ``symgrad.ir`` and its neighbours in ``symgrad.codeg
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from symgrad.codegen.axes import unify
 from symgrad.codegen.cuts import choose_cuts
-from symgrad.codegen.equations import Equation, equations, stored_node
-from symgrad.codegen.patterns import Pattern, Scatter, recognise
-from symgrad.codegen.rewrite import eliminate_deltas
+from symgrad.codegen.equations import equations, stored_node
+from symgrad.codegen.patterns import Pattern, match_scatter, recognise
+from symgrad.codegen.rewrite import eliminate_deltas, in_range
 from symgrad.errors import CodegenError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Axis, Dim, Element
-from symgrad.ir.dtype import DType
-from symgrad.ir.expr import Access, Call, Expr, ExprPool, Reduce, postorder
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.dtype import DType, int64
+from symgrad.ir.expr import Access, Call, Expr, ExprPool, Reduce
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ops.record import get
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,15 @@ class Definition:
 
 @dataclass(frozen=True)
 class Check:
-    """All elements of an integer array must be at least 0 and below ``bound``."""
+    """For all values of its axes, ``index`` must be at least 0 and below ``bound``."""
 
-    tensor: str
+    index: Dim
     bound: Dim
+
+    @property
+    def tensors(self) -> tuple[str, ...]:
+        """The integer tensors that the index is read from."""
+        return tuple(sorted(a.tensor for a in self.index.atoms if isinstance(a, Element)))
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,10 @@ def build_program(graph: Graph) -> Program:
     outputs = list(dict.fromkeys(graph.outputs.values()))
     system = equations(graph, outputs)
     axes = unify(graph, system)
-    cuts = choose_cuts(system, axes, [node for node in outputs if node.op != "input"])
+    checks = _checks(graph, outputs)
+    serving = (stored_node(graph, tensor) for check in checks for tensor in check.tensors)
+    required = [*(node for node in outputs if node.op != "input"), *filter(None, serving)]
+    cuts = choose_cuts(system, axes, required)
     lowering = Lowering(graph, cuts.stored, axes=axes, fused=cuts.fused)
     bodies = {node: lowering.element(node, lowering.home(node), body=True) for node in cuts.stored}
     bodies.update({n: lowering.element(n, lowering.home(n)) for n in outputs if n.op == "input"})
@@ -85,7 +94,7 @@ def build_program(graph: Graph) -> Program:
     return Program(
         lowering.pool,
         tuple(definitions),
-        _checks(graph, system),
+        checks,
         _user_names(lowering, reduced),
         _arrays(graph, cuts.stored),
     )
@@ -114,23 +123,31 @@ def _arrays(graph: Graph, stored: tuple[Node, ...]) -> dict[str, tuple[DType, tu
     return found
 
 
-def _checks(graph: Graph, system: list[Equation]) -> tuple[Check, ...]:
-    """The ranges that the elements of integer tensors must keep to serve as indices."""
-    found: dict[tuple[str, Dim], Check] = {}
-    for equation in system:
-        for element, bound in _indexing(graph, equation):
-            found.setdefault((element.tensor, bound), Check(element.tensor, bound))
+def _checks(graph: Graph, outputs: list[Node]) -> tuple[Check, ...]:
+    """The ranges that indices must keep to, unless they surely do."""
+    found: dict[tuple[Dim, Dim], Check] = {}
+    for node in ancestors(outputs):
+        if get(node.op).kind == "indexing":
+            for index, bound in _indexing(graph, node):
+                if not in_range(index, bound):
+                    found.setdefault((index, bound), Check(index, bound))
     return tuple(found.values())
 
 
-def _indexing(graph: Graph, equation: Equation) -> Iterator[tuple[Element, Dim]]:
-    if isinstance(equation.pattern, Scatter):
-        for axis, target in equation.pattern.targets:
-            if isinstance(target.atom, Element):
-                yield target.atom, axis.extent
-    for expr in postorder([equation.body]):
-        if isinstance(expr, Access):
-            node = stored_node(graph, expr.tensor) or graph.inputs[expr.tensor]
-            for index, size in zip(expr.indices, node.shape, strict=True):
-                if isinstance(index.atom, Element):
-                    yield index.atom, size
+def _indexing(graph: Graph, node: Node) -> Iterator[tuple[Dim, Dim]]:
+    """The indices that one op reads or writes at, whatever that is."""
+    lowering = Lowering(graph, [arg for arg in node.args if arg.dtype != int64])
+    axes = lowering.axes(node)
+    body = lowering.element(node, axes_as_indices(axes), body=True)
+    pattern = match_scatter(lowering.pool, axes, eliminate_deltas(lowering.pool, [body])[body])
+    if pattern is not None:
+        for axis, target in pattern.targets:
+            yield target, axis.extent
+    elif isinstance(body, Access):
+        shape = (stored_node(graph, body.tensor) or graph.inputs[body.tensor]).shape
+        yield from zip(body.indices, shape, strict=True)
+
+
+def axes_as_indices(axes: Iterable[Axis]) -> tuple[Dim, ...]:
+    """Axes as the indices of an element."""
+    return tuple(Dim.of(axis) for axis in axes)

@@ -11,13 +11,23 @@ together says so with ``NodeAxes``.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.errors import GraphError
 from symgrad.ir.dim import Axis, Dim, DimLike, Element
 from symgrad.ir.dtype import bool_, int64
-from symgrad.ir.expr import Access, Expr, ExprPool, IntValue, Literal, free_axes
+from symgrad.ir.expr import (
+    Access,
+    Call,
+    Expr,
+    ExprPool,
+    IntValue,
+    Literal,
+    free_axes,
+    postorder,
+)
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.record import get
 
@@ -149,13 +159,8 @@ class Lowering:
 
     def index(self, node: Node, indices: tuple[Dim, ...]) -> Dim:
         """An element of an integer node as an index expression."""
-        value = self.get(node, indices)
-        if isinstance(value, IntValue):
-            return value.value
-        if isinstance(value, Literal):
-            return Dim.of(int(value.value))
-        if isinstance(value, Access):
-            return Dim.of(Element(value.tensor, value.indices))
+        if (value := as_dim(self.get(node, indices))) is not None:
+            return value
         if node not in self.cuts:
             self.cuts.add(node)
             self.forced.append(node)
@@ -204,6 +209,38 @@ class _Reader:
         axis = wanted if wanted and wanted not in taken else fresh_axis(extent, taken)
         self.bound.append(axis)
         return axis
+
+
+_ARITHMETIC: dict[str, Callable[..., Dim]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "neg": operator.neg,
+    "floordiv": operator.floordiv, "mod": operator.mod,
+}  # fmt: skip
+
+
+def as_dim(expr: Expr) -> Dim | None:
+    """An integer expression as an index; None where it is no arithmetic of integers."""
+    found: dict[Expr, Dim | None] = {}
+    for one in postorder([expr]):
+        if isinstance(one, IntValue):
+            found[one] = one.value
+        elif isinstance(one, Literal):
+            found[one] = Dim.of(int(one.value)) if not one.dtype.is_float else None
+        elif isinstance(one, Access):
+            indexed = not one.dtype.is_float
+            found[one] = Dim.of(Element(one.tensor, one.indices)) if indexed else None
+        else:
+            found[one] = _arithmetic(one, [found[arg] for arg in one.args])
+    return found[expr]
+
+
+def _arithmetic(expr: Expr, args: Sequence[Dim | None]) -> Dim | None:
+    if not isinstance(expr, Call) or expr.dtype != int64 or expr.function not in _ARITHMETIC:
+        return None
+    known = [arg for arg in args if arg is not None]
+    divides = expr.function in ("floordiv", "mod") and len(known) == 2
+    if len(known) < len(args) or (divides and known[1].constant == 0):
+        return None
+    return _ARITHMETIC[expr.function](*known)
 
 
 def fresh_axis(extent: Dim, used: frozenset[Axis]) -> Axis:
