@@ -76,6 +76,8 @@ class _NumpyCaller(Caller):
     ) -> None:
         super().__init__(op, Library(None, None, Path()), kinds)
         self._graphs: dict[str, Graph] = {name: plan.graph for name, plan in kernels.items()}
+        # The sizes' names in the graphs; in the record one that is a word of Python has another.
+        self._sizes = {name: _signature(plan).sizes for name, plan in kernels.items()}
 
     def _call(
         self, kernel: spec.Kernel, sizes: Mapping[str, int], inputs: Mapping[str, NDArray],
@@ -83,7 +85,9 @@ class _NumpyCaller(Caller):
     ) -> int:  # fmt: skip
         graph = self._graphs[kernel.name]
         try:
-            found = evaluate(list(graph.outputs.values()), dict(inputs), sizes)
+            values = (sizes[size] for size in kernel.sizes)
+            named = dict(zip(self._sizes[kernel.name], values, strict=True))
+            found = evaluate(list(graph.outputs.values()), dict(inputs), named)
         except IndexError as error:
             raise KernelArgumentError(f"{self.op.name}: {error}") from error
         for name, value in zip(graph.outputs, found, strict=True):
