@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symgrad.codegen.safe_names import with_safe_sizes
+from symgrad.codegen.safe_names import with_readable_sizes
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, BackwardSignature, KernelSignature, OpSignature, Residual
 from symgrad.ir.dim import Dim, Size
@@ -206,7 +206,7 @@ def op_literal(
     name: str, signatures: Sequence[OpSignature], files: Sequence[str], header: str, blas: bool
 ) -> str:
     """The text of an ``Op``, to stand behind ``OP = ``.  CodegenError as ``size_bindings``."""
-    signatures = with_safe_sizes(signatures)
+    signatures = with_readable_sizes(signatures)
     words: list[tuple[str, object]] = [
         ("name", _string(name)),
         ("differentiable", tuple(map(str, signatures[0].differentiable))),

@@ -1,7 +1,8 @@
-"""Signatures as a Python function can spell them out.
+"""Signatures as Python can spell them out.
 
-In: ``OpSignature`` records.  Out: the same, a size called ``in`` or ``out`` renamed ``in_``,
-``out_``, and conditions in terms of sizes that are there.  Imports ``symgrad.ir``.
+In: ``OpSignature`` records.  Out: the same, a size called ``in`` renamed ``in_`` (and one called
+``out`` renamed where it is to be a local name), and conditions in terms of sizes that are there.
+Imports ``symgrad.ir`` and ``symgrad.errors``.
 
 C parameters are positional, so the kernels need not know.
 """
@@ -17,34 +18,48 @@ from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.dim import Atom, Dim, Size
 
-# What a wrapper needs for itself.
-RESERVED = frozenset(
-    (
-        *keyword.kwlist,
-        *("OP", "backward", "forward", "inference", "needs_input_grad", "out", "residuals"),
-        *("annotations", "type", "tuple", "Any", "max", "min", "bool", "int", "zip"),
-    )
+# What cannot stand for a size in an expression.
+WORDS = frozenset((*keyword.kwlist, "max", "min"))
+# What a wrapper needs for itself as well.
+RESERVED = WORDS.union(
+    ("OP", "backward", "forward", "inference", "needs_input_grad", "out", "residuals"),
+    ("annotations", "type", "tuple", "Any", "bool", "int", "zip"),
 )
 
 
-def safe_name(wanted: str, taken: Collection[str]) -> str:
+def safe_name(wanted: str, taken: Collection[str], reserved: Collection[str] = RESERVED) -> str:
     """``wanted``, or the nearest name that is free and not private."""
     name = wanted
-    while name in taken or name in RESERVED or name.startswith("_"):
+    while name in taken or name in reserved or name.startswith("_"):
         name = f"{name.lstrip('_') or 'value'}_"
     return name
 
 
-def with_safe_sizes(signatures: Sequence[OpSignature]) -> tuple[OpSignature, ...]:
-    """The signatures with every size symbol renamed that cannot be a local name.
+def with_readable_sizes(signatures: Sequence[OpSignature]) -> tuple[OpSignature, ...]:
+    """The signatures with only those size symbols renamed that no expression can hold.
 
     Conditions come out as ``with_known_conditions`` makes them.
     """
+    return _with_sizes_outside(signatures, WORDS)
+
+
+def with_safe_sizes(signatures: Sequence[OpSignature]) -> tuple[OpSignature, ...]:
+    """The signatures with every size symbol renamed that cannot be a local of a wrapper.
+
+    Conditions come out as ``with_known_conditions`` makes them.
+    """
+    return _with_sizes_outside(signatures, RESERVED)
+
+
+def _with_sizes_outside(
+    signatures: Sequence[OpSignature], reserved: Collection[str]
+) -> tuple[OpSignature, ...]:
     signatures = [with_known_conditions(one) for one in signatures]
     names = sorted(set().union(*(size_names(one) for one in signatures)))
     renamed: dict[str, str] = {}
     for name in names:
-        safe = safe_name(name, [other for other in (*names, *renamed.values()) if other != name])
+        others = [other for other in (*names, *renamed.values()) if other != name]
+        safe = safe_name(name, others, reserved)
         if safe != name:
             renamed[name] = safe
     if not renamed:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from symgrad.codegen.environment import environment
 from symgrad.codegen.literals import op_literal
-from symgrad.codegen.safe_names import with_safe_sizes
+from symgrad.codegen.safe_names import with_readable_sizes, with_safe_sizes
 from symgrad.codegen.wrapper_case import (
     CaseMaker,
     Names,
@@ -43,12 +43,16 @@ def wrapper_view(
     (``"._runtime"`` in a generated package); ``summary`` are lines for its docstring.
     Raises CodegenError where a size cannot be read off the shapes of the inputs.
     """
+    tables = with_readable_sizes(signatures)
     signatures = with_safe_sizes(signatures)
-    first = signatures[0]
+    first = tables[0]
     names = Names(signatures)
     cotangents = [names.of(f"grad_{array.name}", "cotangent") for array in first.outputs]
     inputs = [names.of(array.name) for array in first.inputs]
-    makers = [CaseMaker(names, position, one) for position, one in enumerate(signatures)]
+    makers = [
+        CaseMaker(names, position, one, table)
+        for position, (one, table) in enumerate(zip(signatures, tables, strict=True))
+    ]
     cases = tuple(maker.view() for maker in makers)
     functions = (
         FunctionView(
@@ -70,7 +74,7 @@ def wrapper_view(
         name=name,
         summary=tuple(summary),
         runtime=runtime,
-        op_literal=op_literal(name, signatures, files, header, blas),
+        op_literal=op_literal(name, tables, files, header, blas),
         parameters=", ".join(f"{one}: _Array" for one in inputs),
         arguments=tuple_text(inputs),
         cotangents=tuple(cotangents),

@@ -71,12 +71,18 @@ class Names:
 
 
 class CaseMaker:
-    """Makes the view of one case."""
+    """Makes the view of one case.
 
-    def __init__(self, names: Names, position: int, signature: OpSignature) -> None:
+    ``signature`` has sizes that can be local names, ``table`` the same ones as users call them.
+    """
+
+    def __init__(
+        self, names: Names, position: int, signature: OpSignature, table: OpSignature
+    ) -> None:
         self.names = names
         self.position = position
         self.signature = signature
+        self.table = table
         self.sizes = size_bindings(signature)
 
     @property
@@ -103,10 +109,10 @@ class CaseMaker:
         """What the functions share."""
         signature = self.signature
         fields = [residual.array.name for residual in signature.residuals]
-        sizes = [binding.size for binding in self.sizes]
+        sizes = [binding.size for binding in size_bindings(self.table)]
         full = signature.differentiable
         ordered = sorted(signature.backward, key=lambda one: one.mask != full)[:MOST_MASKS]
-        words = [f"{r.array.name} ({described(r.array)})" for r in signature.residuals]
+        words = [f"{r.array.name} ({described(r.array)})" for r in self.table.residuals]
         return CaseView(
             residuals_class=self.residuals_class,
             residual_fields=tuple_text(f'"{field}"' for field in (*fields, *sizes)),

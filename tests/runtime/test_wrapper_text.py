@@ -64,6 +64,14 @@ def test_any_names_give_a_wrapper(names: list[str]) -> None:
     assert spec.evaluate(condition, {op.cases[0].sizes[0]: 8}) == 1
 
 
+def test_tables_keep_the_names_that_users_gave() -> None:
+    """Only a local name must make room for the argument ``out``."""
+    text = text_of(chain("x", "y", "out"))
+    assert read_op(text).cases[0].sizes == ("out",)
+    assert 'fields = ("x", "out")' in text
+    assert "        out_, = x.shape\n" in text
+
+
 def test_sizes_that_are_words_of_python() -> None:
     (safe,) = with_safe_sizes((chain("x", "y", "in"),))
     assert safe.inputs[0].shape == (Dim.size("in_"),)
@@ -86,7 +94,7 @@ def test_literals_keep_everything() -> None:
     assert two.bindings[1] == spec.Binding("in_", 0, 1, factor=2, offset=0)
     assert two.backward[0].zeros == (1,)
     assert one.residuals == ()
-    assert one.inputs[0].dims == ("out_", "1")
+    assert one.inputs[0].dims == ("out", "1")
     assert len(op.kernels) == 4
     pick = read_op(PICK.wrapper())
     assert pick.cases[0].residuals == (
