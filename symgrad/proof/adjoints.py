@@ -23,18 +23,19 @@ _CLOSE = 1e-9
 
 
 def reverse(
-    outputs: Sequence[tuple[Node, Node]], nodes: Sequence[Node], held: Node | None = None
+    outputs: Sequence[tuple[Node, Node]], nodes: Sequence[Node], held: Sequence[Node] = ()
 ) -> dict[Node, Node]:
     """The adjoint of every node of ``nodes`` (arguments first), by the op records' VJPs.
 
-    ``held``: a node that is treated as a constant.
+    ``held``: nodes that are treated as constants.
     """
     adjoint: dict[Node, Node] = {}
+    constant = set(held)
     for node, cotangent in outputs:
         adjoint[node] = adjoint[node] + cotangent if node in adjoint else cotangent
     for node in reversed(nodes):
         rule = get(node.op).vjp
-        if node not in adjoint or rule is None or node is held:
+        if node not in adjoint or rule is None or node in constant:
             continue
         for arg, part in zip(node.args, rule(node, adjoint[node]), strict=True):
             if part is not None and arg.dtype.is_float:

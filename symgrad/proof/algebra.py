@@ -8,7 +8,7 @@ Imports: ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``report``, ``witness``,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.ir.dim import Dim
@@ -122,11 +122,16 @@ def decide_equal(
     reference: Expr | None,
     facts: Facts,
     leaves: Mapping[str, Node],
+    define: Callable[[str, tuple[Dim, ...]], Expr | None],
     *,
     budget: int = DEFAULT_BUDGET,
 ) -> Equality:
-    """Prove two expressions equal, witnesses of the almost-everywhere steps included."""
-    result = prove_equal(hand, reference, facts, budget=budget)
+    """Prove two expressions equal, witnesses of the almost-everywhere steps included.
+
+    ``leaves``: the nodes that cut names stand for, for text.  ``define``: what an element of a
+    computed index tensor is, None for any other.
+    """
+    result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
     if not result.is_zero:
         return Equality(False, reason=_reason(result, leaves))
     conditions: list[Condition] = []

@@ -238,8 +238,8 @@ class _Decision:
 
         def equal(goal: Goal) -> Equality:
             return decide_equal(
-                goal.hand, goal.reference, facts, goal.leaves, budget=self.budget
-            )  # fmt: skip
+                goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=self.budget
+            )
 
         prover = Prover(subject, equal)
         for name in names:

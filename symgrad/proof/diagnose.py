@@ -12,7 +12,7 @@ too many.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -140,11 +140,8 @@ def _gradient_without(
     outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
     nodes = [copies[node] for node in subject.forward.nodes]
     try:
-        found = reverse(outputs, nodes, held=copies[held])
+        found = reverse(outputs, nodes, held=[copies[held]])
     except SymgradError:
         return graph, None
     return graph, found.get(copies[subject.by_name[name]])
 
-
-Explain = Callable[[Subject, str, Trials], "str | None"]
-Values = Sequence[Array]

@@ -35,11 +35,16 @@ Equal = Callable[["Goal"], Equality]
 
 @dataclass(frozen=True)
 class Goal:
-    """Two expressions to be proved equal; None is zero.  ``graph nodes`` by cut name, for text."""
+    """Two expressions to be proved equal; None is zero.
+
+    ``leaves``: the nodes that cut names stand for.  ``define``: what an element of a computed
+    index tensor is, None for any other tensor.
+    """
 
     hand: Expr
     reference: Expr | None
     leaves: Mapping[str, Node]
+    define: Callable[[str, tuple[Dim, ...]], Expr | None]
 
 
 class Prover:
@@ -93,7 +98,8 @@ class Prover:
         at = gradient_indices(subject.by_name[name].shape)
         reference = gradient(lowering, subject.outputs, name, at, through=cuts)
         hand = lowering.element(subject.gradients[name], at)
-        return Goal(hand, reference, {f"%{node.index}": node for node in lowering.cuts})
+        leaves = {f"%{node.index}": node for node in lowering.cuts}
+        return Goal(hand, reference, leaves, definitions(lowering))
 
 
 class Pieces:
@@ -142,7 +148,12 @@ class Pieces:
         if reference is not None:
             reference = unfold(plain, reference, unfolded)
         claimed = plain.element(hand, at, body=hand not in adjoints)
-        return Goal(claimed, reference, {f"%{cut.index}": cut for cut in plain.cuts})
+        for node in chain.forced:
+            if node not in plain.cuts:
+                plain.cuts.add(node)
+                plain.forced.append(node)
+        leaves_by_name = {f"%{cut.index}": cut for cut in plain.cuts}
+        return Goal(claimed, reference, leaves_by_name, definitions(plain))
 
     def _chain_rule(
         self, lowering: Lowering, node: Node, wrt: str, at: Sequence[Dim]
@@ -158,6 +169,18 @@ class Pieces:
         if own is None or others is None:
             return others if own is None else own
         return lowering.pool.call("add", own, others, dtype=own.dtype)
+
+
+def definitions(lowering: Lowering) -> Callable[[str, tuple[Dim, ...]], Expr | None]:
+    """What the elements of the index tensors are that lowering had to cut."""
+
+    def define(tensor: str, indices: tuple[Dim, ...]) -> Expr | None:
+        forced = {f"%{node.index}": node for node in lowering.forced}
+        if tensor not in forced:
+            return None
+        return lowering.element(forced[tensor], indices, body=True)
+
+    return define
 
 
 def _reads(reader: Node, node: Node, proved: Iterable[Node]) -> bool:

@@ -160,6 +160,8 @@ def _broadcasts(node: Node, like: Node) -> Iterator[Node]:
     missing = like.rank - node.rank
     if missing < 0:
         return
+    if node.dtype != like.dtype:
+        node = graph.apply("cast", node, dtype=like.dtype)
     for axes in list(combinations(range(like.rank), missing))[:6]:
         sizes = iter(node.shape)
         shape = [Dim.of(1) if axis in axes else next(sizes) for axis in range(like.rank)]

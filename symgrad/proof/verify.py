@@ -19,6 +19,7 @@ from symgrad.proof.decide import BUDGET, Judgement, judge
 from symgrad.proof.protocol import findings, variants_agree
 from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.report import Finding, Report
+from symgrad.proof.second_order import second_order
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict
 
@@ -38,6 +39,7 @@ class VerifyOptions:
     variants: Sequence[FunctionGraphs] = ()
     budget: int = BUDGET
     suggest: bool = True
+    order: int = 1
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,9 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         proved = all(report.verdict is Verdict.PROVED for report in inputs.values())
         agree = variants_agree(graphs, options.variants, proved)
         protocol += [agree] if agree is not None else []
+        if options.order > 1:
+            twice = [second_order(subject, budget=options.budget) for subject in subjects]
+            protocol += [max(twice, key=lambda finding: finding.verdict)] if twice else []
     return Report(
         name=graphs.name,
         location=graphs.location,

@@ -221,6 +221,9 @@ class Evaluation:
             return self.integer(atom.data[0]) // self.integer(atom.data[1])
         if atom.kind == kinds.ARGMAX:
             return self._argmax(atom)
+        if atom.kind == kinds.SUM:
+            body = Poly({atom.data[1]: 1})
+            return sum(self.integer(body) for _ in self._ranges(atom.data[0]))
         raise NotEvaluable(f"{atom.kind} is no integer")
 
     def _position(self, atom: Atom) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ Imports: ``atoms``, ``poly``, ``context``, ``functions``, ``lifting``, ``power``
 
 from __future__ import annotations
 
+import itertools
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -51,14 +52,14 @@ def _real_positive(context: Context, poly: Poly) -> Poly:
             rest = multiply.multiply(context, rest, of_atom(atom, odd))
     if rest.constant is not None or signs.is_positive(context, rest):
         return ONE if value > 0 else ZERO
-    compared = _compare_exponentials(context, rest)
+    compared = _compare_exponentials(context, rest if value > 0 else -rest)
     if compared is not None:
-        return compared if value > 0 else ONE - compared
+        return compared
     return _oriented(context, rest, value > 0)
 
 
 def _oriented(context: Context, rest: Poly, upward: bool) -> Poly:
-    if rest.piecewise or not _has_real_leaf(rest):
+    if rest.piecewise or not has_real_leaf(rest) or _may_coincide(rest):
         return of_atom(context.atom(kinds.POSITIVE, rest if upward else -rest))
     context.require_nonzero("complement", rest)
     condition = of_atom(context.atom(kinds.POSITIVE, rest))
@@ -70,7 +71,7 @@ def _removable(context: Context, atom: Atom, exponent: Number) -> bool:
     sign = signs.factor_sign(context, atom, exponent)
     if sign == signs.POSITIVE:
         return True
-    if sign == signs.UNKNOWN or atom.piecewise or not _has_real_leaf(of_atom(atom)):
+    if sign == signs.UNKNOWN or atom.piecewise or not has_real_leaf(of_atom(atom)):
         return False
     context.require_nonzero("complement", of_atom(atom))
     return True
@@ -97,7 +98,56 @@ def equal(context: Context, poly: Poly) -> Poly:
     return ONE - positive(context, poly) - positive(context, -poly)
 
 
-def _has_real_leaf(poly: Poly) -> bool:
+def _may_coincide(poly: Poly) -> bool:
+    """Does a tensor occur with different indices, so that it might vanish where they are equal?"""
+    seen: dict[str, Atom] = {}
+    todo: list[object] = [poly]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Poly):
+            todo.extend(atom for monomial in item.terms for atom, _ in monomial)
+        elif isinstance(item, tuple):
+            todo.extend(item)
+        elif isinstance(item, Atom):
+            if item.kind == kinds.LEAF and seen.setdefault(item.data[0], item) is not item:
+                return True
+            if item.kind != kinds.INDEX:
+                todo.extend(item.data)
+    return False
+
+
+def complement(context: Context, base: Poly) -> Poly:
+    """[P > 0] for a P with a negative leading term, by that of -P.  [rule: complement].
+
+    ``1 - [-P > 0]``, less [i == j] where P is a difference that vanishes there; that it does not
+    vanish identically elsewhere is recorded.
+    """
+    unoriented = of_atom(context.atom(kinds.POSITIVE, base))
+    if base.terms[base.lead] > 0 or base.piecewise or not has_real_leaf(base):
+        return unoriented
+    other = of_atom(context.atom(kinds.POSITIVE, -base))
+    pair = _vanishing_pair(context, base)
+    if pair is None:
+        context.require_nonzero("complement", base)
+        return ONE - other
+    left, right = pair
+    context.require_distinct("complement", base, left, right)
+    return ONE - other - equal_integers(context, of_atom(left) - of_atom(right))
+
+
+def _vanishing_pair(context: Context, poly: Poly) -> tuple[Atom, Atom] | None:
+    """Two index variables over one range such that ``poly`` is zero where they are equal."""
+    variables = sorted(poly.free, key=lambda v: v.key)
+    for left, right in itertools.combinations(variables, 2):
+        if left.data[1] == right.data[1]:
+            merged = substitute.substitute(context, poly, {left: of_atom(right)})
+            if not merged.terms:
+                return left, right
+    return None
+
+
+def has_real_leaf(poly: Poly) -> bool:
+    """Does an element of a real tensor occur in it, at any depth?"""
     return any(_real(atom) for monomial in poly.terms for atom, _ in monomial)
 
 
@@ -111,7 +161,7 @@ def _real_part(part: object) -> bool:
     if isinstance(part, Atom):
         return _real(part)
     if isinstance(part, Poly):
-        return _has_real_leaf(part)
+        return has_real_leaf(part)
     return isinstance(part, tuple) and any(_real_part(item) for item in part)
 
 

@@ -56,19 +56,26 @@ def orient(context: Context, poly: Poly) -> Poly:
 
     [rule: orient]
     """
-    return _until_stable(context, poly, lambda a: _oriented(context, a.data[0]))
+    return _until_stable(context, poly, kinds.ATLEAST, lambda a: _oriented(context, a.data[0]))
+
+
+def orient_signs(context: Context, poly: Poly) -> Poly:
+    """[P > 0] with a positive leading term; see ``relations.complement``."""
+    return _until_stable(
+        context, poly, kinds.POSITIVE, lambda a: relations.complement(context, a.data[0])
+    )
 
 
 def at_boundaries(context: Context, poly: Poly) -> Poly:
     """[P >= 0] as deltas where P has few values on one side of 0.  [rule: boundary]."""
-    return _until_stable(context, poly, lambda a: _few_values(context, a.data[0]))
+    return _until_stable(context, poly, kinds.ATLEAST, lambda a: _few_values(context, a.data[0]))
 
 
-def _until_stable(context: Context, poly: Poly, rewrite: Callable[[Atom], Poly]) -> Poly:
+def _until_stable(context: Context, poly: Poly, kind: str, rewrite: Callable[[Atom], Poly]) -> Poly:
     for _ in range(4):
-        if not any(_holds(a, kinds.ATLEAST) for m in poly.terms for a, _ in m):
+        if not any(_holds(a, kind) for m in poly.terms for a, _ in m):
             return poly
-        result = _map_factors(context, poly, kinds.ATLEAST, rewrite)
+        result = _map_factors(context, poly, kind, rewrite)
         if result == poly:
             break
         poly = result
@@ -331,6 +338,7 @@ _REWRITES: tuple[tuple[str, Callable[[Context, Poly], Poly]], ...] = (
     ("boundary values", at_boundaries),
     ("orient [i >= j]", orient),
     ("delta propagation", propagate),
+    ("orient [P > 0]", orient_signs),
     ("split flattened indices", split_free_indices),
     ("unroll constant axes", unroll),
 )
