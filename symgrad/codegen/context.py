@@ -20,8 +20,10 @@ from symgrad.ir.dtype import DType
 
 @dataclass(frozen=True)
 class Array:
-    """An array in C.  ``strides``: the C name of the stride of each axis, "" where it is
-    contiguous from there on; ``constant``: the kernel does not write it.
+    """An array in C.
+
+    ``strides``: the C name of the stride of each axis, "" where it is contiguous from there on;
+    ``constant``: the kernel does not write it.
     """
 
     name: str

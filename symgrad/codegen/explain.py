@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from symgrad.codegen.arrange import Entry, Loop, arrange
-from symgrad.codegen.items import REDUCE, Item, Items
-from symgrad.codegen.order import axis_order
+from symgrad.codegen.arrange import Entry, Loop
+from symgrad.codegen.items import KEEP, REDUCE, Item
+from symgrad.codegen.kernel import schedule
 from symgrad.codegen.program import Program, build_program
 from symgrad.index.text import IndexText
 from symgrad.ir.expr import Expr, Reduce
@@ -22,7 +22,7 @@ INDENT = "    "
 def schedule_text(graph: Graph) -> str:
     """What the scheduler makes of a graph, before loops are split among threads."""
     program = build_program(graph)
-    entries = arrange(Items(program, axis_order(program.definitions)).found)
+    entries = schedule(program)
     return "\n".join(_Explainer(program).lines(entries, 0)) + "\n"
 
 
@@ -57,6 +57,11 @@ class _Explainer:
             while isinstance(inner, Reduce) and inner.axis in item.reduced:
                 inner = inner.body
             line = f"{name} <- {item.value.kind} {self.text.whole(inner, self.done)}"
+            self.done[item.value.number] = name
+            return line
+        if item.role == KEEP and item.value is not None:
+            name = self.program.names.get(item.value, f"kept_{item.number}")
+            line = f"{name} <- {self.text.whole(item.value, self.done)}"
             self.done[item.value.number] = name
             return line
         if item.check is not None:

@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from symgrad.codegen.accumulate import Reduction
-from symgrad.codegen.arrange import arrange
+from symgrad.codegen.arrange import Entry, arrange
 from symgrad.codegen.context import Array, Context
+from symgrad.codegen.guards import Guards
 from symgrad.codegen.items import Items
-from symgrad.codegen.layout import lay_out
+from symgrad.codegen.keep import choose_kept
+from symgrad.codegen.layout import lay_out, paths_of
 from symgrad.codegen.names import Names
 from symgrad.codegen.nests import Nests
 from symgrad.codegen.order import axis_order
@@ -84,8 +86,7 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
     Raises CodegenError for a graph that has no outputs, or an op that has no C.
     """
     program = build_program(graph)
-    items = Items(program, axis_order(program.definitions)).found
-    entries = arrange(items)
+    entries = schedule(program)
     rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
     context, signature = _interface(graph, program, name, rows.values())
     nests = Nests(context, program, lay_out(entries))
@@ -100,6 +101,16 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
         helpers=tuple(sorted(context.used.helpers.items())),
         combines=tuple(sorted(context.used.combines, key=lambda reduction: reduction.combine)),
     )
+
+
+def schedule(program: Program) -> tuple[Entry, ...]:
+    """The loops of a program; what is better kept than computed again has been decided."""
+    order = axis_order(program.definitions)
+    items = Items(program, order)
+    entries = arrange(items.found)
+    guards = Guards(lambda tensor: program.arrays[tensor][1], lambda expr: expr in items.values)
+    kept = choose_kept(items, paths_of(entries), guards)
+    return arrange(Items(program, order, kept).found) if kept else entries
 
 
 def _interface(

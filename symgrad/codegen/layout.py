@@ -37,15 +37,19 @@ class Place:
 
 @dataclass(frozen=True)
 class Layout:
-    """The loops around every item, the places of values, and the stores that are not needed."""
+    """The loops around every item, the places of values, and the stores that are not needed.
+
+    ``overwrites``: stores to outputs that until then hold the value of another item.
+    """
 
     paths: dict[Item, Path]
     places: dict[Item, Place]
     dropped: frozenset[Item]
+    overwrites: dict[Item, Item]
 
 
-def lay_out(entries: Sequence[Entry]) -> Layout:
-    """Find a place for every value."""
+def paths_of(entries: Sequence[Entry]) -> dict[Item, Path]:
+    """The loops around every item."""
     paths: dict[Item, Path] = {}
     todo: list[tuple[Entry, Path]] = [(entry, ()) for entry in entries]
     while todo:
@@ -54,6 +58,12 @@ def lay_out(entries: Sequence[Entry]) -> Layout:
             paths[entry] = path
         else:
             todo.extend((inner, (*path, entry)) for inner in entry.body)
+    return paths
+
+
+def lay_out(entries: Sequence[Entry]) -> Layout:
+    """Find a place for every value."""
+    paths = paths_of(entries)
     items = sorted(paths, key=lambda item: item.number)
     readers = _readers(items)
     homes = _homes(items)
@@ -64,9 +74,58 @@ def lay_out(entries: Sequence[Entry]) -> Layout:
             place = _place(item, readers.get(item, []), paths, homes.get(item))
             if place is not None:
                 places[item] = place
-                if place.definition is not None and item.inside and item.role == REDUCE:
+                if place.definition is not None and (item.inside or item.role == KEEP):
                     dropped.add(homes[item])
-    return Layout(paths, places, frozenset(dropped))
+    overwrites = _share_outputs(in_turn(entries), paths, places, readers, dropped)
+    return Layout(paths, places, frozenset(dropped), overwrites)
+
+
+def _share_outputs(
+    items: Sequence[Item],
+    paths: dict[Item, Path],
+    places: dict[Item, Place],
+    readers: dict[Item, list[Item]],
+    dropped: set[Item],
+) -> dict[Item, Item]:
+    """Let values live in outputs that are written by the loop that reads them last."""
+    turn = {item: position for position, item in enumerate(items)}
+    writers = [i for i in items if i.role == STORE and i not in dropped and not i.output]
+    writers += [item for item in items if item in places and item.role == KEEP]
+    found: dict[Item, Item] = {}
+    for item, place in list(places.items()):
+        if item.role != KEEP or place.definition is not None:
+            continue
+        last = paths[max(readers[item], key=lambda reader: turn[reader])]
+        for writer in writers:
+            definition = _written(writer, places)
+            free = definition is not None and definition.outputs and writer not in found
+            if (
+                free
+                and definition is not None
+                and paths[writer] == last
+                and _fits(item, definition)
+            ):
+                places[item] = Place(place.axes, 0, definition)
+                found[writer] = item
+                break
+    return found
+
+
+def _written(writer: Item, places: dict[Item, Place]) -> Definition | None:
+    return writer.definition if writer.role == STORE else places[writer].definition
+
+
+def _fits(item: Item, definition: Definition) -> bool:
+    same = item.value is not None and definition.dtype == item.value.dtype
+    return same and _same_axes(item, definition)
+
+
+def in_turn(entries: Sequence[Entry]) -> list[Item]:
+    """Items in the order in which they are done."""
+    found: list[Item] = []
+    for entry in entries:
+        found.extend(entry.items if isinstance(entry, Loop) else [entry])
+    return found
 
 
 def _readers(items: Sequence[Item]) -> dict[Item, list[Item]]:
@@ -93,7 +152,7 @@ def _place(
     own = paths[item][: len(item.outside)]
     shared = len(own)
     for reader in readers:
-        shared = min(shared, _common(own, paths[reader]))
+        shared = min(shared, common(own, paths[reader]))
     missing = (*item.outside[shared:], *item.inside)
     if not missing:
         return None
@@ -106,7 +165,8 @@ def _same_axes(item: Item, definition: Definition) -> bool:
     return set(definition.axes) == {*item.outside, *item.inside}
 
 
-def _common(first: Path, second: Path) -> int:
+def common(first: Path, second: Path) -> int:
+    """How many loops two paths have in common."""
     count = 0
     for one, other in zip(first, second, strict=False):
         if one is not other:

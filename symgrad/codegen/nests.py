@@ -30,6 +30,7 @@ from symgrad.codegen.ctree import (
 )
 from symgrad.codegen.evaluate import Evaluator, Scope
 from symgrad.codegen.items import CHECK, KEEP, REDUCE, SCAN, SCATTER, STORE, Item
+from symgrad.codegen.keep import roots_of
 from symgrad.codegen.layout import Layout
 from symgrad.codegen.patterns import Scan, Scatter
 from symgrad.codegen.printer import within
@@ -158,8 +159,9 @@ class Nests:
         """What a value is called: as the user calls it, or by what it is."""
         assert item.value is not None
         place = self.layout.places.get(item)
-        if place is not None and place.definition is not None and place.definition.outputs:
-            return place.definition.outputs[0]
+        definition = place.definition if place is not None and item.role == REDUCE else None
+        if definition is not None and definition.outputs:
+            return definition.outputs[0]
         default = DEFAULT_NAMES[item.value.kind] if isinstance(item.value, Reduce) else "kept"
         return self.program.names.get(item.value, default)
 
@@ -228,18 +230,22 @@ class Nests:
         for item in todo:
             if item.role == CHECK:
                 self._check(item)
-        roots = [(item, root) for item in todo for root in self._roots(item)]
+        for item in todo:
+            if item in self.layout.overwrites:
+                self._load_before(self.layout.overwrites[item])
+        roots = [(item, root) for item in todo for root in roots_of(item)]
         found = iter(self.evaluator.write([root for _, root in roots]) if roots else ())
         for item in todo:
-            values = [next(found) for _ in self._roots(item)]
+            values = [next(found) for _ in roots_of(item)]
             self._statement(item, values)
 
-    def _roots(self, item: Item) -> list[Expr]:
-        if item.role == SCATTER and item.definition is not None:
-            pattern = item.definition.pattern
-            assert isinstance(pattern, Scatter)
-            return [pattern.condition, pattern.body]
-        return [item.body] if item.body is not None else []
+    def _load_before(self, item: Item) -> None:
+        """Load a value that lives in an output which is about to be written."""
+        assert item.value is not None
+        variable = self.context.names.fresh(self.name_of(item))
+        value = self.context.element(*self.arrays[item])
+        self.evaluator.add(Declare(f"const {item.value.dtype.c}", variable, value))
+        self.evaluator.scope.known[item.value] = name(variable)
 
     def _statement(self, item: Item, values: list[Expression]) -> None:
         if item.role == STORE and item.definition is not None:
@@ -252,8 +258,9 @@ class Nests:
         elif item.role == SCATTER:
             self._scatter(item, *values)
         elif item.role == KEEP and item.value is not None:
-            target = self.context.element(*self.arrays[item])
-            self.evaluator.add(Assign(target, truth(values[0], item.value.dtype)))
+            if item in self.layout.places:
+                target = self.context.element(*self.arrays[item])
+                self.evaluator.add(Assign(target, truth(values[0], item.value.dtype)))
             self._complete.add(item)
 
     def _target(self, definition: Definition, output: str = "") -> Expression:

@@ -239,7 +239,7 @@ class OuterLoops:
     def _row_loop(
         self, rows: Rows, start: Expression, stop: Expression, *, simd: bool
     ) -> list[Statement]:
-        """The loop over some of the rows, with the single axes worked out where there are several."""
+        """The loop over some of the rows; where there are several axes, each is worked out."""
         variable = self._row_variable(rows)
         together = len(rows.axes) > 1 and not rows.flat
         if together:

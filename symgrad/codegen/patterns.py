@@ -20,8 +20,10 @@ from symgrad.ir.expr import Call, Expr, ExprPool, IntValue, Literal, Reduce, fre
 
 @dataclass(frozen=True)
 class Scatter:
-    """``body`` is added at ``targets`` (an index for each of the axes that are written away)
-    for every value of ``axes`` for which ``condition`` holds.
+    """A sum of contributions, each to one element of the result.
+
+    ``body`` is added at ``targets`` (an index for each of the axes of the result that are not
+    looped over) for every value of ``axes`` for which ``condition`` holds.
     """
 
     axes: tuple[Axis, ...]

@@ -46,7 +46,7 @@ def with_args(pool: ExprPool, expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
 
 def substitute(pool: ExprPool, root: Expr, mapping: Mapping[Axis, Dim]) -> Expr | None:
     """``root`` with axes replaced; None where a reduction in it binds an axis that is put in."""
-    put: dict[Atom, Dim] = {axis: value for axis, value in mapping.items()}
+    put: dict[Atom, Dim] = dict(mapping.items())
     brought = free_axes(mapping.values()) | set(mapping)
     new: dict[Expr, Expr] = {}
     for expr in postorder([root]):

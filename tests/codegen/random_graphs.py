@@ -1,7 +1,7 @@
-"""Arbitrary graphs of many kinds of ops, with data: reductions put back, shifts, scans, gathers,
-products of matrices, several outputs.
+"""Arbitrary graphs of many kinds of ops, with data for their inputs.
 
-In: nothing.  Out: a hypothesis strategy of ``Example``.  Values stay bounded and smooth, so that a
+In: nothing.  Out: a hypothesis strategy of ``Example``: reductions put back, shifts, scans,
+gathers, products of matrices, several outputs.  Values stay bounded and smooth, so that a
 difference is a defect, not rounding.
 """
 
@@ -56,7 +56,7 @@ def _pick(draw: Draw, nodes: list[Node], least: int = 0) -> Node:
     if not found:
         node = nodes[0]
         return node.graph.expand(node, (*(N, M)[: least - node.rank], *node.shape))
-    node = draw(st.sampled_from(found[-6:]))
+    node: Node = draw(st.sampled_from(found[-6:]))
     return node
 
 
