@@ -23,7 +23,7 @@ from symgrad.codegen.wrapper_case import (
     kernels_of,
     tuple_text,
 )
-from symgrad.codegen.wrapper_records import FunctionView, PackageView, WrapperView
+from symgrad.codegen.wrapper_records import CaseView, FunctionView, PackageView, WrapperView
 from symgrad.ir.abi import OpSignature
 
 
@@ -54,20 +54,6 @@ def wrapper_view(
         for position, (one, table) in enumerate(zip(signatures, tables, strict=True))
     ]
     cases = tuple(maker.view() for maker in makers)
-    functions = (
-        FunctionView(
-            "inference",
-            "Any",
-            "Return the outputs alone",
-            tuple((c, m.inference()) for c, m in zip(cases, makers, strict=True)),
-        ),
-        FunctionView(
-            "forward",
-            "tuple[Any, _Residuals]",
-            "Return the outputs, and what `backward` needs",
-            tuple((c, m.forward()) for c, m in zip(cases, makers, strict=True)),
-        ),
-    )
     dtypes = {a.dtype.name.rstrip("_"): a.dtype.c for one in signatures for a in arrays_of(one)}
     kernels = dict.fromkeys(k.name for one in signatures for k in kernels_of(one))
     return WrapperView(
@@ -85,7 +71,19 @@ def wrapper_view(
         kernels=tuple(kernels),
         residuals_classes=tuple_text(case.residuals_class for case in cases),
         cases=cases,
-        functions=functions,
+        functions=_functions(cases, makers),
+    )
+
+
+def _functions(cases: Sequence[CaseView], makers: Sequence[CaseMaker]) -> tuple[FunctionView, ...]:
+    """``inference`` and ``forward``, which differ in the kernel and in what is returned."""
+    pairs = list(zip(cases, makers, strict=True))
+    alone = tuple((case, maker.inference()) for case, maker in pairs)
+    keeping = tuple((case, maker.forward()) for case, maker in pairs)
+    promise = "Return the outputs, and what `backward` needs"
+    return (
+        FunctionView("inference", "Any", "Return the outputs alone", alone),
+        FunctionView("forward", "tuple[Any, _Residuals]", promise, keeping),
     )
 
 
