@@ -76,6 +76,12 @@ class Floating(Exact):
             raise NotEvaluable("a root of a negative number")
         return mpmath.power(value, self.number(exponent))
 
+    def is_positive(self, value: Any) -> bool:
+        """Is it positive?  Raises NotEvaluable for what may be rounding."""
+        if value and abs(value) < mpmath.ldexp(1, 40 - mpmath.mp.prec):
+            raise NotEvaluable("the sign of a number that may be zero")
+        return bool(value > 0)
+
     def function(self, name: str, value: Any) -> Any:
         """A function of one argument."""
         if name == "log" and value <= 0:

@@ -48,8 +48,8 @@ def _real_positive(context: Context, poly: Poly) -> Poly:
     rest = base
     for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
         if not _removable(context, atom, exponent):
-            odd = 1 if isinstance(exponent, int) else exponent
-            rest = multiply.multiply(context, rest, of_atom(atom, odd))
+            kept = 2 - exponent % 2 if isinstance(exponent, int) else exponent
+            rest = multiply.multiply(context, rest, of_atom(atom, kept))
     if rest.constant is not None or signs.is_positive(context, rest):
         return ONE if value > 0 else ZERO
     compared = _compare_exponentials(context, rest if value > 0 else -rest)
