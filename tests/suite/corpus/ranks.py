@@ -40,7 +40,7 @@ class SoftmaxAnyRank(sg.Function):
         return gy - y * gy.sum(-1, keepdim=True)
 
 
-@wrong(SoftmaxAnyRank, bug="summed over all axes", right_if="batch == ()")
+@wrong(SoftmaxAnyRank, bug="summed over all axes")
 class SoftmaxAllAxes(SoftmaxAnyRank):
     @staticmethod
     def backward(ctx, g):
@@ -64,7 +64,7 @@ class AffineAnyRank(sg.Function):
         return g * w, (g * x).reshape(-1, x.shape[-1]).sum(0)
 
 
-@wrong(AffineAnyRank, bug="summed over the first axis only", kind="shape")
+@wrong(AffineAnyRank, bug="summed over the first axis: wrong where there is none", kind="shape")
 class AffineFirstAxis(AffineAnyRank):
     @staticmethod
     def backward(ctx, g):
