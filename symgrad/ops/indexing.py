@@ -107,11 +107,11 @@ def _index_add(part: Array, *places: Array, size: SizeOf, shape: tuple[DimLike, 
 def _index_add_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
     count, pool = len(node.args) - 1, reader.pool
     zero = pool.literal(0.0 if node.dtype.is_float else 0, node.dtype)
+    compared = [axis for axis in range(count) if node.shape[axis] != 1]  # there, a place is 0
 
     def body(*bound: Dim) -> Expr:
         met = pool.conjunction(
-            pool.relation("eq", indices[axis], reader.index(axis + 1, *bound))
-            for axis in range(count)
+            pool.relation("eq", indices[axis], reader.index(axis + 1, *bound)) for axis in compared
         )
         return pool.select(met, reader.read(0, *bound, *indices[count:]), zero)
 

@@ -126,7 +126,7 @@ def _cast_rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorTy
 
 def _cast(array: Array, *, size: SizeOf, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
-        return array.astype(str(dtype))
+        return np.asarray(array).astype(str(dtype))
 
 
 def _cast_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:

@@ -222,8 +222,8 @@ def elementwise(
 
     def evaluate(*arrays: Array, size: SizeOf) -> Array:
         with np.errstate(all="ignore"):
-            value = np.asarray(numpy(*arrays))
-        return value.astype(str(result) if result else arrays[0].dtype, copy=False)
+            value = np.asarray(numpy(*map(np.asarray, arrays)))
+        return value.astype(str(result) if result else np.asarray(arrays[0]).dtype, copy=False)
 
     op = Op(
         name, "elementwise", arity, rule, evaluate,
@@ -250,7 +250,7 @@ def structural(
 
     def evaluate(*arrays: Array, **attrs: Any) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(numpy(*arrays, **attrs))
+            return np.asarray(numpy(*map(np.asarray, arrays), **attrs))
 
     op = Op(name, kind, arity, rule, evaluate, lower=lower, vjp=vjp, linear=linear, tangent=tangent)
     register(op)
