@@ -92,7 +92,7 @@ def matches(subject: Subject, points: int = 2) -> dict[Node, list[Node]]:
 def _samples(
     subject: Subject, program: Program, points: int
 ) -> list[tuple[Mapping[Node, Array], Mapping[Node, Array]]]:
-    found = []
+    found: list[tuple[Mapping[Node, Array], Mapping[Node, Array]]] = []
     for number, sizes in enumerate(subject.sampler.size_choices()):
         if len(found) == points or number > 3 * points:
             break

@@ -51,11 +51,13 @@ def facts_of(
     conditions: Sequence[SizeCondition] = (),
     *,
     shapes: Mapping[str, Sequence[Dim]] | None = None,
+    inverses: Mapping[str, str] | None = None,
     recognise: bool = False,
 ) -> Facts:
     """What the normal form may rely on: declarations, index ranges, decided size conditions.
 
-    ``shapes``: those of the inputs, by name.
+    ``shapes``: those of the inputs, by name.  ``inverses``: the name of a matrix by the name of
+    its inverse.
     """
     shapes = shapes or {}
     intervals: dict[str, Interval] = {}
@@ -81,6 +83,7 @@ def facts_of(
         },
         binary=frozenset(named.get("binary", ())),
         unique=frozenset(named.get("unique", ())),
+        inverses=dict(inverses or {}),
         recognise=recognise,
     )
 

@@ -9,6 +9,7 @@ expanded.  An op without a spelling raises ``NoSpelling``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from symgrad.ir.dim import Axis, Dim, Size
@@ -321,7 +322,7 @@ def _matrix_product(spec: str) -> tuple[bool, tuple[bool, bool]] | None:
     batch = result[:-2]
     if left[:-2] != batch or right[:-2] != batch:
         return None
-    row, column = result[-2:]
+    row, column = result[-2], result[-1]
     for swapped, (first, second) in ((False, (left, right)), (True, (right, left))):
         a, b = first[-2:], second[-2:]
         if row in a and column in b and row not in b and column not in a:
@@ -332,8 +333,6 @@ def _matrix_product(spec: str) -> tuple[bool, tuple[bool, bool]] | None:
 
 
 def _replace_word(text: str, word: str, new: str) -> str:
-    import re
-
     return re.sub(rf"\b{re.escape(word)}\b", new, text)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations, islice
 
 from symgrad.errors import SymgradError
-from symgrad.ir.dim import Dim, Size
+from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.dtype import int64
 from symgrad.ir.function import SizeCondition
 from symgrad.proof.assume import Assumption
@@ -131,7 +131,7 @@ def _specialised(subject: Subject, name: str, symbol: str, value: Dim) -> Subjec
 def _replaced(
     conditions: Sequence[SizeCondition], symbol: str, value: Dim
 ) -> tuple[SizeCondition, ...]:
-    mapping = {Size(symbol): value}
+    mapping: dict[Atom, Dim] = {Size(symbol): value}
     return tuple(
         SizeCondition(c.left.substitute(mapping), c.relation, c.right.substitute(mapping))
         for c in conditions

@@ -19,7 +19,7 @@ from itertools import islice
 from symgrad.proof import literals
 from symgrad.proof.algebra import Equality, decide_equal, facts_of
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
-from symgrad.proof.prove import Goal, Prover
+from symgrad.proof.prove import Goal, Prover, inverse_names
 from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.report import Condition
 from symgrad.proof.sample import Point
@@ -233,6 +233,7 @@ class _Decision:
         facts = facts_of(
             subject.assumptions, subject.sampler.uses, subject.conditions,
             shapes={name: node.shape for name, node in subject.by_name.items()},
+            inverses=inverse_names(subject.everything.nodes),
             recognise=subject.recognised,
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -109,7 +110,7 @@ def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
     ]  # fmt: skip
     candidates.sort(key=lambda node: (node.name is None, node.index))
     for node in candidates[:MOST_CONSTANTS]:
-        if trials.equals_hand(lambda at, node=node: _without(subject, name, node, trials, at)):
+        if trials.equals_hand(partial(_without, subject, name, node, trials)):
             label = f"`{node.name}`" if node.name else f"`{_text(subject, node)}`"
             return f"you treat {label} as a constant: its dependence on {name} is missing"
     return None
@@ -144,4 +145,3 @@ def _gradient_without(
     except SymgradError:
         return graph, None
     return graph, found.get(copies[subject.by_name[name]])
-

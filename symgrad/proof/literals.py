@@ -129,7 +129,8 @@ def _table() -> tuple[tuple[Any, Decimal], ...]:
         ("1/6", sympy.Rational(1, 6)), ("5/6", sympy.Rational(5, 6)),
         ("1/7", sympy.Rational(1, 7)), ("1/9", sympy.Rational(1, 9)),
         ("1/12", sympy.Rational(1, 12)), ("1/15", sympy.Rational(1, 15)),
-        ("2**(1/3)", sympy.cbrt(2)), ("3*0.044715*sqrt(2/pi)", sympy.Rational(134145, 1000000) * sqrt(2 / pi)),
+        ("2**(1/3)", sympy.cbrt(2)),
+        ("3*0.044715*sqrt(2/pi)", sympy.Rational(134145, 1000000) * sqrt(2 / pi)),
         ("0.044715*sqrt(2/pi)", sympy.Rational(44715, 1000000) * sqrt(2 / pi)),
         ("0.5*sqrt(2/pi)", sqrt(2 / pi) / 2),
     ]  # fmt: skip

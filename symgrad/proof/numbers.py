@@ -73,6 +73,7 @@ class Arithmetic(ABC):
         return np.asarray(op.numpy(*values, size=size, **attributes))
 
     def full(self, number: Any) -> Array:
+        """A number as an array of rank 0."""
         return np.asarray(number, dtype=np.float64)
 
     def cast(self, array: Array, old: DType, new: DType) -> Array:
@@ -84,6 +85,7 @@ class Arithmetic(ABC):
         return np.asarray(array, dtype=np.int64) if not old.is_float else self.truncated(array)
 
     def truncated(self, array: Array) -> Array:
+        """Reals as integers, rounded towards zero."""
         return np.trunc(array).astype(np.int64)
 
 
@@ -91,15 +93,19 @@ class Double(Arithmetic):
     """IEEE doubles: quick, and only trusted to tell where to look."""
 
     def number(self, value: Scalar) -> Any:
+        """A float literal."""
         return float(value)
 
     def real(self, array: Array) -> Array:
+        """Integers or truth values as reals."""
         return array.astype(np.float64)
 
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
+        """An elementwise op on reals."""
         return np.asarray(op.numpy(*values, size=None))
 
     def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
+        """A partial derivative of an elementwise op; None where it is zero."""
         raise NotImplementedError("tangents are taken in 60 digits")
 
 
@@ -113,23 +119,28 @@ class Precise(Arithmetic):
         self.read = read
 
     def number(self, value: Scalar) -> Any:
+        """A float literal."""
         return self.read(value)
 
     def full(self, number: Any) -> Array:
+        """A number as an array of rank 0."""
         result = np.empty((), dtype=object)
         result[()] = number
         return result
 
     def real(self, array: Array) -> Array:
+        """Integers or truth values as reals."""
         return _as_object(_TO_MPF(array))
 
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
+        """An elementwise op on reals."""
         if op.name in _DIRECT:
             return _as_object(_DIRECT[op.name](*values))
         function = value_function(op.name, len(values))
         return _as_object(np.frompyfunc(function, len(values), 1)(*values))
 
     def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
+        """A partial derivative of an elementwise op; None where it is zero."""
         if op.name in RELATIONS or op.name in LOGICAL:
             return None
         if partial(op.name, len(values), position) == 0:
@@ -140,6 +151,7 @@ class Precise(Arithmetic):
     def structural(
         self, op: Op, values: Sequence[Array], size: SizeOf, attributes: dict[str, Any], node: Node
     ) -> Array:
+        """Any other op, by its NumPy meaning or, for a few, one of its own."""
         if node.op in _OWN:
             return _as_object(_OWN[node.op](*values, **attributes))
         result = op.numpy(*values, size=size, **attributes)
@@ -149,6 +161,7 @@ class Precise(Arithmetic):
         return array if node.op in _SAME_DTYPE else _as_object(_TO_MPF(array))
 
     def truncated(self, array: Array) -> Array:
+        """Reals as integers, rounded towards zero."""
         return np.asarray(np.frompyfunc(int, 1, 1)(array), dtype=np.int64)
 
 

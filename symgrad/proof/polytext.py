@@ -38,7 +38,7 @@ class PolyText:
             return "0"
         text = ""
         for monomial, value in sorted(poly.terms.items(), key=_term_order):
-            part = self._monomial(monomial, abs(value))
+            part = self._monomial(monomial, value if value >= 0 else -value)
             sign = ("-" if value < 0 else "") if not text else (" - " if value < 0 else " + ")
             text += sign + part
         return text

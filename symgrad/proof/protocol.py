@@ -77,7 +77,7 @@ def structurally_linear(subject: Subject) -> bool:
 
 
 def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
-    """Is the node linear in the arguments of degree 1?  (At least one has it.)"""
+    """Is the node linear in the arguments of degree 1, of which there is at least one?"""
     if node.op in _CARRY:
         return all(degrees) or len(degrees) == 1
     if node.op in ("add", "sub"):

@@ -18,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Access, Call, Expr, Reduce, postorder
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
 from symgrad.proof.adjoints import matches
 from symgrad.proof.algebra import Equality, merge
 from symgrad.proof.reference import gradient, gradient_indices
@@ -54,6 +56,7 @@ class Prover:
         self.subject = subject
         self.equal = equal
         self.contractions = [node for node in subject.forward.nodes if node.op == "einsum"]
+        self.atoms = opaque_atoms(subject.everything.nodes)
         self._pieces: Pieces | None = None
 
     @property
@@ -73,7 +76,10 @@ class Prover:
         stages = [pieces, *stages[:1]] if self.deep else [*stages, pieces]
         reasons = []
         for label, stage in stages:
-            found = stage(name)
+            try:
+                found = stage(name)
+            except SymgradError as error:
+                found = Equality(False, reason=error.what)
             if found.equal:
                 method = f"{label}: {found.method}" if found.method else label
                 return Equality(True, method, conditions=found.conditions)
@@ -81,14 +87,14 @@ class Prover:
         return Equality(False, reason=next((r for r in reasons if r), "a residual is left"))
 
     def _cut(self, name: str) -> Equality:
-        return self.equal(self.goal(name, self.contractions))
+        return self.equal(self.goal(name, [*self.contractions, *self.atoms]))
 
     def _whole(self, name: str) -> Equality:
-        return self.equal(self.goal(name, ()))
+        return self.equal(self.goal(name, self.atoms))
 
     def _by_pieces(self, name: str) -> Equality:
         if self._pieces is None:
-            self._pieces = Pieces(self.subject, self.equal, self.contractions)
+            self._pieces = Pieces(self.subject, self.equal, [*self.contractions, *self.atoms])
         return self._pieces.prove(name)
 
     def goal(self, name: str, cuts: Sequence[Node]) -> Goal:
@@ -111,7 +117,11 @@ class Pieces:
         self.proved: dict[Node, Node] = {}
         self.found: list[Equality] = []
         candidates = matches(subject)
-        order = [node for node in reversed(subject.forward.nodes) if node in candidates]
+        order = [
+            node
+            for node in reversed(subject.forward.nodes)
+            if node in candidates and not is_atom(node)
+        ]
         for node in order:
             self._try(node, candidates[node])
 
@@ -169,6 +179,30 @@ class Pieces:
         if own is None or others is None:
             return others if own is None else own
         return lowering.pool.call("add", own, others, dtype=own.dtype)
+
+
+def inverse_names(nodes: Iterable[Node]) -> dict[str, str]:
+    """The names of inverse matrices in index notation, with those of the matrices."""
+    return {
+        f"%{node.index}": node.args[0].label if node.args[0].op == "input" else
+        f"%{node.args[0].index}"
+        for node in nodes if node.op == "inverse"
+    }  # fmt: skip
+
+
+def is_atom(node: Node) -> bool:
+    """Has the node no index notation, so that the proof takes it as it is?"""
+    op = get(node.op)
+    return op.lower is None and op.scalar is None and node.op != "input"
+
+
+def opaque_atoms(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes that have no index notation (inverses, factors), and the matrices they are of."""
+    found: dict[Node, None] = {}
+    for node in nodes:
+        if is_atom(node):
+            found.update(dict.fromkeys([*(a for a in node.args if a.op != "input"), node]))
+    return list(found)
 
 
 def definitions(lowering: Lowering) -> Callable[[str, tuple[Dim, ...]], Expr | None]:

@@ -1,8 +1,8 @@
 """The true gradient, as index notation: what a hand-written one is compared with.
 
 In: outputs with their cotangents, and the tensor to differentiate by.  Out: one element of the
-vector-Jacobian product, at symbolic indices.  Imports: ``symgrad.index``, ``symgrad.ir``,
-``symgrad.proof.scalars``.
+vector-Jacobian product, at symbolic indices.  Imports: ``symgrad.index``, ``symgrad.ops``,
+``symgrad.ir``, ``symgrad.proof.scalars``.
 
 The tangent of an element along one basis direction is taken on index notation, where an access
 ``x[i, j]`` has the tangent ``[i == p0][j == p1]``: no rule of a structural op has to be trusted,
@@ -17,10 +17,11 @@ from collections.abc import Iterable, Sequence
 
 from symgrad.errors import GraphError
 from symgrad.index.lower import Lowering
-from symgrad.ir.dim import Axis, Dim
+from symgrad.ir.dim import Atom, Axis, Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Literal, Reduce, postorder
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
 from symgrad.proof.scalars import LOGICAL, RELATIONS, partial_expr
 
 
@@ -124,7 +125,52 @@ class Tangent:
         node = self.through.get(expr.tensor)
         if node is None:
             return None
+        if get(node.op).lower is None and get(node.op).scalar is None:
+            return self._opaque(node, expr.indices)
         return self._get(self.lowering.element(node, expr.indices, body=True))
+
+    def _opaque(self, node: Node, indices: tuple[Dim, ...]) -> Expr | None:
+        """The tangent of an op without index notation, such as a matrix inverse.
+
+        The op's own tangent is lowered with placeholders for the tangents of its arguments,
+        which are then put in element by element.
+        """
+        rule = get(node.op).tangent
+        if rule is None:
+            raise GraphError(f"the op {node.op!r} has no tangent")
+        marks = [
+            self._placeholder(arg) if arg.dtype.is_float else None for arg in node.args
+        ]  # fmt: skip
+        result = rule(node, marks)
+        if result is None:
+            return None
+        for made in ancestors([result], stop=[node]):
+            if get(made.op).lower is None and made.op != "input" and get(made.op).scalar is None:
+                self.lowering.cuts.add(made)
+        names = {f"@{arg.index}": arg for arg in node.args}
+        total = self.lowering.element(result, indices)
+        return self._filled(total, names)
+
+    def _placeholder(self, arg: Node) -> Node:
+        name = f"@{arg.index}"
+        graph = self.lowering.graph
+        return graph.inputs[name] if name in graph.inputs else graph.input(name, arg.type)
+
+    def _filled(self, expr: Expr, names: dict[str, Node]) -> Expr:
+        """``expr`` with the placeholders replaced by tangents."""
+        made: dict[int, Expr] = {}
+        for part in postorder([expr]):
+            result = part
+            if isinstance(part, Access) and part.tensor in names:
+                element = self.lowering.element(names[part.tensor], part.indices)
+                result = self._get(element) or self.pool.literal(0.0, part.dtype)
+            elif isinstance(part, Call):
+                operands = [made[operand.number] for operand in part.operands]
+                result = self.pool.call(part.function, *operands, dtype=part.dtype)
+            elif isinstance(part, Reduce):
+                result = self.pool.reduce(part.kind, part.axis, made[part.body.number])
+            made[part.number] = result
+        return made[expr.number]
 
     def _call(self, expr: Call) -> Expr | None:
         name = expr.function
@@ -165,7 +211,8 @@ class Tangent:
         if expr.kind in ("max", "min"):
             best = self.pool.reduce(f"arg{expr.kind}", axis, expr.body)
             here = self.pool.call("eq", self.pool.integer(Dim.of(axis)), best, dtype=bool_)
-            return self.pool.reduce("sum", axis, self._masked(here, along))
+            masked = self._masked(here, along)
+            return None if masked is None else self.pool.reduce("sum", axis, masked)
         if expr.kind == "prod":
             others = self._others(expr)
             term = self.pool.call("mul", along, others, dtype=expr.dtype)
@@ -203,7 +250,7 @@ class Tangent:
 
 def substitute_axis(pool: ExprPool, expr: Expr, old: Axis, new: Axis) -> Expr:
     """``expr`` with another free axis in the place of ``old``; ``new`` must not be bound in it."""
-    mapping = {old: Dim.of(new)}
+    mapping: dict[Atom, Dim] = {old: Dim.of(new)}
     made: dict[int, Expr] = {}
     for part in postorder([expr]):
         result = part

@@ -186,6 +186,8 @@ def simple_point(subject: Subject, sizes: Mapping[str, int], variant: int) -> Po
         declared = subject.sampler.assumptions.get(name, ())
         if mode in ("positive", "above"):
             values = np.abs(values) + (DENOMINATOR if mode == "above" else 0)
+        elif mode == "definite":
+            values = sampled
         elif mode in ("unit", "small"):
             values = (np.abs(values) if mode == "unit" else values) // 4
         for assumption in declared:

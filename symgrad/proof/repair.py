@@ -87,9 +87,7 @@ def _reshaped(node: Node, shape: Sequence[Dim]) -> Node:
     return node if node.shape == wanted else node.graph.apply("reshape", node, shape=wanted)
 
 
-def _checked(
-    node: Node | None, wanted: Sequence[Dim], trials: Trials, words: str
-) -> Iterator[Fix]:
+def _checked(node: Node | None, wanted: Sequence[Dim], trials: Trials, words: str) -> Iterator[Fix]:
     if node is not None and node.shape == tuple(wanted) and trials.node_is_true(node):
         yield Fix(node, f"the shape is not that of the input: {words}")
 
@@ -113,12 +111,10 @@ def _scaled(subject: Subject, hand: Node, trials: Trials) -> Iterator[Fix]:
         if trials.node_is_true(node):
             yield Fix(node if value != -1.0 else -hand, words)
     for factor, label in _factors(subject, hand):
-        for node, words in (
-            (_try(lambda f=factor: hand * f), f"a factor is missing: multiply by {label}"),
-            (_try(lambda f=factor: hand / f), f"a factor too many: divide by {label}"),
-        ):
-            if node is not None and trials.node_is_true(node):
-                yield Fix(node, words)
+        if trials.node_is_true(hand * factor):
+            yield Fix(hand * factor, f"a factor is missing: multiply by {label}")
+        if trials.node_is_true(hand / factor):
+            yield Fix(hand / factor, f"a factor too many: divide by {label}")
 
 
 _NUMBERS = (
@@ -249,37 +245,45 @@ def _inside(subject: Subject, hand: Node, trials: Trials) -> Iterator[Fix]:
 
 
 def _variants(subject: Subject, node: Node) -> Iterator[tuple[Node, str]]:
-    graph, label = subject.graph, node.label if node.name else f"`{node.op}`"
+    label = node.label if node.name else f"`{node.op}`"
     if node.dtype.is_float:
         yield -node, f"the sign of {label} is wrong"
         for value in (2.0, 0.5):
             yield node * value, f"{label} is off by a factor {1 / value:g}"
-    if node.op in ("sub", "div"):
-        yield graph.apply(node.op, *node.args[::-1]), f"the operands of {label} are exchanged"
-    if node.op in ("add", "sub"):
-        other = "sub" if node.op == "add" else "add"
-        yield graph.apply(other, *node.args), f"{label} should be {other}"
-    if node.op in ("mul", "div") and node.dtype.is_float:
-        other = "div" if node.op == "mul" else "mul"
-        yield graph.apply(other, *node.args), f"{label} should be {other}"
-    if node.op in ("mul", "add", "sub", "div"):
-        for position in (0, 1):
-            yield node.args[position], f"an operand of {label} is too many"
-    if node.op in _UNARY:
-        yield node.args[0], f"{label} is applied once too often"
-    if node.dtype.is_float and node.rank <= 4:
-        for factor, name in _factors(subject, node):
-            yield node * factor, f"inside, a factor is missing: multiply {label} by {name}"
-            yield node / factor, f"inside, a factor is too many: divide {label} by {name}"
-            if node.op == "mul":
-                for position in (0, 1):
-                    swapped = graph.apply("mul", factor, node.args[position])
-                    yield swapped, f"inside, one factor of {label} should be {name}"
+        yield from _other_operation(node, label)
+        if node.rank <= 4:
+            yield from _other_factors(subject, node, label)
     if node.op == "sum":
         yield from _other_axes(node)
 
 
-_UNARY = frozenset("exp log tanh sigmoid sqrt square sin cos abs relu reciprocal rsqrt".split())
+def _other_operation(node: Node, label: str) -> Iterator[tuple[Node, str]]:
+    graph = node.graph
+    if node.op in ("sub", "div"):
+        yield graph.apply(node.op, *node.args[::-1]), f"the operands of {label} are exchanged"
+    if node.op in _CONTRARY:
+        other = _CONTRARY[node.op]
+        yield graph.apply(other, *node.args), f"{label} should be {other}"
+        for arg in node.args:
+            yield arg, f"an operand of {label} is too many"
+    if node.op in _UNARY:
+        yield node.args[0], f"{label} is applied once too often"
+
+
+def _other_factors(subject: Subject, node: Node, label: str) -> Iterator[tuple[Node, str]]:
+    for factor, name in _factors(subject, node):
+        yield node * factor, f"inside, a factor is missing: multiply {label} by {name}"
+        yield node / factor, f"inside, a factor is too many: divide {label} by {name}"
+        if node.op == "mul":
+            for arg in node.args:
+                yield factor * arg, f"inside, one factor of {label} should be {name}"
+
+
+_CONTRARY = {"add": "sub", "sub": "add", "mul": "div", "div": "mul"}
+_UNARY = frozenset(
+    ("exp", "log", "tanh", "sigmoid", "sqrt", "square", "sin", "cos", "abs", "relu",
+     "reciprocal", "rsqrt")
+)  # fmt: skip
 
 
 def _other_axes(node: Node) -> Iterator[tuple[Node, str]]:
@@ -289,7 +293,8 @@ def _other_axes(node: Node) -> Iterator[tuple[Node, str]]:
         if axes != tuple(node.attributes["axes"]):
             made = node.graph.apply("sum", arg, axes=axes)
             if made.shape == node.shape:
-                yield made, f"the sum runs over axis {_axes(axes)}, not {_axes(node.attributes['axes'])}"
+                own = _axes(node.attributes["axes"])
+                yield made, f"the sum should run over {_axes(axes)}, not {own}"
 
 
 def _replaced(root: Node, old: Node, new: Node) -> Node | None:
@@ -318,4 +323,3 @@ def _try(make: object) -> Node | None:
 
 def _axes(axes: Sequence[int]) -> str:
     return str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"
-

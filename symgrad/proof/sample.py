@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 DENOMINATOR = 997 * 3989 * 10**6
 """Of every sampled real; numerators fit an int64 up to values of two million."""
 
-MODES = ("real", "positive", "unit", "small", "above")
+MODES = ("real", "positive", "unit", "small", "above", "definite")
 MAX_ELEMENTS = 4000
 _GENERIC = (3, 2, 5, 4)
 _LARGEST = Fraction(2**62, DENOMINATOR)
@@ -244,18 +244,18 @@ def impose(assumption: Assumption, values: Array, random: Any) -> Array:
     """``values`` (numerators) moved so that a declared assumption holds."""
     kind = assumption.kind
     if kind in ("positive", "nonnegative"):
-        return np.abs(values)
+        return np.asarray(np.abs(values))
     if kind == "negative":
-        return -np.abs(values)
+        return np.asarray(-np.abs(values))
     if kind == "interval":
         return _between(assumption, values)
     if kind == "binary":
-        return (random.random(values.shape) < 0.5) * DENOMINATOR
+        return np.asarray((random.random(values.shape) < 0.5) * DENOMINATOR)
     if kind == "symmetric":
-        return np.tril(values) + np.swapaxes(np.tril(values, -1), -1, -2)
+        return np.asarray(np.tril(values) + np.swapaxes(np.tril(values, -1), -1, -2))
     if kind == "one-hot":
         hot = random.integers(0, values.shape[-1], values.shape[:-1])
-        return (np.arange(values.shape[-1]) == hot[..., None]) * DENOMINATOR
+        return np.asarray((np.arange(values.shape[-1]) == hot[..., None]) * DENOMINATOR)
     return values
 
 
@@ -276,13 +276,17 @@ def _between(assumption: Assumption, values: Array) -> Array:
 
 def _in_mode(values: Array, mode: str) -> Array:
     if mode == "positive":
-        return np.abs(values) + DENOMINATOR // 997
+        return np.asarray(np.abs(values) + DENOMINATOR // 997)
     if mode == "unit":
         return np.abs(values) % (DENOMINATOR - 2) + 1
     if mode == "small":
         return np.asarray(values // 8)
     if mode == "above":
-        return np.abs(values) + DENOMINATOR
+        return np.asarray(np.abs(values) + DENOMINATOR)
+    if mode == "definite":
+        if values.ndim < 2 or values.shape[-1] != values.shape[-2]:
+            return values
+        return np.asarray(values // 8 + np.eye(values.shape[-1], dtype=np.int64) * 3 * DENOMINATOR)
     return values
 
 

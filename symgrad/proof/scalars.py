@@ -96,9 +96,9 @@ class _Translation:
             name = "maximum" if kind == "Max" else "minimum"
             return self.fold(name, [self.of(part) for part in args])
         if kind == "polygamma" and args[0].is_Integer:
-            name = {0: "digamma", 1: "trigamma"}.get(int(args[0]))
-            if name is not None:
-                return self.call(name, self.of(args[1]))
+            order = int(args[0])
+            if order < len(_POLYGAMMA):
+                return self.call(_POLYGAMMA[order], self.of(args[1]))
         if kind in _NAMES:
             return self.call(_NAMES[kind], *(self.of(part) for part in args))
         raise GraphError(f"the derivative {expression} has no form in index notation")
@@ -162,6 +162,7 @@ class _Translation:
         return self.pool.call(name, *operands, dtype=bool_)
 
 
+_POLYGAMMA = ("digamma", "trigamma", "tetragamma")
 _RELATION_NAMES = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _SAME_NAME = (
     "exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv "
