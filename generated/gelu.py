@@ -73,6 +73,7 @@ class Residuals(_Residuals):
 
     __slots__ = ()
     fields = ("x", "n", "m")
+    op = OP.name
 
 
 _library = _beside(__file__, OP)

@@ -75,6 +75,7 @@ int layer_norm(
         #pragma omp simd reduction(+:total_)
         for (int64_t j = 0; j < m; j++) {
             const float centred = x[i*x_s0 + j] - t;
+            y[i*m + j] = centred;
             total_ += centred * centred;
         }
         const float t_ = total_/(float)m;
@@ -82,7 +83,7 @@ int layer_norm(
         const float inverse_deviation = 1.0f / sqrtf(t_2);
         #pragma omp simd
         for (int64_t j = 0; j < m; j++) {
-            const float centred_ = x[i*x_s0 + j] - t;
+            const float centred_ = y[i*m + j];
             const float normalized = centred_ * inverse_deviation;
             y[i*m + j] = normalized*weight[j] + bias[j];
         }
@@ -130,13 +131,14 @@ int layer_norm_forward(
         #pragma omp simd reduction(+:total_)
         for (int64_t j = 0; j < m; j++) {
             const float centred = x[i*x_s0 + j] - t;
+            normalized[i*m + j] = centred;
             total_ += centred * centred;
         }
         const float inverse_deviation_ = 1.0f / sqrtf((total_/(float)m + 1e-05f));
         inverse_deviation[i] = inverse_deviation_;
         #pragma omp simd
         for (int64_t j = 0; j < m; j++) {
-            const float centred_ = x[i*x_s0 + j] - t;
+            const float centred_ = normalized[i*m + j];
             const float normalized_ = centred_ * inverse_deviation_;
             normalized[i*m + j] = normalized_;
             y[i*m + j] = normalized_*weight[j] + bias[j];

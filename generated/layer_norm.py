@@ -195,6 +195,7 @@ class Residuals(_Residuals):
 
     __slots__ = ()
     fields = ("weight", "inverse_deviation", "normalized", "n", "m")
+    op = OP.name
 
 
 _library = _beside(__file__, OP)

@@ -62,27 +62,31 @@ int linear_forward(
     float *restrict y,
     void *workspace)
 {
+    (void)k;
+    (void)x;
+    (void)x_s0;
+    (void)weight;
+    (void)weight_s0;
     char *space = workspace;
     float *restrict stored = carve(&space, 4*m*n);
-    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
-    for (int64_t row = 0; row < m*n; row++) {
-        const int64_t i = row%m;
-        const int64_t j = row/m;
-        float total = 0.0f;
-        #pragma omp simd reduction(+:total)
-        for (int64_t l = 0; l < k; l++)
-            total += x[j*x_s0 + l] * weight[i*weight_s0 + l];
-        stored[j*m + i] = total;
-        y[j*m + i] = stored[j*m + i] + bias[i];
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 32768)
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t i = 0; i < n; i++) {
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float kept = y[i*m + j];
+                y[i*m + j] = kept + bias[j];
+            }
+        }
     }
     return 0;
 }
 
 int64_t linear_backward_workspace(int64_t n, int64_t k, int64_t m)
 {
+    (void)k;
     return 0
-        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 4, 32) * (4*k*m));
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
 /*
@@ -109,38 +113,32 @@ int linear_backward(
     float *restrict grad_bias,
     void *workspace)
 {
+    (void)k;
+    (void)x;
+    (void)x_s0;
+    (void)weight;
+    (void)weight_s0;
+    (void)grad_x;
+    (void)grad_weight;
     char *space = workspace;
     float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*k*m));
     const int64_t groups = row_groups(n, 4, 32);
     const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 16384)
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
     for (int64_t group = 0; group < groups; group++) {
         const int64_t i0 = group*rows;
         const int64_t i1 = MIN(n, i0 + rows);
         float *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
             grad_bias_own[j] = 0.0f;
-        float *restrict grad_weight_own = grad_weight_part + group*(k*m);
-        for (int64_t j = 0; j < m; j++) {
-            for (int64_t l = 0; l < k; l++)
-                grad_weight_own[j*k + l] = 0.0f;
-        }
         for (int64_t i = i0; i < i1; i++) {
-            for (int64_t p = 0; p < k; p++)
-                grad_x[i*k + p] = 0.0f;
-            for (int64_t j = 0; j < m; j++) {
-                grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
+            for (int64_t i = 0; i < n; i++) {
                 #pragma omp simd
-                for (int64_t p = 0; p < k; p++)
-                    grad_x[i*k + p] += grad_y[i*grad_y_s0 + j] * weight[j*weight_s0 + p];
-                #pragma omp simd
-                for (int64_t l = 0; l < k; l++)
-                    grad_weight_own[j*k + l] += grad_y[i*grad_y_s0 + j] * x[i*x_s0 + l];
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
             }
         }
     }
     combine_sum_f32(groups, m, grad_bias_part, grad_bias);
-    combine_sum_f32(groups, k*m, grad_weight_part, grad_weight);
     return 0;
 }

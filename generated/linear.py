@@ -188,6 +188,7 @@ class Residuals(_Residuals):
 
     __slots__ = ()
     fields = ("x", "weight", "n", "k", "m")
+    op = OP.name
 
 
 _library = _beside(__file__, OP)

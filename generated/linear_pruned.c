@@ -7,6 +7,7 @@
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -39,8 +40,10 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
 
 int64_t linear_backward_110_workspace(int64_t n, int64_t k, int64_t m)
 {
-    return 0
-        + ROUND_UP(row_groups(n, 4, 32) * (4*k*m));
+    (void)n;
+    (void)k;
+    (void)m;
+    return 0;
 }
 
 /*
@@ -65,34 +68,24 @@ int linear_backward_110(
     float *restrict grad_weight,
     void *workspace)
 {
-    char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*k*m));
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 16384)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float *restrict grad_weight_own = grad_weight_part + group*(k*m);
-        for (int64_t j = 0; j < m; j++) {
-            for (int64_t l = 0; l < k; l++)
-                grad_weight_own[j*k + l] = 0.0f;
-        }
+    (void)k;
+    (void)m;
+    (void)x;
+    (void)x_s0;
+    (void)weight;
+    (void)weight_s0;
+    (void)grad_y;
+    (void)grad_y_s0;
+    (void)grad_x;
+    (void)grad_weight;
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: n > 32768)
+    for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
+        const int64_t i1 = MIN(n, i0 + BLOCK);
+        #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
-            for (int64_t p = 0; p < k; p++)
-                grad_x[i*k + p] = 0.0f;
-            for (int64_t j = 0; j < m; j++) {
-                const float grad_y_ij = grad_y[i*grad_y_s0 + j];
-                #pragma omp simd
-                for (int64_t p = 0; p < k; p++)
-                    grad_x[i*k + p] += grad_y_ij * weight[j*weight_s0 + p];
-                #pragma omp simd
-                for (int64_t l = 0; l < k; l++)
-                    grad_weight_own[j*k + l] += grad_y_ij * x[i*x_s0 + l];
-            }
         }
     }
-    combine_sum_f32(groups, k*m, grad_weight_part, grad_weight);
     return 0;
 }
 
@@ -123,11 +116,15 @@ int linear_backward_101(
     float *restrict grad_bias,
     void *workspace)
 {
+    (void)k;
+    (void)weight;
+    (void)weight_s0;
+    (void)grad_x;
     char *space = workspace;
     float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     const int64_t groups = row_groups(n, 4, 32);
     const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
     for (int64_t group = 0; group < groups; group++) {
         const int64_t i0 = group*rows;
         const int64_t i1 = MIN(n, i0 + rows);
@@ -135,13 +132,10 @@ int linear_backward_101(
         for (int64_t j = 0; j < m; j++)
             grad_bias_own[j] = 0.0f;
         for (int64_t i = i0; i < i1; i++) {
-            for (int64_t l = 0; l < k; l++)
-                grad_x[i*k + l] = 0.0f;
-            for (int64_t j = 0; j < m; j++) {
-                grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
+            for (int64_t i = 0; i < n; i++) {
                 #pragma omp simd
-                for (int64_t l = 0; l < k; l++)
-                    grad_x[i*k + l] += grad_y[i*grad_y_s0 + j] * weight[j*weight_s0 + l];
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
             }
         }
     }
@@ -175,16 +169,19 @@ int linear_backward_100(
     float *restrict grad_x,
     void *workspace)
 {
+    (void)m;
+    (void)k;
+    (void)weight;
+    (void)weight_s0;
+    (void)grad_y;
+    (void)grad_y_s0;
+    (void)grad_x;
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j < k; j++)
-            grad_x[i*k + j] = 0.0f;
-        for (int64_t l = 0; l < m; l++) {
-            const float grad_y_li = grad_y[i*grad_y_s0 + l];
-            #pragma omp simd
-            for (int64_t j = 0; j < k; j++)
-                grad_x[i*k + j] += grad_y_li * weight[l*weight_s0 + j];
+    #pragma omp parallel for schedule(static) if(parallel: n > 65536)
+    for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
+        const int64_t i1 = MIN(n, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++) {
         }
     }
     return 0;
@@ -192,9 +189,9 @@ int linear_backward_100(
 
 int64_t linear_backward_011_workspace(int64_t n, int64_t k, int64_t m)
 {
+    (void)k;
     return 0
-        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 4, 32) * (4*k*m));
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
 /*
@@ -217,41 +214,39 @@ int linear_backward_011(
     float *restrict grad_bias,
     void *workspace)
 {
+    (void)k;
+    (void)x;
+    (void)x_s0;
+    (void)grad_weight;
     char *space = workspace;
     float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*k*m));
     const int64_t groups = row_groups(n, 4, 32);
     const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
     for (int64_t group = 0; group < groups; group++) {
         const int64_t i0 = group*rows;
         const int64_t i1 = MIN(n, i0 + rows);
         float *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
             grad_bias_own[j] = 0.0f;
-        float *restrict grad_weight_own = grad_weight_part + group*(k*m);
-        for (int64_t j = 0; j < m; j++) {
-            for (int64_t l = 0; l < k; l++)
-                grad_weight_own[j*k + l] = 0.0f;
-        }
         for (int64_t i = i0; i < i1; i++) {
-            for (int64_t j = 0; j < m; j++) {
-                grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
+            for (int64_t i = 0; i < n; i++) {
                 #pragma omp simd
-                for (int64_t l = 0; l < k; l++)
-                    grad_weight_own[j*k + l] += grad_y[i*grad_y_s0 + j] * x[i*x_s0 + l];
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
             }
         }
     }
     combine_sum_f32(groups, m, grad_bias_part, grad_bias);
-    combine_sum_f32(groups, k*m, grad_weight_part, grad_weight);
     return 0;
 }
 
 int64_t linear_backward_010_workspace(int64_t n, int64_t k, int64_t m)
 {
-    return 0
-        + ROUND_UP(row_groups(n, 4, 32) * (4*k*m));
+    (void)n;
+    (void)k;
+    (void)m;
+    return 0;
 }
 
 /*
@@ -272,29 +267,21 @@ int linear_backward_010(
     float *restrict grad_weight,
     void *workspace)
 {
-    char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*k*m));
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float *restrict grad_weight_own = grad_weight_part + group*(k*m);
-        for (int64_t j = 0; j < m; j++) {
-            for (int64_t l = 0; l < k; l++)
-                grad_weight_own[j*k + l] = 0.0f;
-        }
+    (void)k;
+    (void)m;
+    (void)x;
+    (void)x_s0;
+    (void)grad_y;
+    (void)grad_y_s0;
+    (void)grad_weight;
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: n > 65536)
+    for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
+        const int64_t i1 = MIN(n, i0 + BLOCK);
+        #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
-            for (int64_t j = 0; j < m; j++) {
-                const float grad_y_ij = grad_y[i*grad_y_s0 + j];
-                #pragma omp simd
-                for (int64_t l = 0; l < k; l++)
-                    grad_weight_own[j*k + l] += grad_y_ij * x[i*x_s0 + l];
-            }
         }
     }
-    combine_sum_f32(groups, k*m, grad_weight_part, grad_weight);
     return 0;
 }
 

@@ -81,15 +81,15 @@ int softmax_cross_entropy(
     const int64_t rows = (n + groups - 1) / groups;
     #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
     for (int64_t group = 0; group < groups; group++) {
-        const int64_t j0_ = group*rows;
-        const int64_t j1_ = MIN(n, j0_ + rows);
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
         float total = 0.0f;
-        for (int64_t j = j0_; j < j1_; j++) {
+        for (int64_t i = i0; i < i1; i++) {
             float greatest = -INFINITY;
             int greatest_nan = 0;
             #pragma omp simd reduction(max:greatest) reduction(|:greatest_nan)
-            for (int64_t k = 0; k < c; k++) {
-                const float value = logits[j*logits_s0 + k];
+            for (int64_t j = 0; j < c; j++) {
+                const float value = logits[i*logits_s0 + j];
                 greatest = value > greatest ? value : greatest;
                 greatest_nan |= value != value;
             }
@@ -97,17 +97,17 @@ int softmax_cross_entropy(
                 greatest = NAN;
             float total_ = 0.0f;
             #pragma omp simd reduction(+:total_)
-            for (int64_t k = 0; k < c; k++) {
-                const float shifted = logits[j*logits_s0 + k] - greatest;
+            for (int64_t j = 0; j < c; j++) {
+                const float shifted = logits[i*logits_s0 + j] - greatest;
                 total_ += expf(shifted);
             }
             const float t = logf(total_);
             #pragma omp simd
-            for (int64_t k = 0; k < c; k++) {
-                const float shifted_ = logits[j*logits_s0 + k] - greatest;
-                stored[j*c + k] = shifted_ - t;
+            for (int64_t j = 0; j < c; j++) {
+                const float shifted_ = logits[i*logits_s0 + j] - greatest;
+                stored[i*c + j] = shifted_ - t;
             }
-            total += stored[j*c + labels[j]];
+            total += stored[i*c + labels[i]];
         }
         total_part[group] = total;
     }
@@ -153,15 +153,15 @@ int softmax_cross_entropy_forward(
     const int64_t rows = (n + groups - 1) / groups;
     #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
     for (int64_t group = 0; group < groups; group++) {
-        const int64_t j0_ = group*rows;
-        const int64_t j1_ = MIN(n, j0_ + rows);
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
         float total = 0.0f;
-        for (int64_t j = j0_; j < j1_; j++) {
+        for (int64_t i = i0; i < i1; i++) {
             float greatest = -INFINITY;
             int greatest_nan = 0;
             #pragma omp simd reduction(max:greatest) reduction(|:greatest_nan)
-            for (int64_t k = 0; k < c; k++) {
-                const float value = logits[j*logits_s0 + k];
+            for (int64_t j = 0; j < c; j++) {
+                const float value = logits[i*logits_s0 + j];
                 greatest = value > greatest ? value : greatest;
                 greatest_nan |= value != value;
             }
@@ -169,17 +169,17 @@ int softmax_cross_entropy_forward(
                 greatest = NAN;
             float total_ = 0.0f;
             #pragma omp simd reduction(+:total_)
-            for (int64_t k = 0; k < c; k++) {
-                const float shifted = logits[j*logits_s0 + k] - greatest;
+            for (int64_t j = 0; j < c; j++) {
+                const float shifted = logits[i*logits_s0 + j] - greatest;
                 total_ += expf(shifted);
             }
             const float t = logf(total_);
             #pragma omp simd
-            for (int64_t k = 0; k < c; k++) {
-                const float shifted_ = logits[j*logits_s0 + k] - greatest;
-                log_probabilities[j*c + k] = shifted_ - t;
+            for (int64_t j = 0; j < c; j++) {
+                const float shifted_ = logits[i*logits_s0 + j] - greatest;
+                log_probabilities[i*c + j] = shifted_ - t;
             }
-            total += log_probabilities[j*c + labels[j]];
+            total += log_probabilities[i*c + labels[i]];
         }
         total_part[group] = total;
     }

@@ -88,6 +88,7 @@ class Residuals(_Residuals):
 
     __slots__ = ()
     fields = ("labels", "log_probabilities", "n", "c")
+    op = OP.name
 
 
 _library = _beside(__file__, OP)

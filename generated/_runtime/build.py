@@ -17,6 +17,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from .errors import BuildError
@@ -53,6 +54,7 @@ def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
         source_digest(op, texts),
         compiler.identity,
         repr((compiler.flags, compiler.link_flags, blas)),
+        _recipe(),
         f"{sys.implementation.cache_tag} {SUFFIX} {platform.machine()} {_cffi_version()}",
         key_extra,
     )[:40]
@@ -139,6 +141,15 @@ def _cffi_version() -> str:
     except ImportError as error:
         raise BuildError("cffi is not installed", hint="pip install cffi") from error
     return str(_cffi_backend.__version__)
+
+
+@lru_cache(maxsize=1)
+def _recipe() -> str:
+    """How this module builds is part of what an entry of the cache stands for."""
+    try:
+        return file_digest(Path(__file__))
+    except OSError:
+        return ""
 
 
 def _is_x86() -> bool:

@@ -1,17 +1,18 @@
 """The C compiler of this machine: which one, and which of our options it understands.
 
-In: ``CC`` and what Python was built with.  Out: a ``Compiler`` record.  Imports the standard
-library, ``symgrad.errors`` and ``symgrad.runtime.cache``; copied into every generated package.
+In: ``CC`` and what Python was built with.  Out: a ``Compiler`` record.  Imports
+``symgrad.errors`` and its neighbours; copied into every generated package.
 
-One call of the compiler (about 10 ms) tells its version and the instruction set that
-``-march=native`` means: both go into the keys of the cache, so that a home directory shared by
-unlike machines does no harm.  Which options it takes is tried once and noted in the cache.
+One call of the compiler tells its version and the instruction set that ``-march=native`` means:
+both go into the keys of the cache, so that a home directory shared by unlike machines does no
+harm.  That, and which options it takes, is noted in the cache for this very program on this very
+processor, so that kernels which are there already load without a call of the compiler.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from .errors import BuildError
 from . import cache
+from .digests import digest
 
 # Wanted of every build; what a compiler does not know is left out.
 _COMMON = (
@@ -91,14 +93,13 @@ def _candidates() -> list[tuple[str, ...]]:
     return [(name,) for name in names if shutil.which(name)]
 
 
-def _identify(command: tuple[str, ...], native: bool) -> str | None:
+def _identify(command: tuple[str, ...], where: str, *, native: bool) -> str | None:
     """A digest of the compiler's own macros; None where it does not take ``-march=native``."""
     options = [_NATIVE] if native else []
     done = _run([*command, *options, "-dM", "-E", "-x", "c", "-"])
     if done.returncode != 0 or not done.stdout:
         return None
-    where = shutil.which(command[0]) or command[0]
-    return hashlib.sha256(f"{where}\n{command}\n{done.stdout}".encode()).hexdigest()
+    return digest(where, repr(command), done.stdout)
 
 
 def _takes(command: tuple[str, ...], options: tuple[str, ...]) -> bool:
@@ -127,20 +128,50 @@ def _not_working(command: tuple[str, ...]) -> BuildError:
 
 @lru_cache(maxsize=8)
 def _probe(command: tuple[str, ...]) -> Compiler:
-    identity = _identify(command, native=True)
+    """The compiler behind ``command``, from the note of an earlier probe where there is one."""
+    where = shutil.which(command[0])
+    if where is None:
+        raise BuildError(f"the C compiler {command[0]} cannot be run: no such program", hint=_HINT)
+    note = f"compiler-{digest(repr((command, _stamp(where), _COMMON, _LINK)), _processor())[:40]}"
+    known = (cache.read_note(note) or "").split("|")
+    if len(known) != 3:
+        known = list(_asked(command, where))
+        cache.write_note(note, "|".join(known))
+    identity, flags, links = known
+    return Compiler(command, tuple(flags.split()), tuple(links.split()), identity)
+
+
+def _asked(command: tuple[str, ...], where: str) -> tuple[str, str, str]:
+    """Who the compiler is and which options it takes, by calling it."""
+    identity = _identify(command, where, native=True)
     native = (_NATIVE,) if identity else ()
-    identity = identity or _identify(command, native=False)
+    identity = identity or _identify(command, where, native=False)
     if identity is None:
         raise _not_working(command)
-    note = f"options-{hashlib.sha256(repr((identity, _COMMON, _LINK)).encode()).hexdigest()[:32]}"
-    known = cache.read_note(note)
-    understood = tuple((known or "").split())
-    if known is None:
-        understood = _understood(command, (*_COMMON, *_LINK))
-        cache.write_note(note, " ".join(understood))
-    flags = tuple(option for option in understood if option in _COMMON)
-    links = tuple(option for option in understood if option in _LINK)
-    return Compiler(command, (*flags, *native), links, identity)
+    understood = _understood(command, (*_COMMON, *_LINK))
+    flags = [option for option in understood if option in _COMMON]
+    links = [option for option in understood if option in _LINK]
+    return identity, " ".join((*flags, *native)), " ".join(links)
+
+
+def _stamp(where: str) -> tuple[str, int, int]:
+    """Changes when the program is replaced."""
+    found = os.stat(where)
+    return where, found.st_mtime_ns, found.st_size
+
+
+def _processor() -> str:
+    """What this machine's processor can do, as the system tells it without much ado.
+
+    The first block of ``/proc/cpuinfo``, without what changes from moment to moment.
+    """
+    try:
+        with open("/proc/cpuinfo", "rb") as file:
+            block = file.read(8192).partition(b"\n\n")[0].decode("ascii", "replace")
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+    kept = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
+    return "\n".join(line for line in block.splitlines() if line.startswith(kept))
 
 
 def find_compiler() -> Compiler:

@@ -60,10 +60,11 @@ UNUSUAL: tuple[type[Exception], ...] = (
 
 
 class Residuals(tuple[Any, ...]):
-    """What forward keeps for backward: arrays, then sizes, named by ``fields``."""
+    """What forward of ``op`` keeps for backward: arrays, then sizes, named by ``fields``."""
 
     __slots__ = ()
     fields: ClassVar[tuple[str, ...]] = ()
+    op: ClassVar[str] = "another op"
 
     @property
     def arrays(self) -> dict[str, NDArray]:
@@ -77,7 +78,7 @@ class Residuals(tuple[Any, ...]):
 
     def __repr__(self) -> str:
         shapes = [f"{name}: {array.dtype}{array.shape}" for name, array in self.arrays.items()]
-        return f"<residuals of {type(self).__module__}: {', '.join(shapes) or 'nothing'}>"
+        return f"<residuals of {self.op}: {', '.join(shapes) or 'sizes alone'}>"
 
 
 class Caller:
@@ -213,9 +214,9 @@ class Caller:
         for kind, case in zip(self.residuals, self.op.cases, strict=True):
             if type(residuals) is kind:
                 return case
-        what = f"the residuals of {type(residuals).__module__}"
-        if not isinstance(residuals, Residuals):
-            what = f"a {type(residuals).__name__}"
+        what = f"a {type(residuals).__name__}"
+        if isinstance(residuals, Residuals):
+            what = f"the residuals of {residuals.op}"
         raise KernelTypeError(
             f"{where}: the first argument is {what}, not the residuals of {self.op.name}",
             hint=f"pass the second result of {self.op.name}.forward",
