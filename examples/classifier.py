@@ -1,6 +1,7 @@
 """A classifier with one hidden layer, its gradient by compiled ops, and the Adam optimiser.
 
-In: ops as `symgrad.compile` makes them, and images.  Out: class scores, losses, gradients.
+In: ops as `symgrad.compile` or `symgrad build` makes them, and images.  Out: class scores,
+losses, gradients.
 Imports NumPy and ``digits``.
 """
 
@@ -19,7 +20,7 @@ Array = NDArray[np.float32]
 
 @dataclass
 class Timed:
-    """A compiled op that adds up the time spent in its calls."""
+    """A compiled op, or a module of kernels, that adds up the time spent in its calls."""
 
     op: Any
     seconds: float = 0.0
@@ -34,7 +35,7 @@ class Timed:
 
     def __call__(self, *arrays: Any) -> Any:
         """The outputs alone."""
-        return self._timed(self.op, *arrays)
+        return self._timed(self.op.inference, *arrays)
 
     def forward(self, *arrays: Any) -> Any:
         """The outputs, and what backward needs of the inputs."""

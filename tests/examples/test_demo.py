@@ -24,7 +24,8 @@ SKLEARN = 0.972 - 2 / 360
 
 def demo(tmp_path: Path, *options: str, **variables: str) -> str:
     program = tree.ROOT / "examples" / "train_digits.py"
-    done = tree.run(sys.executable, program, *options, cwd=tmp_path, COLUMNS="200", **variables)
+    folder = f"--folder={tmp_path / 'digits_kernels'}"
+    done = tree.run(sys.executable, program, folder, *options, cwd=tmp_path, **variables)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
@@ -35,9 +36,9 @@ def accuracy(printed: str) -> float:
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_no_backward_is_refuted(function: type[sg.Function]) -> None:
+def test_every_backward_is_proved(function: type[sg.Function]) -> None:
     report = sg.verify(function)
-    assert report.verdict != sg.REFUTED, str(report)
+    assert report.verdict == sg.PROVED, str(report)
 
 
 @pytest.mark.slow
@@ -45,10 +46,11 @@ def test_kernels_reach_the_accuracy_of_scikit_learn(tmp_path: Path) -> None:
     printed = demo(tmp_path)
     assert accuracy(printed) >= SKLEARN
     sources = [Path(path) for path in re.findall(r"^\w+: (/.*\.c)$", printed, re.MULTILINE)]
-    assert len(sources) == 3
+    assert {path.stem for path in sources} >= {"linear", "tanh", "softmax_cross_entropy"}
     for path in sources:
         assert "restrict" in path.read_text(encoding="utf-8")
-    assert "REFUTED" not in printed
+    assert "PROVED" in printed
+    assert "notice" not in printed
 
 
 @pytest.mark.slow
@@ -59,5 +61,5 @@ def test_without_a_compiler_it_says_so_and_still_learns(tmp_path: Path) -> None:
         CC="/nowhere/cc",
         SYMGRAD_CACHE_DIR=str(tmp_path / "cache"),
     )
-    assert "NumPy" in printed
+    assert "no kernels, NumPy instead" in printed
     assert accuracy(printed) > 0.9
