@@ -111,7 +111,7 @@ class _Binder:
         spec = annotated_spec(parameter.annotation, self.scope) if self.annotated else None
         if spec is not None:
             self.found.append(Argument(name, spec, keyword=keyword))
-        elif self.specs and not keyword and default in (_EMPTY, None):
+        elif self.specs and not keyword and self._takes_spec(default):
             self._add(name, self.specs.pop(0), keyword=False)
         elif default is not _EMPTY:
             self.found.append(Argument(name, value=default, keyword=keyword, given=False))
@@ -121,8 +121,12 @@ class _Binder:
                 hint=f'give a shape spec for a tensor ("n m"), or static={{"{name}": value}}',
             )
 
+    def _takes_spec(self, default: Any) -> bool:
+        """Is the next spec meant for this parameter?  A plain default takes numbers only."""
+        return default is _EMPTY or default is None or _is_number(self.specs[0])
+
     def _add(self, name: str, spec: Any, *, keyword: bool) -> None:
-        if spec is None or isinstance(spec, (bool, int, float)):
+        if spec is None or _is_number(spec):
             self.found.append(Argument(name, value=spec, keyword=keyword))
         else:
             self.found.append(Argument(name, as_spec(spec), keyword=keyword))
@@ -140,3 +144,7 @@ class _Binder:
         while positional and not positional[-1].given:
             positional.pop()
         return (*positional, *(arg for arg in self.found if arg.keyword and arg.given))
+
+
+def _is_number(spec: Any) -> bool:
+    return isinstance(spec, (bool, int, float))

@@ -16,8 +16,8 @@ from symgrad.errors import ControlFlowError, DTypeError, ProtocolError, ShapeErr
 from symgrad.frontend import unsupported
 from symgrad.frontend.session import active, current, here
 from symgrad.frontend.sizes import Shape, as_size
-from symgrad.frontend.views import Step, Storage
-from symgrad.ir.dim import product
+from symgrad.frontend.views import Step, Storage, contiguous_strides
+from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node
 
@@ -41,11 +41,15 @@ class SymbolicTensor:
     is_cpu = True
 
     def __init__(
-        self, storage: Storage, steps: tuple[Step, ...] = (), *, contiguous: bool = True
+        self,
+        storage: Storage,
+        steps: tuple[Step, ...] = (),
+        *,
+        strides: tuple[Dim, ...] | None = None,
     ) -> None:
         self.storage = storage
         self.steps = steps
-        self.lies_contiguous = contiguous
+        self.strides = contiguous_strides(storage.node.shape) if strides is None else strides
         self._cached: tuple[int, Node] | None = None
 
     @property
@@ -72,14 +76,32 @@ class SymbolicTensor:
             return None
         return self._cached[1]
 
+    @property
+    def lies_contiguous(self) -> bool:
+        """Do its elements follow one another in memory, given that those of inputs do?"""
+        plain = contiguous_strides(self.node.shape)
+        return all(
+            size == 1 or stride == wanted
+            for size, stride, wanted in zip(self.node.shape, self.strides, plain, strict=True)
+        )
+
     def shared(self, *steps: Step) -> SymbolicTensor:
-        """A tensor that shares this one's memory and shows it after ``steps``."""
-        node, contiguous = self.node, self.lies_contiguous
+        """A tensor that shares this one's memory and shows it after ``steps``.
+
+        Raises ShapeError where the same memory cannot show that shape.
+        """
+        node, strides = self.node, self.strides
         session = current()
         for step in steps:
-            contiguous = contiguous and step.contiguous(node.shape)
-            node = step.read(session, node)
-        shown = SymbolicTensor(self.storage, (*self.steps, *steps), contiguous=contiguous)
+            found = step.strides(node.shape, strides)
+            if found is None:
+                raise ShapeError(
+                    f"a view of shape {list(Shape.of(node.shape))} cannot have another shape: its "
+                    "elements do not follow one another in memory", location=here(),
+                    hint="use reshape, which copies",
+                )  # fmt: skip
+            node, strides = step.read(session, node), found
+        shown = SymbolicTensor(self.storage, (*self.steps, *steps), strides=strides)
         shown._cached = (self.storage.version, node)
         return shown
 

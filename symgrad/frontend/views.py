@@ -9,6 +9,7 @@ is replaced.  Each step knows both ways: ``read`` the part, and ``write`` it bac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,6 +18,9 @@ from symgrad.frontend.session import Session, here
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
+
+
+Shape = tuple[Dim, ...]
 
 
 class Step(Protocol):
@@ -30,8 +34,11 @@ class Step(Protocol):
         """``whole`` with that part replaced by ``part``."""
         ...
 
-    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
-        """Does the view of a contiguous tensor lie contiguously in memory?"""
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides of the view of a tensor of that shape and those strides.
+
+        None where its elements cannot be shown without being moved.
+        """
         ...
 
 
@@ -49,9 +56,9 @@ class Reshape:
         """The whole with that part replaced."""
         return session.reshape(part, whole.shape)
 
-    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
-        """Does the view lie contiguously?"""
-        return True
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides of the view."""
+        return reshaped_strides(shape, strides, self.shape)
 
 
 @dataclass(frozen=True)
@@ -69,10 +76,9 @@ class Permute:
         inverse = tuple(self.axes.index(axis) for axis in range(len(self.axes)))
         return permute(session, part, inverse)
 
-    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
-        """Does the view lie contiguously?"""
-        long = [axis for axis in self.axes if whole[axis] != 1]
-        return long == sorted(long)
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides of the view."""
+        return tuple(strides[axis] for axis in self.axes)
 
 
 @dataclass(frozen=True)
@@ -124,10 +130,12 @@ class Slice:
         hit = session.apply("unslice", marks, **spread)
         return session.apply("where", hit, session.apply("unslice", part, **spread), whole)
 
-    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
-        """Does the view lie contiguously?"""
-        outermost = all(size == 1 for size in whole[: self.axis])
-        return (outermost and self.step == 1) or self.size == whole[self.axis] or self.size == 1
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides of the view."""
+        return tuple(
+            stride * self.step if axis == self.axis else stride
+            for axis, stride in enumerate(strides)
+        )
 
 
 @dataclass(frozen=True)
@@ -147,9 +155,14 @@ class Expand:
             "memory", location=here(), hint="clone() it first",
         )  # fmt: skip
 
-    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
-        """Does the view lie contiguously?"""
-        return False
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides of the view."""
+        added = len(self.shape) - len(shape)
+        kept = tuple(
+            stride if size == wide else Dim.of(0)
+            for size, stride, wide in zip(shape, strides, self.shape[added:], strict=True)
+        )
+        return (*(Dim.of(0) for _ in range(added)), *kept)
 
 
 @dataclass(frozen=True)
@@ -173,9 +186,11 @@ class Diagonal:
         hit = session.apply("eq", column, session.apply("add", row, offset))
         return session.apply("where", hit, spread, whole)
 
-    def contiguous(self, whole: tuple[Dim, ...]) -> bool:
-        """Does the view lie contiguously?"""
-        return False
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The strides of the view."""
+        first, second = self.axes
+        rest = tuple(stride for axis, stride in enumerate(strides) if axis not in self.axes)
+        return (*rest, strides[first] + strides[second])
 
 
 class Storage:
@@ -203,6 +218,45 @@ class Storage:
         self.version += 1
         if self.label:
             session.note_written(self.label)
+
+
+# -- where elements lie in memory, counted in elements
+
+
+def contiguous_strides(shape: Sequence[Dim]) -> Shape:
+    """The strides of a tensor whose rows follow one another."""
+    found = []
+    total = Dim.of(1)
+    for size in reversed(shape):
+        found.append(total)
+        total = total * size
+    return tuple(reversed(found))
+
+
+def reshaped_strides(old: Shape, strides: Shape, new: Shape) -> Shape | None:
+    """The strides under which the same memory shows another shape; None when there are none.
+
+    Runs of axes that follow one another in memory are split anew (``computeStride`` in PyTorch).
+    """
+    runs: list[tuple[Dim, Dim]] = []  # elements and innermost stride, the innermost run first
+    for size, stride in zip(reversed(old), reversed(strides), strict=True):
+        if size == 1:
+            continue
+        if runs and stride == runs[-1][0] * runs[-1][1]:
+            runs[-1] = (runs[-1][0] * size, runs[-1][1])
+        else:
+            runs.append((size, stride))
+    found: list[Dim] = []
+    rest = list(new)
+    for count, innermost in runs:
+        covered = Dim.of(1)
+        while covered != count:
+            if not rest:
+                return None
+            found.append(innermost * covered)
+            covered = covered * rest.pop()
+    found.extend(Dim.of(1) for _ in rest)
+    return tuple(reversed(found)) if all(size == 1 for size in rest) else None
 
 
 # -- nodes that several of the frontend's parts build

@@ -75,7 +75,7 @@ def _reshaped_in_place(name: str, call: Any) -> None:
 
     def method(self: Tensor, *args: Any) -> Tensor:
         shown: Tensor = call(share(self), *args)
-        self.steps, self.lies_contiguous = shown.steps, shown.lies_contiguous
+        self.steps, self.strides = shown.steps, shown.strides
         self._cached = None
         return self
 

@@ -88,7 +88,7 @@ def resolve(tensor: Tensor, key: Any) -> Chosen:
         elif is_size(item):
             view = share(view, *select_steps(view.node.shape, axis, item))
         else:
-            node = _index_node(view.node.shape[axis], item)
+            node = _index_node(view.node.shape[axis : axis + 1], item)
             if node.dtype == bool_:
                 mask = node
                 axes.extend(range(axis, axis + node.rank))
@@ -154,7 +154,7 @@ def _end(value: Any, size: Dim, default: Dim) -> Dim:
     return place if session.truth(place, "<=", size) else size
 
 
-def _index_node(size: Dim, item: Any) -> Node:
+def _index_node(axis: tuple[Dim, ...], item: Any) -> Node:
     """An index tensor, or a list or array of ints whose negative entries count from the end."""
     if isinstance(item, Tensor):
         node = item.node
@@ -163,7 +163,7 @@ def _index_node(size: Dim, item: Any) -> Node:
         if array.dtype.kind not in "iub":
             raise ShapeError("indices must be integers", location=here())
         if array.dtype.kind == "i" and (array < 0).any():
-            return _negative_entries(current(), size, array)
+            return _negative_entries(current(), axis[0], array)
         node = array_node(current(), array)
     else:
         raise ShapeError(f"a tensor cannot be indexed with {type(item).__name__}", location=here())

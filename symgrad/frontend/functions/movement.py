@@ -73,15 +73,16 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 @operation("reshape")
 def reshape(input: Any, *shape: Any) -> Tensor:
-    """The elements in another shape; a view where the tensor lies contiguously, else a copy."""
+    """The elements in another shape; a view where the memory can show it, else a copy."""
     source = as_tensor(input)
     return reshaped(source, _complete(source, shape))
 
 
 def reshaped(input: Tensor, shape: Sequence[Dim]) -> Tensor:
-    """A view where the tensor lies contiguously, else a copy."""
-    if input.lies_contiguous:
-        return share(input, Reshape(tuple(shape)))
+    """A view where the memory can show that shape, else a copy."""
+    step = Reshape(tuple(shape))
+    if step.strides(input.node.shape, input.strides) is not None:
+        return share(input, step)
     return fresh(current().reshape(input.node, shape))
 
 

@@ -1,0 +1,98 @@
+"""Shape specs and annotations are read as documented, and errors say what to write."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from symgrad.errors import SpecError
+from symgrad.frontend.spec import TensorSpec, annotated_spec, parse_spec
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import ALL, bool_, float32, float64, int64
+
+N, M = Dim.size("n"), Dim.size("m")
+
+_atoms = st.one_of(st.sampled_from(["n", "m", "rows"]).map(Dim.size), st.integers(0, 9).map(Dim.of))
+_sizes = st.recursive(
+    _atoms,
+    lambda inner: st.one_of(
+        st.builds(lambda a, b: a + b, inner, inner), st.builds(lambda a, b: a * b, inner, inner)
+    ),
+    max_leaves=4,
+)
+
+
+@given(st.lists(_sizes, max_size=4), st.sampled_from(ALL), st.booleans(), st.integers(0, 4))
+def test_what_is_printed_is_read(dims: list[Dim], dtype: Any, batch: bool, position: int) -> None:
+    place = min(position, len(dims)) if batch else 0
+    spec = TensorSpec(tuple(dims), dtype, "batch" if batch else None, place)
+    assert parse_spec(str(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("text", "dims", "dtype"),
+    [
+        ("n m", (N, M), None),
+        ("", (), None),
+        ("f64[n 3]", (N, Dim.of(3)), float64),
+        ("bool[]", (), bool_),
+        ("i64[2*n+1]", (N * 2 + 1,), int64),
+        ("n (n+m)//2", (N, (N + M) // 2), None),
+        ("float32[n]", (N,), float32),
+        ("n, m", (N, M), None),
+        ("rows=3 n", (Dim.of(3), N), None),
+    ],
+)
+def test_specs(text: str, dims: tuple[Dim, ...], dtype: Any) -> None:
+    assert parse_spec(text) == TensorSpec(dims, dtype)
+
+
+def test_any_number_of_axes() -> None:
+    spec = parse_spec("n *batch m")
+    assert (spec.batch, spec.position, spec.dims) == ("batch", 1, (N, M))
+    assert str(spec.with_batch_rank(2)) == "float[n batch_0 batch_1 m]"
+    assert spec.with_batch_rank(0) == TensorSpec((N, M))
+    assert parse_spec("f32[...]").batch == "batch"
+
+
+@pytest.mark.parametrize(
+    "text", ["n-", "f16[n]", "*a *b", "n m)", "n.m", "n**2", "*1", "-1", "n/2", "n//0", "#n"]
+)
+def test_what_is_no_spec(text: str) -> None:
+    with pytest.raises(SpecError):
+        parse_spec(text)
+
+
+class Float:
+    """A type as jaxtyping makes them."""
+
+    dim_str = "n 3"
+    dtypes = ("float16", "float32", "float64")
+
+
+class Float64(Float):
+    dtypes = ("float64",)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "wanted"),
+    [
+        ("f32[n m]", TensorSpec((N, M), float32)),
+        ("'n m'", TensorSpec((N, M))),
+        ("n m", TensorSpec((N, M))),
+        (Annotated[Any, "f64[n]"], TensorSpec((N,), float64)),
+        (Float, TensorSpec((N, Dim.of(3)))),
+        ("Float64", TensorSpec((N, Dim.of(3)), float64)),
+        (Optional[Float], TensorSpec((N, Dim.of(3)))),  # noqa: UP045
+        ("float", None),
+        ("Tensor", None),
+        (int, None),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_annotations(annotation: Any, wanted: TensorSpec | None) -> None:
+    assert annotated_spec(annotation, globals()) == wanted
