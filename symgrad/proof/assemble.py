@@ -15,7 +15,7 @@ from symgrad.errors import ControlFlowError, UnsupportedOpError
 from symgrad.ir.function import FunctionGraphs, Gradient
 from symgrad.ir.graph import Node
 from symgrad.proof.assume import Assumption
-from symgrad.proof.conditions import FoundCondition, find_condition
+from symgrad.proof.conditions import FoundCondition, find_conditions
 from symgrad.proof.decide import Judgement
 from symgrad.proof.diagnose import Diagnosis, diagnose
 from symgrad.proof.kinks import kinks
@@ -81,20 +81,18 @@ def _report(
     conditions = [Condition("declared", str(a)) for a in declared if a.kind != "constant"]
     conditions += [condition for outcome in known for condition in outcome.conditions]
     gradient = _gradient(chosen, name)
-    found: FoundCondition | None = None
+    found: list[FoundCondition] = []
     diagnosis = Diagnosis()
     if verdict is Verdict.REFUTED:
         if name in chosen.judgements:
-            found = find_condition(chosen.subject, name, decided, budget=options.budget)
+            found = find_conditions(chosen.subject, name, decided, budget=options.budget)
         if options.suggest:
             diagnosis = diagnose(chosen.subject, name, gradient, chosen.case, budget=options.budget)
     else:
         for one in judged:
             conditions += kinks(one.subject.forward.nodes, _named(one))
     reason = decided.reason
-    if found is not None:
-        text = f"PROVED if {found.text}; REFUTED where {found.contrary}"
-        conditions.append(Condition("found", text))
+    conditions += [Condition("found", str(condition)) for condition in found]
     return InputReport(
         name=name,
         verdict=verdict,

@@ -1,23 +1,27 @@
 """Conditions under which a wrong gradient is right after all, and what every verdict rests on.
 
-In: a ``Subject`` and a refuted gradient.  Out: the first simple condition under which the
-gradient is proved.  Imports: ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``decide``,
+In: a ``Subject`` and a refuted gradient.  Out: the simple conditions under which the gradient is
+proved.  Imports: ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``decide``,
 ``rebuild``, ``subject``, ``verdict``.
 
-Tried in order: one size is not 1, one size is 1, two sizes are equal; then of one input: it is
-positive, 0 or 1, symmetric, one-hot along its last axis, or has no value twice.
+Tried in order: one size is not 1, two sizes are equal, a size is a small number or one that the
+code names; then of one input: it is positive, 0 or 1, symmetric, one-hot along its last axis, has
+no value twice, lies between two numbers of the code; last, that a size is 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from fractions import Fraction
+from itertools import combinations, islice, pairwise
 
 from symgrad.errors import SymgradError
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.dtype import int64
 from symgrad.ir.function import SizeCondition
+from symgrad.ir.graph import Node
 from symgrad.proof.assume import Assumption
 from symgrad.proof.decide import Judgement, judge
 from symgrad.proof.rebuild import copied
@@ -26,59 +30,92 @@ from symgrad.proof.subject import NoPointError, Subject
 from symgrad.proof.verdict import Verdict
 
 CHECKS = 5
+MOST = 3
+LARGEST_SIZE = 64
 
 
 @dataclass(frozen=True)
 class FoundCondition:
-    """``text`` as a person says it, its contrary, and the judgement under it."""
+    """``text`` as a person says it, where the gradient is wrong, and the judgement under it."""
 
     text: str
     contrary: str
     judgement: Judgement
 
+    def __str__(self) -> str:
+        return f"PROVED if {self.text}; REFUTED {self.contrary}"
 
-def find_condition(
+
+def find_conditions(
     subject: Subject, name: str, judgement: Judgement, *, budget: int
-) -> FoundCondition | None:
-    """The first simple condition under which the gradient of ``name`` is PROVED, or None."""
-    for text, contrary, candidate in _candidates(subject, name, judgement):
-        if not _looks_right(candidate, name):
-            continue
-        found = judge(candidate, budget=budget)[name]
-        if found.verdict is Verdict.PROVED:
-            return FoundCondition(text, contrary, found)
-    return None
+) -> list[FoundCondition]:
+    """The simple conditions under which the gradient of ``name`` is PROVED.
+
+    That a size is 1 is told only where nothing better holds: much is right for a single element.
+    """
+    for candidates in (_by_size, _by_value, _by_size_one):
+        found = []
+        for text, contrary, candidate in candidates(subject, name, judgement):
+            if _looks_right(candidate, name):
+                judged = judge(candidate, budget=budget)[name]
+                if judged.verdict is Verdict.PROVED:
+                    found.append(FoundCondition(text, contrary, judged))
+                    if len(found) == MOST:
+                        break
+        if found:
+            return found
+    return []
 
 
-def _candidates(
-    subject: Subject, name: str, judgement: Judgement
-) -> Iterator[tuple[str, str, Subject]]:
-    yield from _by_size(subject, name, judgement)
-    for assumption in _value_assumptions(subject):
-        known = (*subject.assumptions, assumption)
-        yield (str(assumption), f"it is not so that {assumption}", _assuming(subject, name, known))
+Candidates = Iterator[tuple[str, str, Subject]]
 
 
-def _by_size(
-    subject: Subject, name: str, judgement: Judgement
-) -> Iterator[tuple[str, str, Subject]]:
+def _by_size(subject: Subject, name: str, judgement: Judgement) -> Candidates:
     symbols = subject.sampler.symbols
     passed, failed = judgement.passed, judgement.failed
     for symbol in symbols:
-        if passed and all(sizes[symbol] == 1 for sizes in failed):
+        if passed and failed and all(sizes[symbol] == 1 for sizes in failed):
             condition = SizeCondition(Dim.size(symbol), "!=", Dim.of(1))
             conditions = (*subject.conditions, condition)
-            yield str(condition), f"{symbol} = 1", _conditioned(subject, name, conditions)
-    for symbol in symbols:
-        if all(sizes[symbol] != 1 for sizes in failed):
-            specialised = _specialised(subject, name, symbol, Dim.of(1))
-            if specialised is not None:
-                yield f"{symbol} == 1", f"{symbol} != 1", specialised
+            yield str(condition), f"at {symbol} = 1", _conditioned(subject, name, conditions)
     for one, other in combinations(symbols, 2):
         if all(sizes[one] != sizes[other] for sizes in failed):
-            specialised = _specialised(subject, name, other, Dim.size(one))
-            if specialised is not None:
-                yield f"{one} == {other}", f"{one} != {other}", specialised
+            yield from _at(subject, name, other, Dim.size(one))
+    for symbol in symbols:
+        for value in _numbers(subject):
+            if all(sizes[symbol] != value for sizes in failed):
+                yield from _at(subject, name, symbol, Dim.of(value))
+
+
+def _by_size_one(subject: Subject, name: str, judgement: Judgement) -> Candidates:
+    for symbol in subject.sampler.symbols:
+        if all(sizes[symbol] != 1 for sizes in judgement.failed):
+            yield from _at(subject, name, symbol, Dim.of(1))
+
+
+def _by_value(subject: Subject, name: str, judgement: Judgement) -> Candidates:
+    for assumption in _value_assumptions(subject):
+        known = (*subject.assumptions, assumption)
+        yield str(assumption), "in general", _assuming(subject, name, known)
+
+
+def _at(subject: Subject, name: str, symbol: str, value: Dim) -> Candidates:
+    specialised = _specialised(subject, name, symbol, value)
+    if specialised is not None:
+        left, right = sorted((symbol, str(value)), key=lambda text: (text.isdigit(), text))
+        yield f"{left} == {right}", "in general", specialised
+
+
+def _numbers(subject: Subject) -> list[int]:
+    """Small sizes, and numbers in the code that may be a size written down."""
+    found = {2, 3}
+    for node in subject.everything.nodes:
+        if node.op == "constant":
+            value = node.attributes["value"].value
+            for number in (value, 1 / value if value else 0):
+                if 2 <= number <= LARGEST_SIZE and number == int(number):
+                    found.add(int(number))
+    return sorted(found)[:6]
 
 
 def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
@@ -96,6 +133,42 @@ def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
             }  # fmt: skip
             if fits[kind]:
                 yield Assumption(name, kind, kind)
+    yield from _intervals(subject)
+
+
+def _intervals(subject: Subject) -> Iterator[Assumption]:
+    """Between the numbers that an input is compared or clamped with."""
+    for node in subject.inputs:
+        numbers = sorted({Fraction(repr(v)) for v in _thresholds(subject, node)})
+        ends = [None, *numbers, None]
+        for low, high in pairwise(ends):
+            if (low, high) != (None, None):
+                text = f"({'-inf' if low is None else low}, {'inf' if high is None else high})"
+                yield Assumption(node.attributes["name"], "interval", text, low, high)
+
+
+def _thresholds(subject: Subject, node: Node) -> set[float]:
+    """The numbers that ``node``, or what is left of it after clamping, is compared with."""
+    clamped = {node}
+    found: set[float] = set()
+    for reader in subject.everything.nodes:
+        if reader.op in _CARRYING and any(arg in clamped for arg in reader.args):
+            clamped.add(reader)
+        if reader.op in _COMPARING and any(arg in clamped for arg in reader.args):
+            for arg in map(_origin, reader.args):
+                if arg.op == "constant" and isinstance(arg.attributes["value"].value, float):
+                    found.add(arg.attributes["value"].value)
+    return {value for value in found if math.isfinite(value)}
+
+
+_CARRYING = frozenset(("maximum", "minimum", "where", "expand", "reshape"))
+_COMPARING = frozenset(("maximum", "minimum", "lt", "le", "gt", "ge"))
+
+
+def _origin(node: Node) -> Node:
+    while node.op in ("expand", "reshape"):
+        node = node.args[0]
+    return node
 
 
 def _assuming(subject: Subject, name: str, assumptions: Sequence[Assumption]) -> Subject:
@@ -152,8 +225,3 @@ def _looks_right(subject: Subject, name: str) -> bool:
                 return False
             seen += 1
     return seen > 0
-
-
-def sizes_text(sizes: Mapping[str, int]) -> str:
-    """``n = 1, m = 2``."""
-    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
