@@ -113,7 +113,8 @@ class _Run:
         try:
             output = run_forward(self.function, self.context, positional, named)
         except Exception as error:
-            raise as_symgrad_error(error, "forward") from error.__cause__
+            found = as_symgrad_error(error, "forward")
+            raise found from found.__cause__
         self.slots = list(output) if isinstance(output, (tuple, list)) else [output]
         self._forgive_dirty()
         self._keep()

@@ -6,6 +6,8 @@ decide (and split the trace where they have to).  Imports: ``symgrad.ir``, the f
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -76,7 +78,12 @@ class Shape(tuple[Any, ...]):
 class _Symbolic:
     """What symbolic integers and floats share: arithmetic that gives a float."""
 
-    __array_ufunc__: Any = None  # NumPy numbers leave arithmetic with sizes to us
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's functions of sizes, and arithmetic with NumPy numbers."""
+        compute = _UFUNCS.get(ufunc.__name__)
+        if compute is None or method != "__call__" or kwargs:
+            return NotImplemented
+        return compute(*(_plain(value) for value in inputs))
 
     def node(self, dtype: DType) -> Node:
         """It as a number of the graph in progress."""
@@ -198,14 +205,10 @@ class SymInt(_Symbolic):
         return _float("pow", other, self)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, (SymInt, int, np.integer)):
-            return NotImplemented
-        return current().truth(self.dim, "==", as_dim(other))
+        return self._compare("==", other)
 
     def __ne__(self, other: object) -> bool:
-        if not isinstance(other, (SymInt, int, np.integer)):
-            return NotImplemented
-        return current().truth(self.dim, "!=", as_dim(other))
+        return self._compare("!=", other)
 
     def __lt__(self, other: Any) -> bool:
         return self._compare("<", other)
@@ -220,9 +223,19 @@ class SymInt(_Symbolic):
         return self._compare(">=", other)
 
     def _compare(self, relation: str, other: Any) -> bool:
+        if isinstance(other, (float, np.floating)):
+            if not math.isfinite(other) or (relation in ("==", "!=") and other % 1):
+                return _COMPARE[relation](1.5, float(other))  # the same for any size
+            other = math.floor(other) if relation in (">", "<=") else math.ceil(other)
         if not is_size(other):
             return NotImplemented  # type: ignore[no-any-return]
         return current().truth(self.dim, relation, as_dim(other))
+
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
 
 
 def _integer(left: Any, right: Any, compute: Callable[[Dim, Dim], Dim], op: str) -> Any:
@@ -309,11 +322,25 @@ class SymFloat(_Symbolic):
         raise self._no_number("known value to compare")
 
     __lt__ = __le__ = __gt__ = __ge__ = _undecided
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self._undecided(other)
 
     def __bool__(self) -> bool:
         return self._undecided(None)
 
 
-def _plain(value: Any) -> bool | int | float:
-    number: bool | int | float = value.item() if isinstance(value, np.generic) else value
-    return number
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
+    "divide": operator.truediv, "true_divide": operator.truediv, "power": operator.pow,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "negative": operator.neg,
+    "sqrt": lambda size: size.sqrt(), "log": lambda size: size.log(),
+    "exp": lambda size: size.exp(), "square": lambda size: size * size,
+    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt,
+    "less_equal": operator.le, "greater": operator.gt, "greater_equal": operator.ge,
+}  # fmt: skip

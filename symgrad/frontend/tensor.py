@@ -55,14 +55,13 @@ class SymbolicTensor:
     @property
     def node(self) -> Node:
         """Its present value."""
+        node, session = self.storage.node, current()
+        if node.graph is not session.graph:
+            raise ProtocolError(
+                "a tensor of another trace is used", location=here(),
+                hint="keep tensors on ctx, not in globals or on the class",
+            )  # fmt: skip
         if self._cached is None or self._cached[0] != self.storage.version:
-            node = self.storage.node
-            session = current()
-            if node.graph is not session.graph:
-                raise ProtocolError(
-                    "a tensor of another trace is used", location=here(),
-                    hint="keep tensors on ctx, not in globals or on the class",
-                )  # fmt: skip
             for step in self.steps:
                 node = step.read(session, node)
             self._cached = (self.storage.version, node)

@@ -19,7 +19,6 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
 
-
 Shape = tuple[Dim, ...]
 
 

@@ -126,7 +126,7 @@ def _class_methods() -> Any:
             return ctx.y
 
         @classmethod
-        def compute(cls, x):  # type: ignore[no-untyped-def]
+        def compute(cls, x: Any) -> Any:
             return x.exp()
 
         @classmethod

@@ -70,7 +70,7 @@ class Float:
     """A type as jaxtyping makes them."""
 
     dim_str = "n 3"
-    dtypes = ("float16", "float32", "float64")
+    dtypes: tuple[str, ...] = ("float16", "float32", "float64")
 
 
 class Float64(Float):

@@ -138,7 +138,7 @@ def _slice_steps(shape: tuple[Dim, ...], axis: int, item: slice) -> tuple[Step, 
     if start == 0 and stop == size and step == 1:
         return ()
     length = stop - start
-    if not current().truth(length, ">", 0):
+    if not current().truth(length, ">=", 0):
         length = Dim.of(0)
     return (Slice(axis, start if length != 0 else Dim.of(0), step, -(-length // step)),)
 
