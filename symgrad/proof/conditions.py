@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, islice, pairwise
 
@@ -122,7 +122,7 @@ def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
     inputs = {node.attributes["name"]: node for node in subject.inputs}
     for kind in ("positive", "binary", "symmetric", "one-hot", "unique"):
         for name, node in inputs.items():
-            if any(known.name == name for known in subject.assumptions):
+            if any(known.name == name and known.kind == kind for known in subject.assumptions):
                 continue
             matrix = node.rank >= 2 and node.shape[-1] == node.shape[-2]
             fits = {
@@ -197,8 +197,19 @@ def _specialised(subject: Subject, name: str, symbol: str, value: Dim) -> Subjec
     return Subject(
         graph, [new[node] for node in subject.inputs], pairs, {name: new[subject.gradients[name]]},
         conditions=_replaced(subject.conditions, symbol, value),
-        assumptions=subject.assumptions, recognised=subject.recognised,
+        assumptions=_replaced_extents(subject.assumptions, symbol, value),
+        recognised=subject.recognised,
     )  # fmt: skip
+
+
+def _replaced_extents(
+    assumptions: Sequence[Assumption], symbol: str, value: Dim
+) -> list[Assumption]:
+    return [
+        known if known.extent is None
+        else replace(known, extent=known.extent.substitute({Size(symbol): value}))
+        for known in assumptions
+    ]  # fmt: skip
 
 
 def _replaced(
