@@ -27,8 +27,11 @@ def opposite(verdict: str) -> str:
 
 
 def mentions(text: str, condition: str) -> bool:
-    """Whether a text states the condition, either side first, all parts of a conjunction."""
-    return all(_mentions_one(text, part) for part in condition.split(" and "))
+    """Whether a text states the condition: one of its alternatives, all parts of that."""
+    return any(
+        all(_mentions_one(text, part) for part in alternative.split(" and "))
+        for alternative in condition.split(" or ")
+    )
 
 
 def _mentions_one(text: str, condition: str) -> bool:

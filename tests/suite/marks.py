@@ -36,7 +36,7 @@ class Case:
     ``surrogate``: the function that backward is the derivative of, where that is not forward.
     ``order``: 2 where the derivative of backward is judged as well.  ``bug``: what is wrong;
     ``kind``: how it shows, one of ``KINDS``; ``right_if``: the condition on the sizes under which
-    it is right nevertheless.
+    it is right nevertheless; of several joined by ``or``, it is enough to find one.
     """
 
     name: str

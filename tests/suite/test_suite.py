@@ -12,6 +12,8 @@ from tests.suite.corpus_loader import cases_over_symgrad
 from tests.suite.judging import mentions, opposite, report_on
 from tests.suite.marks import PROVED, REFUTED, Case, without_assumptions
 
+pytestmark = pytest.mark.slow
+
 CASES = cases_over_symgrad()
 KNOWN = {case.name for case in CASES}
 

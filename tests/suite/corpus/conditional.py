@@ -183,7 +183,7 @@ class SqueezeRowSum(sg.Function):
         return g[:, None] * w, (g[:, None] * rows).sum(0)
 
 
-@wrong("n m", bug="row*n + col for row*m + col", right_if="n == m")
+@wrong("n m", bug="row*n + col for row*m + col", right_if="n == m or n == 1")
 class LinearIndexSquare(sg.Function):
     @staticmethod
     def forward(ctx, x):
@@ -211,7 +211,7 @@ class MeanOfOtherAxis(sg.Function):
         return g.expand(n, m) / m
 
 
-@wrong("n m", bug="centred values' sum of squares over m, not m - 1", right_if="m == 2")
+@wrong("n m", bug="centred values' sum of squares over m, not m - 1", right_if="m == 2 or m == 1")
 class PairVariance(sg.Function):
     """Half the squared range of a row equals its variance only for rows of two."""
 
@@ -293,7 +293,7 @@ class FarRegion(sg.Function):
         return g
 
 
-@wrong("n m", bug="hard-coded width 4", right_if="m == 4")
+@wrong("n m", bug="hard-coded width 4")
 class HardCodedWidth(sg.Function):
     @staticmethod
     def forward(ctx, x):

@@ -29,7 +29,7 @@ class CrossEntropyOneHot(CrossEntropy):
         return (log_p.exp() - one_hot) * (grad_output / log_p.size(0)), None
 
 
-@wrong(CrossEntropy, bug="not divided by the batch", right_if="n == 1")
+@wrong(CrossEntropy, bug="not divided by the batch", right_if="n == 1 or c == 1")
 class CrossEntropySum(CrossEntropy):
     @staticmethod
     def backward(ctx, grad_output):
@@ -39,7 +39,7 @@ class CrossEntropySum(CrossEntropy):
         return grad * grad_output, None
 
 
-@wrong(CrossEntropy, bug="divided by the classes, not the batch", right_if="n == c")
+@wrong(CrossEntropy, bug="divided by the classes, not the batch", right_if="n == c or c == 1")
 class CrossEntropyClasses(CrossEntropy):
     @staticmethod
     def backward(ctx, grad_output):

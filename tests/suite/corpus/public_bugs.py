@@ -319,7 +319,7 @@ class ReadPixels(sg.Function):
         return grad.scatter_add(0, row * m + column, g).view(n, m), None, None
 
 
-@wrong(ReadPixels, bug="row*N + column: right only for square images", right_if="n == m")
+@wrong(ReadPixels, bug="row*N + column: right only for square images", right_if="n == m or n == 1")
 class ReadPixelsSquare(ReadPixels):
     @staticmethod
     def backward(ctx, g):
