@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     console.print(
         f"held-out accuracy {outcome.held_out_accuracy:.1%} on {digits.HELD_OUT} images; "
         f"{outcome.kernel_seconds:.2f} s of {outcome.seconds:.2f} s in {outcome.calls:,} calls "
-        "of kernels",
+        "of the ops",
         soft_wrap=True,
     )
     return 0

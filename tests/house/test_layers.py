@@ -51,8 +51,8 @@ def test_planted_import_is_caught(copy: Path, module: str, line: str, contract: 
     path.write_text(f"{path.read_text()}\n\n{line}\n")
     code, printed = lint(copy)
     assert code == 1
-    (broken,) = [text for text in printed.splitlines() if text.endswith(" BROKEN")]
-    assert broken.startswith(contract)
+    broken = [text for text in printed.splitlines() if text.endswith(" BROKEN")]
+    assert any(text.startswith(contract) for text in broken)  # one import may break two
 
 
 def test_module_without_a_layer_is_caught(copy: Path) -> None:

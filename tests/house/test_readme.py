@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from symgrad.cli import main
 from tests.house import readme, tree
 
 
@@ -27,22 +28,38 @@ def test_the_commands_exist() -> None:
     assert {"demo", "test"} <= named <= rules
 
 
-def test_the_map_is_the_tree() -> None:
-    """Each line of the map names a path; indented ones lie in the folder above."""
+def the_map() -> list[str]:
+    """The paths that the map names; indented ones lie in the folder above."""
     (drawn,) = [block for block in readme.blocks("") if block.startswith("symgrad/\n")]
-    folder = ""
+    paths, folder = [], ""
     for line in drawn.splitlines():
-        name = line.split()[0]
-        path = folder + name if line.startswith(" ") else name
-        if not line.startswith(" "):
-            folder = name
+        names = re.match(r" *((?:[\w/]+(?:\.py|/) ?)+)", line)
+        assert names, line
+        if line.startswith(" "):
+            paths += [folder + name for name in names[1].split()]
+        else:
+            folder = names[1].strip()
+            paths.append(folder)
+    return paths
+
+
+def test_the_map_is_the_tree() -> None:
+    for path in the_map():
         assert (tree.ROOT / path).exists(), path
 
 
-def test_the_map_names_every_package() -> None:
-    (drawn,) = [block for block in readme.blocks("") if block.startswith("symgrad/\n")]
-    inner = {name.split(".")[1] for name in tree.packages() if name.startswith("symgrad.")}
-    assert all(re.search(rf"^ *{name}/", drawn, re.MULTILINE) for name in inner)
+def test_the_map_names_every_module_and_package() -> None:
+    package = tree.ROOT / "symgrad"
+    modules = {f"symgrad/{path.name}" for path in package.glob("[!_]*.py")}
+    packages = {f"symgrad/{path.parent.name}/" for path in package.glob("*/__init__.py")}
+    assert modules | packages | {f"{folder}/" for folder in tree.MAPPED.values()} <= set(the_map())
+
+
+def test_the_commands_of_the_command_line_exist() -> None:
+    (listed,) = [block for block in readme.blocks("") if block.startswith("symgrad verify")]
+    for line in listed.splitlines():
+        name = line.split()[1]
+        assert name in main.commands, line
 
 
 def test_what_ci_runs_is_what_the_readme_says() -> None:
