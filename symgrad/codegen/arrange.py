@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Union
 
-from symgrad.codegen.items import SCAN, SCATTER, Item
+from symgrad.codegen.items import PRODUCT, SCAN, SCATTER, Item
 from symgrad.codegen.patterns import Scan
 from symgrad.ir.dim import Axis
 
@@ -26,12 +26,17 @@ Token = tuple[Axis, bool, int]  # axis, downwards, the item that must have the l
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop over ``axis``; ``sequential`` where one iteration builds on those before."""
+    """A loop over ``axis``; ``sequential`` where one iteration builds on those before.
+
+    A ``blocked`` loop runs over blocks of the axis and fixes nothing: its entries are products of
+    matrices, each for the whole block, and loops over the rows of the block.
+    """
 
     axis: Axis
     body: tuple[Entry, ...]
     downwards: bool = False
     sequential: bool = False
+    blocked: bool = False
 
     @property
     def items(self) -> list[Item]:
@@ -68,8 +73,30 @@ def arrange(items: Sequence[Item], opened: frozenset[Axis] = frozenset()) -> tup
             entries.extend(members)
         else:
             axis, downwards, alone = token
+            if any(item.role == PRODUCT for item in members):
+                entries.append(Loop(axis, _phases(members, axis), blocked=True))
+                continue
             body = arrange(members, opened | {axis})
             entries.append(Loop(axis, body, downwards, sequential=alone >= 0))
+    return tuple(entries)
+
+
+def _phases(items: Sequence[Item], axis: Axis) -> tuple[Entry, ...]:
+    """Products and loops over rows in turn: a product waits for what it multiplies."""
+    phases: dict[Item, int] = {}
+    for item in items:
+        waits = (
+            phases[need.item] + (item.role == PRODUCT and need.item.role != PRODUCT)
+            for need in item.needs
+            if need.item in phases
+        )
+        phases[item] = max(waits, default=0)
+    entries: list[Entry] = []
+    for phase in sorted(set(phases.values())):
+        entries += [i for i in items if phases[i] == phase and i.role == PRODUCT]
+        rows = [i for i in items if phases[i] == phase and i.role != PRODUCT]
+        if rows:
+            entries.append(Loop(axis, arrange(rows, frozenset((axis,)))))
     return tuple(entries)
 
 

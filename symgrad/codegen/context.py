@@ -23,7 +23,8 @@ class Array:
     """An array in C.
 
     ``strides``: the C name of the stride of each axis, "" where it is contiguous from there on;
-    ``constant``: the kernel does not write it.
+    ``constant``: the kernel does not write it; ``origin``: the indices that its first element has,
+    where it holds only a part.
     """
 
     name: str
@@ -31,6 +32,14 @@ class Array:
     shape: tuple[Dim, ...]
     strides: tuple[str, ...] = ()
     constant: bool = True
+    origin: tuple[Dim, ...] = ()
+
+    def place(self, indices: Sequence[Dim]) -> tuple[Dim, ...]:
+        """Indices counted from the first element."""
+        if not self.origin:
+            return tuple(indices)
+        pairs = zip(indices, self.origin, strict=True)
+        return tuple(index - origin for index, origin in pairs)
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,10 @@ class Flat:
 
 @dataclass
 class Context:
-    """The state of emission: which names are given, which arrays there are."""
+    """The state of emission: which names are given, which arrays there are.
+
+    ``limits``: sizes that must fit the integers of the BLAS.
+    """
 
     names: Names
     sizes: dict[str, str]
@@ -62,6 +74,12 @@ class Context:
     slots: list[Slot] = field(default_factory=list)
     used: Used = field(default_factory=Used)
     flat: Flat | None = None
+    limits: dict[Dim, None] = field(default_factory=dict)
+
+    def symbol(self, c_name: str) -> Dim:
+        """A C variable as an integer expression."""
+        self.sizes[f"@{c_name}"] = c_name
+        return Dim.size(f"@{c_name}")
 
     def variable(self, axis: Axis) -> str:
         """The loop variable of an axis."""
@@ -95,6 +113,7 @@ class Context:
     def address(self, array: Array, indices: Sequence[Dim]) -> Expression:
         """The place of an element: row-major, with the strides that are given."""
         total: Expression | None = None
+        indices = array.place(indices)
         if any(array.strides):
             for index, stride in zip(indices, array.strides, strict=True):
                 total = self._plus(total, index, stride)

@@ -13,12 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from symgrad.codegen.equations import elements_of
-from symgrad.codegen.patterns import Scan, Scatter
+from symgrad.codegen.patterns import Contraction, Scan, Scatter
+from symgrad.codegen.product import Operand, address, is_small, plan_gemm
 from symgrad.codegen.program import Check, Definition, Program
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access, Expr, Reduce, free_axes
 
-STORE, REDUCE, KEEP, SCAN, SCATTER, CHECK = "store", "reduce", "keep", "scan", "scatter", "check"
+STORE, REDUCE, KEEP, SCAN, SCATTER = "store", "reduce", "keep", "scan", "scatter"
+PRODUCT, CHECK = "product", "check"
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,13 @@ class Need:
 class Item:
     """One thing to be done in a nest of loops over ``axes``, outermost first.
 
+    A PRODUCT is called for a range of its one axis, at once.
+
     ``reduced``: those of the axes that it reduces, next to each other.  ``value``: the expression
-    whose value it gives (REDUCE, KEEP).  ``body``: what is evaluated in the innermost loop.
-    ``definition``: the array that it writes (STORE, SCAN, SCATTER); ``output`` its name where it
-    is not the array of the definition's tensor but a copy.
+    whose value it gives (REDUCE, KEEP, PRODUCT).  ``body``: what is evaluated in the innermost
+    loop.  ``definition``: the array that it writes (STORE, SCAN, SCATTER, PRODUCT); ``output`` its
+    name where it is not the array of the definition's tensor but a copy.  ``operands``: the
+    factors of a PRODUCT.
     """
 
     number: int
@@ -46,6 +51,7 @@ class Item:
     value: Expr | None = None
     body: Expr | None = None
     definition: Definition | None = None
+    operands: tuple[Expr, ...] = ()
     output: str = ""
     check: Check | None = None
     needs: tuple[Need, ...] = field(default=())
@@ -79,7 +85,7 @@ class Items:
     ) -> None:
         self.program = program
         self.order = order
-        self.kept = frozenset(kept)
+        self.kept = set(kept)
         self.found: list[Item] = []
         self.values: dict[Expr, Item] = {}
         self._producers: dict[str, Item] = {}
@@ -121,6 +127,8 @@ class Items:
             item = self._new(SCAN, self.sort(definition.axes), pattern.body, definition=definition)
         elif isinstance(pattern, Scatter):
             item = self._scatter(definition, pattern)
+        elif isinstance(pattern, Contraction) and (product := self._product(definition, pattern)):
+            item = product
         else:
             self._require([definition.body])
             item = self._new(
@@ -154,6 +162,48 @@ class Items:
             len(self.found), SCATTER, axes, reduced=axes[first:], body=pattern.body,
             definition=definition, needs=self.needs(reads),
         )  # fmt: skip
+
+    def _product(self, definition: Definition, pattern: Contraction) -> Item | None:
+        """A call of the BLAS; None where loops do as well, or nothing lies as it should."""
+        if is_small(pattern):
+            return None
+        every = (*pattern.batch, *pattern.rows, *pattern.columns, *pattern.summed)
+        first = self.sort(every)[0]
+        ranges = {first: (Dim.of(0), first.extent)}
+        result = Operand("", address(definition.shape, definition.indices))
+        for copies in ((False, False), (True, False), (False, True), (True, True)):
+            pairs = zip((pattern.left, pattern.right), copies, strict=True)
+            operands = [self._operand(factor, copy=copy) for factor, copy in pairs]
+            if None in operands:
+                continue
+            left, right = (operand for operand in operands if operand is not None)
+            if plan_gemm(pattern, left, right, result, ranges) is not None:
+                break
+        else:
+            return None
+        factors = (pattern.left, pattern.right)
+        self.kept.update(f for f, copy in zip(factors, copies, strict=True) if copy)
+        self._require(factors)
+        value = self.program.pool.access(definition.tensor, definition.indices, definition.dtype)
+        item = Item(
+            len(self.found), PRODUCT, (first,), value=value, definition=definition,
+            reduced=(first,) if first in pattern.summed else (), operands=factors,
+            needs=self.needs(factors),
+        )  # fmt: skip
+        self.values[value] = item
+        return item
+
+    def _operand(self, factor: Expr, *, copy: bool) -> Operand | None:
+        """How a factor lies in memory, as it is or when it is put there."""
+        if isinstance(factor, Access) and not copy:
+            return Operand("", address(self.program.arrays[factor.tensor][1], factor.indices))
+        if not copy and not isinstance(factor, Reduce) and factor not in self.kept:
+            return None
+        home = next((d for d in self.program.definitions if d.body is factor), None)
+        if home is not None:
+            return Operand("", address(home.shape, home.indices))
+        axes = self.sort(factor.free)
+        return Operand("", address([a.extent for a in axes], [Dim.of(a) for a in axes]))
 
     def _require(self, roots: Iterable[Expr]) -> None:
         """Items for all values under ``roots`` that have none yet, inner ones first."""

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from symgrad.codegen.equations import scalar_cost
 from symgrad.codegen.guards import Guards
-from symgrad.codegen.items import Item, Items
+from symgrad.codegen.items import KEEP, Item, Items
 from symgrad.codegen.layout import Path, common
 from symgrad.codegen.patterns import Scatter
 from symgrad.ir.expr import Call, Expr
@@ -37,6 +37,13 @@ def roots_of(item: Item) -> list[Expr]:
     return [item.body] if item.body is not None else []
 
 
+def _needed_by(item: Item) -> list[Expr]:
+    """What an item evaluates besides the value that is kept."""
+    if item.role == KEEP and item.value is not None:
+        return list(item.value.args)
+    return roots_of(item)
+
+
 class _Chooser:
     def __init__(self, items: Items, paths: Mapping[Item, Path], guards: Guards) -> None:
         self._items = items
@@ -49,9 +56,9 @@ class _Chooser:
     def choose(self) -> list[Expr]:
         """Sweep over all expressions, readers first."""
         for item in self._items.found:
-            for root in roots_of(item):
+            for root in _needed_by(item):
                 self._needed.setdefault(root, {})[self._paths[item]] = None
-        every = {e for item in self._items.found for e in self._items.evaluated(roots_of(item))}
+        every = {e for item in self._items.found for e in self._items.evaluated(_needed_by(item))}
         for expr in sorted(every, key=lambda one: -one.number):
             places = list(self._needed.get(expr, ()))
             if expr in self._items.values or not places:

@@ -8,27 +8,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from symgrad.codegen.accumulate import Reduction
 from symgrad.codegen.arrange import Entry, arrange
 from symgrad.codegen.context import Array, Context
+from symgrad.codegen.ctree import SUM, If, Line, Statement, Text
 from symgrad.codegen.guards import Guards
-from symgrad.codegen.items import Items
+from symgrad.codegen.items import PRODUCT, Items
 from symgrad.codegen.keep import choose_kept
-from symgrad.codegen.layout import lay_out, paths_of
+from symgrad.codegen.layout import Layout, lay_out, paths_of
 from symgrad.codegen.names import Names
 from symgrad.codegen.nests import Nests
 from symgrad.codegen.order import axis_order
 from symgrad.codegen.outer import OuterLoops
-from symgrad.codegen.printer import expression_text, statements_text
+from symgrad.codegen.printer import expression_text, statements_text, within
 from symgrad.codegen.program import Program, build_program
 from symgrad.codegen.rows import Rows, plan_rows
 from symgrad.ir.abi import ArrayArgument, KernelSignature
 from symgrad.ir.dim import product
+from symgrad.ir.expr import Access
 from symgrad.ir.graph import Graph
 
 OUT_OF_RANGE = "an index is out of range"
+TOO_LARGE = "a matrix is too large for the BLAS"
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ class EmittedKernel:
     """One C function and what its file must bring along.
 
     ``vector_functions``: functions of ``math.h`` with SIMD versions in libmvec; ``helpers``: C
-    sources by name; ``combines``: the reductions whose parts are joined.
+    sources by name; ``combines``: the reductions whose parts are joined; ``products``: the dtypes
+    of products of matrices.
     """
 
     signature: KernelSignature
@@ -78,6 +82,7 @@ class EmittedKernel:
     vector_functions: tuple[str, ...]
     helpers: tuple[tuple[str, str], ...]
     combines: tuple[Reduction, ...]
+    products: tuple[str, ...] = ()
 
 
 def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> EmittedKernel:
@@ -88,15 +93,18 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
     program = build_program(graph)
     entries = schedule(program)
     rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
-    context, signature = _interface(graph, program, name, rows.values())
-    nests = Nests(context, program, lay_out(entries))
+    layout = lay_out(entries)
+    context, signature = _interface(graph, program, name, rows.values(), layout)
+    nests = Nests(context, program, layout)
     statements = OuterLoops(nests, rows).write(entries)
-    body = statements_text(statements)
+    signature, first = _limits(signature, context)
+    body = statements_text([*first, *statements])
     view = _view(signature, context, body, doc or KernelDoc())
     return EmittedKernel(
         signature,
         view,
-        needs_blas=False,
+        needs_blas=bool(context.used.products),
+        products=tuple(sorted(dtype.short for dtype in context.used.products)),
         vector_functions=tuple(sorted(context.used.vector)),
         helpers=tuple(sorted(context.used.helpers.items())),
         combines=tuple(sorted(context.used.combines, key=lambda reduction: reduction.combine)),
@@ -114,17 +122,21 @@ def schedule(program: Program) -> tuple[Entry, ...]:
 
 
 def _interface(
-    graph: Graph, program: Program, name: str, rows: Iterable[Rows]
+    graph: Graph, program: Program, name: str, rows: Iterable[Rows], layout: Layout
 ) -> tuple[Context, KernelSignature]:
     """The names of everything that is handed in, and the signature that says so."""
-    flat = {tensor for one in rows for tensor in one.flat}
+    whole = {tensor for one in rows for tensor in one.flat}
+    products = [item for item in layout.paths if item.role == PRODUCT]
+    factors = [factor for item in products for factor in item.operands]
+    whole.update(factor.tensor for factor in factors if isinstance(factor, Access))
+    made = {item.definition for item in products}
     names = Names()
     sizes = _sizes(graph, program)
     context = Context(names, {size: names.fresh(size) for size in sizes})
     inputs = []
     for tensor, node in graph.inputs.items():
         c_name = names.fresh(tensor)
-        leading = range(node.rank - 1) if tensor not in flat else range(0)
+        leading = range(node.rank - 1) if tensor not in whole else range(0)
         strides = tuple(axis for axis in leading if node.shape[axis] != 1)
         inputs.append(ArrayArgument(tensor, node.dtype, node.shape, strides))
         context.arrays[tensor] = Array(
@@ -137,7 +149,7 @@ def _interface(
         context.arrays[f"={output}"] = array
         context.arrays.setdefault(f"%{node.index}", array)
     for definition in program.definitions:
-        if not definition.outputs:
+        if not definition.outputs and definition not in made:
             c_name = context.workspace(
                 program.names.get(definition.body, "stored"), definition.dtype,
                 product(list(definition.shape)),
@@ -147,6 +159,21 @@ def _interface(
             )
     statuses = (OUT_OF_RANGE,) if program.checks else ()
     return context, KernelSignature(name, sizes, tuple(inputs), tuple(outputs), statuses)
+
+
+def _limits(
+    signature: KernelSignature, context: Context
+) -> tuple[KernelSignature, list[Statement]]:
+    """Leave the kernel where a matrix is too large for the integers of the BLAS."""
+    if not context.limits:
+        return signature, []
+    large = [
+        f"{within(context.dim(dim), SUM)} > INT32_MAX"
+        for dim in sorted(context.limits, key=lambda dim: dim.key)
+    ]
+    statuses = (*signature.statuses, TOO_LARGE)
+    leave = If(Text(" || ".join(large)), (Line(f"return {len(statuses)};"),))
+    return replace(signature, statuses=statuses), [leave]
 
 
 def _stride_names(

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symgrad.codegen.arrange import Entry, Loop
-from symgrad.codegen.items import KEEP, REDUCE, STORE, Item
+from symgrad.codegen.items import KEEP, PRODUCT, REDUCE, STORE, Item
 from symgrad.codegen.program import Definition
 from symgrad.ir.dim import Axis
 
@@ -27,12 +27,14 @@ class Place:
 
     ``axes``: its dimensions; ``shared``: how many of the outermost loops it lives inside of (0:
     one array for the whole kernel, otherwise one for each group of rows); ``definition``: it
-    is the array of that definition, indexed as that is.
+    is the array of that definition, indexed as that is; ``alias``: the memory is that of another
+    item, which is written where this one is read last.
     """
 
     axes: tuple[Axis, ...]
     shared: int
     definition: Definition | None = None
+    alias: Item | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def lay_out(entries: Sequence[Entry]) -> Layout:
     places: dict[Item, Place] = {}
     dropped: set[Item] = set()
     for item in items:
-        if item.role in (REDUCE, KEEP):
+        if item.role in (REDUCE, KEEP, PRODUCT):
             place = _place(item, readers.get(item, []), paths, homes.get(item))
             if place is not None:
                 places[item] = place
@@ -93,31 +95,45 @@ def _share_outputs(
     writers += [item for item in items if item in places and item.role == KEEP]
     found: dict[Item, Item] = {}
     for item, place in list(places.items()):
-        if item.role != KEEP or place.definition is not None:
+        if item.role not in (KEEP, PRODUCT) or place.definition is not None or not place.shared:
             continue
         last = paths[max(readers[item], key=lambda reader: turn[reader])]
         for writer in writers:
-            definition = _written(writer, places)
-            free = definition is not None and definition.outputs and writer not in found
-            if (
-                free
-                and definition is not None
-                and paths[writer] == last
-                and _fits(item, definition)
-            ):
-                places[item] = Place(place.axes, 0, definition)
+            if writer in found or writer is item or paths[writer] != last:
+                continue
+            in_order = item in found or any(r.role == PRODUCT for r in readers[item])
+            shared = _shared_place(item, place, writer, places.get(writer), in_order=in_order)
+            if shared is not None:
+                places[item] = shared
                 found[writer] = item
                 break
     return found
 
 
-def _written(writer: Item, places: dict[Item, Place]) -> Definition | None:
-    return writer.definition if writer.role == STORE else places[writer].definition
+def _shared_place(
+    item: Item, place: Place, writer: Item, other: Place | None, *, in_order: bool
+) -> Place | None:
+    """The place of what ``writer`` writes, where the value of ``item`` fits in."""
+    definition = writer.definition
+    if writer.role != STORE:
+        definition = other.definition if other is not None else None
+    if definition is not None:
+        fits = definition.outputs and _fits(item, definition, in_order=in_order)
+        return Place(place.axes, 0, definition) if fits else None
+    if other is None or not other.shared or item.value is None or writer.value is None:
+        return None
+    wanted = item.definition.axes if item.role == PRODUCT and item.definition else item.axes
+    same = writer.axes == wanted and item.value.dtype == writer.value.dtype
+    return Place(other.axes, other.shared, alias=writer) if same else None
 
 
-def _fits(item: Item, definition: Definition) -> bool:
-    same = item.value is not None and definition.dtype == item.value.dtype
-    return same and _same_axes(item, definition)
+def _fits(item: Item, definition: Definition, *, in_order: bool) -> bool:
+    """Can a value lie in the array of a definition?  Products want axes in their order, too."""
+    if item.value is None or definition.dtype != item.value.dtype:
+        return False
+    if item.role == PRODUCT:
+        return item.definition is not None and item.definition.axes == definition.axes
+    return _same_axes(item, definition) and (not in_order or definition.axes == item.axes)
 
 
 def in_turn(entries: Sequence[Entry]) -> list[Item]:
@@ -149,16 +165,38 @@ def _homes(items: Sequence[Item]) -> dict[Item, Item]:
 def _place(
     item: Item, readers: Sequence[Item], paths: dict[Item, Path], home: Item | None
 ) -> Place | None:
-    own = paths[item][: len(item.outside)]
+    if item.role == PRODUCT and item.definition is not None and item.definition.outputs:
+        return Place(item.definition.axes, 0, item.definition)
+    own = _complete_in(item, paths[item])
     shared = len(own)
     for reader in readers:
         shared = min(shared, common(own, paths[reader]))
-    missing = (*item.outside[shared:], *item.inside)
+    if item.role == PRODUCT and item.definition is not None:
+        return _product_place(item, item.definition, shared)
+    fixed = {loop.axis for loop in own[:shared] if not loop.blocked}
+    missing = tuple(axis for axis in (*item.outside, *item.inside) if axis not in fixed)
     if not missing:
         return None
     if home is not None and home.definition is not None and _same_axes(item, home.definition):
         return Place(missing, 0, home.definition)
     return Place(missing, shared)
+
+
+def _product_place(item: Item, definition: Definition, shared: int) -> Place:
+    """A block of the rows, where nobody reads others and the rows lie one after the other."""
+    local = bool(shared) and definition.axes[0] == item.axes[0]
+    return Place(definition.axes, 1 if local else 0)
+
+
+def _complete_in(item: Item, path: Path) -> Path:
+    """The loops inside of which the value of an item is complete."""
+    if item.role == PRODUCT:
+        return () if item.reduced else path
+    fixed = set(item.outside)
+    count = 0
+    while fixed - {loop.axis for loop in path[:count] if not loop.blocked}:
+        count += 1
+    return path[:count]
 
 
 def _same_axes(item: Item, definition: Definition) -> bool:

@@ -8,7 +8,7 @@ The outermost loops are written by ``symgrad.codegen.outer``: they run in parall
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from symgrad.codegen.accumulate import DEFAULT_NAMES, Reduction
 from symgrad.codegen.arrange import Entry, Loop
@@ -29,7 +29,7 @@ from symgrad.codegen.ctree import (
     number,
 )
 from symgrad.codegen.evaluate import Evaluator, Scope
-from symgrad.codegen.items import CHECK, KEEP, REDUCE, SCAN, SCATTER, STORE, Item
+from symgrad.codegen.items import CHECK, KEEP, PRODUCT, REDUCE, SCAN, SCATTER, STORE, Item
 from symgrad.codegen.keep import roots_of
 from symgrad.codegen.layout import Layout
 from symgrad.codegen.patterns import Scan, Scatter
@@ -59,6 +59,15 @@ class Nests:
         if item is None or item not in self._complete or item not in self.arrays:
             return None
         return self.context.element(*self.arrays[item])
+
+    def complete(self, item: Item) -> None:
+        """From here on the value of an item can be read from its array."""
+        self._complete.add(item)
+
+    def place_of(self, expr: Expr) -> tuple[Array, tuple[Dim, ...]] | None:
+        """The array that holds a value, and its indices there."""
+        item = self._items.get(expr)
+        return self.arrays.get(item) if item is not None else None
 
     # -- entries
 
@@ -139,7 +148,7 @@ class Nests:
         return started
 
     def _starts(self, item: Item, loop: Loop) -> bool:
-        path = self.layout.paths[item]
+        path = [one for one in self.layout.paths[item] if not one.blocked]
         if item.role == SCAN and item.definition is not None:
             pattern = item.definition.pattern
             return isinstance(pattern, Scan) and path[-1] is loop and pattern.axis == loop.axis
@@ -162,6 +171,8 @@ class Nests:
         definition = place.definition if place is not None and item.role == REDUCE else None
         if definition is not None and definition.outputs:
             return definition.outputs[0]
+        if item.role == PRODUCT and item.definition is not None:
+            return self.program.names.get(item.definition.body, "product")
         default = DEFAULT_NAMES[item.value.kind] if isinstance(item.value, Reduce) else "kept"
         return self.program.names.get(item.value, default)
 
@@ -195,20 +206,26 @@ class Nests:
         self.fill(array, item.definition.indices, axes, zero)
 
     def fill(
-        self, array: Array, indices: tuple[Dim, ...], axes: Sequence[Axis], value: Expression
+        self,
+        array: Array,
+        indices: tuple[Dim, ...],
+        axes: Sequence[Axis],
+        value: Expression,
+        ranges: Mapping[Axis, tuple[Dim, Dim]] | None = None,
     ) -> None:
-        """Set all elements along ``axes`` to ``value``."""
+        """Set all elements along ``axes`` to ``value``; of some axes only a part."""
         statement: Statement = Assign(self.context.element(array, indices), value)
         for axis in reversed(axes):
-            stop, variable = self.context.dim(axis.extent), self.context.variable(axis)
-            statement = For(variable, number(0), stop, (statement,))
+            start, stop = (ranges or {}).get(axis, (Dim.of(0), axis.extent))
+            variable = self.context.variable(axis)
+            statement = For(variable, self.context.dim(start), self.context.dim(stop), (statement,))
         self.evaluator.add(statement)
 
     def finish(self, item: Item) -> None:
         """End a reduction: put its value where readers find it."""
-        if item.role != REDUCE:
+        if item.role not in (REDUCE, PRODUCT):
             return
-        self._complete.add(item)
+        self.complete(item)
         if item not in self.variables:
             return
         variable = self.variables[item]
@@ -261,7 +278,7 @@ class Nests:
             if item in self.layout.places:
                 target = self.context.element(*self.arrays[item])
                 self.evaluator.add(Assign(target, truth(values[0], item.value.dtype)))
-            self._complete.add(item)
+            self.complete(item)
 
     def _target(self, definition: Definition, output: str = "") -> Expression:
         array = self.context.arrays[f"={output}" if output else definition.tensor]
@@ -357,6 +374,8 @@ class Nests:
 
 
 def reduction_of(item: Item) -> Reduction:
-    """The kind of reduction of an item."""
+    """The kind of reduction of an item; the parts of a product are added."""
+    if item.role == PRODUCT and item.definition is not None:
+        return Reduction("sum", item.definition.dtype)
     assert isinstance(item.value, Reduce)
     return Reduction(item.value.kind, item.value.dtype)

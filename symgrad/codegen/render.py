@@ -35,6 +35,16 @@ class VectorView:
 
 
 @dataclass(frozen=True)
+class ProductView:
+    """A function that calls the BLAS."""
+
+    name: str
+    type: str
+    blas: str
+    one: str
+
+
+@dataclass(frozen=True)
 class FileView:
     """All that the templates of a file are shown."""
 
@@ -51,7 +61,8 @@ class FileView:
     groups: bool
     least: bool
     block: bool
-    blas: tuple[str, ...]
+    products: tuple[ProductView, ...]
+    block_rows: bool
 
 
 @dataclass(frozen=True)
@@ -90,6 +101,7 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
     text = "".join(kernel.view.body for kernel in kernels)
     slots = [slot for kernel in kernels for slot in kernel.view.slots]
     groups = "row_groups(" in text
+    products = sorted({short for kernel in kernels for short in kernel.products})
     return FileView(
         name=doc.name,
         guard=f"SYMGRAD_{identifier(doc.name).upper()}_H",
@@ -104,8 +116,15 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
         groups=groups,
         least=groups or "MIN(" in text,
         block="BLOCK" in text,
-        blas=(),
+        products=tuple(_product(short) for short in products),
+        block_rows="block_rows(" in text,
     )
+
+
+def _product(short: str) -> ProductView:
+    if short == "f32":
+        return ProductView("gemm_f32", "float", "cblas_sgemm", "1.0f")
+    return ProductView("gemm_f64", "double", "cblas_dgemm", "1.0")
 
 
 def _vector(name: str) -> VectorView:

@@ -52,6 +52,8 @@ def plan_rows(entries: Iterable[Entry], shapes: Shapes) -> dict[Loop, Rows]:
 
 
 def _rows(loop: Loop, shapes: Shapes) -> Rows:
+    if loop.blocked:
+        return Rows((loop.axis,), loop.body, loop)
     axes, entries, chain = [loop.axis], loop.body, [loop]
     while len(entries) == 1 and isinstance(inner := entries[0], Loop):
         if inner.sequential or inner.downwards or not _reduced_alike(loop, axes, inner):

@@ -44,12 +44,13 @@ class Used:
 
     ``vector``: functions of ``math.h`` that have SIMD versions, by name and whether for f32;
     ``helpers``: C sources by the name of their function; ``combines``: the reductions whose parts
-    are joined.
+    are joined; ``products``: the dtypes of products of matrices.
     """
 
     vector: set[str] = field(default_factory=set)
     helpers: dict[str, str] = field(default_factory=dict)
     combines: set[Reduction] = field(default_factory=set)
+    products: set[DType] = field(default_factory=set)
 
 
 def spelling(function: str, operand: DType) -> Spelling:

@@ -12,7 +12,8 @@ from symgrad.codegen.arrange import Loop
 from symgrad.codegen.context import Context
 from symgrad.codegen.ctree import SUM
 from symgrad.codegen.equations import scalar_cost
-from symgrad.codegen.items import Item
+from symgrad.codegen.items import PRODUCT, Item
+from symgrad.codegen.patterns import Contraction
 from symgrad.codegen.printer import within
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.expr import Expr, Reduce
@@ -37,6 +38,10 @@ def parallel_clause(loop: Loop, context: Context) -> str:
 
 
 def _size(item: Item) -> Dim:
+    pattern = item.definition.pattern if item.definition is not None else None
+    if item.role == PRODUCT and isinstance(pattern, Contraction):
+        axes = (*pattern.batch, *pattern.rows, *pattern.columns, *pattern.summed)
+        return product([axis.extent for axis in axes])
     return product([axis.extent for axis in item.axes])
 
 

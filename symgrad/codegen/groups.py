@@ -1,0 +1,296 @@
+"""Rows in groups: what they share is accumulated by each group and joined in order.
+
+In: the rows of an outermost loop.  Out: statements, pieces of the workspace.
+Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
+
+The number of groups depends on the number of rows alone, so that results have the same bits for
+any number of threads.  Where matrices are multiplied, a group goes through its rows in blocks: as
+many rows as keep in cache what the products leave for the loops after them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from symgrad.codegen.arrange import Loop
+from symgrad.codegen.context import Array
+from symgrad.codegen.ctree import (
+    Assign,
+    Binary,
+    Declare,
+    Element,
+    Expression,
+    For,
+    If,
+    Line,
+    Statement,
+    Text,
+    name,
+    number,
+)
+from symgrad.codegen.gemm import multiply
+from symgrad.codegen.items import PRODUCT, Item
+from symgrad.codegen.nests import Nests, reduction_of
+from symgrad.codegen.patterns import Contraction
+from symgrad.codegen.printer import expression_text
+from symgrad.codegen.rows import Rows
+from symgrad.codegen.spelling import truth
+from symgrad.codegen.work import parallel_clause
+from symgrad.ir.dim import Axis, Dim, product
+
+_LEAST_ROWS, _MOST_GROUPS = 4, 32
+_MOST_BLOCKS = 64
+_LEAST_PRODUCT_ROWS, _MOST_PRODUCT_SUMS = 32, 4
+
+RowLoop = Callable[..., list[Statement]]
+
+
+class Groups:
+    """Writes one outermost loop as a loop over groups of its rows.
+
+    ``shared``: what all rows reduce into; ``buffered``: values that need memory in each group.
+    """
+
+    def __init__(
+        self, nests: Nests, rows: Rows, shared: list[Item], buffered: list[Item], row_loop: RowLoop
+    ) -> None:
+        self.nests = nests
+        self.context = nests.context
+        self.evaluator = nests.evaluator
+        self.rows = rows
+        self.shared = shared
+        self.buffered = buffered
+        self.row_loop = row_loop
+        fresh = self.context.names.fresh
+        self.groups, self.size, self.group = fresh("groups"), fresh("rows"), fresh("group")
+        extent = self.context.dim(rows.extent)
+        fewest, most = self._limits()
+        self.count = f"row_groups({expression_text(extent)}, {fewest}, {most})"
+        self.block = ""
+        self.block_count = ""
+
+    def _limits(self) -> tuple[object, int]:
+        """The fewest rows of a group, and the most groups."""
+        if not self.rows.loop.blocked:
+            return ("BLOCK", _MOST_BLOCKS) if self.rows.leaf else (_LEAST_ROWS, _MOST_GROUPS)
+        products = [item for item in self.rows.loop.items if item.role == PRODUCT]
+        if any(item.reduced for item in products):
+            return _LEAST_PRODUCT_ROWS * 4, _MOST_PRODUCT_SUMS
+        return (1 if self._heavy() else _LEAST_PRODUCT_ROWS), _MOST_GROUPS
+
+    def _heavy(self) -> bool:
+        """Is each row a product of matrices by itself?"""
+        products = [item for item in self.rows.loop.items if item.role == PRODUCT]
+        return any(self.rows.loop.axis in _contraction(item).batch for item in products)
+
+    def write(self) -> None:
+        """Write the loop, and what joins the parts after it."""
+        extent = self.context.dim(self.rows.extent)
+        add = self.evaluator.add
+        add(Declare("const int64_t", self.groups, name(self.count)))
+        rounded = Binary("-", Binary("+", extent, name(self.groups)), number(1))
+        add(Declare("const int64_t", self.size, Binary("/", rounded, name(self.groups))))
+        if self._has_blocks():
+            self.block = self.context.names.fresh("block")
+            fewest = 1 if self._heavy() else _LEAST_PRODUCT_ROWS
+            left = expression_text(self.context.dim(self._reals()))
+            self.block_count = f"block_rows({left}, {fewest})"
+            add(Declare("const int64_t", self.block, name(self.block_count)))
+        parts = {item: self._part(item) for item in self.shared}
+        body = self.nests.inside(frozenset(), lambda: self._one_group(parts))
+        pragma = parallel_clause(self.rows.loop, self.context)
+        add(For(self.group, number(0), name(self.groups), tuple(body), pragma))
+        for item in self.shared:
+            self._combine(item, parts[item])
+
+    # -- memory
+
+    def _array_axes(self, item: Item) -> tuple[Axis, ...]:
+        """The axes of what an item accumulates."""
+        if item.role == PRODUCT and item.definition is not None:
+            return item.definition.axes
+        return item.inside
+
+    def _part(self, item: Item) -> str:
+        """Memory for what each group accumulates."""
+        assert item.value is not None
+        count = self.context.count(self._array_axes(item))
+        wanted = f"{self.nests.name_of(item)}_part"
+        return self.context.workspace(wanted, item.value.dtype, count, self.count)
+
+    def _own(self, slot: str, item: Item, count: Expression) -> str:
+        """A pointer to what belongs to the group."""
+        assert item.value is not None
+        pointer = self.context.names.fresh(f"{self.nests.name_of(item)}_own")
+        start = Binary("+", name(slot), Binary("*", name(self.group), count))
+        self.evaluator.add(Declare(f"{item.value.dtype.c} *restrict", pointer, start))
+        return pointer
+
+    def _buffer(self, item: Item) -> None:
+        """Memory of the group for a value: for one row, or for a block of rows."""
+        assert item.value is not None
+        axes = self.nests.layout.places[item].axes
+        local = self.rows.loop.blocked and axes[0] == self.rows.loop.axis
+        rest = self.context.count(axes[1:] if local else axes)
+        groups = f"{self.count} * {self.block_count}" if local else self.count
+        wanted = f"{self.nests.name_of(item)}_{'block' if local else 'row'}s"
+        slot = self.context.workspace(wanted, item.value.dtype, rest, groups)
+        count = self.context.dim(rest)
+        pointer = self._own(slot, item, Binary("*", name(self.block), count) if local else count)
+        indices = tuple(Dim.of(axis) for axis in axes)
+        shape = tuple(axis.extent for axis in axes)
+        if item.role == PRODUCT and item.definition is not None:
+            indices, shape = item.definition.indices, item.definition.shape
+        array = Array(pointer, item.value.dtype, shape, constant=False)
+        self.nests.arrays[item] = (array, indices)
+
+    def _share_all(self) -> None:
+        """Let values live in the memory of those that take their places."""
+        for item in reversed(self.buffered):
+            alias = self.nests.layout.places[item].alias
+            if alias is not None:
+                self._share(item, alias)
+
+    def _share(self, item: Item, other: Item) -> None:
+        array, indices = self.nests.arrays[other]
+        if item.role == PRODUCT and item.definition is not None:
+            array = replace(array, shape=item.definition.shape)
+            indices = item.definition.indices
+        self.nests.arrays[item] = (array, indices)
+
+    # -- one group
+
+    def _one_group(self, parts: dict[Item, str]) -> None:
+        variable = self.context.variable(self.rows.axes[0]) if self._single() else "row"
+        ends = ("first", "last") if self.block else (f"{variable}0", f"{variable}1")
+        start, stop = (self.context.names.fresh(end) for end in ends)
+        extent = self.context.dim(self.rows.extent)
+        first = Binary("*", name(self.group), name(self.size))
+        self.evaluator.add(Declare("const int64_t", start, first))
+        end = Binary("+", name(start), name(self.size))
+        self.evaluator.add(Declare("const int64_t", stop, least(extent, end)))
+        for item in self.buffered:
+            if self.nests.layout.places[item].alias is None:
+                self._buffer(item)
+        self._share_all()
+        whole = {i: self.nests.arrays[i] for i in parts if self._array_axes(i)}
+        for item, slot in parts.items():
+            if item in whole:
+                self._open_part(item, slot)
+            else:
+                self.nests.start_variable(item)
+        if self.rows.loop.blocked:
+            self._blocks(start, stop)
+        else:
+            for statement in self.row_loop(self.rows, name(start), name(stop), simd=True):
+                self.evaluator.add(statement)
+        for item, slot in parts.items():
+            if item not in whole:
+                self._keep_part(item, slot)
+        self.nests.arrays.update(whole)
+
+    def _single(self) -> bool:
+        return len(self.rows.axes) == 1 or bool(self.rows.flat)
+
+    def _open_part(self, item: Item, slot: str) -> None:
+        """Begin to accumulate an array."""
+        axes = self._array_axes(item)
+        pointer = self._own(slot, item, self.context.dim(self.context.count(axes)))
+        array, indices = self.nests.arrays[item]
+        own = Array(pointer, array.dtype, array.shape, constant=False)
+        self.nests.arrays[item] = own, indices
+        self.nests.fill(own, indices, axes, reduction_of(item).start)
+
+    def _keep_part(self, item: Item, slot: str) -> None:
+        """Store a group's number among the parts."""
+        variable = self.nests.variables.pop(item)
+        flag = self.nests.flags.pop(item, None)
+        if flag is not None:
+            self.evaluator.add(If(name(flag), (Assign(name(variable), Text("NAN")),)))
+        assert item.value is not None
+        target = Element(slot, name(self.group))
+        self.evaluator.add(Assign(target, truth(name(variable), item.value.dtype)))
+
+    def _combine(self, item: Item, slot: str) -> None:
+        """Join the parts of all groups, in order."""
+        reduction = reduction_of(item)
+        self.context.used.combines.add(reduction)
+        assert item.value is not None
+        axes = self._array_axes(item)
+        count = expression_text(self.context.dim(self.context.count(axes)))
+        if axes:
+            target = self.nests.arrays[item][0].name
+        else:
+            variable = self.context.names.fresh(self.nests.name_of(item))
+            self.evaluator.add(Line(f"{item.value.dtype.c} {variable};"))
+            self.evaluator.scope.known[item.value] = name(variable)
+            target = f"&{variable}"
+        self.evaluator.add(Line(f"{reduction.combine}({self.groups}, {count}, {slot}, {target});"))
+        self.nests.finish(item)
+
+    # -- blocks of rows
+
+    def _has_blocks(self) -> bool:
+        """Does anything follow the products that should find them in cache?"""
+        loop = self.rows.loop
+        return loop.blocked and any(isinstance(entry, Loop) for entry in loop.body)
+
+    def _reals(self) -> Dim:
+        """How many numbers a row of a block leaves behind."""
+        total = Dim.of(0)
+        for item in self.rows.loop.items:
+            place = self.nests.layout.places.get(item)
+            made = item.role == PRODUCT and not item.reduced
+            if place is not None and (made or item in self.buffered):
+                total = total + product(
+                    [axis.extent for axis in place.axes if axis != self.rows.loop.axis]
+                )
+        return total
+
+    def _blocks(self, start: str, stop: str) -> None:
+        if not self.block:
+            self._one_block(start, stop)
+            return
+        variable = self.context.variable(self.rows.loop.axis)
+        low, high = (self.context.names.fresh(f"{variable}{end}") for end in (0, 1))
+
+        def write() -> None:
+            end = Binary("+", name(low), name(self.block))
+            self.evaluator.add(Declare("const int64_t", high, least(name(stop), end)))
+            self._one_block(low, high)
+
+        body = self.nests.inside(frozenset(), write)
+        self.evaluator.add(For(low, name(start), name(stop), tuple(body), step=self.block))
+
+    def _one_block(self, low: str, high: str) -> None:
+        axis = self.rows.loop.axis
+        ranges = {axis: (self.context.symbol(low), self.context.symbol(high))}
+        for item in self.buffered:
+            if self.nests.layout.places[item].alias is not None:
+                continue
+            array, indices = self.nests.arrays[item]
+            origin = tuple(ranges[axis][0] if i.atom == axis else Dim.of(0) for i in indices)
+            self.nests.arrays[item] = replace(array, origin=origin), indices
+        self._share_all()
+        for item in self.buffered:
+            if item.role == PRODUCT and item.definition is not None:
+                self.context.arrays[item.definition.tensor] = self.nests.arrays[item][0]
+        for entry in self.rows.body:
+            if isinstance(entry, Item):
+                multiply(self.nests, entry, _contraction(entry), ranges)
+            else:
+                part = Rows((axis,), entry.body, entry)
+                for statement in self.row_loop(part, name(low), name(high), simd=True):
+                    self.evaluator.add(statement)
+
+
+def _contraction(item: Item) -> Contraction:
+    assert item.definition is not None
+    assert isinstance(item.definition.pattern, Contraction)
+    return item.definition.pattern
+
+
+def least(first: Expression, second: Expression) -> Expression:
+    """The lesser of two numbers."""
+    return name(f"MIN({expression_text(first)}, {expression_text(second)})")
