@@ -1,0 +1,101 @@
+"""Sampling that does not lie: shapes, thresholds, index ranges, reproducibility."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import int64
+from symgrad.ir.function import SizeCondition
+from symgrad.ir.graph import Graph
+from symgrad.proof.assume import parse_all
+from symgrad.proof.ranges import integer_uses
+from symgrad.proof.sample import DENOMINATOR, Sampler, Unsatisfiable
+from tests.proof.builders import K, M, N, elementwise, tensor
+
+
+def _sampler(**options: object) -> Sampler:
+    graph = Graph()
+    x = graph.input("x", tensor(N, M))
+    clamped = graph.binary("maximum", x, 0.75)
+    return Sampler([x], [x, *graph.nodes, clamped], **options)  # type: ignore[arg-type]
+
+
+def test_every_size_goes_by_itself_over_1_2_3_5() -> None:
+    choices = list(islice(_sampler().size_choices(), 40))
+    for name, other in (("n", "m"), ("m", "n")):
+        seen = {(sizes[name], sizes[other]) for sizes in choices}
+        for value in (1, 2, 3, 5):
+            assert any(a == value and b != a for a, b in seen)
+
+
+def test_conditions_on_sizes_hold() -> None:
+    condition = SizeCondition(N, "!=", Dim.of(1))
+    choices = list(islice(_sampler(conditions=[condition]).size_choices(), 30))
+    assert choices
+    assert all(sizes["n"] != 1 for sizes in choices)
+
+
+def test_thresholds_are_approached_but_never_hit() -> None:
+    sampler = _sampler()
+    near = 0
+    for seed in range(40):
+        point = sampler.point({"n": 3, "m": 4}, seed)
+        values = point.numerators["x"] / DENOMINATOR
+        assert not np.isin(point.numerators["x"], (0, int(0.75 * DENOMINATOR))).any()
+        near += int((np.abs(values - 0.75) < 0.3).sum())
+    assert near > 60
+
+
+def test_points_are_reproducible_and_differ_by_seed() -> None:
+    one, two = (_sampler().point({"n": 2, "m": 3}, 5) for _ in range(2))
+    other = _sampler().point({"n": 2, "m": 3}, 6)
+    assert (one.numerators["x"] == two.numerators["x"]).all()
+    assert (one.numerators["x"] != other.numerators["x"]).any()
+
+
+def test_both_arithmetics_see_the_same_point() -> None:
+    point = _sampler().point({"n": 2, "m": 2}, 3)
+    precise = np.vectorize(float)(point.precise()["x"])
+    assert np.allclose(point.doubles()["x"], precise, rtol=1e-15)
+    assert [float(f) for f in point.fractions("x")] == point.doubles()["x"].ravel().tolist()
+
+
+def _indexed() -> tuple[Graph, Sampler]:
+    graph = Graph()
+    table, index = graph.input("w", tensor(N, M)), graph.input("i", tensor(K, dtype=int64))
+    graph.apply("index", table, index)
+    return graph, Sampler([table, index], graph.nodes)
+
+
+def test_indices_stay_in_the_range_that_they_index() -> None:
+    graph, sampler = _indexed()
+    assert integer_uses(graph.nodes)["i"].extents == [N]
+    repeated = False
+    for seed in range(12):
+        indices = sampler.point({"n": 3, "m": 1, "k": 5}, seed).integers["i"]
+        assert ((indices >= 0) & (indices < 3)).all()
+        repeated = repeated or len(set(indices.tolist())) < 5
+    assert repeated
+
+
+def test_unique_indices_need_room() -> None:
+    graph, _ = _indexed()
+    nodes = [graph.inputs["w"], graph.inputs["i"]]
+    sampler = Sampler(nodes, graph.nodes, assumptions=parse_all({"i": "unique"}))
+    for sizes in islice(sampler.size_choices(), 20):
+        indices = sampler.point(sizes, 1).integers["i"].tolist()
+        assert len(set(indices)) == len(indices)
+    with pytest.raises(Unsatisfiable):
+        sampler.point({"n": 2, "m": 1, "k": 3}, 0)
+
+
+@pytest.mark.parametrize("op", ["log", "sqrt", "acosh", "atanh", "lgamma"])
+def test_domains_are_found(op: str) -> None:
+    subject = elementwise(op, lambda x, y: x)
+    subject.settle()
+    drawn = [subject.draw(sizes, 0) for sizes in islice(subject.sampler.size_choices(), 6)]
+    assert sum(at is not None for at in drawn) >= 4
