@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -47,12 +48,21 @@ def here() -> Location | None:
     return frame_location(user_frame())
 
 
+@dataclass(frozen=True)
+class Order:
+    """What an integer tensor is the order of: ``axis``, and the rank of each of its elements."""
+
+    axis: int
+    ranks: Node
+
+
 class Session:
     """One trace of forward and backward into one graph.
 
-    ``written``: what was mutated in place, by name, in order of first mutation.  ``detached``:
-    the first place where a value was cut off from differentiation.  ``distinct``: inputs
-    whose entries are declared to be all different.  ``inner``: Functions applied inside.
+    ``written``: what was mutated in place, by name, in order of first mutation.
+    ``detached``: the first place where a value was cut off from differentiation.
+    ``distinct``: inputs whose entries are declared to be all different.
+    ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
     """
 
     def __init__(
@@ -67,6 +77,7 @@ class Session:
         self.namer = Namer()
         self.written: list[str] = []
         self.distinct = distinct
+        self.orders: dict[Node, Order] = {}
         self.inner: list[Any] = []
         self.detached: Location | None = None
 
@@ -76,6 +87,19 @@ class Session:
         token = current_location.set(location)
         try:
             return self.graph.apply(op, *args, **attrs)
+        except SymgradError as error:
+            error.location = error.location or location
+            raise
+        finally:
+            current_location.reset(token)
+
+    @contextmanager
+    def building(self) -> Iterator[Graph]:
+        """The graph, for functions that build nodes on their own, which then bear the line."""
+        location = self._enter()
+        token = current_location.set(location)
+        try:
+            yield self.graph
         except SymgradError as error:
             error.location = error.location or location
             raise

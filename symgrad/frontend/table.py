@@ -16,7 +16,7 @@ from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import active, here
 from symgrad.frontend.tensor import SymbolicTensor
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {}
+FUNCTIONS: dict[str, Any] = {}
 """The public functions over tensors, by name."""
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])

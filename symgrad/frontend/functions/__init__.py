@@ -15,6 +15,7 @@ from symgrad.frontend.functions import (
     gathering,
     indexing,
     joining,
+    linalg,
     losses,
     mathematics,
     movement,
@@ -23,6 +24,7 @@ from symgrad.frontend.functions import (
     products,
     reductions,
     scans,
+    sorting,
 )
 from symgrad.frontend.table import FUNCTIONS
 
@@ -38,6 +40,7 @@ __all__ = [
     "gathering",
     "indexing",
     "joining",
+    "linalg",
     "losses",
     "mathematics",
     "movement",
@@ -46,4 +49,5 @@ __all__ = [
     "products",
     "reductions",
     "scans",
+    "sorting",
 ]

@@ -12,6 +12,7 @@ from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.functions.arithmetic import add, mul
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.functions.scattering import put
+from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
 from symgrad.frontend.lift import as_node, as_tensor, is_number
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import as_dim
@@ -50,7 +51,11 @@ def gather(input: Any, dim: Any, index: Any = None, *, axis: Any = None, **ignor
         dim, index = (axis if index is None else index), dim
     node, places = as_tensor(input).node, as_node(index)
     _same_rank("gather", node, places)
-    return fresh(current().apply("index", node, *_places(places, axis_of(dim, node.rank))))
+    place = axis_of(dim, node.rank)
+    sorted_ = gather_in_order(node, places, place)
+    if sorted_ is not None:
+        return fresh(sorted_)
+    return fresh(current().apply("index", node, *_places(places, place)))
 
 
 def _source(input: Node, index: Node, src: Any) -> Node:
@@ -79,8 +84,11 @@ def scatter(
     node, places = as_tensor(input).node, as_node(index)
     _same_rank("scatter", node, places)
     given = _source(node, places, src if value is None else value)
-    full = _places(places, axis_of(dim, node.rank))
-    return fresh(put(current(), node, full, given))
+    place = axis_of(dim, node.rank)
+    sorted_ = scatter_in_order(node, places, place, given)
+    if sorted_ is not None:
+        return fresh(sorted_)
+    return fresh(put(current(), node, _places(places, place), given))
 
 
 @operation("scatter_add", inplace=True)

@@ -1,0 +1,152 @@
+"""Matrices: inverses, determinants, factors, solves; and the names of ``sg.linalg``.
+
+In: tensors whose last two axes are matrices.  Out: tensors.
+Imports: the frontend's products and reductions.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.functions.movement import transpose
+from symgrad.frontend.functions.products import cross, matmul
+from symgrad.frontend.functions.reductions import norm
+from symgrad.frontend.lift import as_tensor, elementwise
+from symgrad.frontend.session import current, here
+from symgrad.frontend.table import FUNCTIONS, operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+
+Tensor = SymbolicTensor
+
+
+@operation("inverse")
+def inverse(input: Any) -> Tensor:
+    """The inverse of each matrix."""
+    return fresh(current().apply("inverse", as_tensor(input).node))
+
+
+@operation("det")
+def det(input: Any) -> Tensor:
+    """The determinant of each matrix."""
+    return fresh(current().apply("det", as_tensor(input).node))
+
+
+@operation("logdet")
+def logdet(input: Any) -> Tensor:
+    """The logarithm of the determinant; NaN where that is negative."""
+    return fresh(current().apply("logdet", as_tensor(input).node))
+
+
+@operation("slogdet")
+def slogdet(input: Any) -> tuple[Tensor, Tensor]:
+    """The sign of the determinant, and the logarithm of its size."""
+    found = det(input)
+    return elementwise("sign", found), elementwise("log", elementwise("abs", found))
+
+
+@operation("cholesky")
+def cholesky(input: Any, upper: bool = False) -> Tensor:
+    """The lower factor of symmetric positive definite matrices, or its transpose."""
+    factor = fresh(current().apply("cholesky", as_tensor(input).node))
+    return transpose(factor, -2, -1) if upper else factor
+
+
+@operation("cholesky_solve")
+def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
+    """``A⁻¹ B`` by the Cholesky factor of A."""
+    lower = transpose(as_tensor(L), -2, -1) if upper else as_tensor(L)
+    half = solve_triangular(lower, B, upper=False)
+    return solve_triangular(transpose(lower, -2, -1), half, upper=True)
+
+
+@operation("cholesky_inverse")
+def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
+    """The inverse of a matrix by its Cholesky factor."""
+    factor = as_tensor(L)
+    own = transpose(factor, -2, -1)
+    return inverse(matmul(own, factor) if upper else matmul(factor, own))
+
+
+@operation("solve_triangular", method=False)
+def solve_triangular(
+    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> Tensor:  # fmt: skip
+    """``A⁻¹ B``, reading one triangle of A (``B A⁻¹`` with ``left=False``)."""
+    if unitriangular:
+        raise UnsupportedOpError("solve_triangular with unitriangular=True", location=here())
+    matrix, right = as_tensor(A), as_tensor(B)
+    if not left:
+        turned = solve_triangular(transpose(matrix, -2, -1), transpose(right, -2, -1),
+                                  upper=not upper)  # fmt: skip
+        return transpose(turned, -2, -1)
+    node = current().apply("solve_triangular", matrix.node, right.node, upper=bool(upper))
+    return fresh(node)
+
+
+@operation("triangular_solve")
+def triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The solution of a triangular system, and the matrix."""
+    matrix = as_tensor(A)
+    turned = matrix.mT if transpose else matrix
+    found = solve_triangular(turned, b, upper=upper != transpose, unitriangular=unitriangular)
+    return found, matrix
+
+
+@operation("solve", method=False)
+def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
+    """``A⁻¹ B``; a vector is a column."""
+    matrix, right = as_tensor(A), as_tensor(B)
+    if not left:
+        return matmul(right, inverse(matrix))
+    if right.ndim == matrix.ndim - 1:
+        found: Tensor = matmul(inverse(matrix), right.unsqueeze(-1)).squeeze(-1)
+        return found
+    return matmul(inverse(matrix), right)
+
+
+@operation("matrix_power")
+def matrix_power(input: Any, n: int) -> Tensor:
+    """A matrix multiplied with itself."""
+    source = as_tensor(input)
+    if n < 0:
+        return matrix_power(inverse(source), -n)
+    if n == 0:
+        raise UnsupportedOpError("matrix_power of 0", location=here(), hint="use eye")
+    half = source if n == 1 else matrix_power(source, n // 2)
+    squared = half if n == 1 else matmul(half, half)
+    return matmul(squared, source) if n > 1 and n % 2 else squared
+
+
+def vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:  # fmt: skip
+    """The norm of all entries over ``dim`` (all axes by default)."""
+    return norm(x, ord, dim, keepdim)
+
+
+def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The Frobenius norm of each matrix."""
+    if ord != "fro":
+        raise UnsupportedOpError(f"there is no matrix norm {ord!r}", location=here())
+    return norm(A, 2, dim, keepdim)
+
+
+def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """``torch.linalg.norm``: of vectors any order, of matrices the Frobenius norm."""
+    axes = as_tensor(A).ndim if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
+    if ord is None or axes == 1:
+        return norm(A, 2 if ord is None else ord, dim, keepdim)
+    if axes != 2:
+        raise ShapeError("a norm of an order takes one axis or two", location=here())
+    return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim)
+
+
+FUNCTIONS["linalg"] = SimpleNamespace(
+    inv=inverse, det=det, slogdet=slogdet, cholesky=cholesky, solve=solve, cross=cross,
+    solve_triangular=solve_triangular, matrix_power=matrix_power, matmul=matmul,
+    vector_norm=vector_norm, matrix_norm=matrix_norm, norm=linalg_norm,
+)  # fmt: skip
