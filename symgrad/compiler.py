@@ -49,11 +49,10 @@ def verify(
     ``assume``: facts about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of
     the backward too.  Raises SpecError and what tracing forward raises.
     """
-    if order != 1:
-        raise SpecError(f"order={order!r} is not supported")
-    return _judged(
-        function, trace(function, *specs, static=static, assume=assume), specs, static, assume
-    )
+    if order not in (1, 2):
+        raise SpecError(f"order={order!r} is not supported", hint="1, or 2 for its derivative too")
+    graphs = trace(function, *specs, static=static, assume=assume)
+    return _judged(function, graphs, specs, static, assume, order)
 
 
 def compile(
@@ -131,7 +130,8 @@ def show(
 
 
 def _judged(
-    function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume
+    function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
+    order: int = 1,
 ) -> Report:  # fmt: skip
     """The verdict on a traced Function, against its surrogate where it declares one."""
     from symgrad.proof.verify import VerifyOptions, verify_function
@@ -142,7 +142,9 @@ def _judged(
         trace(function, *specs, static=static, assume=assume, needs_input_grad=mask)
         for mask in _masks_asked_for(graphs)
     ]
-    options = VerifyOptions(assume=assume or {}, surrogate=surrogate, variants=variants)
+    options = VerifyOptions(
+        assume=assume or {}, surrogate=surrogate, variants=variants, order=order
+    )
     return verify_function(with_backward(graphs), options)
 
 

@@ -7,7 +7,7 @@ Imports: ``symgrad.errors``, ``symgrad.ir``, ``symgrad.proof``: ``decide``, ``re
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -188,29 +188,48 @@ def _shapes(cases: Sequence[FunctionCase]) -> list[Finding]:
 
 
 def variants_agree(
-    full: FunctionGraphs, variants: Sequence[FunctionGraphs], proved: bool
+    full: FunctionGraphs,
+    variants: Sequence[FunctionGraphs],
+    judge_case: Callable[[FunctionCase, Sequence[str]], Mapping[str, Judgement]],
 ) -> Finding | None:
     """Does backward compute the same where only some gradients are asked for?
 
-    ``proved``: the gradients of ``full`` are.  Where a variant's gradient is built differently,
-    the answer is UNDECIDED unless the numbers differ.
+    A gradient that is built like that of ``full`` shares its verdict; one that is built in
+    another way is judged by ``judge_case(case, names)``.
     """
     name = "needs_input_grad variants agree"
     if not variants:
         return None
+    found = Finding(name, Verdict.PROVED)
     for variant in variants:
-        if len(variant.cases) != len(full.cases):
-            return Finding(name, Verdict.UNDECIDED, "the variants differ in their cases of sizes")
-        for case, other in zip(full.cases, variant.cases, strict=True):
-            wanted = {g.input: g.node for g in case.gradients}
-            for gradient in other.gradients:
-                node, expected = gradient.node, wanted.get(gradient.input)
-                if node is None or expected is None:
-                    continue
-                if digest(node) != digest(expected):
-                    said = f"the gradient of {gradient.input} is computed differently"
-                    return Finding(name, Verdict.UNDECIDED, said)
-    return Finding(name, Verdict.PROVED)
+        for case in variant.cases:
+            if case.problem is not None:
+                said = f"with some gradients not asked for, backward fails: {case.problem.what}"
+                return Finding(name, Verdict.REFUTED, said)
+            for gradient, judgement in judge_case(case, _other(full, case)).items():
+                if judgement.verdict > found.verdict:
+                    said = f"the gradient of {gradient} is computed differently"
+                    reason = f": {judgement.reason}" if judgement.reason else ""
+                    found = Finding(name, judgement.verdict, said + reason)
+    return found
+
+
+def _other(full: FunctionGraphs, case: FunctionCase) -> list[str]:
+    """The inputs whose gradient in a variant's case is built unlike that of the same full case."""
+    known = {
+        (case_key(one), gradient.input): digest(gradient.node)
+        for one in full.cases for gradient in one.gradients if gradient.node is not None
+    }  # fmt: skip
+    return [
+        gradient.input for gradient in case.gradients
+        if gradient.node is not None
+        and known.get((case_key(case), gradient.input)) != digest(gradient.node)
+    ]  # fmt: skip
+
+
+def case_key(case: FunctionCase) -> tuple[str, ...]:
+    """What tells the cases of one Function apart."""
+    return tuple(sorted(map(str, case.conditions)))
 
 
 def digest(root: Node) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from symgrad.errors import ShapeError, SymgradError
 from symgrad.ir.function import FunctionCase, FunctionGraphs
@@ -73,8 +74,7 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
     if not _missing_backward(graphs):
         subjects = [one.subject for one in judged if one.judgements]
         protocol = findings(graphs, subjects, [one.judgements for one in judged])
-        proved = all(report.verdict is Verdict.PROVED for report in inputs.values())
-        agree = variants_agree(graphs, options.variants, proved)
+        agree = variants_agree(graphs, options.variants, partial(_judge_some, declared, options))
         protocol += [agree] if agree is not None else []
         if options.order > 1:
             twice = [second_order(subject, budget=options.budget) for subject in subjects]
@@ -105,6 +105,20 @@ def _judge_case(
     if case.problem is not None or not subject.gradients:
         return JudgedCase(case, subject, {}, true_subject)
     return JudgedCase(case, subject, judge(subject, budget=options.budget), true_subject)
+
+
+def _judge_some(
+    declared: Sequence[Assumption],
+    options: VerifyOptions,
+    case: FunctionCase,
+    names: Sequence[str],
+) -> Mapping[str, Judgement]:
+    """Judge some gradients of a case."""
+    if not names:
+        return {}
+    subject = subject_of(case, declared)
+    subject.gradients = {name: subject.gradients[name] for name in names}
+    return judge(subject, budget=options.budget)
 
 
 def subject_of(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:

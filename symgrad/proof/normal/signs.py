@@ -25,6 +25,7 @@ from symgrad.proof.normal.poly import (
 )
 
 UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
+MOST_ENDS = 3
 _INTEGRAL = (
     kinds.INDEX, kinds.SIZE, kinds.ARGMAX, kinds.FLOORDIV, kinds.EQUAL, kinds.ATLEAST,
 )  # fmt: skip
@@ -92,17 +93,18 @@ def is_nonnegative(context: Context, poly: Poly) -> bool:
     return _sign(context, poly) != UNKNOWN
 
 
-def _sign(context: Context, poly: Poly) -> int:
+def _sign(context: Context, poly: Poly, ends: int = 0) -> int:
+    """``ends``: how many bounded atoms have been put at an end already."""
     memo = context.memo.setdefault("sign", {})
-    found = memo.get(poly)
+    found = memo.get((poly, ends))
     if found is None:
-        memo[poly] = UNKNOWN
-        found = memo[poly] = _find_sign(context, poly)
+        context.spend(1)
+        found = memo[poly, ends] = _find_sign(context, poly, ends)
     known: int = found
     return known
 
 
-def _find_sign(context: Context, poly: Poly) -> int:
+def _find_sign(context: Context, poly: Poly, ends: int) -> int:
     if not poly.terms:
         return NONNEGATIVE
     signs = [_term_sign(context, m, c) for m, c in poly.terms.items()]
@@ -114,7 +116,24 @@ def _find_sign(context: Context, poly: Poly) -> int:
         if integer_nonnegative(context, poly.plus(-1)):
             return POSITIVE
         return NONNEGATIVE if integer_nonnegative(context, poly) else UNKNOWN
-    return _sign_at_ends(context, poly)
+    if ends >= MOST_ENDS or not _may_be_decided(context, poly):
+        return UNKNOWN
+    return _sign_at_ends(context, poly, ends)
+
+
+def _may_be_decided(context: Context, poly: Poly) -> bool:
+    """Does each term that is not plainly nonnegative hold an atom with known bounds?"""
+    for monomial, value in poly.terms.items():
+        if _term_sign(context, monomial, value) != UNKNOWN:
+            continue
+        bounded = [a for a, _ in monomial if _interval(context, a) is not None]
+        free = [
+            a for a, e in monomial
+            if a not in bounded and factor_sign(context, a, e) == UNKNOWN
+        ]  # fmt: skip
+        if free or (not bounded and monomial):
+            return False
+    return True
 
 
 def _term_sign(context: Context, monomial: kinds.Monomial, value: Number) -> int:
@@ -123,7 +142,7 @@ def _term_sign(context: Context, monomial: kinds.Monomial, value: Number) -> int
     return min((factor_sign(context, a, e) for a, e in monomial), default=POSITIVE)
 
 
-def _sign_at_ends(context: Context, poly: Poly) -> int:
+def _sign_at_ends(context: Context, poly: Poly, ends: int) -> int:
     """The sign of a polynomial that is affine in an atom with known bounds.  [rule: signs]."""
     for atom in sorted({a for m in poly.terms for a, _ in m}, key=lambda a: a.key):
         interval = _interval(context, atom)
@@ -132,13 +151,13 @@ def _sign_at_ends(context: Context, poly: Poly) -> int:
         slope, rest = _affine(poly, atom)
         if slope is None:
             continue
-        found = _sign_between(context, slope, rest, interval)
+        found = _sign_between(context, slope, rest, interval, ends + 1)
         if found != UNKNOWN:
             return found
     return UNKNOWN
 
 
-def _sign_between(context: Context, slope: Poly, rest: Poly, interval: Interval) -> int:
+def _sign_between(context: Context, slope: Poly, rest: Poly, interval: Interval, ends: int) -> int:
     """The sign of ``slope * a + rest`` for a in the interval."""
     if interval.low is None and interval.high is None:
         return UNKNOWN
@@ -146,15 +165,15 @@ def _sign_between(context: Context, slope: Poly, rest: Poly, interval: Interval)
         end, is_open = interval.low, interval.low_open
         if end is None and interval.high is not None:
             end, is_open, slope = interval.high, interval.high_open, -slope
-            start = _sign(context, rest - slope.scaled(exact(end)))
+            start = _sign(context, rest - slope.scaled(exact(end)), ends)
         else:
-            start = _sign(context, rest + slope.scaled(exact(end or 0)))
-        away = _sign(context, slope)
+            start = _sign(context, rest + slope.scaled(exact(end or 0)), ends)
+        away = _sign(context, slope, ends)
         if UNKNOWN in (start, away):
             return UNKNOWN
         return POSITIVE if start == POSITIVE or (is_open and away == POSITIVE) else NONNEGATIVE
-    low = _sign(context, rest + slope.scaled(exact(interval.low)))
-    high = _sign(context, rest + slope.scaled(exact(interval.high)))
+    low = _sign(context, rest + slope.scaled(exact(interval.low)), ends)
+    high = _sign(context, rest + slope.scaled(exact(interval.high)), ends)
     if UNKNOWN in (low, high):
         return UNKNOWN
     strict = (low == POSITIVE or interval.low_open) and (high == POSITIVE or interval.high_open)
