@@ -7,20 +7,19 @@ Imports: all of the frontend.
 
 from __future__ import annotations
 
-import inspect
 import sys
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
-from symgrad.errors import ControlFlowError, Location, SpecError, SymgradError
+from symgrad.errors import ControlFlowError, SpecError, SymgradError
 from symgrad.frontend.arguments import Argument, Binding, bind
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import Facts, NeedsDecision
 from symgrad.frontend.function import Function, class_of, has_backward
 from symgrad.frontend.outcome import refuses_sizes
+from symgrad.frontend.source import class_location, method_sources
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 
@@ -62,7 +61,7 @@ def trace(
     found = class_of(function)
     return FunctionGraphs(
         name=found.__name__,
-        location=_class_location(found),
+        location=class_location(found),
         cases=tuple(cases),
         input_names=inputs,
         differentiable=tuple(
@@ -71,7 +70,7 @@ def trace(
         ),
         derived=not has_backward(function),
         static=binding.static,
-        source=_source(found),
+        source=method_sources(found),
         assumptions=tuple(assumptions.items()),
     )  # fmt: skip
 
@@ -103,7 +102,7 @@ def _all_cases(options: _CaseOptions, start: Facts, most: int) -> list[FunctionC
         if len(cases) + len(todo) > most:
             raise ControlFlowError(
                 f"the program asks so much about its sizes that there are over {most} cases",
-                location=_class_location(class_of(options.function)),
+                location=class_location(class_of(options.function)),
                 hint="write numbers for sizes that are fixed in the shape specs",
             )
         facts = todo.pop()
@@ -159,21 +158,6 @@ def _needed(
     if len(wanted) != len(names):
         raise SpecError(f"needs_input_grad has {len(wanted)} entries for {len(names)} inputs")
     return dict(zip(names, map(bool, wanted), strict=True))
-
-
-def _class_location(found: type) -> Location | None:
-    try:
-        _, line = inspect.getsourcelines(found)
-        return Location(inspect.getsourcefile(found) or "", line, found.__name__)
-    except (OSError, TypeError):
-        return None
-
-
-def _source(found: type) -> str:
-    try:
-        return textwrap.dedent(inspect.getsource(found))
-    except (OSError, TypeError):
-        return ""
 
 
 def _declared(found: type) -> dict[str, str]:

@@ -58,6 +58,18 @@ def test_locations() -> None:
     assert (location.function, location.file) == ("helper", __file__)
 
 
+def test_where_the_function_stands_and_its_text() -> None:
+    graphs = trace(Norm, "n m", static={"eps": 1e-5})
+    assert graphs.location is not None
+    assert (graphs.location.file, graphs.location.line) == (
+        __file__, inspect.getsourcelines(Norm)[1],
+    )  # fmt: skip
+    assert "rstd = centred.square()" in graphs.source
+    assert "first, second = grad_y * rstd" in graphs.source
+    inherited = type("Derived", (Norm,), {})
+    assert trace(inherited, "n m", static={"eps": 1.0}).source == graphs.source
+
+
 _PROGRAM = """
 import sys
 sys.path.insert(0, {root!r})
