@@ -28,7 +28,7 @@ from symgrad.frontend.outcome import as_symgrad_error
 from symgrad.frontend.session import Session, activate
 from symgrad.frontend.symbolic_math import symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.ir.function import FunctionCase, Gradient
+from symgrad.ir.function import FunctionCase, Gradient, InnerCall
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 
@@ -44,9 +44,13 @@ def trace_case(
     *,
     caller: FrameType,
     distinct: frozenset[str] = frozenset(),
+    inner: dict[Any, InnerCall] | None = None,
 ) -> FunctionCase:
-    """Trace one case.  Raises what forward raises, and NeedsDecision."""
-    session = Session(facts, distinct=distinct)
+    """Trace one case.  Raises what forward raises, and NeedsDecision.
+
+    ``inner`` collects the Functions that it applies.
+    """
+    session = Session(facts, distinct=distinct, inner=inner)
     session.namer.start(caller)
     run = _Run(session, function, binding, needed)
     with activate(session), symbolic_math():

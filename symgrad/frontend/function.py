@@ -13,13 +13,13 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from symgrad.errors import Location, ProtocolError
+from symgrad.errors import ProtocolError
 from symgrad.frontend.context import Context, state_of
 from symgrad.frontend.session import Session, active, here
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.function import InnerCall
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 OVERRIDE = "__symgrad_apply__"
@@ -56,17 +56,6 @@ class Function(Context):
         return _apply(self, args, kwargs)
 
 
-@dataclass(frozen=True)
-class InnerCall:
-    """A Function applied inside a trace: its forward was inlined, its backward was not used."""
-
-    function: type[Function] | Function
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    output: Any
-    location: Location | None
-
-
 def _apply(function: type[Function] | Function, args: Sequence[Any], kwargs: Any) -> Any:
     for arg in (*args, *kwargs.values()):
         override = getattr(type(arg), OVERRIDE, None)
@@ -90,9 +79,15 @@ def _inline(
         isinstance(arg, SymbolicTensor) and arg.dtype.is_float for arg in args
     )
     output = run_forward(function, ctx, args, kwargs)
-    call = InnerCall(function, tuple(args), dict(kwargs), output, here())
-    session.inner.append(call)
+    given = tuple(map(_argument, args))
+    named = tuple((name, _argument(value)) for name, value in kwargs.items())
+    call = InnerCall(function, given, named, here())
+    session.inner.setdefault((function, call.location, repr((given, named))), call)
     return output
+
+
+def _argument(value: Any) -> Any:
+    return value.node.type if isinstance(value, SymbolicTensor) else value
 
 
 def once_differentiable(backward: AnyFunction) -> AnyFunction:
@@ -170,7 +165,7 @@ def init_parameters(function: type[Function] | Function) -> dict[str, inspect.Pa
 def new_context(function: type[Function] | Function, arguments: Mapping[str, Any]) -> Context:
     """A fresh ctx.  ``arguments``: those of ``__init__``, of an old-style class."""
     if not isinstance(function, type):
-        ctx = copy.copy(function)
+        ctx = _copied(function)
         ctx.__dict__.pop("_symgrad_state", None)
         return ctx
     if is_instance_style(function):
@@ -179,6 +174,14 @@ def new_context(function: type[Function] | Function, arguments: Mapping[str, Any
     ctx = kind()
     assert isinstance(ctx, Context)
     return ctx
+
+
+def _copied(instance: Function) -> Function:
+    """An instance of its own for each trace, so that none sees what another left behind."""
+    try:
+        return copy.deepcopy(instance)
+    except Exception:  # an attribute that cannot be copied is shared
+        return copy.copy(instance)
 
 
 def run_forward(

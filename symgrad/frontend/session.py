@@ -20,6 +20,7 @@ from symgrad.frontend.facts import Facts, NeedsDecision
 from symgrad.frontend.naming import Namer
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32
+from symgrad.ir.function import InnerCall
 from symgrad.ir.graph import Graph, Node, current_location
 
 _PACKAGE = __name__.partition(".")[0]
@@ -70,6 +71,7 @@ class Session:
         facts: Facts | None = None,
         dtype: DType = float32,
         distinct: frozenset[str] = frozenset(),
+        inner: dict[Any, InnerCall] | None = None,
     ) -> None:
         self.graph = Graph()
         self.facts = facts or Facts()
@@ -78,7 +80,7 @@ class Session:
         self.written: list[str] = []
         self.distinct = distinct
         self.orders: dict[Node, Order] = {}
-        self.inner: list[Any] = []
+        self.inner = {} if inner is None else inner
         self.detached: Location | None = None
 
     def apply(self, op: str, *args: Node, **attrs: Any) -> Node:

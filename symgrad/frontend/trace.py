@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
@@ -21,7 +21,7 @@ from symgrad.frontend.function import Function, class_of, has_backward
 from symgrad.frontend.outcome import refuses_sizes
 from symgrad.frontend.source import class_location, method_sources
 from symgrad.ir.dtype import DType, float32
-from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.function import FunctionCase, FunctionGraphs, InnerCall, RefusedCase
 
 MOST_CASES = 64
 BATCH_RANK = 2
@@ -56,7 +56,7 @@ def trace(
         function, binding, _needed(binding, needs_input_grad), given_cotangents,
         frozenset(name for name, text in assumptions.items() if text.startswith("unique")),
     )  # fmt: skip
-    cases = _all_cases(options, Facts(_size_names(binding)), most_cases)
+    cases, refused = _all_cases(options, Facts(_size_names(binding)), most_cases)
     inputs = tuple(arg.name for arg in binding.arguments if arg.is_tensor)
     found = class_of(function)
     return FunctionGraphs(
@@ -72,6 +72,8 @@ def trace(
         static=binding.static,
         source=method_sources(found),
         assumptions=tuple(assumptions.items()),
+        refused=tuple(refused),
+        inner=tuple(options.inner.values()),
     )  # fmt: skip
 
 
@@ -84,19 +86,22 @@ class _CaseOptions:
     needed: Mapping[str, bool]
     given_cotangents: Sequence[bool] | None
     distinct: frozenset[str]
+    inner: dict[Any, InnerCall] = field(default_factory=dict)
 
     def trace(self, facts: Facts) -> FunctionCase:
         """One case.  Raises NeedsDecision where these facts leave a question open."""
         return trace_case(
             self.function, self.binding, facts, self.needed, self.given_cotangents,
-            caller=sys._getframe(), distinct=self.distinct,
+            caller=sys._getframe(), distinct=self.distinct, inner=self.inner,
         )  # fmt: skip
 
 
-def _all_cases(options: _CaseOptions, start: Facts, most: int) -> list[FunctionCase]:
+def _all_cases(
+    options: _CaseOptions, start: Facts, most: int
+) -> tuple[list[FunctionCase], list[RefusedCase]]:
     """Trace, and split where the program asks about sizes, the general branch first."""
     cases: list[FunctionCase] = []
-    refused: list[SymgradError] = []
+    refused: list[RefusedCase] = []
     todo = [start]
     while todo:
         if len(cases) + len(todo) > most:
@@ -113,10 +118,10 @@ def _all_cases(options: _CaseOptions, start: Facts, most: int) -> list[FunctionC
         except SymgradError as error:
             if not refuses_sizes(error):
                 raise
-            refused.append(error)
+            refused.append(RefusedCase(facts.conditions, error))
     if not cases:
-        raise refused[0]
-    return cases
+        raise refused[0].reason
+    return cases, refused
 
 
 def _branches(facts: Facts, question: NeedsDecision) -> list[Facts]:

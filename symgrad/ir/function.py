@@ -71,12 +71,35 @@ class FunctionCase:
 
 
 @dataclass(frozen=True)
+class RefusedCase:
+    """Sizes that forward itself does not accept, and what it raised there."""
+
+    conditions: tuple[SizeCondition, ...]
+    reason: SymgradError
+
+
+@dataclass(frozen=True)
+class InnerCall:
+    """A Function applied inside another one: its forward was inlined, its backward not used.
+
+    ``function``: the class, or the instance.  ``arguments``: by position, the type of a tensor or
+    the value of a plain argument; ``keywords``: those passed by name.
+    """
+
+    function: Any
+    arguments: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...] = ()
+    location: Location | None = None
+
+
+@dataclass(frozen=True)
 class FunctionGraphs:
     """A traced Function, all of its cases.
 
     ``differentiable``: the inputs that have a gradient (float, not declared otherwise).
     ``derived``: there is no hand-written backward.  ``static``: the non-tensor arguments.
-    ``source``: the text of forward and backward, for digests.
+    ``source``: the text of forward and backward, for digests.  ``refused``: sizes that have no
+    case, because forward does not accept them.  ``inner``: the Functions that it applies.
     """
 
     name: str
@@ -88,3 +111,5 @@ class FunctionGraphs:
     static: tuple[tuple[str, Any], ...] = ()
     source: str = ""
     assumptions: tuple[tuple[str, str], ...] = field(default=())
+    refused: tuple[RefusedCase, ...] = ()
+    inner: tuple[InnerCall, ...] = ()

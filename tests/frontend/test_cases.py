@@ -85,6 +85,9 @@ def test_sizes_that_forward_refuses_have_no_case() -> None:
         return x * 2
 
     assert cases(forward, "n m") == [["m == 3"]]
+    (refused,) = trace(forward_only(forward), "n m").refused
+    assert [str(condition) for condition in refused.conditions] == ["m != 3"]
+    assert "three columns" in str(refused.reason)
     assert cases(lambda x: x[4], "n") == [["4 < n"]]
     with pytest.raises(TraceError, match="raised ValueError: three columns"):
         trace(forward_only(forward), "n 4")

@@ -411,7 +411,11 @@ def test_inner_functions_are_inlined() -> None:
         def backward(ctx, g):  # type: ignore[no-untyped-def]
             return g * exp.apply(ctx.y) * ctx.y
 
-    (found,) = gradients(only(trace(Twice, "n")), x=[0.0], grad_y=[1.0])
+    graphs = trace(Twice, "n")
+    assert [(call.function, list(map(str, call.arguments))) for call in graphs.inner] == [
+        (exp, ["f32[n]"])
+    ] * 3
+    (found,) = gradients(only(graphs), x=[0.0], grad_y=[1.0])
     np.testing.assert_allclose(found, [np.exp(1.0)], rtol=1e-6)
 
 
