@@ -87,6 +87,13 @@ class Context:
             self.variables[axis] = self.names.loop_variable()
         return self.variables[axis]
 
+    def in_order(self, indices: Sequence[Dim]) -> list[Axis]:
+        """The axes of indices, in the order of these."""
+        found: dict[Axis, None] = {}
+        for index in indices:
+            found.update(dict.fromkeys(index.axes))
+        return list(found)
+
     def forget(self, axes: Sequence[Axis]) -> None:
         """Give the loop variables of axes back."""
         for axis in axes:

@@ -12,44 +12,55 @@ stays where it is guarded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from symgrad.codegen import ctree
-from symgrad.codegen.context import Context
-from symgrad.codegen.ctree import Declare, Expression, Statement, name
+from symgrad.codegen.context import Array, Context
+from symgrad.codegen.ctree import Binary, Declare, Expression, Statement, name
 from symgrad.codegen.guards import Guards
 from symgrad.codegen.numbers import literal
 from symgrad.codegen.printer import expression_text
 from symgrad.codegen.spelling import repeats, spell
-from symgrad.ir.dim import Axis
+from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.dtype import DType, bool_
-from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
+from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, free_axes
 
 _LONGEST = 60  # characters of an expression that has no name of its own
 
 
 @dataclass
 class Scope:
-    """A block of C that is being written: the axes that are fixed in it, and what it holds."""
+    """A block of C that is being written.
+
+    ``axes``: those that are fixed in it; ``known``: values that it holds; ``pointers``: to rows,
+    by array and place; ``names``: those that end with it.
+    """
 
     axes: frozenset[Axis]
     statements: list[Statement] = field(default_factory=list)
     known: dict[Expr, Expression] = field(default_factory=dict)
-    pointers: dict[tuple[str, Expression], str] = field(default_factory=dict)
+    pointers: dict[tuple[str, tuple[Dim, ...]], str] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
 
 
 class Evaluator:
-    """Writes expressions into the open ``scopes``; ``stored`` reads values that are arrays."""
+    """Writes expressions into the open ``scopes``.
+
+    ``names``: values that the user named; ``hints``: names for others, should they need one;
+    ``stored`` reads values that are arrays.
+    """
 
     def __init__(
         self,
         context: Context,
         names: Mapping[Expr, str],
+        hints: Mapping[Expr, str],
         stored: Callable[[Expr], Expression | None],
     ) -> None:
         self.context = context
         self.scopes: list[Scope] = []
         self._names = names
+        self._hints = hints
         self._stored = stored
         self._guards = Guards(
             lambda tensor: context.arrays[tensor].shape, lambda expr: self.known(expr) is not None
@@ -71,11 +82,33 @@ class Evaluator:
                 return scope.known[expr]
         return self._stored(expr)
 
+    def fresh(self, wanted: str, level: int = -1) -> str:
+        """A name that ends with an open scope, the innermost one unless another is given."""
+        found = self.context.names.fresh(wanted)
+        self.scopes[level].names.append(found)
+        return found
+
+    def open(self, axes: frozenset[Axis]) -> None:
+        """Open a scope in which ``axes`` are fixed."""
+        self.scopes.append(Scope(axes))
+
+    def close(self) -> list[Statement]:
+        """End the innermost scope: its names are free again."""
+        scope = self.scopes.pop()
+        for ended in scope.names:
+            self.context.names.release(ended)
+        return scope.statements
+
     def write(self, roots: Sequence[Expr]) -> list[Expression]:
         """Evaluate ``roots`` at the end of the innermost scope."""
         order, uses = self._collect(roots)
+        inner = len(self.scopes) - 1
+        levels = {e: inner if self._guards.guarded(e) else self._level(e) for e in order}
+        outward = {a for e in order for a in e.args if levels.get(a, levels[e]) != levels[e]}
+        outward.update(root for root in roots if levels.get(root, inner) != inner)
         for expr in order:
-            self._place(expr, uses[expr])
+            single = expr in roots and uses[expr] == 1
+            self._place(expr, levels[expr], uses[expr], moved=expr in outward, root=single)
         found = [self.known(root) for root in roots]
         assert None not in found
         return [one for one in found if one is not None]
@@ -101,47 +134,81 @@ class Evaluator:
                 todo.append(arg)
         return [order[number] for number in sorted(order)], uses
 
-    def _place(self, expr: Expr, uses: int) -> None:
+    def _place(self, expr: Expr, level: int, uses: int, *, moved: bool, root: bool) -> None:
         """Give ``expr`` its C expression, in a declaration or inline."""
-        level = len(self.scopes) - 1 if self._guards.guarded(expr) else self._level(expr)
-        moved = level < len(self.scopes) - 1
         value = self._translate(expr, level)
         scope = self.scopes[level]
-        if self._deserves_name(expr, value, uses, moved=moved):
-            c_name = self.context.names.fresh(self._wanted_name(expr))
+        if self._deserves_name(expr, value, uses, moved=moved, root=root):
+            c_name = self.fresh(self._wanted_name(expr), level)
             scope.statements.append(Declare(f"const {_c_type(expr.dtype)}", c_name, value))
             value = name(c_name)
         scope.known[expr] = value
 
     def _level(self, expr: Expr) -> int:
+        return self._level_of(expr.free)
+
+    def _level_of(self, axes: frozenset[Axis]) -> int:
+        """The outermost scope in which all of ``axes`` are fixed."""
         opened: frozenset[Axis] = frozenset()
         for level, scope in enumerate(self.scopes):
             opened |= scope.axes
-            if expr.free <= opened:
+            if axes <= opened:
                 return level
-        missing = sorted(axis.name for axis in expr.free - opened)
-        raise AssertionError(f"{expr!r} needs the axes {missing}, which are not open")
+        missing = sorted(axis.name for axis in axes - opened)
+        raise AssertionError(f"the axes {missing} are not open")
 
-    def _deserves_name(self, expr: Expr, value: Expression, uses: int, *, moved: bool) -> bool:
-        if (
-            isinstance(expr, (Literal, IntValue))
-            or ctree.is_leaf(value)
-            or self._guards.guarded(expr)
-        ):
+    def _deserves_name(
+        self, expr: Expr, value: Expression, uses: int, *, moved: bool, root: bool
+    ) -> bool:
+        if isinstance(expr, (Literal, IntValue)) or ctree.is_leaf(value):
             return False
-        if isinstance(expr, Access):
-            return uses > 1 or moved
-        if expr in self._names or moved:
+        if self._guards.guarded(expr):
+            return False
+        if uses > 1 or moved:
             return True
-        return uses > 1 or len(expression_text(value)) > _LONGEST
+        if isinstance(expr, Access) or root:
+            return False
+        return expr in self._names or len(expression_text(value)) > _LONGEST
 
     def _wanted_name(self, expr: Expr) -> str:
         if expr in self._names:
             return self._names[expr]
         if isinstance(expr, Access) and not expr.tensor.startswith("%"):
-            letters = "".join(self.context.variable(axis) for axis in _by_key(expr.free))
+            letters = "".join(self.context.variable(a) for a in self.context.in_order(expr.indices))
             return f"{expr.tensor}_{letters}" if letters else f"{expr.tensor}_0"
-        return "t"
+        return self._hints.get(expr, "t")
+
+    # -- elements of arrays
+
+    def element(self, array: Array, indices: Sequence[Dim], level: int = -1) -> Expression:
+        """An element, through a pointer to its row where an outer scope fixes the row."""
+        level %= len(self.scopes)
+        places = [place for place, index in enumerate(indices) if index != 0]
+        if self.context.flat is not None or len(places) < 2:
+            return self.context.element(array, indices)
+        last = places[-1]
+        base = tuple(Dim.of(0) if p == last else index for p, index in enumerate(indices))
+        outer = self._level_of(free_axes(base))
+        contiguous = last == len(indices) - 1 or all(size == 1 for size in array.shape[last + 1 :])
+        if not contiguous or outer >= level or not free_axes([indices[last]]):
+            return self.context.element(array, indices)
+        origin = array.origin[last] if array.origin else 0
+        return ctree.Element(
+            self._row(array, base, outer), self.context.dim(indices[last] - origin)
+        )
+
+    def _row(self, array: Array, base: tuple[Dim, ...], level: int) -> str:
+        """A pointer to where the last index is 0."""
+        scope = self.scopes[level]
+        if (array.name, base) not in scope.pointers:
+            letters = "".join(self.context.variable(a) for a in self.context.in_order(base))
+            pointer = self.fresh(f"{array.name}_{letters}", level)
+            kept = replace(array, origin=(*array.origin[:-1], Dim.of(0))) if array.origin else array
+            start = Binary("+", name(array.name), self.context.address(kept, base))
+            constant = "const " if array.constant else ""
+            scope.statements.append(Declare(f"{constant}{array.dtype.c} *", pointer, start))
+            scope.pointers[array.name, base] = pointer
+        return scope.pointers[array.name, base]
 
     # -- one expression
 
@@ -152,17 +219,16 @@ class Evaluator:
             value = self.context.dim(expr.value)
             return ctree.Cast(expr.dtype.c, value) if expr.dtype.is_float else value
         if isinstance(expr, Access):
-            return self.context.element(self.context.arrays[expr.tensor], expr.indices)
+            array = self.context.arrays[expr.tensor]
+            if self._guards.guarded(expr):
+                return self.context.element(array, expr.indices)
+            return self.element(array, expr.indices, level)
         assert isinstance(expr, Call)
         operands = [self.known(operand) for operand in expr.operands]
         assert None not in operands
         found = [operand for operand in operands if operand is not None]
         used = self.context.used
         return spell(expr.function, found, _operand_dtype(expr), expr.dtype, used)
-
-
-def _by_key(axes: Iterable[Axis]) -> list[Axis]:
-    return sorted(axes, key=lambda axis: axis.key)
 
 
 def _operand_dtype(call: Call) -> DType:

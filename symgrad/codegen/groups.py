@@ -122,7 +122,7 @@ class Groups:
     def _own(self, slot: str, item: Item, count: Expression) -> str:
         """A pointer to what belongs to the group."""
         assert item.value is not None
-        pointer = self.context.names.fresh(f"{self.nests.name_of(item)}_own")
+        pointer = self.evaluator.fresh(f"{self.nests.name_of(item)}_own")
         start = Binary("+", name(slot), Binary("*", name(self.group), count))
         self.evaluator.add(Declare(f"{item.value.dtype.c} *restrict", pointer, start))
         return pointer
@@ -155,16 +155,23 @@ class Groups:
     def _share(self, item: Item, other: Item) -> None:
         array, indices = self.nests.arrays[other]
         if item.role == PRODUCT and item.definition is not None:
-            array = replace(array, shape=item.definition.shape)
+            start = sum(array.origin, Dim.of(0))
             indices = item.definition.indices
+            origin = self._origin(indices, start) if array.origin else ()
+            array = replace(array, shape=item.definition.shape, origin=origin)
         self.nests.arrays[item] = (array, indices)
+
+    def _origin(self, indices: tuple[Dim, ...], start: Dim) -> tuple[Dim, ...]:
+        """The first indices of an array that begins at the row ``start``."""
+        axis = self.rows.loop.axis
+        return tuple(start if index.atom == axis else Dim.of(0) for index in indices)
 
     # -- one group
 
     def _one_group(self, parts: dict[Item, str]) -> None:
         variable = self.context.variable(self.rows.axes[0]) if self._single() else "row"
         ends = ("first", "last") if self.block else (f"{variable}0", f"{variable}1")
-        start, stop = (self.context.names.fresh(end) for end in ends)
+        start, stop = (self.evaluator.fresh(end) for end in ends)
         extent = self.context.dim(self.rows.extent)
         first = Binary("*", name(self.group), name(self.size))
         self.evaluator.add(Declare("const int64_t", start, first))
@@ -222,7 +229,7 @@ class Groups:
         if axes:
             target = self.nests.arrays[item][0].name
         else:
-            variable = self.context.names.fresh(self.nests.name_of(item))
+            variable = self.evaluator.fresh(self.nests.name_of(item))
             self.evaluator.add(Line(f"{item.value.dtype.c} {variable};"))
             self.evaluator.scope.known[item.value] = name(variable)
             target = f"&{variable}"
@@ -253,7 +260,7 @@ class Groups:
             self._one_block(start, stop)
             return
         variable = self.context.variable(self.rows.loop.axis)
-        low, high = (self.context.names.fresh(f"{variable}{end}") for end in (0, 1))
+        low, high = (self.evaluator.fresh(f"{variable}{end}") for end in (0, 1))
 
         def write() -> None:
             end = Binary("+", name(low), name(self.block))
@@ -270,7 +277,7 @@ class Groups:
             if self.nests.layout.places[item].alias is not None:
                 continue
             array, indices = self.nests.arrays[item]
-            origin = tuple(ranges[axis][0] if i.atom == axis else Dim.of(0) for i in indices)
+            origin = self._origin(indices, ranges[axis][0])
             self.nests.arrays[item] = replace(array, origin=origin), indices
         self._share_all()
         for item in self.buffered:

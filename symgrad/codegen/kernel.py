@@ -7,7 +7,8 @@ Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad.codegen.accumulate import Reduction
@@ -31,6 +32,7 @@ from symgrad.ir.expr import Access
 from symgrad.ir.graph import Graph
 
 OUT_OF_RANGE = "an index is out of range"
+WIDTH = 96  # characters of a line of a comment
 TOO_LARGE = "a matrix is too large for the BLAS"
 
 
@@ -95,6 +97,7 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
     rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
     layout = lay_out(entries)
     context, signature = _interface(graph, program, name, rows.values(), layout)
+    _name_loops(context, program, layout)
     nests = Nests(context, program, layout)
     statements = OuterLoops(nests, rows).write(entries)
     signature, first = _limits(signature, context)
@@ -159,6 +162,15 @@ def _interface(
             )
     statuses = (OUT_OF_RANGE,) if program.checks else ()
     return context, KernelSignature(name, sizes, tuple(inputs), tuple(outputs), statuses)
+
+
+def _name_loops(context: Context, program: Program, layout: Layout) -> None:
+    """Letters for the loops, the outermost first."""
+    used = {axis for item in layout.paths for axis in item.axes}
+    used |= {axis for d in program.definitions for axis in d.axes}
+    for axis in axis_order(program.definitions):
+        if axis in used:
+            context.variable(axis)
 
 
 def _limits(
@@ -231,7 +243,8 @@ def _view(signature: KernelSignature, context: Context, body: str, doc: KernelDo
 def _slot(context: Context, position: int) -> SlotView:
     slot = context.slots[position]
     count = expression_text(context.dim(slot.count * slot.dtype.itemsize))
-    text = f"{slot.groups} * ({count})" if slot.groups else count
+    tight = count if count.isdigit() else f"({count})"
+    text = f"{slot.groups} * {tight}" if slot.groups else count
     return SlotView(slot.name, slot.dtype.c, text)
 
 
@@ -243,7 +256,20 @@ def _comment(signature: KernelSignature, doc: KernelDoc) -> tuple[str, ...]:
         described = ", ".join(_described(array) for array in arrays)
         lines.append(f"{title} {described}" if described else f"{title} nothing")
     lines += [doc.proof] if doc.proof else []
-    return tuple(line.replace("*/", "* /").replace("/*", "/ *") for line in lines)
+    return comment_lines(lines)
+
+
+def comment_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Lines of a comment: none too long, none that would end the comment."""
+    found: list[str] = []
+    for line in lines:
+        safe = line.replace("*/", "* /").replace("/*", "/ *").rstrip("\\")
+        indent = safe[: len(safe) - len(safe.lstrip())] + "    "
+        wrapped = textwrap.wrap(
+            safe, WIDTH, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True
+        )  # fmt: skip
+        found += wrapped or [""]
+    return tuple(found)
 
 
 def _described(array: ArrayArgument) -> str:

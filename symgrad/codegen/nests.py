@@ -28,7 +28,8 @@ from symgrad.codegen.ctree import (
     name,
     number,
 )
-from symgrad.codegen.evaluate import Evaluator, Scope
+from symgrad.codegen.evaluate import Evaluator
+from symgrad.codegen.hints import hints
 from symgrad.codegen.items import CHECK, KEEP, PRODUCT, REDUCE, SCAN, SCATTER, STORE, Item
 from symgrad.codegen.keep import roots_of
 from symgrad.codegen.layout import Layout
@@ -47,7 +48,8 @@ class Nests:
         self.context = context
         self.program = program
         self.layout = layout
-        self.evaluator = Evaluator(context, program.names, self._stored)
+        self.hints = hints(program)
+        self.evaluator = Evaluator(context, program.names, self.hints, self._stored)
         self.arrays: dict[Item, tuple[Array, tuple[Dim, ...]]] = {}
         self.variables: dict[Item, str] = {}
         self.flags: dict[Item, str] = {}
@@ -58,7 +60,7 @@ class Nests:
         item = self._items.get(expr)
         if item is None or item not in self._complete or item not in self.arrays:
             return None
-        return self.context.element(*self.arrays[item])
+        return self.evaluator.element(*self.arrays[item])
 
     def complete(self, item: Item) -> None:
         """From here on the value of an item can be read from its array."""
@@ -98,11 +100,9 @@ class Nests:
 
     def inside(self, axes: frozenset[Axis], write: Callable[[], None]) -> list[Statement]:
         """What ``write`` writes into a new scope in which ``axes`` are fixed."""
-        scope = Scope(axes)
-        self.evaluator.scopes.append(scope)
+        self.evaluator.open(axes)
         write()
-        self.evaluator.scopes.pop()
-        return scope.statements
+        return self.evaluator.close()
 
     def simd(self, loop: Loop) -> str:
         """The pragma of a loop whose iterations may be done side by side."""
@@ -157,11 +157,11 @@ class Nests:
     def start_variable(self, item: Item) -> None:
         """Declare the variable that a reduction accumulates in."""
         reduction = reduction_of(item)
-        variable = self.context.names.fresh(self.name_of(item))
+        variable = self.evaluator.fresh(self.name_of(item))
         self.variables[item] = variable
         self.evaluator.add(Declare(reduction.variable_type, variable, reduction.start))
         if reduction.keeps_nan:
-            self.flags[item] = self.context.names.fresh(f"{variable}_nan")
+            self.flags[item] = self.evaluator.fresh(f"{variable}_nan")
             self.evaluator.add(Declare("int", self.flags[item], number(0)))
 
     def name_of(self, item: Item) -> str:
@@ -174,12 +174,12 @@ class Nests:
         if item.role == PRODUCT and item.definition is not None:
             return self.program.names.get(item.definition.body, "product")
         default = DEFAULT_NAMES[item.value.kind] if isinstance(item.value, Reduce) else "kept"
-        return self.program.names.get(item.value, default)
+        return self.program.names.get(item.value) or self.hints.get(item.value, default)
 
     def _start_place(self, item: Item) -> None:
         assert isinstance(item.value, Reduce)
-        best = self.context.names.fresh("best")
-        place = self.context.names.fresh(self.name_of(item))
+        best = self.evaluator.fresh("best")
+        place = self.evaluator.fresh(self.name_of(item))
         assert item.body is not None
         kind = "max" if item.value.kind == "argmax" else "min"
         start = Reduction(kind, item.body.dtype).start
@@ -192,7 +192,7 @@ class Nests:
         assert item.definition is not None
         pattern = item.definition.pattern
         assert isinstance(pattern, Scan)
-        variable = self.context.names.fresh("running")
+        variable = self.evaluator.fresh("running")
         self.variables[item] = variable
         reduction = Reduction(pattern.kind, item.definition.dtype)
         self.evaluator.add(Declare(reduction.variable_type, variable, reduction.start))
@@ -236,7 +236,7 @@ class Nests:
         self.evaluator.scope.known[item.value] = name(variable)
         place = self.layout.places.get(item)
         if place is not None and place.definition is None:
-            target = self.context.element(*self.arrays[item])
+            target = self.evaluator.element(*self.arrays[item])
             self.evaluator.add(Assign(target, truth(name(variable), item.value.dtype)))
 
     # -- statements
@@ -259,8 +259,8 @@ class Nests:
     def _load_before(self, item: Item) -> None:
         """Load a value that lives in an output which is about to be written."""
         assert item.value is not None
-        variable = self.context.names.fresh(self.name_of(item))
-        value = self.context.element(*self.arrays[item])
+        variable = self.evaluator.fresh(self.name_of(item))
+        value = self.evaluator.element(*self.arrays[item])
         self.evaluator.add(Declare(f"const {item.value.dtype.c}", variable, value))
         self.evaluator.scope.known[item.value] = name(variable)
 
@@ -276,13 +276,13 @@ class Nests:
             self._scatter(item, *values)
         elif item.role == KEEP and item.value is not None:
             if item in self.layout.places:
-                target = self.context.element(*self.arrays[item])
+                target = self.evaluator.element(*self.arrays[item])
                 self.evaluator.add(Assign(target, truth(values[0], item.value.dtype)))
             self.complete(item)
 
     def _target(self, definition: Definition, output: str = "") -> Expression:
         array = self.context.arrays[f"={output}" if output else definition.tensor]
-        return self.context.element(array, definition.indices)
+        return self.evaluator.element(array, definition.indices)
 
     def _take(self, item: Item, value: Expression) -> None:
         if item.finds_place:
@@ -290,7 +290,7 @@ class Nests:
             return
         reduction = reduction_of(item)
         if item not in self.variables:
-            target = self.context.element(*self.arrays[item])
+            target = self.evaluator.element(*self.arrays[item])
             self.evaluator.add(reduction.take_stored(target, self._once(value, reduction)))
             return
         target = name(self.variables[item])
@@ -305,7 +305,7 @@ class Nests:
         """A name for a value that a reduction reads several times."""
         if reduction.kind not in ("max", "min") or isinstance(value, Text):
             return value
-        variable = self.context.names.fresh("value")
+        variable = self.evaluator.fresh("value")
         self.evaluator.add(Declare(f"const {reduction.variable_type}", variable, value))
         return name(variable)
 
@@ -341,7 +341,7 @@ class Nests:
         array = self.context.arrays[definition.tensor]
         last = self.context.dim(pattern.axis.extent - 1)
         begun = Binary("<", index, last) if pattern.reverse else Binary(">", index, number(0))
-        further = Binary(operator, self.context.element(array, before), value)
+        further = Binary(operator, self.evaluator.element(array, before), value)
         self.evaluator.add(Assign(target, Choice(begun, further, value)))
 
     def _scatter(self, item: Item, condition: Expression, value: Expression) -> None:
@@ -351,7 +351,7 @@ class Nests:
         put: dict[Atom, Dim] = dict(pattern.targets)
         indices = tuple(index.substitute(put) for index in item.definition.indices)
         array = self.context.arrays[item.definition.tensor]
-        added: Statement = Assign(self.context.element(array, indices), value, "+=")
+        added: Statement = Assign(self.evaluator.element(array, indices), value, "+=")
         if not (isinstance(pattern.condition, Literal) and pattern.condition.value):
             added = If(condition, (added,))
         self.evaluator.add(added)
@@ -362,7 +362,7 @@ class Nests:
         axes = item.check.index.axes
         index = within(self.context.dim(item.check.index), SUM)
         bound = within(self.context.dim(item.check.bound), SUM)
-        flag = self.context.names.fresh("outside")
+        flag = self.evaluator.fresh("outside")
         statement: Statement = Line(f"{flag} |= ({index} < 0) | ({index} >= {bound});")
         for axis in reversed(axes):
             stop, variable = self.context.dim(axis.extent), self.context.variable(axis)

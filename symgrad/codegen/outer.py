@@ -104,11 +104,12 @@ class OuterLoops:
         self.evaluator.add(
             For(start, number(0), extent, (*bounds, *body), pragma, step="BLOCK")
         )  # fmt: skip
+        for c_name in (start, stop):
+            self.context.names.release(c_name)
 
     def _range(self, rows: Rows, step: str) -> tuple[str, str, list[Statement]]:
         variable = self._row_variable(rows)
-        start = self.context.names.fresh(f"{variable}0")
-        stop = self.context.names.fresh(f"{variable}1")
+        start, stop = (self.context.names.fresh(f"{variable}{end}") for end in (0, 1))
         end = Binary("+", name(start), name(step))
         return (
             start,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from symgrad.codegen.accumulate import CombineView, Reduction, combine_view
 from symgrad.codegen.environment import environment
-from symgrad.codegen.kernel import EmittedKernel, KernelView
+from symgrad.codegen.kernel import EmittedKernel, KernelView, comment_lines
 from symgrad.codegen.names import identifier
 from symgrad.codegen.numbers import FLOOR_DIVIDE, FLOOR_MODULO
 
@@ -105,7 +105,7 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
     return FileView(
         name=doc.name,
         guard=f"SYMGRAD_{identifier(doc.name).upper()}_H",
-        lines=doc.lines,
+        lines=comment_lines(doc.lines),
         vectors=tuple(_vector(name) for name in vectors),
         helpers=tuple(helpers.values()),
         combines=tuple(combine_view(combines[name]) for name in sorted(combines)),

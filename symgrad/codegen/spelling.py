@@ -127,7 +127,8 @@ def _template(
             return _suffix(operand)
         if hole == "T":
             return result.c
-        return within(operands[int(hole)], ATOM)
+        around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+        return within(operands[int(hole)], CHOICE if around == "()" else ATOM)
 
     return Text(_HOLE.sub(fill, text), template_binding(text))
 

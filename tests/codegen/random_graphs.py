@@ -53,11 +53,11 @@ def examples(draw: Draw, *, dtype: DType = float64, most: int = 14) -> Example:
 def _pick(draw: Draw, nodes: list[Node], least: int = 0) -> Node:
     """A node of at least this rank, or the first one made so."""
     found = [node for node in nodes if node.rank >= least]
-    if not found:
-        node = nodes[0]
-        return node.graph.expand(node, (*(N, M)[: least - node.rank], *node.shape))
-    node: Node = draw(st.sampled_from(found[-6:]))
-    return node
+    if found:
+        chosen: Node = draw(st.sampled_from(found[-6:]))
+        return chosen
+    first = nodes[0]
+    return first.graph.expand(first, (*(N, M)[: least - first.rank], *first.shape))
 
 
 def bounded(node: Node) -> Node:
@@ -75,8 +75,7 @@ def _binary(draw: Draw, nodes: list[Node]) -> Node:
     op = draw(st.sampled_from(["add", "sub", "mul", "maximum", "minimum"]))
     for first, second in ((left, right), (right, left)):
         kept = len(second.shape) <= len(first.shape) and all(
-            b in (1, a)
-            for a, b in zip(reversed(first.shape), reversed(second.shape), strict=False)
+            b in (1, a) for a, b in zip(reversed(first.shape), reversed(second.shape), strict=False)
         )
         if kept:
             return graph.apply(op, first, graph.expand(second, first.shape))
@@ -105,7 +104,8 @@ def _put_back(found: Node, node: Node, axes: tuple[int, ...]) -> Node:
 def _product(draw: Draw, nodes: list[Node]) -> Node:
     """A product of matrices over the first size that two nodes share."""
     left, right = _pick(draw, nodes, 1), _pick(draw, nodes, 1)
-    words, extents = ["", ""], {}
+    words = ["", ""]
+    extents: dict[str, Dim] = {}
     labels = iter("abcdefgh")
     for position, node in enumerate((left, right)):
         for size in node.shape:

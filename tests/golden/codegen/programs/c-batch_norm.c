@@ -1,0 +1,194 @@
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+
+/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
+#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
+
+static void *carve(char **space, int64_t bytes)
+{
+    char *const piece = *space;
+    *space += ROUND_UP(bytes);
+    return piece;
+}
+
+/* How many groups rows are cut into: it depends on their number only, never on the threads. */
+static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+{
+    return rows < 2 * least ? 1 : MIN(rows / least, most);
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+    float *restrict whole)
+{
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            whole[u] += part[g * n + u];
+    }
+}
+
+int64_t batch_norm_workspace(int64_t n, int64_t m)
+{
+    return 0
+        + ROUND_UP(4*m)
+        + ROUND_UP(4*m)
+        + ROUND_UP(4*m)
+        + ROUND_UP(4*m)
+        + ROUND_UP(4*m)
+        + ROUND_UP(4*m)
+        + ROUND_UP(4*m)
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
+}
+
+/*
+ * batch norm
+ * in:   x f32[n m], grad_y f32[n m], weight f32[m]
+ * out:  y f32[n m], grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
+ */
+int batch_norm(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    const float *restrict weight,
+    float *restrict y,
+    float *restrict grad_x,
+    float *restrict grad_weight,
+    float *restrict grad_bias,
+    void *workspace)
+{
+    char *space = workspace;
+    float *restrict mean_total_all = carve(&space, 4*m);
+    float *restrict mean_all = carve(&space, 4*m);
+    float *restrict total_all = carve(&space, 4*m);
+    float *restrict rstd_all = carve(&space, 4*m);
+    float *restrict kept_all = carve(&space, 4*m);
+    float *restrict kept_all_ = carve(&space, 4*m);
+    float *restrict kept_all_2 = carve(&space, 4*m);
+    float *restrict mean_total_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict total_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    const int64_t groups = row_groups(n, 4, 32);
+    const int64_t rows = (n + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 32768)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
+        float *restrict mean_total_own = mean_total_part + group*m;
+        for (int64_t j = 0; j < m; j++)
+            mean_total_own[j] = 0.0f;
+        float *restrict grad_bias_own = grad_bias_part + group*m;
+        for (int64_t j = 0; j < m; j++)
+            grad_bias_own[j] = 0.0f;
+        for (int64_t i = i0; i < i1; i++) {
+            const float *grad_y_i = grad_y + i*grad_y_s0;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                mean_total_own[j] += x_i[j];
+                grad_bias_own[j] += grad_y_i[j];
+            }
+        }
+    }
+    combine_sum_f32(groups, m, mean_total_part, mean_total_all);
+    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+    #pragma omp parallel for schedule(static) if(parallel: m > 8192)
+    for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
+        const int64_t j1_ = MIN(m, j0_ + BLOCK);
+        #pragma omp simd
+        for (int64_t j = j0_; j < j1_; j++) {
+            mean_all[j] = mean_total_all[j] / (float)n;
+            kept_all_[j] = grad_bias[j]/(float)n;
+        }
+    }
+    const int64_t groups_ = row_groups(n, 4, 32);
+    const int64_t rows_ = (n + groups_ - 1) / groups_;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
+    for (int64_t group_ = 0; group_ < groups_; group_++) {
+        const int64_t i0 = group_*rows_;
+        const int64_t i1 = MIN(n, i0 + rows_);
+        float *restrict total_own = total_part + group_*m;
+        for (int64_t j = 0; j < m; j++)
+            total_own[j] = 0.0f;
+        for (int64_t i = i0; i < i1; i++) {
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = x_i[j] - mean_all[j];
+                total_own[j] += centred*centred;
+            }
+        }
+    }
+    combine_sum_f32(groups_, m, total_part, total_all);
+    #pragma omp parallel for schedule(static) if(parallel: m > 4096)
+    for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
+        const int64_t j1_ = MIN(m, j0_ + BLOCK);
+        #pragma omp simd
+        for (int64_t j = j0_; j < j1_; j++) {
+            const float t = total_all[j]/(float)n;
+            const float t_ = t + 1e-05f;
+            const float rstd = 1.0f / sqrtf(t_);
+            rstd_all[j] = rstd;
+            kept_all_2[j] = weight[j]*rstd;
+        }
+    }
+    const int64_t groups_2 = row_groups(n, 4, 32);
+    const int64_t rows_2 = (n + groups_2 - 1) / groups_2;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+    for (int64_t group_2 = 0; group_2 < groups_2; group_2++) {
+        const int64_t i0 = group_2*rows_2;
+        const int64_t i1 = MIN(n, i0 + rows_2);
+        float *restrict grad_weight_own = grad_weight_part + group_2*m;
+        for (int64_t j = 0; j < m; j++)
+            grad_weight_own[j] = 0.0f;
+        for (int64_t i = i0; i < i1; i++) {
+            const float *grad_y_i = grad_y + i*grad_y_s0;
+            const float *x_i = x + i*x_s0;
+            float *y_i = y + i*m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = x_i[j] - mean_all[j];
+                const float xhat = centred*rstd_all[j];
+                grad_weight_own[j] += grad_y_i[j]*xhat;
+                y_i[j] = xhat*weight[j];
+            }
+        }
+    }
+    combine_sum_f32(groups_2, m, grad_weight_part, grad_weight);
+    #pragma omp parallel for schedule(static) if(parallel: m > 16384)
+    for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
+        const int64_t j1_ = MIN(m, j0_ + BLOCK);
+        #pragma omp simd
+        for (int64_t j = j0_; j < j1_; j++)
+            kept_all[j] = grad_weight[j]/(float)n;
+    }
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+    for (int64_t i = 0; i < n; i++) {
+        const float *grad_y_i = grad_y + i*grad_y_s0;
+        const float *x_i = x + i*x_s0;
+        float *grad_x_i = grad_x + i*m;
+        #pragma omp simd
+        for (int64_t j = 0; j < m; j++) {
+            const float centred = x_i[j] - mean_all[j];
+            const float xhat = centred*rstd_all[j];
+            grad_x_i[j] = kept_all_2[j] * (grad_y_i[j] - kept_all_[j] - xhat*kept_all[j]);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,116 @@
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+/* Several numbers at once: libmvec has these functions. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+__attribute__((simd("notinbranch"))) float expf(float);
+__attribute__((simd("notinbranch"))) float logf(float);
+#endif
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
+#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
+
+static void *carve(char **space, int64_t bytes)
+{
+    char *const piece = *space;
+    *space += ROUND_UP(bytes);
+    return piece;
+}
+
+/* How many groups rows are cut into: it depends on their number only, never on the threads. */
+static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+{
+    return rows < 2 * least ? 1 : MIN(rows / least, most);
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+    float *restrict whole)
+{
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            whole[u] += part[g * n + u];
+    }
+}
+
+int64_t cross_entropy_workspace(int64_t n, int64_t m)
+{
+    (void)m;
+    return 0
+        + ROUND_UP(row_groups(n, 4, 32) * 4);
+}
+
+/*
+ * cross entropy
+ * in:   x f32[n m], target i64[n]
+ * out:  loss f32[], grad_x f32[n m]
+ */
+int cross_entropy(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const int64_t *restrict target,
+    float *restrict loss,
+    float *restrict grad_x,
+    void *workspace)
+{
+    char *space = workspace;
+    float *restrict loss_total_part = carve(&space, row_groups(n, 4, 32) * 4);
+    int outside = 0;
+    for (int64_t k = 0; k < n; k++)
+        outside |= (target[k] < 0) | (target[k] >= m);
+    if (outside)
+        return 1;
+    const int64_t groups = row_groups(n, 4, 32);
+    const int64_t rows = (n + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
+        float loss_total = 0.0f;
+        for (int64_t i = i0; i < i1; i++) {
+            float top = -INFINITY;
+            int top_nan = 0;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd reduction(max:top) reduction(|:top_nan)
+            for (int64_t j = 0; j < m; j++) {
+                const float value = x_i[j];
+                top = value > top ? value : top;
+                top_nan |= value != value;
+            }
+            if (top_nan)
+                top = NAN;
+            float total = 0.0f;
+            float *grad_x_i = grad_x + i*m;
+            #pragma omp simd reduction(+:total)
+            for (int64_t j = 0; j < m; j++) {
+                const float e = expf(x_i[j] - top);
+                grad_x_i[j] = e;
+                total += e;
+            }
+            loss_total += top + logf(total) - x[i*x_s0 + target[i]];
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float e = grad_x_i[j];
+                grad_x_i[j] = (e/total - (j == target[i] ? 1.0f : 0.0f)) / (float)n;
+            }
+        }
+        loss_total_part[group] = loss_total;
+    }
+    float loss_total;
+    combine_sum_f32(groups, 1, loss_total_part, &loss_total);
+    loss[0] = loss_total/(float)n;
+    return 0;
+}

@@ -1,0 +1,131 @@
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+
+/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
+#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
+
+static void *carve(char **space, int64_t bytes)
+{
+    char *const piece = *space;
+    *space += ROUND_UP(bytes);
+    return piece;
+}
+
+/* How many groups rows are cut into: it depends on their number only, never on the threads. */
+static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+{
+    return rows < 2 * least ? 1 : MIN(rows / least, most);
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+    float *restrict whole)
+{
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            whole[u] += part[g * n + u];
+    }
+}
+
+int64_t layer_norm_workspace(int64_t n, int64_t m)
+{
+    return 0
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
+}
+
+/*
+ * layer norm
+ * in:   x f32[n m], grad_y f32[n m], weight f32[m], bias f32[m]
+ * out:  y f32[n m], grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
+ */
+int layer_norm(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    const float *restrict weight,
+    const float *restrict bias,
+    float *restrict y,
+    float *restrict grad_x,
+    float *restrict grad_weight,
+    float *restrict grad_bias,
+    void *workspace)
+{
+    char *space = workspace;
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    const int64_t groups = row_groups(n, 4, 32);
+    const int64_t rows = (n + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
+        float *restrict grad_bias_own = grad_bias_part + group*m;
+        for (int64_t j = 0; j < m; j++)
+            grad_bias_own[j] = 0.0f;
+        float *restrict grad_weight_own = grad_weight_part + group*m;
+        for (int64_t j = 0; j < m; j++)
+            grad_weight_own[j] = 0.0f;
+        for (int64_t i = i0; i < i1; i++) {
+            float mean_total = 0.0f;
+            float c1_total = 0.0f;
+            const float *grad_y_i = grad_y + i*grad_y_s0;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd reduction(+:mean_total,c1_total)
+            for (int64_t j = 0; j < m; j++) {
+                const float grad_y_ij = grad_y_i[j];
+                mean_total += x_i[j];
+                c1_total += grad_y_ij*weight[j];
+                grad_bias_own[j] += grad_y_ij;
+            }
+            float var_total = 0.0f;
+            const float mean = mean_total/(float)m;
+            float *y_i = y + i*m;
+            #pragma omp simd reduction(+:var_total)
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = x_i[j] - mean;
+                y_i[j] = centred;
+                var_total += centred*centred;
+            }
+            float c2_total = 0.0f;
+            const float var = var_total/(float)m;
+            const float rstd = 1.0f / sqrtf(var + 1e-05f);
+            float *grad_x_i = grad_x + i*m;
+            #pragma omp simd reduction(+:c2_total)
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = y_i[j];
+                const float grad_y_ij = grad_y_i[j];
+                const float weight_j = weight[j];
+                const float gw = grad_y_ij*weight_j;
+                const float xhat = centred*rstd;
+                grad_x_i[j] = xhat;
+                c2_total += gw*xhat;
+                y_i[j] = xhat*weight_j + bias[j];
+                grad_weight_own[j] += grad_y_ij*xhat;
+            }
+            const float c1 = c1_total/(float)m;
+            const float c2 = c2_total/(float)m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float xhat = grad_x_i[j];
+                const float gw = grad_y_i[j]*weight[j];
+                grad_x_i[j] = (gw - c1 - xhat*c2) * rstd;
+            }
+        }
+    }
+    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+    combine_sum_f32(groups, m, grad_weight_part, grad_weight);
+    return 0;
+}

@@ -1,0 +1,142 @@
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+/* Several numbers at once: libmvec has these functions. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+__attribute__((simd("notinbranch"))) float tanhf(float);
+#endif
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
+#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
+
+static void *carve(char **space, int64_t bytes)
+{
+    char *const piece = *space;
+    *space += ROUND_UP(bytes);
+    return piece;
+}
+
+enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
+
+void cblas_sgemm(int order, int a_form, int b_form, int m, int n, int k, float alpha,
+    const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+
+/* c = a b + beta c, with the m by k matrix a and the k by n matrix b as they lie or transposed. */
+static void gemm_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
+    const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+    float *c, int64_t ldc)
+{
+    cblas_sgemm(ROW_MAJOR, a_form, b_form, (int)m, (int)n, (int)k, 1.0f, a, (int)MAX(lda, 1),
+        b, (int)MAX(ldb, 1), beta, c, (int)MAX(ldc, 1));
+}
+
+/* As many rows as keep what they leave behind in half of a cache of 1.5 MB. */
+static int64_t block_rows(int64_t numbers, int64_t least)
+{
+    return MAX(least, MIN(256, 196608 / (numbers + 1) / 8 * 8));
+}
+
+/* How many groups rows are cut into: it depends on their number only, never on the threads. */
+static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+{
+    return rows < 2 * least ? 1 : MIN(rows / least, most);
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+    float *restrict whole)
+{
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            whole[u] += part[g * n + u];
+    }
+}
+
+int64_t linear_workspace(int64_t n, int64_t k, int64_t m)
+{
+    return 0
+        + ROUND_UP(row_groups(n, 128, 4) * (4*m))
+        + ROUND_UP(row_groups(n, 128, 4) * (4*k*m))
+        + ROUND_UP(row_groups(n, 128, 4) * block_rows(2*m + k, 32) * (4*m));
+}
+
+/*
+ * linear
+ * in:   x f32[n k], weight f32[m k], bias f32[m], grad_y f32[n m]
+ * out:  y f32[n m], grad_x f32[n k], grad_weight f32[m k], grad_bias f32[m]
+ */
+int linear(
+    int64_t n,
+    int64_t k,
+    int64_t m,
+    const float *restrict x,
+    const float *restrict weight,
+    const float *restrict bias,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    float *restrict y,
+    float *restrict grad_x,
+    float *restrict grad_weight,
+    float *restrict grad_bias,
+    void *workspace)
+{
+    char *space = workspace;
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (4*m));
+    float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
+    float *restrict inner_blocks = carve(&space, row_groups(n, 128, 4) * block_rows(2*m + k, 32) * (4*m));
+    if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
+        return 1;
+    const int64_t groups = row_groups(n, 128, 4);
+    const int64_t rows = (n + groups - 1) / groups;
+    const int64_t block = block_rows(2*m + k, 32);
+    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t first = group*rows;
+        const int64_t last = MIN(n, first + rows);
+        float *restrict inner_own = inner_blocks + group*(block*m);
+        float *restrict grad_bias_own = grad_bias_part + group*m;
+        for (int64_t j = 0; j < m; j++)
+            grad_bias_own[j] = 0.0f;
+        float *restrict product_own = product_part + group*(k*m);
+        for (int64_t j = 0; j < m; j++) {
+            for (int64_t l = 0; l < k; l++)
+                product_own[j*k + l] = 0.0f;
+        }
+        for (int64_t i0 = first; i0 < last; i0 += block) {
+            const int64_t i1 = MIN(last, i0 + block);
+            gemm_f32(PLAIN, TRANSPOSED, i1 - i0, m, k, x + i0*k, k, weight, k, 0.0f, y + i0*m, m);
+            for (int64_t i = i0; i < i1; i++) {
+                float *y_i = y + i*m;
+                const float *grad_y_i = grad_y + i*grad_y_s0;
+                float *inner_own_i = inner_own + (i - i0) * m;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    const float product = y_i[j];
+                    const float y_ = tanhf(product + bias[j]);
+                    const float inner = grad_y_i[j] * (1.0f - y_*y_);
+                    y_i[j] = y_;
+                    inner_own_i[j] = inner;
+                    grad_bias_own[j] += inner;
+                }
+            }
+            gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, inner_own, m, weight, k, 0.0f, grad_x + i0*k, k);
+            gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, inner_own, m, x + i0*k, k, 1.0f,
+                product_own, k);
+        }
+    }
+    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+    combine_sum_f32(groups, k*m, product_part, grad_weight);
+    return 0;
+}

@@ -1,0 +1,75 @@
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+/* Several numbers at once: libmvec has these functions. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+__attribute__((simd("notinbranch"))) float expf(float);
+#endif
+#endif
+
+int64_t softmax_workspace(int64_t n, int64_t m)
+{
+    (void)n;
+    (void)m;
+    return 0;
+}
+
+/*
+ * softmax
+ * in:   x f32[n m], grad_y f32[n m]
+ * out:  y f32[n m], grad_x f32[n m]
+ */
+int softmax(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    float *restrict y,
+    float *restrict grad_x,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+    for (int64_t i = 0; i < n; i++) {
+        float top = -INFINITY;
+        int top_nan = 0;
+        const float *x_i = x + i*x_s0;
+        #pragma omp simd reduction(max:top) reduction(|:top_nan)
+        for (int64_t j = 0; j < m; j++) {
+            const float value = x_i[j];
+            top = value > top ? value : top;
+            top_nan |= value != value;
+        }
+        if (top_nan)
+            top = NAN;
+        float total = 0.0f;
+        float *y_i = y + i*m;
+        #pragma omp simd reduction(+:total)
+        for (int64_t j = 0; j < m; j++) {
+            const float e = expf(x_i[j] - top);
+            y_i[j] = e;
+            total += e;
+        }
+        float inner = 0.0f;
+        const float *grad_y_i = grad_y + i*grad_y_s0;
+        #pragma omp simd reduction(+:inner)
+        for (int64_t j = 0; j < m; j++) {
+            const float e = y_i[j];
+            const float y_ = e/total;
+            y_i[j] = y_;
+            inner += grad_y_i[j]*y_;
+        }
+        float *grad_x_i = grad_x + i*m;
+        #pragma omp simd
+        for (int64_t j = 0; j < m; j++)
+            grad_x_i[j] = y_i[j] * (grad_y_i[j] - inner);
+    }
+    return 0;
+}
