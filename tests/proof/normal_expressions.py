@@ -29,7 +29,25 @@ from tests.proof.interpreter import Interpreter
 N, M = Dim.size("n"), Dim.size("m")
 ROW, COLUMN = Axis("i", N), Axis("j", M)
 FACTS = Facts(ranges={"index": M})
-_UNARY = ["neg", "square", "exp", "tanh", "sigmoid", "softplus", "erf", "abs", "relu", "sin", "cos", "sign", "silu", "expm1", "sinh", "atan", "asinh"]
+_UNARY = [
+    "neg",
+    "square",
+    "exp",
+    "tanh",
+    "sigmoid",
+    "softplus",
+    "erf",
+    "abs",
+    "relu",
+    "sin",
+    "cos",
+    "sign",
+    "silu",
+    "expm1",
+    "sinh",
+    "atan",
+    "asinh",
+]
 _SAFE = ["sqrt", "rsqrt", "log", "reciprocal"]
 _BINARY = ["add", "sub", "mul", "add", "mul", "sub", "maximum", "minimum"]
 
@@ -112,8 +130,8 @@ class Maker:
         if choice < 0.75:
             name = self.random.choice(("eq", "ge", "lt", "le", "ne"))
             extent = self.random.choice((N, M))
-            left = self.index(extent, axes)
-            return self.pool.relation(name, left, self.index(extent, axes))
+            first, second = self.index(extent, axes), self.index(extent, axes)
+            return self.pool.relation(name, first, second)
         if choice < 0.9:
             return self.pool.access("mask", (self.index(N, axes),), bool_)
         name = self.random.choice(("logical_and", "logical_or"))
@@ -154,7 +172,6 @@ class Point:
         """Some values of the free axes."""
         n, m = self.sizes["n"], self.sizes["m"]
         return [{ROW: i, COLUMN: j} for i, j in {(0, 0), (n - 1, m - 1), (n - 1, 0)}]
-
 
     def owes_nothing(self, context: Context) -> bool:
         """Are the bases of all obligations nonzero here, for all values of their indices?"""

@@ -73,8 +73,9 @@ def _find_factors(base: Poly) -> list[tuple[Poly, int]]:
     split = _factor_shape(shape)
     if split is None:
         return whole
-    sign, result = 1, []
-    for part, times in split:
+    sign, parts = split
+    result = []
+    for part, times in parts:
         poly = _from_shape(part, atoms, scales)
         if poly.terms[poly.lead] < 0:
             poly, sign = -poly, sign * (-1 if times % 2 else 1)
@@ -112,21 +113,23 @@ def _from_shape(shape: Shape, atoms: list[Atom], scales: list[int]) -> Poly:
 
 
 @lru_cache(maxsize=8192)
-def _factor_shape(shape: Shape) -> tuple[tuple[Shape, int], ...] | None:
-    """The factors of a polynomial given by exponents and coefficients; None when irreducible."""
+def _factor_shape(shape: Shape) -> tuple[int, tuple[tuple[Shape, int], ...]] | None:
+    """The sign and the factors of a polynomial given by its terms; None when irreducible."""
     import sympy as sp
 
     symbols = sp.symbols(f"z:{len(shape[0][0])}")
     terms = {row: sp.Rational(str(value)) for row, value in shape}
     poly = sp.Poly(terms, *symbols, domain="QQ")
-    unit, parts = poly.factor_list()
+    _, parts = poly.factor_list()
     if len(parts) == 1 and parts[0][1] == 1:
         return None
     result = [(_primitive(part), int(times)) for part, times in parts]
     check = sp.Poly(1, *symbols, domain="QQ")
     for rows, times in result:
         check *= sp.Poly({r: sp.Rational(str(v)) for r, v in rows}, *symbols, domain="QQ") ** times
-    return tuple(result) if check in (poly, -poly) and unit != 0 else None
+    if check not in (poly, -poly):
+        return None
+    return (1 if check == poly else -1), tuple(result)
 
 
 def _primitive(part: Any) -> Shape:

@@ -52,6 +52,8 @@ def _real_positive(context: Context, poly: Poly) -> Poly:
             rest = multiply.multiply(context, rest, of_atom(atom, kept))
     if rest.constant is not None or signs.is_positive(context, rest):
         return ONE if value > 0 else ZERO
+    if signs.is_positive(context, -rest):
+        return ZERO if value > 0 else ONE
     compared = _compare_exponentials(context, rest if value > 0 else -rest)
     if compared is not None:
         return compared

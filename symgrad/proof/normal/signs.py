@@ -110,8 +110,6 @@ def _find_sign(context: Context, poly: Poly, ends: int) -> int:
     signs = [_term_sign(context, m, c) for m, c in poly.terms.items()]
     if UNKNOWN not in signs:
         return max(signs)
-    if all(c < 0 for c in poly.terms.values()):
-        return UNKNOWN
     if is_integral(context, poly):
         if integer_nonnegative(context, poly.plus(-1)):
             return POSITIVE

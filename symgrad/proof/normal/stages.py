@@ -176,7 +176,7 @@ def _propagate_monomial(context: Context, factors: Exponents) -> Poly:
             continue
         body = multiply.monomial_poly(context, rest)
         body = substitute.substitute(context, body, {solution[0]: solution[1]})
-        return multiply.multiply(context, of_atom(atom), propagate(context, body))
+        return propagate(context, multiply.multiply(context, of_atom(atom), body))
     product = ONE
     for atom, exponent in factors.items():
         if atom.kind == kinds.SUM and exponent == 1 and _holds(atom, kinds.EQUAL):

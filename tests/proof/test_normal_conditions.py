@@ -1,0 +1,171 @@
+"""Rules of docs/trust.md on conditions: real and integer relations, counts, ties."""
+
+from __future__ import annotations
+
+import pytest
+
+from symgrad.ir.dim import Dim
+from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal.facts import Facts
+from tests.proof.normal_terms import Standard
+
+
+@pytest.fixture
+def a() -> Standard:
+    return Standard()
+
+
+# -- conditions
+
+
+def test_conditions_are_idempotent(a: Standard) -> None:
+    """[rule: indicator]."""
+    for condition in (a.positive(a.x), a.compare(a.i, "eq", a.k), a.compare(a.i, "ge", a.k)):
+        assert condition * condition == condition
+    mask = a.leaf("mask", a.i, sort="bool")
+    assert mask**3 == mask
+
+
+def test_opposite_conditions_add_up_where_nothing_vanishes(a: Standard) -> None:
+    """[rule: complement]."""
+    assert a.positive(a.x - 2) + a.positive(2 - a.x) == 1
+    assert a.owed("complement") == [(a.x - 2).poly]
+    assert a.positive(a.x**2 * a.y) == a.positive(a.y)
+
+
+def test_opposite_conditions_of_piecewise_values_do_not_add_up(a: Standard) -> None:
+    """[rule: complement]."""
+    total = a.sum([a.k], a.positive(a.at("x", a.k)) * a.at("x", a.k) * a.at("z", a.k))
+    assert a.positive(total) + a.positive(-total) != 1
+    assert a.stage(a.positive(total) + a.positive(-total) - 1) is None
+    assert a.positive(total**2) != 1
+    assert a.positive(a.x * total**2) != a.positive(a.x)
+
+
+def test_conditions_of_integers_are_exact(a: Standard) -> None:
+    """[rule: complement]."""
+    assert a.positive(a.i - a.k) + a.positive(a.k - a.i) != 1
+    both = a.positive(a.i - a.k) + a.positive(a.k - a.i) + a.compare(a.i, "eq", a.k)
+    assert a.stage(both - 1) is not None
+
+
+def test_differences_that_vanish_at_equal_indices(a: Standard) -> None:
+    """[rule: complement]."""
+    gap = a.at("x", a.k) - a.at("x", a.l)
+    assert a.positive(gap) + a.positive(-gap) != 1
+    same = a.compare(a.k, "eq", a.l)
+    assert a.stage(a.positive(gap) + a.positive(-gap) + same - 1) is not None
+    assert a.stage(a.positive(gap) + a.positive(-gap) - 1) is None
+
+
+def test_exponentials_compare_like_their_exponents(a: Standard) -> None:
+    """[rule: monotone]."""
+    assert a.positive(a.exp(a.x) - a.exp(a.y)) == a.positive(a.x - a.y)
+    assert a.positive(1 - a.exp(a.x)) == a.positive(-a.x)
+    index = a.exp(a.i * 1)
+    assert a.positive(1 - index) == 0  # exp(i) == 1 at i == 0: no complement here
+    assert a.positive(index - 1) == 1 - a.compare(a.i, "eq", 0)
+
+
+def test_implied_conditions_are_dropped(a: Standard) -> None:
+    """[rule: implied-relation]."""
+    assert a.positive(a.x - 1) * a.positive(a.x) == a.positive(a.x - 1)
+    assert a.positive(a.x - 1) * a.positive(-a.x) == 0
+    assert a.positive(5 * a.x - 4) * a.positive(a.x) == a.positive(5 * a.x - 4)
+    at_least, equal = a.compare(a.i, "ge", a.k), a.compare(a.i, "eq", a.k)
+    assert at_least * equal == equal
+    assert a.compare(a.i, "gt", a.k) * equal == 0
+    assert equal * a.compare(a.i, "eq", a.k + 1) == 0
+
+
+def test_the_greatest_element_is_at_the_argmax(a: Standard) -> None:
+    """[rule: no-ties]."""
+    body = a.at("x", a.k)
+    reached = a.compare(a.x, "eq", a.max(a.k, body))
+    assert reached == a.compare(a.i, "eq", a.argmax(a.k, body))
+    (obligation,) = [o for o in a.context.obligations.values() if o.rule == "no-ties"]
+    assert obligation.distinct is not None
+    relu = a.positive(body) * body
+    clipped = a.compare(a.positive(a.x) * a.x, "eq", a.max(a.k, relu))
+    assert clipped != a.compare(a.i, "eq", a.argmax(a.k, relu))  # all may be clipped to 0
+    total = a.sum([a.l], a.positive(a.at("v", a.k, a.l)) * a.at("v", a.k, a.l))
+    own = a.sum([a.l], a.positive(a.at("v", a.i, a.l)) * a.at("v", a.i, a.l))
+    with pytest.raises(Undecided):
+        a.compare(own, "eq", a.max(a.k, total))
+
+
+def test_integer_conditions_know_their_ranges(a: Standard) -> None:
+    """[rule: integer-range]."""
+    assert a.compare(a.i, "lt", a.n) == 1
+    assert a.compare(a.i, "ge", a.n) == 0
+    assert a.compare(a.i + a.n, "eq", a.k) == 0
+    assert a.compare(a.i, "ge", a.k) not in (a.x**0, a.x - a.x)
+    free = Standard(Facts(ranges={"index": Dim.size("n")}, least_sizes={"m": 2}))
+    element = free.leaf("index", free.j, sort="int")
+    assert free.compare(element, "lt", free.n) == 1
+    assert free.compare(free.m, "gt", 1) == 1
+    assert a.compare(a.m, "gt", 1) != 1
+
+
+def test_orientation_of_integer_conditions(a: Standard) -> None:
+    """[rule: orient]."""
+    lower, upper = a.compare(a.i, "ge", a.k), a.compare(a.k, "ge", a.i)
+    assert a.stage(lower + upper - a.compare(a.i, "eq", a.k) - 1) == "orient [i >= j]"
+    assert a.stage(lower + upper - 1) is None
+    total = a.sum([a.k], a.at("x", a.k))
+    after = a.sum([a.k], a.compare(a.k, "gt", a.i) * a.at("x", a.k))
+    before = a.sum([a.k], a.compare(a.k, "le", a.i) * a.at("x", a.k))
+    assert a.stage(total - after - before) is not None
+
+
+def test_boundary_values(a: Standard) -> None:
+    """[rule: boundary]."""
+    wide = a.index("w", a.n + 2)
+    beyond = a.compare(wide, "ge", a.n)
+    ends = a.compare(wide, "eq", a.n) + a.compare(wide, "eq", a.n + 1)
+    assert a.stage(beyond - ends) == "boundary values"
+    assert a.compare(a.i, "ge", 1) == 1 - a.compare(a.i, "eq", 0)
+
+
+def test_deltas_act_on_their_cofactors(a: Standard) -> None:
+    """[rule: delta-cofactor]."""
+    delta = a.compare(a.i, "eq", a.k)
+    assert a.stage(delta * a.x - delta * a.at("x", a.k)) == "delta propagation"
+    best = a.argmax(a.k, a.at("x", a.k))
+    here = a.compare(a.i, "eq", best)
+    assert a.stage(here * a.y - here * a.at("y", best)) == "delta propagation"
+    assert a.stage(delta * a.x - a.x) is None
+
+
+def test_unique_indices() -> None:
+    """[rule: unique-index]."""
+    a = Standard(Facts(ranges={"index": Dim.size("m")}, unique=frozenset({"index"})))
+    left, right = a.leaf("index", a.i, sort="int"), a.leaf("index", a.k, sort="int")
+    assert a.compare(left, "eq", right) == a.compare(a.i, "eq", a.k)
+    plain = Standard(Facts(ranges={"index": Dim.size("m")}))
+    left, right = plain.leaf("index", plain.i, sort="int"), plain.leaf("index", plain.k, sort="int")
+    assert plain.compare(left, "eq", right) != plain.compare(plain.i, "eq", plain.k)
+
+
+def test_counts(a: Standard) -> None:
+    """[rule: count]."""
+    element = a.leaf("index", a.k, sort="int")
+    own = a.leaf("index", a.i, sort="int")
+    same = a.sum([a.k], a.compare(element, "eq", own))
+    assert a.compare(same, "ge", 1) == 1
+    here = a.compare(element, "eq", a.j)
+    count, total = a.sum([a.k], here), a.sum([a.k], here * a.at("x", a.k))
+    assert a.compare(count, "gt", 0) * total == total
+    assert a.compare(count, "eq", 0) * total == 0
+    assert a.compare(count, "gt", 0) != 1
+
+
+def test_small_axes_case_by_case(a: Standard) -> None:
+    """[rule: case-split]."""
+    three = a.index("t", 3)
+    deltas = [a.compare(three, "eq", value) for value in range(3)]
+    whole = deltas[0] + deltas[1] + deltas[2]
+    assert a.stage(whole - 1) == "case split over t"
+    assert a.stage(deltas[0] + deltas[1] - 1) is None
+    single = a.compare(a.n, "eq", 1)
+    assert a.stage(single * a.sum([a.k], a.at("x", a.k)) - single * a.at("x", 0)) is not None

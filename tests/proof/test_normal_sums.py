@@ -1,0 +1,213 @@
+"""Rules of docs/trust.md on sums, maxima, products and declared leaves."""
+
+from __future__ import annotations
+
+import pytest
+
+from symgrad.ir.dim import Dim
+from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal.facts import Facts
+from tests.proof.normal_terms import Standard
+
+
+@pytest.fixture
+def a() -> Standard:
+    return Standard()
+
+
+# -- sums, maxima, products
+
+
+def test_sums_are_linear(a: Standard) -> None:
+    """[rule: sum-linear]."""
+    x, y = a.at("x", a.k), a.at("y", a.k)
+    assert a.sum([a.k], 2 * x + 3 * y) == 2 * a.sum([a.k], x) + 3 * a.sum([a.k], y)
+    assert a.sum([a.index("one", 1)], x) == x
+    assert a.sum([a.index("none", 0)], x) == 0
+
+
+def test_sums_of_sums(a: Standard) -> None:
+    """[rule: merge]."""
+    inner = a.sum([a.j], a.at("w", a.k, a.j) * a.at("v", a.j))
+    outer = a.sum([a.k], a.at("u", a.k) * inner)
+    other = a.sum([a.j], a.at("v", a.j) * a.sum([a.k], a.at("u", a.k) * a.at("w", a.k, a.j)))
+    assert outer == other
+
+
+def test_components_come_apart(a: Standard) -> None:
+    """[rule: components]."""
+    x, v = a.at("x", a.k), a.at("v", a.j)
+    assert a.sum([a.k, a.j], x * v) == a.sum([a.k], x) * a.sum([a.j], v)
+    assert a.sum([a.k, a.j], x) == a.m * a.sum([a.k], x)
+    assert a.sum([a.k], x * a.y) == a.y * a.sum([a.k], x)
+
+
+def test_names_of_bound_variables_do_not_matter(a: Standard) -> None:
+    """[rule: rename]."""
+    names = [a.index(name, a.n) for name in "pqrs"]
+    forwards = backwards = a.x**0
+    for left, right in zip(names, names[1:] + names[:1], strict=True):
+        forwards = forwards * a.at("c", left, right)
+    for left, right in zip(names[::-1], names[-2::-1] + names[-1:], strict=True):
+        backwards = backwards * a.at("c", left, right)
+    assert a.sum(names, forwards) == a.sum(names[::-1], backwards)
+    cube = a.at("c", a.k, a.l) * a.at("c", a.l, a.k)
+    square = a.at("c", a.k, a.l) ** 2
+    assert a.sum([a.k, a.l], cube) != a.sum([a.k, a.l], square)
+
+
+def test_deltas_are_eliminated(a: Standard) -> None:
+    """[rule: delta]."""
+    x = a.at("x", a.k)
+    assert a.sum([a.k], a.compare(a.k, "eq", a.i) * x) == a.x
+    shifted = a.sum([a.k], a.compare(a.k, "eq", a.i + 1) * x)
+    assert shifted == a.compare(a.i + 1, "lt", a.n) * a.at("x", a.i + 1)
+    assert shifted != a.at("x", a.i + 1)
+
+
+def test_flattened_indices(a: Standard) -> None:
+    """[rule: flatten]."""
+    flat = a.index("f", a.n * a.m)
+    row, column = a.floordiv(flat, a.m), a.mod(flat, a.m)
+    pairs = a.sum([a.k, a.j], a.at("w", a.k, a.j))
+    assert a.sum([flat], a.at("w", row, column)) == pairs
+    assert a.sum([a.k, a.j], a.at("v", a.m * a.k + a.j)) == a.sum([flat], a.at("v", flat))
+    back = a.sum([a.k, a.j], a.compare(a.m * a.k + a.j, "eq", flat) * a.at("w", a.k, a.j))
+    assert a.stage(back - a.at("w", row, column)) is not None
+    joint = a.compare(a.m * a.i + a.j, "eq", a.m * a.k)
+    assert joint == a.compare(a.i, "eq", a.k) * a.compare(a.j, "eq", 0)
+
+
+def test_strides(a: Standard) -> None:
+    """[rule: stride]."""
+    wide = a.index("w", 2 * a.n)
+    picked = a.sum([a.k], a.compare(2 * a.k, "eq", wide) * a.at("x", a.k))
+    even = a.compare(a.mod(wide, 2), "eq", 0)
+    assert a.stage(picked - even * a.at("x", a.floordiv(wide, 2))) is not None
+
+
+def test_quotients_of_indices(a: Standard) -> None:
+    """[rule: floordiv]."""
+    assert a.floordiv(a.m * a.i + a.j, a.m) == a.i
+    assert a.mod(a.m * a.i + a.j, a.m) == a.j
+    assert a.floordiv(a.j, a.m) == 0
+    flat = a.index("f", a.n * a.m)
+    assert a.floordiv(a.floordiv(flat, a.m), 2) == a.floordiv(flat, 2 * a.m)
+    assert a.floordiv(a.m * flat + a.j, a.m * a.n) == a.floordiv(flat, a.n)
+    with pytest.raises(Undecided):
+        a.floordiv(a.i, a.n - 1)
+
+
+def test_softmax_rows_sum_to_one(a: Standard) -> None:
+    """[rule: fold]."""
+    e = a.exp(a.at("w", a.k, a.j))
+    softmax = e / a.sum([a.j], e)
+    assert a.sum([a.j], softmax) == 1
+    assert a.sum([a.k, a.j], softmax * a.at("x", a.k)) == a.sum([a.k], a.at("x", a.k))
+    both = a.sum([a.j], softmax * softmax)
+    assert a.sum([a.k], both) != a.n
+
+
+def test_reversed_sums(a: Standard) -> None:
+    """[rule: reverse]."""
+    assert a.sum([a.k], a.at("x", a.n - 1 - a.k)) == a.sum([a.k], a.at("x", a.k))
+    crossed = a.at("x", a.n - 1 - a.k) * a.at("y", a.k)
+    assert a.sum([a.k], crossed) != a.sum([a.k], a.at("x", a.k) * a.at("y", a.k))
+
+
+def test_closed_forms(a: Standard) -> None:
+    """[rule: closed-form]."""
+    assert a.sum([a.k], a.k) == a.n * (a.n - 1) / 2
+    assert a.sum([a.k], a.k**2) == a.n * (a.n - 1) * (2 * a.n - 1) / 6
+    assert a.sum([a.k], a.k**3) == (a.n * (a.n - 1) / 2) ** 2
+    assert a.sum([a.k], a.compare(a.k, "le", a.i)) == a.i + 1
+    assert a.sum([a.k], a.compare(a.k, "ge", a.i) * a.k) == (
+        a.n * (a.n - 1) / 2 - a.i * (a.i - 1) / 2
+    )
+
+
+def test_small_sums_are_written_out(a: Standard) -> None:
+    """[rule: unroll]."""
+    three = a.index("t", 3)
+    whole = a.sum([three], a.at("x", three) * a.at("z", a.i, three))
+    parts = [a.at("x", value) * a.at("z", a.i, value) for value in range(3)]
+    assert a.stage(whole - parts[0] - parts[1] - parts[2]) == "unroll constant axes"
+    assert a.stage(whole - parts[0] - parts[1]) is None
+
+
+def test_integrands_are_combined(a: Standard) -> None:
+    """[rule: combine]."""
+    x, y = a.at("x", a.k), a.at("y", a.k)
+    left = a.sum([a.k], y / (x + 1)) - a.sum([a.k], y / (x + 2))
+    right = a.sum([a.k], y / ((x + 1) * (x + 2)))
+    assert a.stage(left - right) == "combine integrands"
+    assert a.stage(left - 2 * right) is None
+
+
+def test_a_matrix_times_its_inverse() -> None:
+    """[rule: inverse-matrix]."""
+    a = Standard(Facts(inverses={"b": "c"}))
+    product = a.sum([a.l], a.at("c", a.i, a.l) * a.at("b", a.l, a.k))
+    assert product == a.compare(a.i, "eq", a.k)
+    assert a.sum([a.l], a.at("b", a.i, a.l) * a.at("c", a.l, a.k)) == product
+    transposed = a.sum([a.l], a.at("c", a.l, a.i) * a.at("b", a.l, a.k))
+    assert transposed != product
+    three = a.sum([a.k, a.l], a.at("b", a.i, a.k) * a.at("c", a.k, a.l) * a.at("x", a.l))
+    assert three == a.x
+
+
+def test_maxima(a: Standard) -> None:
+    """[rule: max]."""
+    x = a.at("x", a.k)
+    assert a.max(a.k, x + a.y) == a.max(a.k, x) + a.y
+    assert a.max(a.k, 3 * x) == 3 * a.max(a.k, x)
+    assert a.max(a.k, a.y) == a.y
+    assert a.max(a.k, a.y * x) != a.y * a.max(a.k, x)
+    assert a.max(a.k, a.exp(a.y) * x) == a.exp(a.y) * a.max(a.k, x)
+    assert a.max(a.k, -x) != -a.max(a.k, x)
+
+
+def test_argmax_ignores_what_does_not_move_it(a: Standard) -> None:
+    """[rule: argmax]."""
+    x = a.at("x", a.k)
+    assert a.argmax(a.k, a.exp(a.y) * x * 2 + a.y) == a.argmax(a.k, x)
+    assert a.argmax(a.k, -x) != a.argmax(a.k, x)
+    assert a.argmax(a.k, a.y) == 0
+
+
+def test_products(a: Standard) -> None:
+    """[rule: product]."""
+    x, y = a.at("x", a.k), a.at("y", a.k)
+    assert a.prod(a.k, x * y) == a.prod(a.k, x) * a.prod(a.k, y)
+    assert a.prod(a.k, a.exp(x)) == a.exp(a.sum([a.k], x))
+    assert a.prod(a.index("t", 3), a.y) == a.y**3
+    assert a.prod(a.k, x * 2) == a.prod(a.k, x) * a.exp(a.n * a.log(a.x**0 * 2))
+    assert a.prod(a.k, x + y) != a.prod(a.k, x) + a.prod(a.k, y)
+
+
+def test_products_with_one_factor_taken_out(a: Standard) -> None:
+    """[rule: punched-product]."""
+    x = a.at("x", a.k)
+    others = a.prod(a.k, a.where(a.compare(a.k, "eq", a.i), x**0, x))
+    assert others == a.prod(a.k, x) / a.x
+    doubled = a.prod(a.k, a.where(a.compare(a.k, "eq", a.i), 2 * x, x + 1))
+    assert doubled == a.prod(a.k, x + 1) * 2 * a.x / (a.x + 1)
+    assert (a.x + 1).poly in a.owed("inverse")
+
+
+def test_declared_leaves() -> None:
+    """[rule: declared-leaf]."""
+    a = Standard(
+        Facts(symmetric=frozenset({"c"}), binary=frozenset({"b"}), one_hot={"t": Dim.size("m")})
+    )
+    assert a.at("c", a.i, a.k) == a.at("c", a.k, a.i)
+    assert a.at("b", a.i) ** 2 == a.at("b", a.i)
+    hot = a.at("t", a.i, a.j)
+    assert hot * hot == hot
+    assert a.sum([a.j], hot) == 1
+    other = a.index("o", a.m)
+    assert a.stage(hot * a.at("t", a.i, other) - hot * a.compare(a.j, "eq", other)) is not None
+    square = a.at("c", a.k, a.l) * a.at("x", a.k) * a.at("y", a.l)
+    assert a.sum([a.k, a.l], square) == a.sum(
+        [a.k, a.l], a.at("c", a.k, a.l) * a.at("x", a.l) * a.at("y", a.k)
+    )
