@@ -6,12 +6,12 @@ import shutil
 from typing import Any
 
 import numpy as np
+import ops
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
-from examples import ops
 from symgrad.compiler import NumpyBackendWarning
 from symgrad.errors import KernelArgumentError, KernelTypeError, NotProvedError, SpecError
 from symgrad.fallback import NumpyOp

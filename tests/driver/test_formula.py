@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from examples import ops
+import ops
+
 from symgrad import stages
 from symgrad.frontend.trace import trace
 from symgrad.ir.formula import formulas
