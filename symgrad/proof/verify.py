@@ -208,6 +208,9 @@ def _notes(
     graphs: FunctionGraphs, options: VerifyOptions, judged: Sequence[JudgedCase]
 ) -> list[str]:
     notes = []
+    for case in graphs.refused:
+        sizes = " and ".join(map(str, case.conditions)) or "any sizes"
+        notes.append(f"forward does not accept {sizes}: {case.reason.what}")
     if _missing_backward(graphs):
         notes.append("there is no hand-written backward; the derived one was not given to judge")
     if options.surrogate is not None:
