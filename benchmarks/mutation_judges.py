@@ -82,7 +82,7 @@ def symgrad_says(mutant: Mutant, case: Case) -> str:
     on_symgrad = bound(mutant, case, module_over_symgrad(mutant.category))
     try:
         with _patience():
-            verdict: str = report_on(on_symgrad).verdict.name
+            verdict: str = report_on(on_symgrad, suggest=False).verdict.name
     except OutOfTime:
         return "OUT OF TIME"
     except Exception as problem:

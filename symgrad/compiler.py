@@ -40,19 +40,20 @@ class NumpyBackendWarning(RuntimeWarning):
 
 def verify(
     function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
-    order: int = 1,
+    order: int = 1, suggest: bool = True,
 ) -> Report:  # fmt: skip
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
     ``specs``: one a tensor input, in jaxtyping's notation (``"n m"``), None for an absent one;
     the annotations of forward when omitted.  ``static``: values of non-tensor arguments.
     ``assume``: facts about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of
-    the backward too.  Raises SpecError and what tracing forward raises.
+    the backward too.  ``suggest=False``: do not look for a repair of what is refuted.  Raises
+    SpecError and what tracing forward raises.
     """
     if order not in (1, 2):
         raise SpecError(f"order={order!r} is not supported", hint="1, or 2 for its derivative too")
     graphs = trace(function, *specs, static=static, assume=assume)
-    return _judged(function, graphs, specs, static, assume, order)
+    return _judged(function, graphs, specs, static, assume, order, suggest)
 
 
 def compile(
@@ -131,7 +132,7 @@ def show(
 
 def _judged(
     function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
-    order: int = 1,
+    order: int = 1, suggest: bool = True,
 ) -> Report:  # fmt: skip
     """The verdict on a traced Function, against its surrogate where it declares one."""
     from symgrad.proof.verify import VerifyOptions, verify_function
@@ -143,8 +144,9 @@ def _judged(
         for mask in _masks_asked_for(graphs)
     ]
     options = VerifyOptions(
-        assume=assume or {}, surrogate=surrogate, variants=variants, order=order
-    )
+        assume=assume or {}, surrogate=surrogate, variants=variants, order=order,
+        suggest=suggest,
+    )  # fmt: skip
     return verify_function(with_backward(graphs), options)
 
 

@@ -12,13 +12,19 @@ import symgrad as sg
 from tests.suite.marks import Case
 
 
-def report_on(case: Case) -> Any:
-    """Verify a case with all that is declared of it."""
+def report_on(case: Case, *, suggest: bool = True) -> Any:
+    """Verify a case with all that is declared of it; ``suggest``: look for repairs."""
     function = case.function
     if case.surrogate is not None:
         function = sg.surrogate(case.surrogate)(function)
-    more = {"order": case.order} if case.order != 1 else {}
-    return sg.verify(function, *case.specs, static=case.static, assume=case.assume, **more)
+    return sg.verify(
+        function,
+        *case.specs,
+        static=case.static,
+        assume=case.assume,
+        order=case.order,
+        suggest=suggest,
+    )
 
 
 def opposite(verdict: str) -> str:

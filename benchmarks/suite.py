@@ -1,0 +1,122 @@
+"""The suite's figures: verdicts by category, time for a gradient, share of proved repairs.
+
+    python -m benchmarks.suite [CATEGORY ...] [--write]
+
+In: the corpus of ``tests/suite``.  Out: Markdown on standard output, and in
+``benchmarks/SUITE.md`` with ``--write``.  Exits 1 if a verdict is the opposite of the truth.
+Imports symgrad, ``tests.suite``, rich.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.progress import track
+
+from tests.suite.corpus_loader import CATEGORIES, cases, module_over_symgrad
+from tests.suite.judging import opposite, report_on
+from tests.suite.marks import PROVED, REFUTED, Case
+
+PAGE = Path(__file__).parent / "SUITE.md"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was said of a case; ``repaired``: every refuted gradient got a proved suggestion."""
+
+    case: Case
+    said: str
+    seconds: float
+    gradients: int
+    repaired: bool = False
+
+    @property
+    def lie(self) -> bool:
+        """Whether the verdict is the opposite of the truth."""
+        return self.said == opposite(self.case.verdict)
+
+
+def outcome(case: Case) -> Outcome:
+    """Verify one case; an exception's name is its verdict."""
+    start = time.perf_counter()
+    try:
+        report = report_on(case)
+    except Exception as problem:
+        return Outcome(case, type(problem).__name__, time.perf_counter() - start, 1)
+    seconds = time.perf_counter() - start
+    refuted = [one for one in report.inputs.values() if one.verdict.name == REFUTED]
+    repaired = bool(refuted) and all(one.suggestion for one in refuted)
+    return Outcome(case, report.verdict.name, seconds, max(len(report.inputs), 1), repaired)
+
+
+def page(outcomes: list[Outcome]) -> str:
+    """The figures as Markdown."""
+    wrong = [one for one in outcomes if one.case.verdict == REFUTED and one.said == REFUTED]
+    times = sorted(1000 * one.seconds / one.gradients for one in outcomes)
+    high = times[min(len(times) - 1, int(0.99 * len(times)))]
+    parts = [
+        "# The suite\n",
+        *_by_category(outcomes),
+        "",
+        f"Time for a gradient, tracing and diagnosis included: median "
+        f"{statistics.median(times):.0f} ms, 99th percentile {high:.0f} ms, longest "
+        f"{times[-1]:.0f} ms.\n",
+        f"A proved repair for every wrong gradient: {sum(one.repaired for one in wrong)} of "
+        f"{len(wrong)} refuted backwards.\n",
+        "## Not as it should be\n",
+    ]
+    parts += [
+        f"- {one.case.category}: {one.case.name}, {one.case.bug or 'right'}: {one.said}"
+        for one in outcomes
+        if one.said != one.case.verdict
+    ]
+    parts += ["", "## Refuted without a proved repair\n"]
+    parts += [
+        f"- {one.case.category}: {one.case.name}, {one.case.bug}"
+        for one in wrong
+        if not one.repaired
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _by_category(outcomes: list[Outcome]) -> list[str]:
+    groups: dict[str, list[Outcome]] = defaultdict(list)
+    for one in outcomes:
+        groups[one.case.category].append(one)
+    rows = ["| category | right | PROVED | wrong | REFUTED | wrong verdicts |"]
+    rows.append("|---|--:|--:|--:|--:|--:|")
+    return rows + [_row(name, group) for name, group in [*groups.items(), ("all", outcomes)]]
+
+
+def _row(name: str, group: list[Outcome]) -> str:
+    right = [one for one in group if one.case.verdict == PROVED]
+    wrong = [one for one in group if one.case.verdict == REFUTED]
+    proved = sum(one.said == PROVED for one in right)
+    refuted = sum(one.said == REFUTED for one in wrong)
+    lies = sum(one.lie for one in group)
+    return f"| {name} | {len(right)} | {proved} | {len(wrong)} | {refuted} | {lies} |"
+
+
+def main() -> int:
+    """Judge the chosen categories, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("categories", nargs="*", default=CATEGORIES)
+    parser.add_argument("--write", action="store_true", help="write SUITE.md")
+    options = parser.parse_args()
+    wanted = [case for name in options.categories for case in cases(module_over_symgrad(name))]
+    outcomes = [outcome(case) for case in track(wanted, "cases")]
+    text = page(outcomes)
+    print(text)
+    if options.write:
+        PAGE.write_text(text, encoding="utf-8")
+    return 1 if any(one.lie for one in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
