@@ -38,14 +38,14 @@ class Softmax(sg.Function):
     """``softmax(x)`` over the last axis."""
 
     @staticmethod
-    def forward(ctx, x: "f32[n m]"):
+    def forward(ctx: Any, x: "f32[n m]") -> Any:  # type: ignore[valid-type]
         shifted = sg.exp(x - x.amax(-1, keepdim=True))
         y = shifted / shifted.sum(-1, keepdim=True)
         ctx.save_for_backward(y)
         return y
 
     @staticmethod
-    def backward(ctx, grad_y):
+    def backward(ctx: Any, grad_y: Any) -> Any:
         (y,) = ctx.saved_tensors
         return y * (grad_y - (grad_y * y).sum(-1, keepdim=True))
 
