@@ -250,3 +250,69 @@ class MeanSquaredTwice(sg.Function):
         x, t = ctx.saved_tensors
         grad = 2 * g * (x - t) / x.numel()
         return grad, -grad
+
+
+@right("n m", order=2)
+class OutputAsAttribute(sg.Function):
+    """The returned tensor itself as an attribute: it has its history after forward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.y = y
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.y
+
+
+@right("n m", order=2)
+class InputAsAttribute(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.x = x
+        return x.cos()
+
+    @staticmethod
+    def backward(ctx, g):
+        return -g * ctx.x.sin()
+
+
+@wrong("n m", order=2, bug="an attribute made in forward has no history", kind="second order")
+class DerivedAttribute(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.double = 2 * x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.double
+
+
+@wrong("n m", "m", order=2, bug="weight's gradient uses a saved product", kind="second order")
+class SavedProduct(sg.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        h = x * w
+        ctx.save_for_backward(x, w, h)
+        return h * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, _, h = ctx.saved_tensors
+        return 2 * g * h, (g * x * x).sum(0)
+
+
+@right("n m", "m", order=2)
+class RecomputedProduct(sg.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x * w * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return 2 * g * x * w, (g * x * x).sum(0)
