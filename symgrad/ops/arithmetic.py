@@ -84,6 +84,11 @@ def _pow_domain(sp: Any, x: Any, y: Any) -> Any:
     return sp.Integer(1) if y >= 0 else x**2
 
 
+def _pow(x: Array, y: Array) -> Array:
+    """NumPy's power without its shortcut for a single exponent, sqrt for 0.5: wrong at -inf."""
+    return np.power(np.atleast_1d(x), np.ascontiguousarray(y)).reshape(x.shape)
+
+
 def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
     by_base = choose(compare("eq", y, 0.0), 0.0, g * (y * apply("pow", x, y - 1.0)))
     flat = apply("logical_and", compare("eq", x, 0.0), compare("ge", y, 0.0))
@@ -91,7 +96,7 @@ def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
 
 
 elementwise(
-    "pow", numpy=np.power, sympy=lambda sp, x, y: x**y, c=Function("pow", vector=True), cost=0.90,
+    "pow", numpy=_pow, sympy=lambda sp, x, y: x**y, c=Function("pow", vector=True), cost=0.90,
     domain=(Constraint("positive", _pow_domain),), vjp=_pow_vjp,
 )  # fmt: skip
 

@@ -140,6 +140,8 @@ class Op:
     ``lower`` and ``scalar`` None: it has no meaning in index notation (inputs, linalg).
     Everywhere None stands for a zero tangent or cotangent; ``vjp`` None: the derivative is zero
     wherever there is one.
+    ``ufunc``: the NumPy ufunc that ``numpy`` wraps, where it is one that keeps dtypes: callers
+    that look after floating-point warnings themselves may call it directly, and broadcast.
     """
 
     name: str
@@ -152,6 +154,7 @@ class Op:
     vjp: Vjp | None = None
     linear: tuple[int, ...] = ()
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None
+    ufunc: np.ufunc | None = None
 
     def infer(self, args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         """The type of the result.  Raises ShapeError or DTypeError."""
@@ -229,6 +232,7 @@ def elementwise(
         name, "elementwise", arity, rule, evaluate,
         scalar=Scalar(sympy, c, cost, domain, kinks, c_integer),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
+        ufunc=numpy if isinstance(numpy, np.ufunc) else None,
     )  # fmt: skip
     register(op)
     return op

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from symgrad.ir.graph import Node
-from symgrad.ops.record import Constraint, Function, Kink, apply, elementwise
+from symgrad.ops.record import Constraint, Function, Kink, apply, choose, compare, elementwise
 
 _INSIDE = (Constraint("positive", lambda sp, x: 1 - x**2),)
 
@@ -49,7 +49,8 @@ elementwise(
 
 
 def _atan2_vjp(g: Node, out: Node, y: Node, x: Node) -> tuple[Node, Node]:
-    scaled = g / (_square(x) + _square(y))
+    square = _square(x) + _square(y)
+    scaled = choose(compare("eq", square, 0.0), 0.0, g / square)
     return scaled * x, -(scaled * y)
 
 
@@ -57,7 +58,9 @@ elementwise(
     "atan2", numpy=np.arctan2, sympy=lambda sp, y, x: sp.atan2(y, x),
     c=Function("atan2", vector=True), cost=0.80,
     domain=(Constraint("positive", lambda sp, y, x: x**2 + y**2),),
-    kinks=(Kink(lambda sp, y, x: sp.Abs(y) + sp.Max(x, 0), "it jumps by 2π"),),
+    kinks=(
+        Kink(lambda sp, y, x: sp.Abs(y) + sp.Max(x, 0), "it jumps by 2π; at 0 its slope is 0"),
+    ),
     vjp=_atan2_vjp,
 )  # fmt: skip
 elementwise(

@@ -78,7 +78,8 @@ def cases(
     ``floats``: of float dtype only (``double``: f64); ``special``: with infinities, NaN, zeros
     and ties, else inside the domain and off the kinks; ``least``: of the symbolic sizes.
     """
-    sizes = {symbol: draw(st.integers(least, 4)) for symbol in SYMBOLS}
+    lengths = st.sampled_from([length for length in (3, 2, 4, 1, 0) if length >= least])
+    sizes = {symbol: draw(lengths) for symbol in SYMBOLS}
     wanted = (dtypes.float64,) if double else FLOATS if floats else dtypes.ALL
     types, attrs = _uses(draw, get(name), sizes, wanted)
     graph = Graph()
@@ -332,8 +333,10 @@ def _data(
         count = int(np.prod(shapes[0]))
         columns = _inside(source, op.name, node, count)
         return [column.reshape(shapes[0]) for column in columns]
+    numbers = SPECIAL if source.random() < 0.5 else SPECIAL[:8]  # the last are not finite
+    palette = source.choice(np.array(numbers), size=3).tolist()  # few values: ties and twins
     return [
-        _plain(source, arg.dtype, shape, special)
+        _plain(source, arg.dtype, shape, special, palette)
         for arg, shape in zip(node.args, shapes, strict=True)
     ]
 
@@ -347,14 +350,18 @@ def _regular(source: np.random.Generator, dtype: DType, shape: tuple[int, ...]) 
 
 
 def _plain(
-    source: np.random.Generator, dtype: DType, shape: tuple[int, ...], special: bool
+    source: np.random.Generator,
+    dtype: DType,
+    shape: tuple[int, ...],
+    special: bool,
+    palette: Sequence[float] = (),
 ) -> Array:
     if dtype == dtypes.bool_:
         return source.random(shape) < 0.5
     if dtype == dtypes.int64:
         return source.integers(-3, 4, size=shape, dtype=np.int64)
     if special:
-        return source.choice(np.array(SPECIAL), size=shape).astype(str(dtype))
+        return source.choice(np.array(palette or SPECIAL), size=shape).astype(str(dtype))
     value: Array = source.uniform(-3, 3, size=shape).astype(str(dtype))
     return value
 
