@@ -6,6 +6,7 @@ Imports: the frontend's session, functions, contexts and gradients.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
@@ -166,6 +167,8 @@ class _Run:
         taken = {*self.inputs, *self.output_names}
         stem = parameter.removeprefix("grad_").removeprefix("d_")
         own = node.name if node.op != "input" else None
+        if own and re.sub(r"_\d+$", "", own) in self.inputs:
+            own = None  # a new value of a variable that held an input
         default = "output" if count == 1 else f"output_{len(self.output_names)}"
         candidates = [stem if stem != parameter else None, own, default]
         name = next((word for word in candidates if word and word not in taken), None)

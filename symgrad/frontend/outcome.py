@@ -19,7 +19,7 @@ def blame(error: BaseException) -> tuple[Location | None, bool]:
     own = False
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
-        module = trace.tb_frame.f_globals.get("__name__", "")
+        module = trace.tb_frame.f_globals.get("__name__") or ""
         own = module != "symgrad" and not module.startswith("symgrad.")
         if own:
             code = trace.tb_frame.f_code

@@ -30,7 +30,7 @@ def user_frame() -> FrameType | None:
     """The innermost frame that is not symgrad's own."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        module = frame.f_globals.get("__name__", "")
+        module = frame.f_globals.get("__name__") or ""
         if module != _PACKAGE and not module.startswith(_PACKAGE + "."):
             return frame
         frame = frame.f_back

@@ -48,7 +48,7 @@ def method_sources(found: type[Function]) -> str:
     texts = []
     for name in METHODS:
         plain, _ = raw_method(found, name)
-        if getattr(plain, "__module__", "").startswith("symgrad.frontend"):
+        if (getattr(plain, "__module__", "") or "").startswith("symgrad.frontend"):
             continue
         try:
             texts.append(textwrap.dedent(inspect.getsource(plain)))

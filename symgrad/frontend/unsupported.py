@@ -57,7 +57,7 @@ _OTHER = _words(
     "matrix_exp matrix_rank max_pool1d max_pool2d max_pool3d max_unpool1d "
     "max_unpool2d max_unpool3d median mode module_load mtia multi_margin_loss "
     "multilabel_margin_loss multilabel_soft_margin_loss mvlgamma mvlgamma_ name nanmean nanmedian "
-    "nanquantile nansum narrow_copy nbytes new new_empty_strided nextafter nextafter_ "
+    "nanquantile nansum narrow_copy nbytes new_empty_strided nextafter nextafter_ "
     "nonzero_static norm_except_dim orgqr ormqr output_nr pad_sequence pairwise_distance "
     "pca_lowrank pdist pin_memory pinverse pixel_shuffle pixel_unshuffle poisson_nll_loss polar "
     "polygamma polygamma_ put put_ q_per_channel_axis q_per_channel_scales "

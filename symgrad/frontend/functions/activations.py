@@ -37,19 +37,22 @@ def _maybe_in_place(input: Any, result: Tensor, inplace: bool) -> Tensor:
 @operation("relu6", method=False)
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """``clamp(x, 0, 6)``."""
-    return clamp(input, 0.0, 6.0)
+    return hardtanh(input, 0.0, 6.0, inplace)
 
 
 @operation("hardtanh", method=False)
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+def hardtanh(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
+) -> Tensor:  # fmt: skip
     """``clamp(x, min_val, max_val)``."""
-    return clamp(input, min_val, max_val)
+    return _maybe_in_place(input, clamp(input, min_val, max_val), inplace)
 
 
 @operation("leaky_relu", method=False)
-def leaky_relu(input: Any, negative_slope: float = 0.01) -> Tensor:
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``x`` above 0, a small multiple of it below."""
-    return where(elementwise("gt", input, 0), input, mul(input, negative_slope))
+    result = where(elementwise("gt", input, 0), input, mul(input, negative_slope))
+    return _maybe_in_place(input, result, inplace)
 
 
 @operation("prelu")
@@ -62,15 +65,17 @@ def prelu(input: Any, weight: Any) -> Tensor:
 
 
 @operation("threshold", method=False)
-def threshold(input: Any, threshold: Any, value: Any) -> Tensor:
+def threshold(input: Any, threshold: Any, value: Any, inplace: bool = False) -> Tensor:
     """``x`` above the threshold, ``value`` elsewhere."""
-    return where(elementwise("gt", input, threshold), input, value)
+    result = where(elementwise("gt", input, threshold), input, value)
+    return _maybe_in_place(input, result, inplace)
 
 
 @operation("elu", method=False)
-def elu(input: Any, alpha: float = 1.0) -> Tensor:
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha (exp(x) - 1)`` below."""
-    return where(elementwise("gt", input, 0), input, mul(elementwise("expm1", input), alpha))
+    below = mul(elementwise("expm1", input), alpha)
+    return _maybe_in_place(input, where(elementwise("gt", input, 0), input, below), inplace)
 
 
 @operation("celu", method=False)

@@ -102,6 +102,14 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **ignored: Any) ->
     return tensor(data, dtype=_kind(dtype, self.dtype))
 
 
+@operation("new", function=False)
+def new(self: Tensor, *size: Any, **ignored: Any) -> Tensor:
+    """A tensor of these sizes, or of these numbers (in a list), in the dtype of this one."""
+    if len(size) == 1 and isinstance(size[0], list):
+        return new_tensor(self, size[0])
+    return filled(0, shape_of(size), self.dtype)
+
+
 @operation("tensor", "as_tensor", "asarray", "scalar_tensor", method=False)
 def tensor(data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     """A constant: a number, a nested list of numbers, a NumPy array."""

@@ -5,6 +5,7 @@ In: tensors.  Out: tensors.  Imports: the frontend's table and operands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import DTypeError, ShapeError
@@ -172,34 +173,27 @@ def _several(group: Any) -> list[int]:
     return list(group) if isinstance(group, (tuple, list)) else [group]
 
 
-@operation("addmm", inplace=True)
-def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * mat1 @ mat2``."""
-    return _affine(input, mm(mat1, mat2), beta, alpha)
+def _scaled_sum(name: str, multiply: Callable[[Any, Any], Tensor]) -> None:
+    def call(input: Any, *operands: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        *scales, left, right = operands  # old programs give beta, or beta and alpha, first
+        if scales:
+            beta = scales[0]
+            alpha = scales[1] if len(scales) > 1 else alpha
+        return _affine(input, multiply(left, right), beta, alpha)
 
-
-@operation("baddbmm", inplace=True)
-def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * batch1 @ batch2``."""
-    return _affine(input, bmm(batch1, batch2), beta, alpha)
-
-
-@operation("addmv", inplace=True)
-def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * mat @ vec``."""
-    return _affine(input, mv(mat, vec), beta, alpha)
-
-
-@operation("addr", inplace=True)
-def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """``beta * input + alpha * outer(vec1, vec2)``."""
-    return _affine(input, outer(vec1, vec2), beta, alpha)
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"``beta * input + alpha * {multiply.__name__}(x, y)``."
+    operation(name, inplace=True)(call)
 
 
 def _affine(input: Any, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     scaled = product if isinstance(alpha, (int, float)) and alpha == 1 else mul(product, alpha)
     plain = isinstance(beta, (int, float)) and beta == 1
     return add(input if plain else mul(input, beta), scaled)
+
+
+for _name, _multiply in (("addmm", mm), ("baddbmm", bmm), ("addmv", mv), ("addr", outer)):
+    _scaled_sum(_name, _multiply)
 
 
 @operation("linear", method=False)

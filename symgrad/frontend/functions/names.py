@@ -1,0 +1,62 @@
+"""Names of torch's that are no operations: dtypes, constants, ``Size``, ``device``, ``Variable``.
+
+In: nothing.  Out: entries of ``FUNCTIONS``.  Imports: the frontend's table, dtypes and sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from symgrad.frontend.sizes import Shape
+from symgrad.frontend.table import FUNCTIONS
+from symgrad.ir.dtype import DType, bool_, float32, float64, int64
+
+
+def size_of(sizes: Iterable[Any] = ()) -> Shape:
+    """``torch.Size``: a tuple of sizes."""
+    return Shape(sizes)
+
+
+def device(name: Any = "cpu", index: int | None = None) -> str:
+    """``torch.device``: a name; there are no devices here."""
+    return str(name)
+
+
+def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+    """``torch.autograd.Variable``: the tensor itself."""
+    return data
+
+
+def is_grad_enabled() -> bool:
+    """True: a trace records everything."""
+    return True
+
+
+def get_default_dtype() -> DType:
+    """The dtype of floats that say no other: float32."""
+    return float32
+
+
+FUNCTIONS.update(
+    {
+        "Size": size_of,
+        "Variable": variable,
+        "device": device,
+        "double": float64,
+        "e": math.e,
+        "float": float32,
+        "get_default_dtype": get_default_dtype,
+        "inf": math.inf,
+        "is_grad_enabled": is_grad_enabled,
+        "long": int64,
+        "nan": math.nan,
+        "newaxis": None,
+        "pi": math.pi,
+        "FloatTensor": float32,
+        "DoubleTensor": float64,
+        "LongTensor": int64,
+        "BoolTensor": bool_,
+    }
+)
