@@ -195,6 +195,23 @@ def test_products_with_one_factor_taken_out(a: Standard) -> None:
     assert (a.x + 1).poly in a.owed("inverse")
 
 
+def test_ranks_are_permutations() -> None:
+    """[rule: permutation]."""
+    a = Standard(Facts(permutations={"rank": 1}, ranges={"rank": Dim.size("n")}))
+    ranks = a.leaf("rank", a.j, a.k, sort="int")
+    place = a.index("p", a.n)
+    met = a.compare(ranks, "eq", place)
+    assert a.sum([a.k], met) == 1
+    origin = a.sum([a.k], met * a.k)
+    own = a.leaf("rank", a.j, a.i, sort="int")
+    assert a.compare(origin, "eq", a.i) == a.compare(own, "eq", place)
+    plain = Standard(Facts(ranges={"rank": Dim.size("n")}))
+    ranks = plain.leaf("rank", plain.j, plain.k, sort="int")
+    assert plain.sum([plain.k], plain.compare(ranks, "eq", plain.index("p", plain.n))) != 1
+    outside = a.compare(ranks, "eq", place + 1)
+    assert a.sum([a.k], outside) != 1
+
+
 def test_declared_leaves() -> None:
     """[rule: declared-leaf]."""
     a = Standard(

@@ -11,7 +11,16 @@ import itertools
 from fractions import Fraction
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import deltas, labels, multiply, relations, signs, substitute, sums
+from symgrad.proof.normal import (
+    deltas,
+    labels,
+    multiply,
+    permutations,
+    relations,
+    signs,
+    substitute,
+    sums,
+)
 from symgrad.proof.normal.atoms import Atom, Number
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, Poly, of_atom, plain_product
@@ -21,7 +30,11 @@ Exponents = dict[Atom, Number]
 
 def component(context: Context, binders: list[Atom], factors: Exponents) -> Poly:
     """The sum of one connected component."""
-    for rule in (_inverse_matrix, _fold, _reverse, deltas.merge_flattened, _closed_form):
+    rules = (
+        _inverse_matrix, permutations.counted_once, _fold, _reverse, deltas.merge_flattened,
+        _closed_form,
+    )  # fmt: skip
+    for rule in rules:
         changed = rule(context, binders, factors)
         if changed is not None:
             return changed

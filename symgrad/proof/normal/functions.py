@@ -123,7 +123,23 @@ def _logarithm(context: Context, argument: Poly) -> Poly:
                 result = result + _log_opaque(context, part).scaled(times)
             else:
                 rest = multiply.multiply(context, rest, power.raise_to(context, part, times))
-    return result if rest.constant == 1 else result + _log_opaque(context, rest)
+    return result if rest.constant == 1 else result + _log_rest(context, rest)
+
+
+def _log_rest(context: Context, rest: Poly) -> Poly:
+    """log(-a**e) is e log(-a) for an odd e; anything else stays as it is."""
+    if len(rest.terms) == 1:
+        ((monomial, value),) = rest.terms.items()
+        if value == -1 and len(monomial) == 1 and monomial[0][1] % 2 == 1:
+            atom, exponent = monomial[0]
+            return _log_opaque(context, -_base_of(atom)).scaled(exponent)
+    return _log_opaque(context, rest)
+
+
+def _base_of(atom: Atom) -> Poly:
+    """What an atom stands for with exponent 1."""
+    base: Poly = atom.data[0] if atom.kind == kinds.POWER else of_atom(atom)
+    return base
 
 
 def _log_number(context: Context, value: Fraction) -> Poly:

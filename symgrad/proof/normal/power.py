@@ -201,8 +201,21 @@ def _fractional_power(context: Context, poly: Poly, exponent: Number) -> Poly:
                 result = multiply.multiply(context, result, taken)
     if rest.constant == 1:
         return result
-    atom = rest.atom if rest.atom is not None else context.atom(kinds.POWER, rest)
-    return multiply.multiply(context, result, multiply.monomial_poly(context, {atom: exponent}))
+    base, own = _as_power(rest)
+    atom = base.atom if base.atom is not None else context.atom(kinds.POWER, base)
+    root = multiply.monomial_poly(context, {atom: own * exponent})
+    return multiply.multiply(context, result, root)
+
+
+def _as_power(poly: Poly) -> tuple[Poly, Number]:
+    """``(-B, e)`` for ``-B**e`` with an odd e; else the polynomial and 1."""
+    if len(poly.terms) == 1:
+        ((monomial, value),) = poly.terms.items()
+        if value == -1 and len(monomial) == 1:
+            atom, exponent = monomial[0]
+            if atom.kind == kinds.POWER and exponent % 2 == 1:
+                return -atom.data[0], exponent
+    return poly, 1
 
 
 def _factor_power(

@@ -12,7 +12,16 @@ from fractions import Fraction
 from math import gcd, lcm
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import functions, integers, lifting, multiply, power, signs, substitute
+from symgrad.proof.normal import (
+    functions,
+    integers,
+    lifting,
+    multiply,
+    permutations,
+    power,
+    signs,
+    substitute,
+)
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, magnitude, of_atom
@@ -300,6 +309,9 @@ def equal_integers(context: Context, poly: Poly) -> Poly:
     if apart is not None:
         whole, rest = (equal_integers(context, part) for part in apart)
         return multiply.multiply(context, whole, rest)
+    inverse = permutations.inverse_at(context, reduced)
+    if inverse is not None:
+        return inverse
     unique = _unique_elements(context, reduced)
     if unique is not None:
         return equal_integers(context, unique)

@@ -215,7 +215,9 @@ def is_integral(context: Context, poly: Poly) -> bool:
 def _integral(atom: Atom) -> bool:
     if atom.kind == kinds.LEAF:
         return bool(atom.data[2] != "real")
-    return atom.kind in _INTEGRAL or counts.is_count(atom)
+    if atom.kind == kinds.SUM:
+        return all(_integral(a) and isinstance(e, int) and e > 0 for a, e in atom.data[1])
+    return atom.kind in _INTEGRAL
 
 
 def extent_of(context: Context, atom: Atom) -> Poly | None:

@@ -167,21 +167,26 @@ def propagate(context: Context, poly: Poly) -> Poly:
     return total(_propagate_monomial(context, dict(m)).scaled(c) for m, c in poly.terms.items())
 
 
-def _propagate_monomial(context: Context, factors: Exponents) -> Poly:
+def _propagate_monomial(
+    context: Context, factors: Exponents, bound: frozenset[Atom] = frozenset()
+) -> Poly:
     deltas = sorted((a for a in factors if a.kind == kinds.EQUAL), key=lambda a: (a.erased, a.key))
     for atom in deltas:
-        solution = _solved_variable(atom.data[0])
+        solution = _solved_variable(atom.data[0], bound)
         rest = {a: e for a, e in factors.items() if a is not atom}
         if solution is None or not any(_mentions(a, solution[0]) for a in rest):
             continue
         body = multiply.monomial_poly(context, rest)
         body = substitute.substitute(context, body, {solution[0]: solution[1]})
-        return propagate(context, multiply.multiply(context, of_atom(atom), body))
+        whole = multiply.multiply(context, of_atom(atom), body)
+        return total(
+            _propagate_monomial(context, dict(m), bound).scaled(c) for m, c in whole.terms.items()
+        )
     product = ONE
     for atom, exponent in factors.items():
         if atom.kind == kinds.SUM and exponent == 1 and _holds(atom, kinds.EQUAL):
             fresh, monomial = substitute.opened(context, atom)
-            body = _propagate_monomial(context, dict(monomial))
+            body = _propagate_monomial(context, dict(monomial), frozenset(fresh))
             factor = sums.sum_over(context, fresh, body)
         else:
             factor = multiply.monomial_poly(context, {atom: exponent})
@@ -189,10 +194,12 @@ def _propagate_monomial(context: Context, factors: Exponents) -> Poly:
     return product
 
 
-def _solved_variable(poly: Poly) -> tuple[Atom, Poly] | None:
+def _solved_variable(poly: Poly, bound: frozenset[Atom]) -> tuple[Atom, Poly] | None:
     """An integer atom with coefficient 1 or -1, and what it equals.
 
-    Elements and argmax first, since index variables are simpler; then the last in key order.
+    First what depends on bound variables and equals something that does not, which then comes
+    out of the sum; then elements and argmax, since index variables are simpler; then the last
+    in key order.
     """
     found = []
     for monomial, value in poly.terms.items():
@@ -203,7 +210,13 @@ def _solved_variable(poly: Poly) -> tuple[Atom, Poly] | None:
             rest = (poly - Poly({monomial: value})).scaled(-value)
             if not any(_mentions(a, atom) for m in rest.terms for a, _ in m):
                 found.append((atom, rest))
-    return max(found, key=lambda item: (item[0].depth, item[0].key)) if found else None
+
+    def order(item: tuple[Atom, Poly]) -> tuple[bool, int, int]:
+        atom, value = item
+        freed = bool(atom.free & bound) and not value.free & bound
+        return freed, atom.depth, atom.key
+
+    return max(found, key=order) if found else None
 
 
 def _mentions(item: object, atom: Atom) -> bool:
