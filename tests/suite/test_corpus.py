@@ -25,6 +25,18 @@ def test_corpus_is_true(category: str) -> None:
     assert not complaints, "\n".join(complaints)
 
 
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_right_ones_pass_gradcheck(category: str) -> None:
+    from tests.suite.torch_check import gradcheck
+
+    failing = {
+        case.name: sizes
+        for case in cases(module_over_torch(category))
+        if case.verdict == PROVED and case.surrogate is None and (sizes := gradcheck(case))
+    }
+    assert not failing
+
+
 def test_corpus_is_large() -> None:
     known = cases_over_torch()
     assert sum(case.verdict == PROVED for case in known) >= 150

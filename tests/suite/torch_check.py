@@ -254,3 +254,31 @@ def _gap(one: Any, two: Any) -> float:
     if one.numel() == 0:
         return 0.0
     return float((one - two).abs().max() / (1 + one.abs().max()))
+
+
+def gradcheck(case: Case, seed: int = 0, shapes: int = 3) -> list[dict[str, Any]]:
+    """The sizes, of the first few choices, at which torch's own gradcheck fails."""
+    failing = []
+    call = caller(case)
+    for position, sizes in enumerate(size_choices(size_names(case))[:shapes]):
+        try:
+            arguments = sample_arguments(case, sizes, np.random.default_rng((seed, position)), 1.0)
+        except Unsatisfiable:
+            continue
+        names = [
+            name
+            for name, value in arguments.items()
+            if _is_float(value) and case.assume.get(name) != "constant"
+        ]
+
+        def floats(
+            *values: Any, arguments: dict[str, Any] = arguments, names: list[str] = names
+        ) -> Any:
+            moved = {name: value * 1 for name, value in zip(names, values, strict=True)}
+            return tuple(out for out in call({**arguments, **moved}) if _is_float(out))
+
+        leaves = [arguments[name].requires_grad_() for name in names]
+        with _DoublePrecision():
+            if not torch.autograd.gradcheck(floats, leaves, raise_exception=False):
+                failing.append(sizes)
+    return failing
