@@ -101,7 +101,6 @@ class CombineView:
     name: str
     type: str
     update: str
-    vector: bool
 
 
 def combine_view(reduction: Reduction) -> CombineView:
@@ -110,4 +109,4 @@ def combine_view(reduction: Reduction) -> CombineView:
 
     statement = reduction.take_stored(Text("whole[u]"), Text("part[g * n + u]"))
     update = statements_text([statement], 0).strip()
-    return CombineView(reduction.combine, reduction.dtype.c, update, reduction.kind == "sum")
+    return CombineView(reduction.combine, reduction.dtype.c, update)

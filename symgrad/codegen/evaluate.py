@@ -189,7 +189,9 @@ class Evaluator:
         last = places[-1]
         base = tuple(Dim.of(0) if p == last else index for p, index in enumerate(indices))
         outer = self._level_of(free_axes(base))
-        contiguous = last == len(indices) - 1 or all(size == 1 for size in array.shape[last + 1 :])
+        contiguous = all(size == 1 for size in array.shape[last + 1 :]) and (
+            not array.strides or not array.strides[last]
+        )
         if not contiguous or outer >= level or not free_axes([indices[last]]):
             return self.context.element(array, indices)
         origin = array.origin[last] if array.origin else 0

@@ -139,8 +139,8 @@ def _interface(
     inputs = []
     for tensor, node in graph.inputs.items():
         c_name = names.fresh(tensor)
-        leading = range(node.rank - 1) if tensor not in whole else range(0)
-        strides = tuple(axis for axis in leading if node.shape[axis] != 1)
+        long = [axis for axis, size in enumerate(node.shape) if size != 1]
+        strides = tuple(long[:-1]) if tensor not in whole else ()
         inputs.append(ArrayArgument(tensor, node.dtype, node.shape, strides))
         context.arrays[tensor] = Array(
             c_name, node.dtype, node.shape, _stride_names(c_name, node.rank, strides, names)
@@ -191,7 +191,7 @@ def _limits(
 def _stride_names(
     c_name: str, rank: int, strides: tuple[int, ...], names: Names
 ) -> tuple[str, ...]:  # fmt: skip
-    """A name for the stride of each axis; the last axis is always contiguous."""
+    """A name for the stride of each axis that has one; the last long axis is contiguous."""
     if not strides:
         return ()
     given = {axis: names.fresh(f"{c_name}_s{axis}") for axis in strides}

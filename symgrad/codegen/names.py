@@ -41,11 +41,9 @@ def identifier(text: str) -> str:
             spelled.append(letter if letter.isalnum() else "_")
         else:
             spelled.append(unicodedata.name(letter, f"U{ord(letter):X}").split()[-1].lower())
-    word = re.sub(r"[^A-Za-z0-9_]+", "_", "".join(spelled)) or "value"
-    if word[0].isdigit():
-        word = f"v{word}"
     # Names that begin with an underscore belong to the implementation of C.
-    return word.lstrip("_") or "value"
+    word = re.sub(r"[^A-Za-z0-9_]+", "_", "".join(spelled)).lstrip("_") or "value"
+    return f"v{word}" if word[0].isdigit() else word
 
 
 class Names:

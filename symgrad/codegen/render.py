@@ -48,7 +48,6 @@ class ProductView:
 class FileView:
     """All that the templates of a file are shown."""
 
-    name: str
     guard: str
     lines: tuple[str, ...]
     vectors: tuple[VectorView, ...]
@@ -103,7 +102,6 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
     groups = "row_groups(" in text
     products = sorted({short for kernel in kernels for short in kernel.products})
     return FileView(
-        name=doc.name,
         guard=f"SYMGRAD_{identifier(doc.name).upper()}_H",
         lines=comment_lines(doc.lines),
         vectors=tuple(_vector(name) for name in vectors),

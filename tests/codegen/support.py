@@ -55,7 +55,10 @@ def build(file: CFile, folder: Path, flags: Sequence[str] = FAST) -> ctypes.CDLL
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return ctypes.CDLL(str(library))
+    found = ctypes.CDLL(str(library))
+    if file.needs_blas:  # kernels call it in their own parallel loops
+        found.scipy_openblas_set_num_threads(ctypes.c_int(1))
+    return found
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +13,17 @@ from symgrad.errors import KernelArgumentError
 from symgrad.ir.dtype import float32, float64
 from symgrad.passes.evaluate import evaluate
 from tests.codegen.random_graphs import examples
-from tests.codegen.support import compile_graphs
+from tests.codegen.support import FAST, compile_graphs
 from tests.codegen.test_matrix import drawn, padded
 from tests.graphs import Example
 
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}
 
 
-def assert_computes(graphs: dict[str, Example], folder: Path) -> None:
-    kernels = compile_graphs({name: example.graph for name, example in graphs.items()}, folder)
+def assert_computes(graphs: dict[str, Example], folder: Path, flags: Sequence[str] = FAST) -> None:
+    """Compile all graphs in one file, and compare each with its NumPy evaluation."""
+    found = {name: example.graph for name, example in graphs.items()}
+    kernels = compile_graphs(found, folder, flags)
     for name, kernel in kernels.items():
         example = graphs[name]
         outputs = list(example.graph.outputs.values())
