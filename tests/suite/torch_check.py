@@ -208,7 +208,9 @@ class Point:
             direction = self.normal(hand.shape)
             true = self.true_derivative(name, direction)
             error = abs(float((hand * direction).sum()) - true)
-            worst = max(worst, error / (1 + abs(true) + self.magnitude))
+            if np.isfinite(true):  # else forward is not finite nearby, and the point says nothing
+                error = float("inf") if np.isnan(error) else error
+                worst = max(worst, error / (1 + abs(true) + self.magnitude))
         return worst
 
     def _compare_second(self) -> tuple[str, float]:
