@@ -43,14 +43,19 @@ def reverse(
     return adjoint
 
 
-def derived_gradients(subject: Subject) -> tuple[Graph, dict[Node, Node], dict[Node, Node]]:
-    """A copy of the forward with derived adjoints: the copy, old node -> copy, old -> adjoint."""
+def derived_gradients(
+    subject: Subject, held: Sequence[Node] = ()
+) -> tuple[Graph, dict[Node, Node], dict[Node, Node]]:
+    """A copy of the forward with derived adjoints: the copy, old node -> copy, old -> adjoint.
+
+    ``held``: nodes that are treated as constants.
+    """
     graph = Graph()
     roots = [node for pair in subject.outputs for node in pair]
     copies = copy_into(graph, ancestors(roots), {})
     outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
     forward = [copies[node] for node in subject.forward.nodes]
-    found = reverse(outputs, forward)
+    found = reverse(outputs, forward, [copies[node] for node in held])
     return (
         graph,
         copies,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from symgrad.ir.dim import Axis, Dim, Size
 from symgrad.ir.graph import Node
 
+SHORT = 24
 SUM, PRODUCT, UNARY, POWER, ATOM = 10, 20, 30, 40, 50
 _INFIX: dict[str, tuple[str, int]] = {
     "add": (" + ", SUM), "sub": (" - ", SUM), "mul": (" * ", PRODUCT), "div": (" / ", PRODUCT),
@@ -96,6 +97,23 @@ class CodeWriter:
                 self._memo[part] = self._spell(part)
         return self._inside(node, level)
 
+    def program(self, node: Node) -> str:
+        """The node as statements, where something is used more than once, and an expression.
+
+        Raises NoSpelling.
+        """
+        lines = []
+        taken = {*self.names.values(), *_words(self.names)}
+        for part in _shared(node, self.names):
+            code = self.text(part)
+            if len(code) > SHORT:
+                name = next(n for n in (f"t{i}" for i in range(1000)) if n not in taken)
+                taken.add(name)
+                lines.append(f"{name} = {code}")
+                self.names[part] = name
+                self._memo = {}
+        return "\n".join([*lines, self.text(node)])
+
     def _inside(self, node: Node, level: int) -> str:
         text, own = self._memo[node]
         return f"({text})" if own < level else text
@@ -121,11 +139,9 @@ class CodeWriter:
         raise NoSpelling(node.op)
 
     def _operands(self, node: Node, levels: Sequence[int] = ()) -> list[str]:
-        """The operands of an elementwise op, not expanded where one of them has the full shape."""
-        shed = [_shed(arg, self.names) for arg in node.args]
-        whole = any(arg.shape == node.shape for arg in shed)
-        chosen = shed if whole else node.args
+        """The operands of an elementwise op; what broadcasting does by itself is left out."""
         levels = levels or [0] * len(node.args)
+        chosen = _least_expanded(node, self.names)
         for arg in chosen:
             self.text(arg)
         return [self._inside(arg, level) for arg, level in zip(chosen, levels, strict=True)]
@@ -281,11 +297,57 @@ def _needed(node: Node, stop: Mapping[Node, str]) -> list[Node]:
     return [found[index] for index in sorted(found)]
 
 
+def _words(names: Mapping[Node, str]) -> set[str]:
+    """Names of inputs that may turn up in the code."""
+    graphs = {node.graph for node in names}
+    return {name for graph in graphs for name in graph.inputs}
+
+
+def _shared(root: Node, names: Mapping[Node, str]) -> list[Node]:
+    """Unnamed nodes that are read more than once, arguments first."""
+    uses: dict[Node, int] = {}
+    order = _needed(root, names)
+    for node in order:
+        if node not in names:
+            operands = _least_expanded(node, names) if _is_elementwise(node) else node.args
+            for arg in operands:
+                uses[arg] = uses.get(arg, 0) + 1
+    plain = ("input", "constant", "size", "expand", "iota")
+    return [n for n in order if uses.get(n, 0) > 1 and n not in names and n.op not in plain]
+
+
+def _is_elementwise(node: Node) -> bool:
+    return node.op in _INFIX or node.op in _FUNCTIONS or node.op in _PLAIN_FUNCTIONS
+
+
 def _shed(node: Node, names: Mapping[Node, str]) -> Node:
     """What an operand was expanded from, unless it has a name of its own."""
     while node.op == "expand" and node not in names:
         node = node.args[0]
     return node
+
+
+def _least_expanded(node: Node, names: Mapping[Node, str]) -> list[Node]:
+    """The operands as they were before expansion, as far as broadcasting gives the same shape."""
+    shed = [_shed(arg, names) for arg in node.args]
+    if _broadcast(shed) == node.shape:
+        return shed
+    for position, arg in enumerate(node.args):
+        if shed[position].rank:
+            mixed = [*shed[:position], arg, *shed[position + 1 :]]
+            if _broadcast(mixed) == node.shape:
+                return mixed
+    return list(node.args)
+
+
+def _broadcast(nodes: Sequence[Node]) -> tuple[Dim, ...]:
+    rank = max(node.rank for node in nodes)
+    shape = [Dim.of(1)] * rank
+    for node in nodes:
+        for axis, size in enumerate(node.shape, rank - node.rank):
+            if size != 1:
+                shape[axis] = size
+    return tuple(shape)
 
 
 def _axes(axes: Sequence[int]) -> str:

@@ -96,7 +96,8 @@ class Subject:
         self.recognised = recognised
         self.forward = Program([node for node, _ in outputs])
         weights = [cotangent for _, cotangent in outputs]
-        self.everything = Program([*self.forward.results, *weights, *self.gradients.values()])
+        results = [*self.forward.results, *weights, *self.gradients.values(), *self.inputs]
+        self.everything = Program(results)
         drawn = [*inputs, *(node for node in weights if node not in inputs)]
         self.sampler = Sampler(drawn, self.everything.nodes, conditions, self.assumptions)
         self.precise = Precise(self.read)

@@ -18,7 +18,8 @@ from symgrad.proof.decide import judge
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict
 
-LONGEST = 400
+LONGEST = 160
+MOST_LINES = 14
 
 
 @dataclass(frozen=True)
@@ -50,16 +51,30 @@ def writer_for(subject: Subject, extra: Iterable[Node] = ()) -> CodeWriter:
 def spelled(writer: CodeWriter, node: Node) -> str | None:
     """The code of a node, when there is some and it is short enough to read."""
     try:
-        code = writer.text(node)
+        code = writer.program(node)
     except NoSpelling:
         return None
-    return code if len(code) <= LONGEST else None
+    lines = code.splitlines()
+    readable = len(lines) <= MOST_LINES and all(len(line) <= LONGEST for line in lines)
+    return code if readable else None
 
 
 def derived(subject: Subject, name: str, budget: int) -> Suggestion | None:
-    """The gradient as the op records derive it, in the user's names."""
+    """The gradient as the op records derive it, in the user's names.
+
+    Shifts by a maximum, which cancel, are first taken as constants: that is shorter.
+    """
+    shifts = [node for node in subject.forward.nodes if node.op in ("amax", "amin")]
+    for held in ([shifts] if shifts else []) + [[]]:
+        found = _derived(subject, name, held, budget)
+        if found is not None and found.proved:
+            return found
+    return found
+
+
+def _derived(subject: Subject, name: str, held: Sequence[Node], budget: int) -> Suggestion | None:
     try:
-        graph, copies, adjoints = derived_gradients(subject)
+        graph, copies, adjoints = derived_gradients(subject, held)
     except (SymgradError, ValueError, KeyError):
         return None
     node = adjoints.get(subject.by_name[name])

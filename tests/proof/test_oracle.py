@@ -14,7 +14,7 @@ from symgrad.ops.record import get
 from symgrad.proof.numbers import Double
 from symgrad.proof.oracle import PRECISE_TOLERANCE_DIGITS, Program
 from symgrad.proof.subject import Subject, precisely
-from tests.proof.registry import variants, Variant, subject_of
+from tests.proof.registry import Variant, subject_of, variants
 
 
 def _known() -> list[Variant]:

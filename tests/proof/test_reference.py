@@ -32,7 +32,9 @@ def _reference(one: Subject, at: Evaluation, name: str, cuts: int = 0) -> list[t
     tensors |= {f"%{node.index}": at.values[node] for node in lowering.cuts}
     reader = Interpreter(tensors, at.point.sizes, one.read)
     found = []
-    for position in itertools.product(*(range(size) for size in at.values[one.by_name[name]].shape)):
+    for position in itertools.product(
+        *(range(size) for size in at.values[one.by_name[name]].shape)
+    ):
         axes = {
             index.atom: value for index, value in zip(indices, position, strict=True)
             if isinstance(index.atom, Axis)

@@ -1,0 +1,92 @@
+"""No mutant of a right backward that differs from it is ever proved.
+
+The normal form is asked without the numeric stages in front of it: what is tested is soundness.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from symgrad.proof.subject import Subject
+from tests.proof.builders import K, M, N, chain, row_sum, softmax, subject, tensor
+from tests.proof.mutants import differs, mutants, proved
+
+EPSILON = 0.125
+
+
+def _softmax() -> Subject:
+    return subject({"x": tensor(N, M)}, softmax, lambda g, y, x: [y * (g - row_sum(g * y))])
+
+
+def _normalised() -> Subject:
+    """X / sqrt(mean(x²) + ε): RMS norm."""
+
+    def scale(x):  # type: ignore[no-untyped-def]
+        return x.graph.apply("rsqrt", row_sum(x * x) / M + EPSILON)
+
+    def backward(g, y, x):  # type: ignore[no-untyped-def]
+        r = scale(x)
+        return [r * g - x * r * r * r * row_sum(g * x) / M]
+
+    return subject({"x": tensor(N, M)}, lambda x: x * scale(x), backward)
+
+
+def _product() -> Subject:
+    def forward(x, w):  # type: ignore[no-untyped-def]
+        return x.graph.apply("tanh", x.graph.apply("einsum", x, w, spec="ik,kj->ij"))
+
+    def backward(g, y, x, w):  # type: ignore[no-untyped-def]
+        inner = g * (1 - y * y)
+        return [
+            x.graph.apply("einsum", inner, w, spec="ij,kj->ik"),
+            x.graph.apply("einsum", x, inner, spec="ik,ij->kj"),
+        ]
+
+    return subject({"x": tensor(N, K), "w": tensor(K, M)}, forward, backward)
+
+
+def _piecewise() -> Subject:
+    def forward(x):  # type: ignore[no-untyped-def]
+        above = x.graph.binary("gt", x, 0.5)
+        return x.graph.apply("where", above, x * x, x.graph.apply("relu", x))
+
+    def backward(g, y, x):  # type: ignore[no-untyped-def]
+        graph = x.graph
+        zero = x * 0
+        positive = graph.binary("gt", x, 0.0)
+        slope = graph.apply("where", graph.binary("gt", x, 0.5), x * 2, zero + 1)
+        return [graph.apply("where", positive, g * slope, zero)]
+
+    return subject({"x": tensor(N, M)}, forward, backward)
+
+
+RIGHT = {
+    "softmax": _softmax, "normalised": _normalised, "product": _product,
+    "piecewise": _piecewise, "chain": lambda: chain(3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(RIGHT))
+def test_no_mutant_that_differs_is_proved(name: str) -> None:
+    random = Random(f"mutants of {name}")
+    seen: Counter[tuple[bool | None, bool]] = Counter()
+    for mutant in mutants(RIGHT[name](), random, 40):
+        wrong = differs(mutant)
+        said = proved(mutant)
+        seen[wrong, said] += 1
+        assert not (wrong and said), f"{mutant.name}: {mutant.change}"
+    assert seen[True, False] > 15, "the mutants do not differ: the test tests nothing"
+
+
+@pytest.mark.parametrize("name", sorted(RIGHT))
+def test_the_originals_are_proved(name: str) -> None:
+    original = RIGHT[name]()
+    from tests.proof.mutants import Mutant
+
+    for gradient in original.gradients:
+        unchanged = Mutant(original, gradient, "unchanged")
+        assert differs(unchanged) is False
+        assert proved(unchanged)

@@ -1,0 +1,24 @@
+"""Functions from text: for tests that change what a user wrote.
+
+In: the source of ``forward`` and ``backward``.  Out: an ``sg.Function``.  Imports symgrad.
+"""
+
+from __future__ import annotations
+
+import linecache
+from itertools import count
+from typing import Any
+
+import symgrad as sg
+
+_NUMBERS = count()
+
+
+def function_from(source: str) -> Any:
+    """A Function called ``Written`` whose source can be read back, as if it lay in a file."""
+    name = f"<written {next(_NUMBERS)}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    scope: dict[str, Any] = {"sg": sg, "__name__": __name__}
+    exec(compile(source, name, "exec"), scope)
+    methods = {key: staticmethod(scope[key]) for key in ("forward", "backward") if key in scope}
+    return type("Written", (sg.Function,), {**methods, "__module__": __name__})
