@@ -199,7 +199,7 @@ def _signature(op: OpPlan, case: CasePlan, signature_of: SignatureOf) -> OpSigna
         inference=signature_of(case.inference.name),
         forward=signature_of(case.forward.name),
         backward=tuple(_backward_signatures(op, case, signature_of)),
-        conditions=tuple(str(condition) for condition in found.conditions),
+        conditions=tuple(map(str, (*found.conditions, *found.requires))),
     )
 
 

@@ -80,6 +80,7 @@ def trace_case(
         saved=tuple(dict.fromkeys(run.saved)),
         problem=problem,
         written=tuple(session.written),
+        requires=tuple(session.requires),
     )
 
 

@@ -3,9 +3,10 @@
 In: relations between sizes.  Out: whether another one follows, and the facts of its two branches.
 Imports: ``symgrad.ir``.
 
-Sizes are integers, at least 1.  A relation that follows neither way splits the trace: one branch
-assumes it, the other its opposite.  An equality that can be solved for a size replaces that size
-everywhere, so that the branch ``k == 1`` is traced with 1 for ``k``.
+Sizes are integers, at least 1 (or at least 0, to find what holds only because of that).  A
+relation that follows neither way splits the trace: one branch assumes it, the other its opposite.
+An equality that can be solved for a size replaces that size everywhere, so that the branch
+``k == 1`` is traced with 1 for ``k``.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Facts:
     ``order``: size names as the specs introduce them; an equality replaces the later one.
     ``conditions``: what was assumed, for people and kernels.  ``substitution``: sizes that an
     equality replaced.  ``nonnegative``, ``unequal``, ``equal``: polynomials known to be ``>= 0``,
-    ``!= 0`` and ``== 0``.
+    ``!= 0`` and ``== 0``.  ``least``: what every size is at least.
     """
 
     order: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Facts:
     nonnegative: tuple[Dim, ...] = ()
     unequal: tuple[Dim, ...] = ()
     equal: tuple[Dim, ...] = ()
+    least: int = 1
 
     @property
     def mapping(self) -> dict[Atom, Dim]:
@@ -99,19 +101,27 @@ class Facts:
         )
         if shifted.least is not None and shifted.least >= 0:
             return True
-        if value.at_least(0, least_size=1):
+        if value.at_least(0, least_size=self.least):
             return True
         cleared = _without_quotients(shifted)
         return cleared is not None and cleared.least is not None and cleared.least >= 0
 
     def _least(self, size: Atom) -> int:
-        """The least value of a size that a fact ``size - c >= 0`` gives; 1 without one."""
-        bounds = [1]
+        """The least value of a size that a fact ``size - c >= 0`` gives."""
+        bounds = [self.least]
         for fact in self.nonnegative:
             constant = (Dim.of(size) - fact).constant
             if constant is not None:
                 bounds.append(constant)
         return max(bounds)
+
+    def including_zero(self) -> Facts:
+        """What the same conditions say when sizes may be 0 as well."""
+        facts = Facts(self.order, least=0)
+        for condition in self.conditions:
+            found = facts.assume(condition.left, condition.relation, condition.right)
+            facts = facts if found is None else found
+        return facts
 
     # -- the branches
 
@@ -174,8 +184,10 @@ class Facts:
             self.order,
             (*self.conditions, SizeCondition(Dim.size(name), "==", value)),
             (*((old, dim.substitute(mapping)) for old, dim in self.substitution), (name, value)),
+            least=self.least,
         )
-        for fact in (*(dim.substitute(mapping) for dim in self.nonnegative), value - 1):
+        known = (dim.substitute(mapping) for dim in self.nonnegative)
+        for fact in (*known, value - self.least):
             if facts._nonnegative(-fact - 1):
                 return None
             if not facts._nonnegative(fact):
@@ -200,7 +212,7 @@ class Facts:
         names += [name for name in reversed(value.sizes) if name not in names]
         solutions = [(name, dim) for name in names if (dim := _isolate(value, name)) is not None]
         for name, dim in solutions:
-            if self._nonnegative(dim - 1):
+            if self._nonnegative(dim - self.least):
                 return ((name, dim),)
         return (solutions[0],) if solutions else None
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import symgrad.ops  # noqa: F401  (registers the ops)
 from symgrad.errors import Location, ProtocolError, SymgradError
-from symgrad.frontend.facts import Facts, NeedsDecision
+from symgrad.frontend.facts import OPPOSITE, Facts, NeedsDecision
 from symgrad.frontend.naming import Namer
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32
-from symgrad.ir.function import InnerCall
+from symgrad.ir.function import InnerCall, SizeCondition
 from symgrad.ir.graph import Graph, Node, current_location
 
 _PACKAGE = __name__.partition(".")[0]
@@ -60,6 +60,7 @@ class Order:
 class Session:
     """One trace of forward and backward into one graph.
 
+    ``requires``: relations that were taken to hold because sizes are at least 1.
     ``written``: what was mutated in place, by name, in order of first mutation.
     ``detached``: the first place where a value was cut off from differentiation.
     ``distinct``: inputs whose entries are declared to be all different.
@@ -75,6 +76,8 @@ class Session:
     ) -> None:
         self.graph = Graph()
         self.facts = facts or Facts()
+        self.requires: list[SizeCondition] = []
+        self._with_zero = self.facts.including_zero()
         self.dtype = dtype
         self.namer = Namer()
         self.written: list[str] = []
@@ -143,7 +146,14 @@ class Session:
         decided = self.facts.decide(left, relation, right)
         if decided is None:
             raise NeedsDecision(Dim.of(left), relation, Dim.of(right))
+        self._require(Dim.of(left), relation if decided else OPPOSITE[relation], Dim.of(right))
         return decided
+
+    def _require(self, left: Dim, relation: str, right: Dim) -> None:
+        """Remember a relation that holds only because sizes are at least 1."""
+        if self._with_zero.decide(left, relation, right) is None:
+            self.requires.append(SizeCondition(left, relation, right))
+            self._with_zero = self._with_zero.assume(left, relation, right) or self._with_zero
 
     def note_written(self, name: str) -> None:
         """Remember that ``name`` was mutated in place."""

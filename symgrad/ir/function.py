@@ -55,7 +55,8 @@ class FunctionCase:
     differentiable input, in order; empty when ``backward`` is None.  ``saved``: what forward
     keeps for backward (``save_for_backward`` and tensors set on ctx), by the name it was saved
     from.  ``problem``: backward raised; the gradients are empty.  ``written``: saved tensors,
-    inputs or cotangents that backward (or forward) mutated in place, by name.
+    inputs or cotangents that backward (or forward) mutated in place, by name.  ``requires``: what
+    follows from sizes being at least 1 and was used, so that a kernel must check it for size 0.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -68,6 +69,7 @@ class FunctionCase:
     saved: tuple[Node, ...]
     problem: SymgradError | None = None
     written: tuple[str, ...] = ()
+    requires: tuple[SizeCondition, ...] = ()
 
 
 @dataclass(frozen=True)

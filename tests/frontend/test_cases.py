@@ -56,6 +56,24 @@ def test_cases(forward: Any, specs: tuple[str, ...], wanted: list[list[str]] | N
             assert sum(holds(case, {"n": n, "m": m}) for case in graphs.cases) == 1
 
 
+@pytest.mark.parametrize(
+    ("forward", "wanted"),
+    [
+        (lambda x: x[0], ["0 < n"]),
+        (lambda x: x[1:] + x[:-1], ["1 <= n"]),
+        (lambda x: x[-1] * x[1:], ["n - 1 >= 0"]),
+        (lambda x: x.sum(0) / x.shape[0], []),
+        (lambda x: x if x.shape[0] else -x, ["n != 0"]),
+        (lambda x: x.topk(1, 0).values, ["1 <= n"]),
+        (lambda x: x[1] if x.shape[0] != 1 else x[0], ["1 < n"]),
+    ],
+)
+def test_what_size_zero_would_break_is_required(forward: Any, wanted: list[str]) -> None:
+    graphs = trace(forward_only(forward), "n m")
+    found = [str(condition) for case in graphs.cases for condition in case.requires]
+    assert found == wanted
+
+
 def test_implied_questions_do_not_split() -> None:
     def forward(x: Any) -> Any:
         if x.shape[0] == 1:

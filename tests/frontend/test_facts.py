@@ -15,7 +15,6 @@ from tests.frontend.support import compare
 
 N, M, K = (Dim.size(name) for name in "nmk")
 NAMES = ("n", "m", "k")
-RANGE = range(1, 6)
 
 _linear = st.builds(
     lambda a, b, c, d: N * a + M * b + K * c + d,
@@ -30,16 +29,16 @@ _dims = st.one_of(
 _relations = st.tuples(_dims, st.sampled_from(sorted(OPPOSITE)), _dims)
 
 
-def all_sizes() -> Iterator[dict[str, int]]:
-    for values in itertools.product(RANGE, repeat=len(NAMES)):
+def all_sizes(least: int = 1) -> Iterator[dict[str, int]]:
+    for values in itertools.product(range(least, 6), repeat=len(NAMES)):
         yield dict(zip(NAMES, values, strict=True))
 
 
-def fitting(facts: Facts) -> list[dict[str, int]]:
+def fitting(facts: Facts, least: int = 1) -> list[dict[str, int]]:
     """The sizes that meet all conditions, as people and kernels read them."""
     return [
         sizes
-        for sizes in all_sizes()
+        for sizes in all_sizes(least)
         if all(compare(c.left.at(sizes), c.relation, c.right.at(sizes)) for c in facts.conditions)
     ]
 
@@ -64,6 +63,11 @@ def test_decisions_hold(known: list[tuple[Dim, str, Dim]], asked: tuple[Dim, str
         assert decided is None or decided == truth
         # A replaced size has its value in every case that the conditions admit.
         assert all(dim.at(sizes) == sizes[name] for name, dim in facts.substitution)
+    zero = facts.including_zero()
+    mapping = zero.mapping
+    decided = zero.decide(left.substitute(mapping), sign, right.substitute(mapping))
+    for sizes in fitting(facts, least=0):
+        assert decided is None or decided == compare(left.at(sizes), sign, right.at(sizes))
 
 
 @given(st.lists(_relations, max_size=2), _relations)
