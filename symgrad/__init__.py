@@ -79,4 +79,5 @@ def _operation(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    operations = importlib.import_module(_OPERATIONS).FUNCTIONS
+    return sorted({*globals(), *__all__, *operations})

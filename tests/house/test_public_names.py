@@ -41,6 +41,11 @@ def test_public_name_is_there(name: str) -> None:
     assert name in dir(symgrad)
 
 
+def test_operations_are_public() -> None:
+    assert {"exp", "where", "cat"} <= set(dir(symgrad))
+    assert callable(symgrad.exp)
+
+
 def test_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'gradent'"):
         _ = symgrad.gradent
