@@ -25,6 +25,11 @@ class ContextState:
     non_differentiable: tuple[SymbolicTensor, ...] = ()
     materialize: bool = True
 
+    @property
+    def tensors(self) -> tuple[Any, ...]:
+        """What was saved, as backward reads it."""
+        return self.saved
+
 
 class Context:
     """The first argument of forward and backward, as in PyTorch.
@@ -38,7 +43,7 @@ class Context:
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, which finds them in ``saved_tensors``."""
         for position, tensor in enumerate(tensors):
-            if tensor is not None and not isinstance(tensor, SymbolicTensor):
+            if tensor is not None and not hasattr(type(tensor), "requires_grad"):
                 raise ProtocolError(
                     f"save_for_backward keeps tensors; argument {position} is of type "
                     f"{type(tensor).__name__}", location=here(),
@@ -51,7 +56,7 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What ``save_for_backward`` kept."""
-        return state_of(self).saved
+        return state_of(self).tensors
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ class Namer:
     """Gives nodes the names of the variables that hold them."""
 
     def __init__(self) -> None:
-        self._frames: list[FrameType] = []
+        self._frames: dict[int, FrameType] = {}
         self._seen: dict[tuple[int, str], tuple[Any, Node]] = {}
         self._taken: set[str] = set()
         self._last: dict[str, int] = {}
@@ -43,13 +43,12 @@ class Namer:
         """Look at the variables of a frame that applies an op."""
         if self._outer is not None and id(frame) in self._outer:
             return
-        if not any(frame is known for known in reversed(self._frames)):
-            self._frames.append(frame)
+        self._frames.setdefault(id(frame), frame)
         self._look(frame, session.graph)
 
     def finish(self, session: Session) -> None:
         """Look at every frame a last time and let go of them."""
-        for frame in self._frames:
+        for frame in self._frames.values():
             self._look(frame, session.graph)
         self._frames.clear()
         self._seen.clear()

@@ -455,3 +455,25 @@ def test_saving_what_is_no_tensor() -> None:
 def test_sizes_of_one_case() -> None:
     graphs = trace(Linear, "n m", "k m", "k")
     assert case_for(graphs, {"n": 3, "m": 2, "k": 1}).conditions[0].relation == "=="
+
+
+def test_names_of_torch_modules() -> None:
+    @sg.jit.script
+    def helper(x: Any) -> Any:
+        return x.exp()
+
+    class Exp(sg.autograd.Function):
+        @staticmethod
+        @sg.cuda.amp.custom_fwd
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.y = helper(x)
+            return ctx.y
+
+        @staticmethod
+        @sg.autograd.function.once_differentiable
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            return g * sg.autograd.Variable(ctx.y)
+
+    assert issubclass(Exp, sg.Function)
+    (found,) = gradients(only(trace(Exp, "n")), x=[0.0], grad_output=[2.0])
+    np.testing.assert_allclose(found, [2.0])

@@ -1,4 +1,4 @@
-"""Names of torch's that are no operations: dtypes, constants, ``Size``, ``device``, ``Variable``.
+"""Names of torch's that are no operations: dtypes, constants, ``Size``, modules such as ``jit``.
 
 In: nothing.  Out: entries of ``FUNCTIONS``.  Imports: the frontend's table, dtypes and sizes.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from types import SimpleNamespace
 from typing import Any
 
+from symgrad.frontend.function import Function, custom_bwd, custom_fwd, once_differentiable
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.ir.dtype import DType, bool_, float32, float64, int64
@@ -39,6 +41,30 @@ def get_default_dtype() -> DType:
     return float32
 
 
+def script(function: Any = None, **settings: Any) -> Any:
+    """``torch.jit.script``: the function itself."""
+    return function if function is not None else lambda call: call
+
+
+def _none_available() -> bool:
+    """False: there are no devices here."""
+    return False
+
+
+_AMP = SimpleNamespace(custom_fwd=custom_fwd, custom_bwd=custom_bwd)
+NAMESPACES: dict[str, Any] = {
+    "amp": _AMP,
+    "autograd": SimpleNamespace(
+        Function=Function,
+        Variable=variable,
+        function=SimpleNamespace(Function=Function, once_differentiable=once_differentiable),
+    ),
+    "cuda": SimpleNamespace(amp=_AMP, is_available=_none_available),
+    "jit": SimpleNamespace(script=script, ignore=script, export=script, unused=script),
+}
+"""Modules of torch's that hold names: ``sg.autograd.Function``, ``sg.jit.script``."""
+
+FUNCTIONS.update(NAMESPACES)
 FUNCTIONS.update(
     {
         "Size": size_of,
