@@ -159,7 +159,7 @@ class Point:
         """By the interpreter: no normal form."""
         read = lambda value: _precise(value)  # noqa: E731
         value = Interpreter(self.tensors, self.sizes, read).value(expr, at)
-        return mpmath.mpf(value)
+        return mpmath.nan if isinstance(value, mpmath.mpc) else mpmath.mpf(value)
 
     def of_poly(self, conversion: Conversion, poly: Poly, at: dict[Axis, int]) -> Any:
         """By the evaluation of polynomials."""

@@ -10,9 +10,10 @@ from random import Random
 
 import pytest
 
+from symgrad.ir.graph import Node
 from symgrad.proof.subject import Subject
 from tests.proof.builders import K, M, N, chain, row_sum, softmax, subject, tensor
-from tests.proof.mutants import differs, mutants, proved
+from tests.proof.mutants import Mutant, differs, mutants, proved
 
 EPSILON = 0.125
 
@@ -24,10 +25,10 @@ def _softmax() -> Subject:
 def _normalised() -> Subject:
     """X / sqrt(mean(x²) + ε): RMS norm."""
 
-    def scale(x):  # type: ignore[no-untyped-def]
+    def scale(x: Node) -> Node:
         return x.graph.apply("rsqrt", row_sum(x * x) / M + EPSILON)
 
-    def backward(g, y, x):  # type: ignore[no-untyped-def]
+    def backward(g: Node, y: Node, x: Node) -> list[Node]:
         r = scale(x)
         return [r * g - x * r * r * r * row_sum(g * x) / M]
 
@@ -35,10 +36,10 @@ def _normalised() -> Subject:
 
 
 def _product() -> Subject:
-    def forward(x, w):  # type: ignore[no-untyped-def]
+    def forward(x: Node, w: Node) -> Node:
         return x.graph.apply("tanh", x.graph.apply("einsum", x, w, spec="ik,kj->ij"))
 
-    def backward(g, y, x, w):  # type: ignore[no-untyped-def]
+    def backward(g: Node, y: Node, x: Node, w: Node) -> list[Node]:
         inner = g * (1 - y * y)
         return [
             x.graph.apply("einsum", inner, w, spec="ij,kj->ik"),
@@ -49,11 +50,11 @@ def _product() -> Subject:
 
 
 def _piecewise() -> Subject:
-    def forward(x):  # type: ignore[no-untyped-def]
+    def forward(x: Node) -> Node:
         above = x.graph.binary("gt", x, 0.5)
         return x.graph.apply("where", above, x * x, x.graph.apply("relu", x))
 
-    def backward(g, y, x):  # type: ignore[no-untyped-def]
+    def backward(g: Node, y: Node, x: Node) -> list[Node]:
         graph = x.graph
         zero = x * 0
         positive = graph.binary("gt", x, 0.0)
@@ -84,8 +85,6 @@ def test_no_mutant_that_differs_is_proved(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(RIGHT))
 def test_the_originals_are_proved(name: str) -> None:
     original = RIGHT[name]()
-    from tests.proof.mutants import Mutant
-
     for gradient in original.gradients:
         unchanged = Mutant(original, gradient, "unchanged")
         assert differs(unchanged) is False

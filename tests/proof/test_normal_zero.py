@@ -149,6 +149,23 @@ def test_derivatives_in_terms_of_the_result(name: str, derived: object) -> None:
     assert not prove_equal(twice, reference, Facts(recognise=True)).is_zero
 
 
+def test_printed_conditions_may_be_used_as_signs() -> None:
+    """[rule: domain]."""
+    f = Formulas()
+    above, below = f.call("add", f.x, 1), f.call("sub", f.x, 1)
+    apart = f.call("mul", f.call("sqrt", above), f.call("sqrt", below))
+    whole = f.call("sqrt", f.call("sub", f.call("square", f.x), 1))
+    result = prove_equal(apart, whole)
+    assert result.is_zero
+    printed = {a.poly for a in result.assumptions if a.relation == ">="}
+    assert len(printed) == 3
+    root = f.call("sqrt", f.x)
+    clipped = f.call("add", root, f.call("relu", f.x))
+    assert not prove_equal(clipped, f.call("add", root, f.x)).is_zero  # conditions stay
+    assert not prove_equal(f.call("abs", f.x), f.x).is_zero
+    assert not prove_equal(f.call("sqrt", f.call("square", f.x)), f.x).is_zero
+
+
 def test_literals_are_decimals() -> None:
     f = Formulas()
     tenths = f.call("add", f.number(0.9), f.number(0.1))

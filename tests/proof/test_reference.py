@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from itertools import islice
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Axis, Dim
+from symgrad.ir.graph import Node
 from symgrad.ir.registry import names
 from symgrad.proof.prove import is_atom
 from symgrad.proof.reference import gradient, gradient_indices
@@ -22,7 +24,9 @@ from tests.proof.registry import Variant, subject_of, variants
 LOWERED = [v for name in names() for v in variants(name) if name != "tetragamma"]
 
 
-def _reference(one: Subject, at: Evaluation, name: str, cuts: int = 0) -> list[tuple[object, ...]]:
+def _reference(
+    one: Subject, at: Evaluation, name: str, cuts: int = 0
+) -> list[tuple[tuple[int, ...], Any, Any]]:
     """Every element of the reference with the difference quotient beside it."""
     contractions = [node for node in one.forward.nodes if node.op == "einsum"][:cuts]
     lowering = Lowering(one.graph, contractions)
@@ -61,7 +65,7 @@ def _agrees(one: Subject, cuts: int = 0) -> int:
                     for position, value, quotient in _reference(
                         one, exact, node.attributes["name"], cuts
                     ):
-                        assert abs(value - quotient) < 1e-25 * (1 + abs(quotient)), position  # type: ignore[operator]
+                        assert abs(value - quotient) < 1e-25 * (1 + abs(quotient)), position
                         checked += 1
     return checked
 
@@ -104,7 +108,7 @@ def test_deep_graphs_do_not_recurse() -> None:
     assert gradient(lowering, one.outputs, "x", gradient_indices([N])) is not None
 
 
-def _deep(x: object) -> object:
+def _deep(x: Node) -> Node:
     for _ in range(5000):
-        x = x.graph.apply("sin", x)  # type: ignore[attr-defined]
+        x = x.graph.apply("sin", x)
     return x

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from symgrad.ir.dim import Dim
+from symgrad.ir.graph import Node
 from symgrad.proof.decide import judge
 from symgrad.proof.refute import check_element, confirmed, refute, simple_point
 from symgrad.proof.sample import DENOMINATOR, Point
@@ -71,12 +72,12 @@ def test_a_tiny_error_is_found() -> None:
 
 
 def test_a_rare_region_is_visited() -> None:
-    def steep(x: object) -> object:
-        graph = x.graph  # type: ignore[attr-defined]
+    def steep(x: Node) -> Node:
+        graph = x.graph
         beyond = graph.binary("gt", x, 1000.0)
         return graph.apply("where", beyond, graph.binary("mul", x, 2.0), x)
 
-    one = subject({"x": tensor(N)}, steep, lambda g, y, x: [g])  # type: ignore[arg-type]
+    one = subject({"x": tensor(N)}, steep, lambda g, y, x: [g])
     assert judge(one)["x"].verdict is Verdict.REFUTED
 
 

@@ -20,5 +20,6 @@ def function_from(source: str) -> Any:
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     scope: dict[str, Any] = {"sg": sg, "__name__": __name__}
     exec(compile(source, name, "exec"), scope)
-    methods = {key: staticmethod(scope[key]) for key in ("forward", "backward") if key in scope}
+    names = ("forward", "backward")
+    methods: dict[str, Any] = {name: staticmethod(scope[name]) for name in names if name in scope}
     return type("Written", (sg.Function,), {**methods, "__module__": __name__})

@@ -6,6 +6,8 @@ Imports: ``atoms``, ``poly``, ``facts``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +61,10 @@ class Context:
     """Facts, interned atoms, obligations, assumptions, memo tables and the work budget.
 
     ``factored``: products of several-term factors stay products (let-atoms), which keeps deep
-    chains small.  All polynomials combined with each other must come from one context.
+    chains small.  ``domain``: polynomials known to be positive (True) or not negative (False)
+    because that is a printed condition already; used where ``in_domain`` is set, that is for
+    splitting roots and logarithms, never to decide a condition.  All polynomials combined with
+    each other must come from one context.
     """
 
     def __init__(
@@ -72,6 +77,8 @@ class Context:
         self.obligations: dict[tuple[str, Poly], Obligation] = {}
         self.assumptions: dict[tuple[str, str, Poly], Assumption] = {}
         self.readings: dict[Any, str] = {}
+        self.domain: dict[Poly, bool] = {}
+        self.in_domain = False
         self.memo: dict[Any, Any] = {}
         self._table = AtomTable()
         self._fresh = 0
@@ -104,6 +111,35 @@ class Context:
         key = (rule, base)
         if key not in self.obligations:
             self.obligations[key] = Obligation(rule, base, base.piecewise, (left, right))
+
+    @contextmanager
+    def within_domain(self) -> Iterator[None]:
+        """Use the printed conditions as signs inside this block."""
+        before, self.in_domain = self.in_domain, bool(self.domain)
+        try:
+            yield
+        finally:
+            self.in_domain = before
+
+    @contextmanager
+    def outside_domain(self) -> Iterator[None]:
+        """Use no printed condition inside this block."""
+        before, self.in_domain = self.in_domain, False
+        try:
+            yield
+        finally:
+            self.in_domain = before
+
+    def adopt_domain(self) -> bool:
+        """Let the signs of recorded conditions be used; True where that adds any."""
+        adopted = {
+            a.poly: a.relation == ">" for a in self.assumptions.values() if a.relation != "!="
+        }
+        if not adopted or adopted == self.domain:
+            return False
+        self.domain = adopted
+        self.memo.clear()
+        return True
 
     def assume(self, rule: str, relation: str, poly: Poly) -> None:
         """Record a condition that has to be printed."""

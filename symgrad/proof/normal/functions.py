@@ -97,7 +97,8 @@ def logarithm(context: Context, argument: Poly) -> Poly:
     """
     if not signs.is_positive(context, argument):
         context.assume("log", ">", argument)
-    return _logarithm(context, argument)
+    with context.within_domain():
+        return _logarithm(context, argument)
 
 
 def _logarithm(context: Context, argument: Poly) -> Poly:

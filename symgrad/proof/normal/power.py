@@ -47,7 +47,10 @@ def raise_to(context: Context, poly: Poly, exponent: Number) -> Poly:
     if isinstance(exponent, int):
         return _integer_power(context, poly, exponent)
     lifted = lifting.lift(context, poly, lambda piece: _piece_power(context, piece, exponent))
-    return lifted if lifted is not None else _fractional_power(context, poly, exponent)
+    if lifted is not None:
+        return lifted
+    with context.within_domain():
+        return _fractional_power(context, poly, exponent)
 
 
 def _piece_power(context: Context, piece: Poly, exponent: Number) -> Poly:

@@ -34,9 +34,14 @@ def positive(context: Context, poly: Poly) -> Poly:
     P vanishes on a null set only; that P does not vanish identically is recorded.
     [rule: complement]
     """
+    with context.outside_domain():
+        return _positive(context, poly)
+
+
+def _positive(context: Context, poly: Poly) -> Poly:
     if not poly.terms:
         return ZERO
-    lifted = lifting.lift(context, poly, lambda piece: positive(context, piece))
+    lifted = lifting.lift(context, poly, lambda piece: _positive(context, piece))
     if lifted is not None:
         return lifted
     if signs.is_positive(context, poly):
@@ -63,6 +68,9 @@ def _real_positive(context: Context, poly: Poly) -> Poly:
         return ONE if value > 0 else ZERO
     if signs.is_positive(context, -rest):
         return ZERO if value > 0 else ONE
+    if value > 0 and signs.is_nonnegative(context, rest) and _is_generic(rest):
+        context.require_nonzero("complement", rest)
+        return ONE
     compared = _compare_exponentials(context, rest if value > 0 else -rest)
     if compared is not None:
         return compared
@@ -70,7 +78,7 @@ def _real_positive(context: Context, poly: Poly) -> Poly:
 
 
 def _oriented(context: Context, rest: Poly, upward: bool) -> Poly:
-    if rest.piecewise or not has_real_leaf(rest) or _may_coincide(rest):
+    if not _is_generic(rest):
         return of_atom(context.atom(kinds.POSITIVE, rest if upward else -rest))
     context.require_nonzero("complement", rest)
     condition = of_atom(context.atom(kinds.POSITIVE, rest))
@@ -107,6 +115,14 @@ def equal(context: Context, poly: Poly) -> Poly:
         scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
         return equal_integers(context, poly.scaled(scale))
     return ONE - positive(context, poly) - positive(context, -poly)
+
+
+def _is_generic(poly: Poly) -> bool:
+    """Is it analytic in real leaves, and zero on a null set for each value of the indices?
+
+    That it does not vanish identically has to be recorded.
+    """
+    return not poly.piecewise and has_real_leaf(poly) and not _may_coincide(poly)
 
 
 def _may_coincide(poly: Poly) -> bool:

@@ -56,6 +56,8 @@ def factor_sign(context: Context, atom: Atom, exponent: Number) -> int:
 
 def _own_sign(context: Context, atom: Atom) -> int:
     kind, data = atom.kind, atom.data
+    if context.in_domain and (known := context.domain.get(of_atom(atom))) is not None:
+        return POSITIVE if known else NONNEGATIVE
     if kind == kinds.LEAF:
         if data[2] == "int":
             return UNKNOWN if context.facts.range_of(data[0]) is None else NONNEGATIVE
@@ -96,10 +98,11 @@ def is_nonnegative(context: Context, poly: Poly) -> bool:
 def _sign(context: Context, poly: Poly, ends: int = 0) -> int:
     """``ends``: how many bounded atoms have been put at an end already."""
     memo = context.memo.setdefault("sign", {})
-    found = memo.get((poly, ends))
+    key = poly, ends, context.in_domain
+    found = memo.get(key)
     if found is None:
         context.spend(1)
-        found = memo[poly, ends] = _find_sign(context, poly, ends)
+        found = memo[key] = _find_sign(context, poly, ends)
     known: int = found
     return known
 
@@ -107,6 +110,8 @@ def _sign(context: Context, poly: Poly, ends: int = 0) -> int:
 def _find_sign(context: Context, poly: Poly, ends: int) -> int:
     if not poly.terms:
         return NONNEGATIVE
+    if context.in_domain and poly in context.domain:  # [rule: domain]
+        return POSITIVE if context.domain[poly] else NONNEGATIVE
     signs = [_term_sign(context, m, c) for m, c in poly.terms.items()]
     if UNKNOWN not in signs:
         return max(signs)

@@ -103,6 +103,21 @@ def attempt(
 ) -> ZeroResult:
     """One attempt of ``prove_equal`` in a context of its own."""
     context = Context(facts, budget=budget, factored=factored)
+    result = _compared(context, left, right, definitions)
+    if not factored:
+        if not result.is_zero and result.residual is not None and context.adopt_domain():
+            return _compared(context, left, right, definitions)
+        return result
+    if not result.is_zero and result.residual is not None:
+        result = _unfolded(context, result.residual)
+    if result.is_zero:
+        return _result(context, f"let-atoms, {result.stage}", "", result.residual)
+    return result
+
+
+def _compared(
+    context: Context, left: Expr, right: Expr | None, definitions: Definitions | None
+) -> ZeroResult:
     conversion = Conversion(context, definitions)
     try:
         difference = conversion.poly(left)
@@ -110,14 +125,7 @@ def attempt(
             difference = difference - conversion.poly(right)
     except Undecided as undecided:
         return _result(context, None, undecided.reason, None)
-    result = is_zero(context, difference)
-    if not factored:
-        return result
-    if not result.is_zero and result.residual is not None:
-        result = _unfolded(context, result.residual)
-    if result.is_zero:
-        return _result(context, f"let-atoms, {result.stage}", "", result.residual)
-    return result
+    return is_zero(context, difference)
 
 
 def _unfolded(context: Context, residual: Poly) -> ZeroResult:
