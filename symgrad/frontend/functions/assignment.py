@@ -62,11 +62,7 @@ def index_put(self: Tensor, indices: Any, values: Any, accumulate: bool = False)
 @operation("index_put_", function=False)
 def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """Take ``values`` at the places that index tensors name."""
-    if accumulate:
-        raise UnsupportedOpError(
-            "index_put_ with accumulate=True", location=here(), hint="use index_add or scatter_add"
-        )
-    indexing.setitem(self, tuple(indices), values)
+    (indexing.add_at if accumulate else indexing.setitem)(self, tuple(indices), values)
     return self
 
 

@@ -91,6 +91,16 @@ def scatter(
     return fresh(put(current(), node, _places(places, place), given))
 
 
+@operation("scatter_reduce", inplace=True)
+def scatter_reduce(
+    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> Tensor:  # fmt: skip
+    """``scatter_add``; other reductions are not there."""
+    if reduce != "sum" or not include_self:
+        raise UnsupportedOpError(f"scatter_reduce with reduce={reduce!r}", location=here())
+    return scatter_add(input, dim, index, src)
+
+
 @operation("scatter_add", inplace=True)
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     """``out[i][index[i][j]] += src[i][j]`` along the axis ``dim``."""

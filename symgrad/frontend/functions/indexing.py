@@ -19,6 +19,7 @@ from symgrad.frontend.lift import array_node, as_node, broadcast_shapes
 from symgrad.frontend.selection import SelectedTensor, select
 from symgrad.frontend.session import Session, current, here
 from symgrad.frontend.sizes import as_dim, is_size
+from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Reshape, Slice, Step, permute
 from symgrad.ir.dim import Dim
@@ -65,6 +66,21 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
 
 setattr(SymbolicTensor, "__getitem__", getitem)  # noqa: B010
 setattr(SymbolicTensor, "__setitem__", setitem)  # noqa: B010
+
+
+def add_at(self: Tensor, key: Any, value: Any) -> None:
+    """``x[key] += value``, where what is named twice is added twice."""
+    chosen = resolve(self, key)
+    if not chosen.places:
+        setitem(self, key, getitem(self, key) + value)
+    else:
+        _set_places(chosen, value, accumulate=True)
+
+
+@operation("masked_select")
+def masked_select(input: Any, mask: Any) -> Tensor:
+    """``x[mask]``."""
+    return getitem(input, mask)
 
 
 # -- reading the key
@@ -200,7 +216,7 @@ def _places_back(axes: Sequence[int], places: int, rank: int) -> tuple[int, ...]
     return (*rest[:before], *range(places), *rest[before:])
 
 
-def _set_places(chosen: Chosen, value: Any) -> None:
+def _set_places(chosen: Chosen, value: Any, *, accumulate: bool = False) -> None:
     session, view = current(), chosen.view
     order = _axes_first(chosen.axes, view.ndim)
     front = permute(session, view.node, order)
@@ -212,7 +228,12 @@ def _set_places(chosen: Chosen, value: Any) -> None:
         shown = tuple(shape[axis] for axis in back)
         given = session.expand(given, broadcast_shapes(given.shape, shown))
         given = permute(session, given, tuple(back.index(axis) for axis in range(len(shape))))
-    result = scattering.put(session, front, chosen.places, given)
+    if accumulate:
+        given = session.expand(given, shape)
+        added = session.apply("index_add", given, *chosen.places, shape=front.shape)
+        result = session.apply("add", front, added)
+    else:
+        result = scattering.put(session, front, chosen.places, given)
     view.write(permute(session, result, tuple(order.index(axis) for axis in range(view.ndim))))
 
 

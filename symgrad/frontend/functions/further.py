@@ -1,0 +1,260 @@
+"""Operations that are seldom met, composed of those that are often.
+
+In: tensors.  Out: tensors.  Imports: the frontend's other functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.functions.arithmetic import add, div, mul, sub
+from symgrad.frontend.functions.comparisons import isnan, where
+from symgrad.frontend.functions.joining import cat, flip
+from symgrad.frontend.functions.mathematics import absolute, maximum, square
+from symgrad.frontend.functions.movement import axis_of, expand, permute
+from symgrad.frontend.functions.normalization import softmax
+from symgrad.frontend.functions.products import bmm, matmul
+from symgrad.frontend.functions.reductions import amax, mean, norm, sum
+from symgrad.frontend.functions.scans import cumsum, diag
+from symgrad.frontend.lift import as_tensor, broadcast_shapes, elementwise
+from symgrad.frontend.session import current, here
+from symgrad.frontend.sizes import as_size
+from symgrad.frontend.table import operation
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import iota_along
+
+Tensor = SymbolicTensor
+
+
+# -- elementwise
+
+
+@operation("fmax")
+def fmax(input: Any, other: Any) -> Tensor:
+    """The greater of two; the other one where one is NaN."""
+    found = where(isnan(other), input, maximum(input, other))
+    return where(isnan(input), other, found)
+
+
+@operation("fmin")
+def fmin(input: Any, other: Any) -> Tensor:
+    """The lesser of two; the other one where one is NaN."""
+    return elementwise("neg", fmax(elementwise("neg", input), elementwise("neg", other)))
+
+
+@operation("copysign", inplace=True)
+def copysign(input: Any, other: Any) -> Tensor:
+    """The size of one with the sign of the other; a zero counts as positive."""
+    size = absolute(input)
+    return where(elementwise("lt", other, 0), elementwise("neg", size), size)
+
+
+@operation("isclose")
+def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Tensor:
+    """Where two tensors differ by no more than the tolerances."""
+    allowed = add(mul(absolute(other), rtol), atol)
+    return elementwise("le", absolute(sub(input, other)), allowed)
+
+
+@operation("polygamma", method=False)
+def polygamma(n: int, input: Any) -> Tensor:
+    """The n-th derivative of digamma, n from 0 to 2."""
+    ops = ("digamma", "trigamma", "tetragamma")
+    if not 0 <= n < len(ops):
+        raise UnsupportedOpError(f"polygamma of order {n}", location=here())
+    return elementwise(ops[n], input, floats=True)
+
+
+@operation("polygamma", function=False)
+def polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of digamma, n from 0 to 2."""
+    return polygamma(n, self)
+
+
+# -- reductions and scans
+
+
+@operation("nansum")
+def nansum(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The sum, NaN counted as 0."""
+    return sum(where(isnan(input), 0.0, input), dim, keepdim)
+
+
+@operation("nanmean")
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The mean of what is not NaN."""
+    count = sum(elementwise("eq", input, input), dim, keepdim)
+    return div(nansum(input, dim, keepdim), count)
+
+
+@operation("logcumsumexp")
+def logcumsumexp(input: Any, dim: int) -> Tensor:
+    """``log(cumsum(exp(x)))``, shifted by the greatest element of the whole axis."""
+    high = amax(input, dim, True)
+    return add(elementwise("log", cumsum(elementwise("exp", sub(input, high)), dim)), high)
+
+
+@operation("pairwise_distance", method=False)
+def pairwise_distance(
+    x1: Any, x2: Any, p: Any = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:  # fmt: skip
+    """The p-norm of ``x1 - x2 + eps`` along the last axis."""
+    return norm(add(sub(x1, x2), eps), p, -1, keepdim)
+
+
+@operation("cdist", method=False)
+def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Tensor:
+    """The p-norm of the difference of each pair of rows."""
+    left, right = as_tensor(x1), as_tensor(x2)
+    return norm(sub(left.unsqueeze(-2), right.unsqueeze(-3)), p, -1)
+
+
+# -- movement
+
+
+@operation("broadcast_tensors", method=False)
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors, each broadcast to their common shape."""
+    found = [as_tensor(tensor) for tensor in tensors]
+    shape = [as_size(size) for size in broadcast_shapes(*(one.node.shape for one in found))]
+    return tuple(expand(tensor, *shape) for tensor in found)
+
+
+@operation("column_stack", method=False)
+def column_stack(tensors: Any) -> Tensor:
+    """Vectors as columns, and matrices, side by side."""
+    found = [as_tensor(tensor) for tensor in tensors]
+    return cat([one.unsqueeze(1) if one.ndim == 1 else one for one in found], 1)
+
+
+@operation("rot90")
+def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """A quarter turn from the first to the second of two axes, ``k`` times."""
+    source = as_tensor(input)
+    first, second = (axis_of(axis, source.ndim) for axis in dims)
+    if k % 4 == 0:
+        return fresh(source.node)
+    if k % 4 == 2:
+        return flip(source, first, second)
+    order = list(range(source.ndim))
+    order[first], order[second] = second, first
+    turned = permute(source, *order)
+    return flip(turned, first if k % 4 == 1 else second)
+
+
+@operation("diagflat")
+def diagflat(input: Any, offset: int = 0) -> Tensor:
+    """A matrix with all elements on its diagonal."""
+    return diag(as_tensor(input).flatten(), offset)
+
+
+@operation("pixel_shuffle", method=False)
+def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
+    """Channels moved into an image that is larger by a factor."""
+    source, by = as_tensor(input), upscale_factor
+    *batch, channels, height, width = source.shape
+    split = source.reshape(*batch, channels // (by * by), by, by, height, width)
+    rank = len(batch)
+    order = (*range(rank), *(rank + axis for axis in (0, 3, 1, 4, 2)))
+    result: Tensor = split.permute(*order).reshape(
+        *batch, channels // (by * by), height * by, width * by
+    )
+    return result
+
+
+# -- products
+
+
+@operation("addbmm", inplace=True)
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (sum of batch1 @ batch2)``."""
+    return add(mul(input, beta), mul(sum(bmm(batch1, batch2), 0), alpha))
+
+
+@operation("scaled_dot_product_attention", method=False)
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: Any = None,
+) -> Tensor:  # fmt: skip
+    """``softmax(query @ keyᵀ * scale + mask) @ value``."""
+    if dropout_p:
+        raise UnsupportedOpError(
+            "dropout draws random numbers", location=here(),
+            hint="draw the mask outside and pass it as an input",
+        )  # fmt: skip
+    q, k = as_tensor(query), as_tensor(key)
+    factor = q.shape[-1] ** -0.5 if scale is None else scale
+    scores = mul(matmul(q, k.mT), factor)
+    if is_causal:
+        session, matrix = current(), scores.node.shape[-2:]
+        rows, columns = (iota_along(session, matrix, axis) for axis in (0, 1))
+        scores = where(fresh(session.apply("ge", rows, columns)), scores, float("-inf"))
+    if attn_mask is not None:
+        mask = as_tensor(attn_mask)
+        plain = mask.dtype.is_float
+        scores = add(scores, mask) if plain else where(mask, scores, float("-inf"))
+    return matmul(softmax(scores, -1), value)
+
+
+# -- normalisations over groups of axes
+
+
+def _affine(input: Tensor, weight: Any, bias: Any) -> Tensor:
+    """Scale and shift by channel: axis 1."""
+    ones = [1] * (input.ndim - 2)
+    if weight is not None:
+        input = mul(input, as_tensor(weight).reshape(-1, *ones))
+    return input if bias is None else add(input, as_tensor(bias).reshape(-1, *ones))
+
+
+def _standardised(input: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
+    centred = sub(input, mean(input, axes, True))
+    spread = mean(square(centred), axes, True)
+    return mul(centred, elementwise("rsqrt", add(spread, eps)))
+
+
+@operation("group_norm", method=False)
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Tensor:  # fmt: skip
+    """Standardised over groups of channels and all positions, then scaled by channel."""
+    source = as_tensor(input)
+    if source.ndim < 2:
+        raise ShapeError("group_norm needs two axes", location=here())
+    number, channels, *rest = source.shape
+    grouped = source.reshape(number, num_groups, channels // num_groups, *rest)
+    result = _standardised(grouped, tuple(range(2, grouped.ndim)), eps)
+    return _affine(result.reshape(*source.shape), weight, bias)
+
+
+@operation("instance_norm", method=False)
+def instance_norm(
+    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
+    bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Standardised over all positions, then scaled by channel."""
+    source = as_tensor(input)
+    if not use_input_stats or running_mean is not None:
+        raise UnsupportedOpError("instance_norm with running statistics", location=here())
+    return _affine(_standardised(source, tuple(range(2, source.ndim)), eps), weight, bias)
+
+
+@operation("batch_norm", method=False)
+def batch_norm(
+    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Standardised by channel, by statistics of the batch (training) or by given ones."""
+    source = as_tensor(input)
+    if training:
+        if running_mean is not None:
+            raise UnsupportedOpError(
+                "batch_norm that updates running statistics", location=here(),
+                hint="pass None for them, and update them outside",
+            )  # fmt: skip
+        axes = (0, *range(2, source.ndim))
+        return _affine(_standardised(source, axes, eps), weight, bias)
+    scale = elementwise("rsqrt", add(running_var, eps))
+    result = _affine(source, None, elementwise("neg", running_mean))
+    return _affine(_affine(result, scale, None), weight, bias)
