@@ -6,6 +6,7 @@ Imports: the frontend's session, functions, contexts and gradients.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,7 +62,7 @@ def trace_case(
         found: tuple[Gradient, ...] = ()
         problem: SymgradError | None = None
         if has_backward(function):
-            found, problem = run.backward(cotangents)
+            found, problem = run.backward()
         elif session.detached is not None:
             raise ProtocolError(
                 "a value is cut off from differentiation (detach, data, no_grad), and there is no "
@@ -94,7 +95,11 @@ class _Cotangent:
 
 @dataclass
 class _Run:
-    """The state of one case: handles given to forward, its outputs, what it saved."""
+    """The state of one case.
+
+    ``inputs`` by name, ``outputs`` and their names, the ``saved`` nodes; ``slots``: whatever
+    forward returned, one by one; ``given``: what makes backward's argument for each slot.
+    """
 
     session: Session
     function: AnyFunctionType
@@ -105,6 +110,8 @@ class _Run:
     output_names: list[str] = field(default_factory=list)
     saved: list[Node] = field(default_factory=list)
     slots: list[Any] = field(default_factory=list)
+    context: Context = field(init=False)
+    given: list[Callable[[], Any]] = field(default_factory=list)
 
     def forward(self) -> None:
         """Run forward on new inputs."""
@@ -195,7 +202,9 @@ class _Run:
         if not has_backward(self.function):
             return blank
         plain, hidden = raw_method(self.function, "backward")
-        code = getattr(plain, "__wrapped__", plain).__code__
+        code = getattr(inspect.unwrap(plain), "__code__", None)
+        if code is None:
+            return blank
         names = list(code.co_varnames[: code.co_argcount])[hidden:]
         return names if len(names) == len(self.slots) else blank
 
@@ -206,10 +215,9 @@ class _Run:
         state = state_of(self.context)
         without = [tensor.node for tensor in state.non_differentiable]
         found: list[_Cotangent] = []
-        self._materialised: list[Callable[[], Any]] = []
         for slot in self.slots:
             if not isinstance(slot, SymbolicTensor):
-                self._materialised.append(lambda: None)
+                self.given.append(lambda: None)
                 continue
             position = len(found)
             node = slot.node
@@ -220,7 +228,7 @@ class _Run:
             else:
                 slot_value = _Cotangent(None, self._undefined(node, state.materialize))
             found.append(slot_value)
-            self._materialised.append(slot_value.make)
+            self.given.append(slot_value.make)
         return found
 
     def _cotangent_input(self, node: Node, output: str) -> Node:
@@ -233,9 +241,7 @@ class _Run:
         session = self.session
         return lambda: fresh(session.expand(session.constant(0, node.dtype), node.shape))
 
-    def backward(
-        self, cotangents: list[_Cotangent]
-    ) -> tuple[tuple[Gradient, ...], SymgradError | None]:  # fmt: skip
+    def backward(self) -> tuple[tuple[Gradient, ...], SymgradError | None]:
         """Run backward; what it raises is the problem."""
         try:
             found = self._gradients()
@@ -246,7 +252,7 @@ class _Run:
         return found, None
 
     def _gradients(self) -> tuple[Gradient, ...]:
-        values = [make() for make in self._materialised]
+        values = [make() for make in self.given]
         returned = run_backward(self.function, self.context, values)
         positional = [arg for arg in self.binding.arguments if not arg.keyword]
         return gradients.collect(self.session, returned, positional, self.inputs)
@@ -258,8 +264,6 @@ class _Run:
         except Exception:
             return False
         return [gradient.node for gradient in again] == [gradient.node for gradient in found]
-
-    context: Context = field(init=False)
 
 
 def _handle(node: Node, label: str) -> Callable[[], SymbolicTensor]:
