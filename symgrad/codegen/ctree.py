@@ -117,10 +117,11 @@ class For:
 
 @dataclass(frozen=True)
 class If:
-    """``if (condition) body``."""
+    """``if (condition) body else otherwise``."""
 
     condition: Expression
     body: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True)

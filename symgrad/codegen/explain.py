@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from symgrad.codegen.arrange import Entry, Loop
 from symgrad.codegen.items import KEEP, REDUCE, Item
-from symgrad.codegen.kernel import schedule
 from symgrad.codegen.program import Program, build_program
+from symgrad.codegen.schedule import schedule
 from symgrad.index.text import IndexText
 from symgrad.ir.expr import Expr, Reduce
 from symgrad.ir.graph import Graph
@@ -22,7 +22,7 @@ INDENT = "    "
 def schedule_text(graph: Graph) -> str:
     """What the scheduler makes of a graph, before loops are split among threads."""
     program = build_program(graph)
-    entries = schedule(program)
+    entries = schedule(program).entries
     return "\n".join(_Explainer(program).lines(entries, 0)) + "\n"
 
 

@@ -62,6 +62,7 @@ class Groups:
         self.shared = shared
         self.buffered = buffered
         self.row_loop = row_loop
+        self.declared: dict[Item, str] = {}
         fresh = self.context.names.fresh
         self.groups, self.size, self.group = fresh("groups"), fresh("rows"), fresh("group")
         extent = self.context.dim(rows.extent)
@@ -186,7 +187,7 @@ class Groups:
             if item in whole:
                 self._open_part(item, slot)
             else:
-                self.nests.start_variable(item)
+                self._start_part(item)
         if self.rows.loop.blocked:
             self._blocks(start, stop)
         else:
@@ -209,6 +210,10 @@ class Groups:
         self.nests.arrays[item] = own, indices
         self.nests.fill(own, indices, axes, reduction_of(item).start)
 
+    def _start_part(self, item: Item) -> None:
+        """Begin to accumulate a number."""
+        self.nests.start_variable(item)
+
     def _keep_part(self, item: Item, slot: str) -> None:
         """Store a group's number among the parts."""
         variable = self.nests.variables.pop(item)
@@ -218,6 +223,14 @@ class Groups:
         assert item.value is not None
         target = Element(slot, name(self.group))
         self.evaluator.add(Assign(target, truth(name(variable), item.value.dtype)))
+
+    def declare(self, item: Item) -> str:
+        """Declare the variable that the parts of an item are joined in."""
+        assert item.value is not None
+        variable = self.evaluator.fresh(self.nests.name_of(item))
+        self.evaluator.add(Line(f"{item.value.dtype.c} {variable};"))
+        self.evaluator.scope.known[item.value] = name(variable)
+        return variable
 
     def _combine(self, item: Item, slot: str) -> None:
         """Join the parts of all groups, in order."""
@@ -229,10 +242,7 @@ class Groups:
         if axes:
             target = self.nests.arrays[item][0].name
         else:
-            variable = self.evaluator.fresh(self.nests.name_of(item))
-            self.evaluator.add(Line(f"{item.value.dtype.c} {variable};"))
-            self.evaluator.scope.known[item.value] = name(variable)
-            target = f"&{variable}"
+            target = f"&{self.declared.get(item) or self.declare(item)}"
         self.evaluator.add(Line(f"{reduction.combine}({self.groups}, {count}, {slot}, {target});"))
         self.nests.finish(item)
 

@@ -55,10 +55,11 @@ class _Chooser:
 
     def choose(self) -> list[Expr]:
         """Sweep over all expressions, readers first."""
-        for item in self._items.found:
+        mine = sorted(self._paths, key=lambda item: item.number)
+        for item in mine:
             for root in _needed_by(item):
                 self._needed.setdefault(root, {})[self._paths[item]] = None
-        every = {e for item in self._items.found for e in self._items.evaluated(_needed_by(item))}
+        every = {e for item in mine for e in self._items.evaluated(_needed_by(item))}
         for expr in sorted(every, key=lambda one: -one.number):
             places = list(self._needed.get(expr, ()))
             if expr in self._items.values or not places:

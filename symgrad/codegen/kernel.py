@@ -12,24 +12,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad.codegen.accumulate import Reduction
-from symgrad.codegen.arrange import Entry, arrange
 from symgrad.codegen.context import Array, Context
 from symgrad.codegen.ctree import SUM, If, Line, Statement, Text
-from symgrad.codegen.guards import Guards
-from symgrad.codegen.items import PRODUCT, Items
-from symgrad.codegen.keep import choose_kept
-from symgrad.codegen.layout import Layout, lay_out, paths_of
+from symgrad.codegen.items import PRODUCT
+from symgrad.codegen.layout import Layout, lay_out
 from symgrad.codegen.names import Names
 from symgrad.codegen.nests import Nests
-from symgrad.codegen.order import axis_order
 from symgrad.codegen.outer import OuterLoops
 from symgrad.codegen.printer import expression_text, statements_text, within
 from symgrad.codegen.program import Program, build_program
 from symgrad.codegen.rows import Rows, plan_rows
+from symgrad.codegen.schedule import Schedule, schedule
+from symgrad.codegen.turned import turn
 from symgrad.ir.abi import ArrayArgument, KernelSignature
 from symgrad.ir.dim import product
 from symgrad.ir.expr import Access
-from symgrad.ir.graph import Graph
+from symgrad.ir.graph import Graph, ancestors
 
 OUT_OF_RANGE = "an index is out of range"
 WIDTH = 96  # characters of a line of a comment
@@ -93,15 +91,18 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
     Raises CodegenError for a graph that has no outputs, or an op that has no C.
     """
     program = build_program(graph)
-    entries = schedule(program)
+    scheduled = schedule(program)
+    entries = scheduled.entries
     rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
     layout = lay_out(entries)
     context, signature = _interface(graph, program, name, rows.values(), layout)
-    _name_loops(context, program, layout)
+    _name_loops(context, scheduled, layout)
     nests = Nests(context, program, layout)
-    statements = OuterLoops(nests, rows).write(entries)
+    turned = {loop: found for loop in rows if (found := turn(scheduled, loop)) is not None}
+    statements = OuterLoops(nests, rows, turned).write(entries)
     signature, first = _limits(signature, context)
     body = statements_text([*first, *statements])
+    signature = _only_needed(signature, context, body)
     view = _view(signature, context, body, doc or KernelDoc())
     return EmittedKernel(
         signature,
@@ -114,16 +115,6 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
     )
 
 
-def schedule(program: Program) -> tuple[Entry, ...]:
-    """The loops of a program; what is better kept than computed again has been decided."""
-    order = axis_order(program.definitions)
-    items = Items(program, order)
-    entries = arrange(items.found)
-    guards = Guards(lambda tensor: program.arrays[tensor][1], lambda expr: expr in items.values)
-    kept = choose_kept(items, paths_of(entries), guards)
-    return arrange(Items(program, order, kept).found) if kept else entries
-
-
 def _interface(
     graph: Graph, program: Program, name: str, rows: Iterable[Rows], layout: Layout
 ) -> tuple[Context, KernelSignature]:
@@ -134,7 +125,7 @@ def _interface(
     whole.update(factor.tensor for factor in factors if isinstance(factor, Access))
     made = {item.definition for item in products}
     names = Names()
-    sizes = _sizes(graph, program)
+    sizes = _sizes(graph)
     context = Context(names, {size: names.fresh(size) for size in sizes})
     inputs = []
     for tensor, node in graph.inputs.items():
@@ -164,11 +155,11 @@ def _interface(
     return context, KernelSignature(name, sizes, tuple(inputs), tuple(outputs), statuses)
 
 
-def _name_loops(context: Context, program: Program, layout: Layout) -> None:
+def _name_loops(context: Context, scheduled: Schedule, layout: Layout) -> None:
     """Letters for the loops, the outermost first."""
     used = {axis for item in layout.paths for axis in item.axes}
-    used |= {axis for d in program.definitions for axis in d.axes}
-    for axis in axis_order(program.definitions):
+    used |= {axis for d in scheduled.program.definitions for axis in d.axes}
+    for axis in scheduled.order:
         if axis in used:
             context.variable(axis)
 
@@ -198,19 +189,27 @@ def _stride_names(
     return tuple(given.get(axis, "") for axis in range(rank))
 
 
-def _sizes(graph: Graph, program: Program) -> tuple[str, ...]:
+def _sizes(graph: Graph) -> tuple[str, ...]:
     """Every size symbol, in the order in which shapes mention them."""
     found: dict[str, None] = {}
-    shapes = [node.shape for node in graph.inputs.values()]
-    shapes += [node.shape for node in graph.outputs.values()]
-    shapes += [shape for _, shape in program.arrays.values()]
+    shapes = [node.shape for node in (*graph.inputs.values(), *graph.outputs.values())]
+    nodes = ancestors(graph.outputs.values())
+    shapes += [node.shape for node in nodes]
+    shapes += [(node.attributes["dim"],) for node in nodes if node.op == "size"]
     for shape in shapes:
         for dim in shape:
             found.update(dict.fromkeys(dim.sizes))
-    for node in graph.nodes:
-        if node.op == "size":
-            found.update(dict.fromkeys(node.attributes["dim"].sizes))
     return tuple(found)
+
+
+def _only_needed(signature: KernelSignature, context: Context, body: str) -> KernelSignature:
+    """Without the sizes that no array has and that nothing is computed from."""
+    arrays = (*signature.inputs, *signature.outputs)
+    needed = {size for array in arrays for dim in array.shape for size in dim.sizes}
+    slots = " ".join(_slot(context, place).bytes for place in range(len(context.slots)))
+    words = set(re.findall(r"\w+", f"{body} {slots}"))
+    kept = tuple(s for s in signature.sizes if s in needed or context.sizes[s] in words)
+    return replace(signature, sizes=kept)
 
 
 def _view(signature: KernelSignature, context: Context, body: str, doc: KernelDoc) -> KernelView:

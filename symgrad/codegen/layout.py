@@ -192,8 +192,10 @@ def _complete_in(item: Item, path: Path) -> Path:
     """The loops inside of which the value of an item is complete."""
     if item.role == PRODUCT:
         return () if item.reduced else path
+    if path and path[0].blocked and path[0].axis in item.reduced:
+        return ()
     fixed = set(item.outside)
-    count = 0
+    count = int(bool(path) and path[0].blocked)
     while fixed - {loop.axis for loop in path[:count] if not loop.blocked}:
         count += 1
     return path[:count]

@@ -42,7 +42,12 @@ from symgrad.ir.expr import Expr, Literal, Reduce
 
 
 class Nests:
-    """Writes the loops of one kernel.  ``arrays``: where the values that are arrays lie."""
+    """Writes the loops of one kernel.
+
+    ``arrays``: where the values that are arrays lie; ``variables`` and ``flags``: what reductions
+    accumulate in; ``ranges``: of axes of which only a part is run through; ``joins``: what a
+    reduction of such a part is taken into.
+    """
 
     def __init__(self, context: Context, program: Program, layout: Layout) -> None:
         self.context = context
@@ -53,11 +58,13 @@ class Nests:
         self.arrays: dict[Item, tuple[Array, tuple[Dim, ...]]] = {}
         self.variables: dict[Item, str] = {}
         self.flags: dict[Item, str] = {}
-        self._items = {item.value: item for item in layout.paths if item.value is not None}
+        self.ranges: dict[Axis, tuple[Dim, Dim]] = {}
+        self.joins: dict[Item, Expression] = {}
+        self.items = {item.value: item for item in layout.paths if item.value is not None}
         self._complete: set[Item] = set()
 
     def _stored(self, expr: Expr) -> Expression | None:
-        item = self._items.get(expr)
+        item = self.items.get(expr)
         if item is None or item not in self._complete or item not in self.arrays:
             return None
         return self.evaluator.element(*self.arrays[item])
@@ -68,7 +75,7 @@ class Nests:
 
     def place_of(self, expr: Expr) -> tuple[Array, tuple[Dim, ...]] | None:
         """The array that holds a value, and its indices there."""
-        item = self._items.get(expr)
+        item = self.items.get(expr)
         return self.arrays.get(item) if item is not None else None
 
     # -- entries
@@ -89,14 +96,18 @@ class Nests:
         """Write a loop that runs in sequence, with what starts before and ends after it."""
         started = self.start(loop)
         body = self.inside(frozenset((loop.axis,)), lambda: self.entries(loop.body, self.loop))
-        stop = self.context.dim(loop.axis.extent)
+        start, stop = (self.context.dim(end) for end in self.range_of(loop.axis))
         variable = self.context.variable(loop.axis)
         pragma = self.simd(loop)
         self.evaluator.add(
-            For(variable, number(0), stop, tuple(body), pragma, downwards=loop.downwards)
-        )
+            For(variable, start, stop, tuple(body), pragma, downwards=loop.downwards)
+        )  # fmt: skip
         for item in started:
             self.finish(item)
+
+    def range_of(self, axis: Axis) -> tuple[Dim, Dim]:
+        """The values that an axis runs through: all, or those of a tile."""
+        return self.ranges.get(axis, (Dim.of(0), axis.extent))
 
     def inside(self, axes: frozenset[Axis], write: Callable[[], None]) -> list[Statement]:
         """What ``write`` writes into a new scope in which ``axes`` are fixed."""
@@ -216,7 +227,7 @@ class Nests:
         """Set all elements along ``axes`` to ``value``; of some axes only a part."""
         statement: Statement = Assign(self.context.element(array, indices), value)
         for axis in reversed(axes):
-            start, stop = (ranges or {}).get(axis, (Dim.of(0), axis.extent))
+            start, stop = (ranges or {}).get(axis) or self.range_of(axis)
             variable = self.context.variable(axis)
             statement = For(variable, self.context.dim(start), self.context.dim(stop), (statement,))
         self.evaluator.add(statement)
@@ -233,6 +244,9 @@ class Nests:
             nan = Text("NAN")
             self.evaluator.add(If(name(self.flags[item]), (Assign(name(variable), nan),)))
         assert item.value is not None
+        if item in self.joins:
+            self.evaluator.add(reduction_of(item).take_stored(self.joins[item], name(variable)))
+            return
         self.evaluator.scope.known[item.value] = name(variable)
         place = self.layout.places.get(item)
         if place is not None and place.definition is None:

@@ -18,11 +18,23 @@ from dataclasses import replace
 
 from symgrad.codegen.arrange import Entry, Loop
 from symgrad.codegen.context import Array, Flat
-from symgrad.codegen.ctree import Binary, Declare, Expression, For, Statement, name, number
+from symgrad.codegen.ctree import (
+    Binary,
+    Block,
+    Declare,
+    Expression,
+    For,
+    If,
+    Line,
+    Statement,
+    name,
+    number,
+)
 from symgrad.codegen.groups import Groups, least
 from symgrad.codegen.items import PRODUCT, Item
 from symgrad.codegen.nests import Nests
 from symgrad.codegen.rows import Rows
+from symgrad.codegen.turned import Tiles, Turned, turned_layout
 from symgrad.codegen.work import parallel_clause
 from symgrad.ir.dim import Axis, Dim
 
@@ -30,8 +42,11 @@ from symgrad.ir.dim import Axis, Dim
 class OuterLoops:
     """Writes the outermost scope of a kernel."""
 
-    def __init__(self, nests: Nests, rows: Mapping[Loop, Rows]) -> None:
+    def __init__(
+        self, nests: Nests, rows: Mapping[Loop, Rows], turned: Mapping[Loop, Turned]
+    ) -> None:
         self._rows = rows
+        self._turned = turned
         self.nests = nests
         self.context = nests.context
         self.evaluator = nests.evaluator
@@ -73,6 +88,56 @@ class OuterLoops:
         if loop.sequential:
             self.nests.loop(loop)
             return
+        turned = None if self._rows[loop].flat else self._turned.get(loop)
+        if turned is None:
+            self._as_rows(loop, {})
+            return
+        shared = [item for item in loop.items if item.reduced and not item.outside]
+        declared = {item: self._declare(item) for item in shared if not item.inside}
+        short = self.nests.inside(frozenset(), lambda: self._as_tiles(turned, declared))
+        if turned.lane.extent.constant is not None:
+            self.evaluator.add(Block(tuple(short)))
+            for item in turned.items:
+                self.nests.complete(item)
+            return
+        long = self.nests.inside(frozenset(), lambda: self._as_rows(loop, declared))
+        condition = Binary("<", self.context.dim(turned.lane.extent), name("SHORT_ROW"))
+        self.evaluator.add(If(condition, tuple(short), tuple(long)))
+
+    def _declare(self, item: Item) -> str:
+        """Declare a variable that both ways of running a loop give its value."""
+        assert item.value is not None
+        variable = self.evaluator.fresh(self.nests.name_of(item))
+        self.evaluator.add(Line(f"{item.value.dtype.c} {variable};"))
+        self.evaluator.scope.known[item.value] = name(variable)
+        return variable
+
+    def _as_tiles(self, turned: Turned, declared: Mapping[Item, str]) -> None:
+        """The loop with its rows innermost."""
+        nests, whole = self.nests, self.nests.layout
+        items = dict(nests.items)
+        nests.layout = turned_layout(turned, whole)
+        for old, new in turned.items.items():
+            place = nests.layout.places.get(new)
+            if old in nests.arrays and place is not None and place.shared == 0:
+                nests.arrays[new] = nests.arrays[old]
+        for new, place in nests.layout.places.items():
+            if place.definition is not None:
+                array = self.context.arrays[place.definition.tensor]
+                nests.arrays[new] = array, place.definition.indices
+        nests.items.update({i.value: i for i in turned.loop.items if i.value is not None})
+        tiles = Tiles(nests, turned)
+        for old, new in turned.items.items():
+            if old in declared:
+                tiles.declared[new] = declared[old]
+        if tiles.shared:
+            tiles.write()
+        else:
+            tiles.write_tiles()
+        nests.layout, nests.items = whole, items
+
+    def _as_rows(self, loop: Loop, declared: Mapping[Item, str]) -> None:
+        """The loop as it is."""
         rows = self._rows[loop]
         shared = [item for item in loop.items if item.reduced and not item.outside]
         buffered = [
@@ -83,7 +148,9 @@ class OuterLoops:
         if rows.flat:
             self._open_flat(rows)
         if shared or buffered or loop.blocked:
-            Groups(self.nests, rows, shared, buffered, self.row_loop).write()
+            groups = Groups(self.nests, rows, shared, buffered, self.row_loop)
+            groups.declared.update(declared)
+            groups.write()
         elif rows.leaf:
             self._blocks(rows)
         else:

@@ -117,6 +117,8 @@ def _print(statement: Statement, depth: int, lines: list[str]) -> None:
         lines.append(f"{pad}/* {statement.text} */")
     elif isinstance(statement, If):
         _braced(f"if ({expression_text(statement.condition)})", statement.body, depth, lines)
+        if statement.otherwise:
+            _braced("else", statement.otherwise, depth, lines)
     elif isinstance(statement, Block):
         lines.append(f"{pad}{{")
         for inner in statement.body:

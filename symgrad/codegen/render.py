@@ -62,6 +62,7 @@ class FileView:
     block: bool
     products: tuple[ProductView, ...]
     block_rows: bool
+    short_row: bool
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,7 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
         block="BLOCK" in text,
         products=tuple(_product(short) for short in products),
         block_rows="block_rows(" in text,
+        short_row="SHORT_ROW" in text,
     )
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import strategies as st
 
 from symgrad.errors import KernelArgumentError
-from symgrad.ir.dtype import float32, float64
+from symgrad.ir.dtype import DType, float32, float64
 from symgrad.passes.evaluate import evaluate
 from tests.codegen.random_graphs import examples
 from tests.codegen.support import FAST, compile_graphs
@@ -42,8 +41,10 @@ def assert_computes(graphs: dict[str, Example], folder: Path, flags: Sequence[st
             )
 
 
+@pytest.mark.parametrize("short", [0, 32])
 @pytest.mark.parametrize("dtype", [float32, float64], ids=str)
-def test_graph_in_c_is_what_numpy_makes_of_it(dtype: object, tmp_path: Path) -> None:
-    strategy: st.SearchStrategy[Example] = examples(dtype=dtype)  # type: ignore[arg-type]
-    found = drawn(strategy, 60)
-    assert_computes({f"g{number}": example for number, example in enumerate(found)}, tmp_path)
+def test_graph_in_c_is_what_numpy_makes_of_it(dtype: DType, short: int, tmp_path: Path) -> None:
+    """With rows as they are, and with short ones side by side."""
+    found = drawn(examples(dtype=dtype), 60 + short)[-45:]
+    graphs = {f"g{number}": example for number, example in enumerate(found)}
+    assert_computes(graphs, tmp_path, (*FAST, f"-DSHORT_ROW={short}"))

@@ -6,6 +6,9 @@
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
@@ -47,9 +50,13 @@ int64_t batch_norm_workspace(int64_t n, int64_t m)
         + ROUND_UP(4*m)
         + ROUND_UP(4*m)
         + ROUND_UP(4*m)
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -80,34 +87,71 @@ int batch_norm(
     float *restrict kept_all = carve(&space, 4*m);
     float *restrict kept_all_ = carve(&space, 4*m);
     float *restrict kept_all_2 = carve(&space, 4*m);
-    float *restrict mean_total_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict total_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 32768)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float *restrict mean_total_own = mean_total_part + group*m;
-        for (int64_t j = 0; j < m; j++)
-            mean_total_own[j] = 0.0f;
-        float *restrict grad_bias_own = grad_bias_part + group*m;
-        for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            const float *grad_y_i = grad_y + i*grad_y_s0;
-            const float *x_i = x + i*x_s0;
-            #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                mean_total_own[j] += x_i[j];
-                grad_bias_own[j] += grad_y_i[j];
+    float *restrict mean_total_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict mean_total_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict total_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 32768)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict mean_total_own = mean_total_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                mean_total_own[j] = 0.0f;
+            float *restrict grad_bias_own = grad_bias_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                for (int64_t j = 0; j < m; j++) {
+                    float mean_total = 0.0f;
+                    float grad_bias_ = 0.0f;
+                    #pragma omp simd reduction(+:mean_total,grad_bias_)
+                    for (int64_t i = i2; i < i3; i++) {
+                        mean_total += x[i*x_s0 + j];
+                        grad_bias_ += grad_y[i*grad_y_s0 + j];
+                    }
+                    mean_total_own[j] += mean_total;
+                    grad_bias_own[j] += grad_bias_;
+                }
             }
         }
+        combine_sum_f32(groups, m, mean_total_part, mean_total_all);
+        combine_sum_f32(groups, m, grad_bias_part, grad_bias);
     }
-    combine_sum_f32(groups, m, mean_total_part, mean_total_all);
-    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+    else {
+        const int64_t groups_ = row_groups(n, 4, 32);
+        const int64_t rows_ = (n + groups_ - 1) / groups_;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 32768)
+        for (int64_t group_ = 0; group_ < groups_; group_++) {
+            const int64_t i0 = group_*rows_;
+            const int64_t i1 = MIN(n, i0 + rows_);
+            float *restrict mean_total_own = mean_total_part_ + group_*m;
+            for (int64_t j = 0; j < m; j++)
+                mean_total_own[j] = 0.0f;
+            float *restrict grad_bias_own = grad_bias_part_ + group_*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                const float *grad_y_i = grad_y + i*grad_y_s0;
+                const float *x_i = x + i*x_s0;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    mean_total_own[j] += x_i[j];
+                    grad_bias_own[j] += grad_y_i[j];
+                }
+            }
+        }
+        combine_sum_f32(groups_, m, mean_total_part_, mean_total_all);
+        combine_sum_f32(groups_, m, grad_bias_part_, grad_bias);
+    }
     #pragma omp parallel for schedule(static) if(parallel: m > 8192)
     for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
         const int64_t j1_ = MIN(m, j0_ + BLOCK);
@@ -117,25 +161,52 @@ int batch_norm(
             kept_all_[j] = grad_bias[j]/(float)n;
         }
     }
-    const int64_t groups_ = row_groups(n, 4, 32);
-    const int64_t rows_ = (n + groups_ - 1) / groups_;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
-    for (int64_t group_ = 0; group_ < groups_; group_++) {
-        const int64_t i0 = group_*rows_;
-        const int64_t i1 = MIN(n, i0 + rows_);
-        float *restrict total_own = total_part + group_*m;
-        for (int64_t j = 0; j < m; j++)
-            total_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            const float *x_i = x + i*x_s0;
-            #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                const float centred = x_i[j] - mean_all[j];
-                total_own[j] += centred*centred;
+    if (m < SHORT_ROW) {
+        const int64_t groups_2 = row_groups(n, 64, 32);
+        const int64_t rows_2 = (n + groups_2 - 1) / groups_2;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
+        for (int64_t group_2 = 0; group_2 < groups_2; group_2++) {
+            const int64_t i0 = group_2*rows_2;
+            const int64_t i1 = MIN(n, i0 + rows_2);
+            float *restrict total_own = total_part + group_2*m;
+            for (int64_t j = 0; j < m; j++)
+                total_own[j] = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                for (int64_t j = 0; j < m; j++) {
+                    float total = 0.0f;
+                    #pragma omp simd reduction(+:total)
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float centred = x[i*x_s0 + j] - mean_all[j];
+                        total += centred*centred;
+                    }
+                    total_own[j] += total;
+                }
             }
         }
+        combine_sum_f32(groups_2, m, total_part, total_all);
     }
-    combine_sum_f32(groups_, m, total_part, total_all);
+    else {
+        const int64_t groups_3 = row_groups(n, 4, 32);
+        const int64_t rows_3 = (n + groups_3 - 1) / groups_3;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
+        for (int64_t group_3 = 0; group_3 < groups_3; group_3++) {
+            const int64_t i0 = group_3*rows_3;
+            const int64_t i1 = MIN(n, i0 + rows_3);
+            float *restrict total_own = total_part_ + group_3*m;
+            for (int64_t j = 0; j < m; j++)
+                total_own[j] = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                const float *x_i = x + i*x_s0;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    const float centred = x_i[j] - mean_all[j];
+                    total_own[j] += centred*centred;
+                }
+            }
+        }
+        combine_sum_f32(groups_3, m, total_part_, total_all);
+    }
     #pragma omp parallel for schedule(static) if(parallel: m > 4096)
     for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
         const int64_t j1_ = MIN(m, j0_ + BLOCK);
@@ -148,29 +219,59 @@ int batch_norm(
             kept_all_2[j] = weight[j]*rstd;
         }
     }
-    const int64_t groups_2 = row_groups(n, 4, 32);
-    const int64_t rows_2 = (n + groups_2 - 1) / groups_2;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
-    for (int64_t group_2 = 0; group_2 < groups_2; group_2++) {
-        const int64_t i0 = group_2*rows_2;
-        const int64_t i1 = MIN(n, i0 + rows_2);
-        float *restrict grad_weight_own = grad_weight_part + group_2*m;
-        for (int64_t j = 0; j < m; j++)
-            grad_weight_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            const float *grad_y_i = grad_y + i*grad_y_s0;
-            const float *x_i = x + i*x_s0;
-            float *y_i = y + i*m;
-            #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                const float centred = x_i[j] - mean_all[j];
-                const float xhat = centred*rstd_all[j];
-                grad_weight_own[j] += grad_y_i[j]*xhat;
-                y_i[j] = xhat*weight[j];
+    if (m < SHORT_ROW) {
+        const int64_t groups_4 = row_groups(n, 64, 32);
+        const int64_t rows_4 = (n + groups_4 - 1) / groups_4;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t group_4 = 0; group_4 < groups_4; group_4++) {
+            const int64_t i0 = group_4*rows_4;
+            const int64_t i1 = MIN(n, i0 + rows_4);
+            float *restrict grad_weight_own = grad_weight_part + group_4*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                for (int64_t j = 0; j < m; j++) {
+                    float grad_weight_ = 0.0f;
+                    const float weight_j = weight[j];
+                    #pragma omp simd reduction(+:grad_weight_)
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float centred = x[i*x_s0 + j] - mean_all[j];
+                        const float xhat = centred*rstd_all[j];
+                        grad_weight_ += grad_y[i*grad_y_s0 + j] * xhat;
+                        y[i*m + j] = xhat*weight_j;
+                    }
+                    grad_weight_own[j] += grad_weight_;
+                }
             }
         }
+        combine_sum_f32(groups_4, m, grad_weight_part, grad_weight);
     }
-    combine_sum_f32(groups_2, m, grad_weight_part, grad_weight);
+    else {
+        const int64_t groups_5 = row_groups(n, 4, 32);
+        const int64_t rows_5 = (n + groups_5 - 1) / groups_5;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t group_5 = 0; group_5 < groups_5; group_5++) {
+            const int64_t i0 = group_5*rows_5;
+            const int64_t i1 = MIN(n, i0 + rows_5);
+            float *restrict grad_weight_own = grad_weight_part_ + group_5*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                const float *grad_y_i = grad_y + i*grad_y_s0;
+                const float *x_i = x + i*x_s0;
+                float *y_i = y + i*m;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    const float centred = x_i[j] - mean_all[j];
+                    const float xhat = centred*rstd_all[j];
+                    grad_weight_own[j] += grad_y_i[j]*xhat;
+                    y_i[j] = xhat*weight[j];
+                }
+            }
+        }
+        combine_sum_f32(groups_5, m, grad_weight_part_, grad_weight);
+    }
     #pragma omp parallel for schedule(static) if(parallel: m > 16384)
     for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
         const int64_t j1_ = MIN(m, j0_ + BLOCK);
@@ -178,16 +279,33 @@ int batch_norm(
         for (int64_t j = j0_; j < j1_; j++)
             kept_all[j] = grad_weight[j]/(float)n;
     }
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
-    for (int64_t i = 0; i < n; i++) {
-        const float *grad_y_i = grad_y + i*grad_y_s0;
-        const float *x_i = x + i*x_s0;
-        float *grad_x_i = grad_x + i*m;
-        #pragma omp simd
-        for (int64_t j = 0; j < m; j++) {
-            const float centred = x_i[j] - mean_all[j];
-            const float xhat = centred*rstd_all[j];
-            grad_x_i[j] = kept_all_2[j] * (grad_y_i[j] - kept_all_[j] - xhat*kept_all[j]);
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float centred = x[i*x_s0 + j] - mean_all[j];
+                    const float xhat = centred*rstd_all[j];
+                    grad_x[i*m + j] = kept_all_2[j] * (grad_y[i*grad_y_s0 + j] - kept_all_[j] -
+                        xhat*kept_all[j]);
+                }
+            }
+        }
+    }
+    else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i = 0; i < n; i++) {
+            const float *grad_y_i = grad_y + i*grad_y_s0;
+            const float *x_i = x + i*x_s0;
+            float *grad_x_i = grad_x + i*m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = x_i[j] - mean_all[j];
+                const float xhat = centred*rstd_all[j];
+                grad_x_i[j] = kept_all_2[j] * (grad_y_i[j] - kept_all_[j] - xhat*kept_all[j]);
+            }
         }
     }
     return 0;

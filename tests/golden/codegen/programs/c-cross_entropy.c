@@ -14,6 +14,9 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -48,6 +51,7 @@ int64_t cross_entropy_workspace(int64_t n, int64_t m)
 {
     (void)m;
     return 0
+        + ROUND_UP(row_groups(n, 64, 32) * 4)
         + ROUND_UP(row_groups(n, 4, 32) * 4);
 }
 
@@ -67,50 +71,102 @@ int cross_entropy(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict loss_total_part = carve(&space, row_groups(n, 4, 32) * 4);
+    float *restrict loss_total_part = carve(&space, row_groups(n, 64, 32) * 4);
+    float *restrict loss_total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
     int outside = 0;
     for (int64_t k = 0; k < n; k++)
         outside |= (target[k] < 0) | (target[k] >= m);
     if (outside)
         return 1;
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float loss_total = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            float top = -INFINITY;
-            int top_nan = 0;
-            const float *x_i = x + i*x_s0;
-            #pragma omp simd reduction(max:top) reduction(|:top_nan)
-            for (int64_t j = 0; j < m; j++) {
-                const float value = x_i[j];
-                top = value > top ? value : top;
-                top_nan |= value != value;
-            }
-            if (top_nan)
-                top = NAN;
-            float total = 0.0f;
-            float *grad_x_i = grad_x + i*m;
-            #pragma omp simd reduction(+:total)
-            for (int64_t j = 0; j < m; j++) {
-                const float e = expf(x_i[j] - top);
-                grad_x_i[j] = e;
-                total += e;
-            }
-            loss_total += top + logf(total) - x[i*x_s0 + target[i]];
-            #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                const float e = grad_x_i[j];
-                grad_x_i[j] = (e/total - (j == target[i] ? 1.0f : 0.0f)) / (float)n;
-            }
-        }
-        loss_total_part[group] = loss_total;
-    }
     float loss_total;
-    combine_sum_f32(groups, 1, loss_total_part, &loss_total);
+    if (m < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float loss_total_ = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                float top[64];
+                float total[64];
+                for (int64_t i = i2; i < i3; i++)
+                    top[i - i2] = -INFINITY;
+                for (int64_t j = 0; j < m; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float value = x[i*x_s0 + j];
+                        top[i - i2] = value > top[i - i2] || value != value ? value : top[i - i2];
+                    }
+                }
+                for (int64_t i = i2; i < i3; i++)
+                    total[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float e = expf(x[i*x_s0 + j] - top[i - i2]);
+                        grad_x[i*m + j] = e;
+                        total[i - i2] += e;
+                    }
+                }
+                for (int64_t j = 0; j < m; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float e = grad_x[i*m + j];
+                        grad_x[i*m + j] = (e / total[i - i2] - (j == target[i] ? 1.0f : 0.0f)) /
+                            (float)n;
+                    }
+                }
+                float loss_total_2 = 0.0f;
+                #pragma omp simd reduction(+:loss_total_2)
+                for (int64_t i = i2; i < i3; i++)
+                    loss_total_2 += top[i - i2] + logf(total[i - i2]) - x[i*x_s0 + target[i]];
+                loss_total_ += loss_total_2;
+            }
+            loss_total_part[group] = loss_total_;
+        }
+        combine_sum_f32(groups, 1, loss_total_part, &loss_total);
+    }
+    else {
+        const int64_t groups_ = row_groups(n, 4, 32);
+        const int64_t rows_ = (n + groups_ - 1) / groups_;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t group_ = 0; group_ < groups_; group_++) {
+            const int64_t i0 = group_*rows_;
+            const int64_t i1 = MIN(n, i0 + rows_);
+            float loss_total_ = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                float top = -INFINITY;
+                int top_nan = 0;
+                const float *x_i = x + i*x_s0;
+                #pragma omp simd reduction(max:top) reduction(|:top_nan)
+                for (int64_t j = 0; j < m; j++) {
+                    const float value = x_i[j];
+                    top = value > top ? value : top;
+                    top_nan |= value != value;
+                }
+                if (top_nan)
+                    top = NAN;
+                float total = 0.0f;
+                float *grad_x_i = grad_x + i*m;
+                #pragma omp simd reduction(+:total)
+                for (int64_t j = 0; j < m; j++) {
+                    const float e = expf(x_i[j] - top);
+                    grad_x_i[j] = e;
+                    total += e;
+                }
+                loss_total_ += top + logf(total) - x[i*x_s0 + target[i]];
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    const float e = grad_x_i[j];
+                    grad_x_i[j] = (e/total - (j == target[i] ? 1.0f : 0.0f)) / (float)n;
+                }
+            }
+            loss_total_part_[group_] = loss_total_;
+        }
+        combine_sum_f32(groups_, 1, loss_total_part_, &loss_total);
+    }
     loss[0] = loss_total/(float)n;
     return 0;
 }

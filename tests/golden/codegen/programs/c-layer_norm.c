@@ -6,6 +6,9 @@
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -39,6 +42,8 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
 int64_t layer_norm_workspace(int64_t n, int64_t m)
 {
     return 0
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
@@ -64,68 +69,168 @@ int layer_norm(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float *restrict grad_bias_own = grad_bias_part + group*m;
-        for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0f;
-        float *restrict grad_weight_own = grad_weight_part + group*m;
-        for (int64_t j = 0; j < m; j++)
-            grad_weight_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            float mean_total = 0.0f;
-            float c1_total = 0.0f;
-            const float *grad_y_i = grad_y + i*grad_y_s0;
-            const float *x_i = x + i*x_s0;
-            #pragma omp simd reduction(+:mean_total,c1_total)
-            for (int64_t j = 0; j < m; j++) {
-                const float grad_y_ij = grad_y_i[j];
-                mean_total += x_i[j];
-                c1_total += grad_y_ij*weight[j];
-                grad_bias_own[j] += grad_y_ij;
-            }
-            float var_total = 0.0f;
-            const float mean = mean_total/(float)m;
-            float *y_i = y + i*m;
-            #pragma omp simd reduction(+:var_total)
-            for (int64_t j = 0; j < m; j++) {
-                const float centred = x_i[j] - mean;
-                y_i[j] = centred;
-                var_total += centred*centred;
-            }
-            float c2_total = 0.0f;
-            const float var = var_total/(float)m;
-            const float rstd = 1.0f / sqrtf(var + 1e-05f);
-            float *grad_x_i = grad_x + i*m;
-            #pragma omp simd reduction(+:c2_total)
-            for (int64_t j = 0; j < m; j++) {
-                const float centred = y_i[j];
-                const float grad_y_ij = grad_y_i[j];
-                const float weight_j = weight[j];
-                const float gw = grad_y_ij*weight_j;
-                const float xhat = centred*rstd;
-                grad_x_i[j] = xhat;
-                c2_total += gw*xhat;
-                y_i[j] = xhat*weight_j + bias[j];
-                grad_weight_own[j] += grad_y_ij*xhat;
-            }
-            const float c1 = c1_total/(float)m;
-            const float c2 = c2_total/(float)m;
-            #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                const float xhat = grad_x_i[j];
-                const float gw = grad_y_i[j]*weight[j];
-                grad_x_i[j] = (gw - c1 - xhat*c2) * rstd;
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_bias_own = grad_bias_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            float *restrict grad_weight_own = grad_weight_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                float mean_total[64];
+                float mean[64];
+                float var_total[64];
+                float rstd[64];
+                float c2_total[64];
+                float c2[64];
+                float c1_total[64];
+                float c1[64];
+                for (int64_t i = i2; i < i3; i++)
+                    mean_total[i - i2] = 0.0f;
+                for (int64_t i = i2; i < i3; i++)
+                    c1_total[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    float grad_bias_ = 0.0f;
+                    const float weight_j = weight[j];
+                    #pragma omp simd reduction(+:grad_bias_)
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float grad_y_ij = grad_y[i*grad_y_s0 + j];
+                        mean_total[i - i2] += x[i*x_s0 + j];
+                        c1_total[i - i2] += grad_y_ij*weight_j;
+                        grad_bias_ += grad_y_ij;
+                    }
+                    grad_bias_own[j] += grad_bias_;
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++) {
+                    mean[i - i2] = mean_total[i - i2] / (float)m;
+                    c1[i - i2] = c1_total[i - i2] / (float)m;
+                }
+                for (int64_t i = i2; i < i3; i++)
+                    var_total[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float centred = x[i*x_s0 + j] - mean[i - i2];
+                        y[i*m + j] = centred;
+                        var_total[i - i2] += centred*centred;
+                    }
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++) {
+                    const float var = var_total[i - i2] / (float)m;
+                    const float t = var + 1e-05f;
+                    rstd[i - i2] = 1.0f / sqrtf(t);
+                }
+                for (int64_t i = i2; i < i3; i++)
+                    c2_total[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    float grad_weight_ = 0.0f;
+                    const float weight_j = weight[j];
+                    const float bias_j = bias[j];
+                    #pragma omp simd reduction(+:grad_weight_)
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float centred = y[i*m + j];
+                        const float grad_y_ij = grad_y[i*grad_y_s0 + j];
+                        const float gw = grad_y_ij*weight_j;
+                        const float xhat = centred * rstd[i - i2];
+                        grad_x[i*m + j] = xhat;
+                        c2_total[i - i2] += gw*xhat;
+                        y[i*m + j] = xhat*weight_j + bias_j;
+                        grad_weight_ += grad_y_ij*xhat;
+                    }
+                    grad_weight_own[j] += grad_weight_;
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++)
+                    c2[i - i2] = c2_total[i - i2] / (float)m;
+                for (int64_t j = 0; j < m; j++) {
+                    const float weight_j = weight[j];
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float xhat = grad_x[i*m + j];
+                        const float gw = grad_y[i*grad_y_s0 + j] * weight_j;
+                        grad_x[i*m + j] = (gw - c1[i - i2] - xhat * c2[i - i2]) * rstd[i - i2];
+                    }
+                }
             }
         }
+        combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+        combine_sum_f32(groups, m, grad_weight_part, grad_weight);
     }
-    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
-    combine_sum_f32(groups, m, grad_weight_part, grad_weight);
+    else {
+        const int64_t groups_ = row_groups(n, 4, 32);
+        const int64_t rows_ = (n + groups_ - 1) / groups_;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+        for (int64_t group_ = 0; group_ < groups_; group_++) {
+            const int64_t i0 = group_*rows_;
+            const int64_t i1 = MIN(n, i0 + rows_);
+            float *restrict grad_bias_own = grad_bias_part_ + group_*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            float *restrict grad_weight_own = grad_weight_part_ + group_*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                float mean_total = 0.0f;
+                float c1_total = 0.0f;
+                const float *grad_y_i = grad_y + i*grad_y_s0;
+                const float *x_i = x + i*x_s0;
+                #pragma omp simd reduction(+:mean_total,c1_total)
+                for (int64_t j = 0; j < m; j++) {
+                    const float grad_y_ij = grad_y_i[j];
+                    mean_total += x_i[j];
+                    c1_total += grad_y_ij*weight[j];
+                    grad_bias_own[j] += grad_y_ij;
+                }
+                float var_total = 0.0f;
+                const float mean = mean_total/(float)m;
+                float *y_i = y + i*m;
+                #pragma omp simd reduction(+:var_total)
+                for (int64_t j = 0; j < m; j++) {
+                    const float centred = x_i[j] - mean;
+                    y_i[j] = centred;
+                    var_total += centred*centred;
+                }
+                float c2_total = 0.0f;
+                const float var = var_total/(float)m;
+                const float rstd = 1.0f / sqrtf(var + 1e-05f);
+                float *grad_x_i = grad_x + i*m;
+                #pragma omp simd reduction(+:c2_total)
+                for (int64_t j = 0; j < m; j++) {
+                    const float centred = y_i[j];
+                    const float grad_y_ij = grad_y_i[j];
+                    const float weight_j = weight[j];
+                    const float gw = grad_y_ij*weight_j;
+                    const float xhat = centred*rstd;
+                    grad_x_i[j] = xhat;
+                    c2_total += gw*xhat;
+                    y_i[j] = xhat*weight_j + bias[j];
+                    grad_weight_own[j] += grad_y_ij*xhat;
+                }
+                const float c1 = c1_total/(float)m;
+                const float c2 = c2_total/(float)m;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    const float xhat = grad_x_i[j];
+                    const float gw = grad_y_i[j]*weight[j];
+                    grad_x_i[j] = (gw - c1 - xhat*c2) * rstd;
+                }
+            }
+        }
+        combine_sum_f32(groups_, m, grad_bias_part_, grad_bias);
+        combine_sum_f32(groups_, m, grad_weight_part_, grad_weight);
+    }
     return 0;
 }

@@ -5,6 +5,11 @@
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #endif
 
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
+
 int64_t softmax_backward_workspace(int64_t n, int64_t m)
 {
     (void)n;
@@ -28,18 +33,39 @@ int softmax_backward(
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
-    for (int64_t i = 0; i < n; i++) {
-        float inner = 0.0f;
-        const float *y_i = y + i*y_s0;
-        const float *grad_y_i = grad_y + i*grad_y_s0;
-        #pragma omp simd reduction(+:inner)
-        for (int64_t j = 0; j < m; j++)
-            inner += grad_y_i[j]*y_i[j];
-        float *grad_x_i = grad_x + i*m;
-        #pragma omp simd
-        for (int64_t j = 0; j < m; j++)
-            grad_x_i[j] = y_i[j] * (grad_y_i[j] - inner);
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            float inner[64];
+            for (int64_t i = i0; i < i3; i++)
+                inner[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    inner[i - i0] += grad_y[i*grad_y_s0 + j] * y[i*y_s0 + j];
+            }
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    grad_x[i*m + j] = y[i*y_s0 + j] * (grad_y[i*grad_y_s0 + j] - inner[i - i0]);
+            }
+        }
+    }
+    else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
+        for (int64_t i = 0; i < n; i++) {
+            float inner = 0.0f;
+            const float *y_i = y + i*y_s0;
+            const float *grad_y_i = grad_y + i*grad_y_s0;
+            #pragma omp simd reduction(+:inner)
+            for (int64_t j = 0; j < m; j++)
+                inner += grad_y_i[j]*y_i[j];
+            float *grad_x_i = grad_x + i*m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++)
+                grad_x_i[j] = y_i[j] * (grad_y_i[j] - inner);
+        }
     }
     return 0;
 }

@@ -12,6 +12,11 @@ __attribute__((simd("notinbranch"))) float expf(float);
 #endif
 #endif
 
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
+
 int64_t softmax_forward_workspace(int64_t n, int64_t m)
 {
     (void)n;
@@ -33,31 +38,67 @@ int softmax_forward(
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
-    for (int64_t i = 0; i < n; i++) {
-        float top = -INFINITY;
-        int top_nan = 0;
-        const float *x_i = x + i*x_s0;
-        #pragma omp simd reduction(max:top) reduction(|:top_nan)
-        for (int64_t j = 0; j < m; j++) {
-            const float value = x_i[j];
-            top = value > top ? value : top;
-            top_nan |= value != value;
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            float top[64];
+            float total[64];
+            for (int64_t i = i0; i < i3; i++)
+                top[i - i0] = -INFINITY;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float value = x[i*x_s0 + j];
+                    top[i - i0] = value > top[i - i0] || value != value ? value : top[i - i0];
+                }
+            }
+            for (int64_t i = i0; i < i3; i++)
+                total[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float e = expf(x[i*x_s0 + j] - top[i - i0]);
+                    y[i*m + j] = e;
+                    total[i - i0] += e;
+                }
+            }
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float e = y[i*m + j];
+                    y[i*m + j] = e / total[i - i0];
+                }
+            }
         }
-        if (top_nan)
-            top = NAN;
-        float total = 0.0f;
-        float *y_i = y + i*m;
-        #pragma omp simd reduction(+:total)
-        for (int64_t j = 0; j < m; j++) {
-            const float e = expf(x_i[j] - top);
-            y_i[j] = e;
-            total += e;
-        }
-        #pragma omp simd
-        for (int64_t j = 0; j < m; j++) {
-            const float e = y_i[j];
-            y_i[j] = e/total;
+    }
+    else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t i = 0; i < n; i++) {
+            float top = -INFINITY;
+            int top_nan = 0;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd reduction(max:top) reduction(|:top_nan)
+            for (int64_t j = 0; j < m; j++) {
+                const float value = x_i[j];
+                top = value > top ? value : top;
+                top_nan |= value != value;
+            }
+            if (top_nan)
+                top = NAN;
+            float total = 0.0f;
+            float *y_i = y + i*m;
+            #pragma omp simd reduction(+:total)
+            for (int64_t j = 0; j < m; j++) {
+                const float e = expf(x_i[j] - top);
+                y_i[j] = e;
+                total += e;
+            }
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float e = y_i[j];
+                y_i[j] = e/total;
+            }
         }
     }
     return 0;
