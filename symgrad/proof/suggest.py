@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node
 from symgrad.proof.adjoints import derived_gradients
-from symgrad.proof.code import CodeWriter, NoSpelling, size_sources
+from symgrad.proof.code import CodeWriter, NoSpelling
 from symgrad.proof.decide import judge
+from symgrad.proof.spelling import size_sources
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict
 

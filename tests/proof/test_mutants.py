@@ -6,6 +6,7 @@ The normal form is asked without the numeric stages in front of it: what is test
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -64,7 +65,7 @@ def _piecewise() -> Subject:
     return subject({"x": tensor(N, M)}, forward, backward)
 
 
-RIGHT = {
+RIGHT: dict[str, Callable[[], Subject]] = {
     "softmax": _softmax, "normalised": _normalised, "product": _product,
     "piecewise": _piecewise, "chain": lambda: chain(3),
 }  # fmt: skip
