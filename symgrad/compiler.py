@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError
 from symgrad.frontend.function import Function
 from symgrad.frontend.surrogate import surrogate_of
-from symgrad.frontend.trace import trace
+from symgrad.frontend.trace import BATCH_RANK, trace
 from symgrad.ir.function import FunctionGraphs
 from symgrad.kernels import OpPlan, masks, plan, with_backward
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from symgrad.fallback import NumpyOp
     from symgrad.proof.report import Report
     from symgrad.runtime.op import CompiledOp
+
+RANKS = (0, 1, 2, 3)
+"""The numbers of batch axes that are tried where a spec allows any."""
 
 STAGES = ("graph", "reverse", "index", "schedule", "c")
 AnyFunction = type[Function] | Function
@@ -134,13 +137,45 @@ def _judged(
     function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
     order: int = 1, suggest: bool = True,
 ) -> Report:  # fmt: skip
-    """The verdict on a traced Function, against its surrogate where it declares one."""
+    """The verdict on a traced Function; where it takes any number of batch axes, for several."""
+    from symgrad.proof.ranks import merge_ranks
+
+    def judge(traced: FunctionGraphs, rank: int) -> Report:
+        return _judged_rank(function, traced, specs, static, assume, order, suggest, rank)
+
+    if not _may_have_batch_axes(graphs):
+        return judge(graphs, BATCH_RANK)
+    other = {
+        rank: trace(function, *specs, static=static, assume=assume, batch_rank=rank)
+        for rank in RANKS
+    }
+    ranks = {tuple(node.rank for node in one.cases[0].inputs) for one in other.values()}
+    if len(ranks) == 1:
+        return judge(graphs, BATCH_RANK)
+    return merge_ranks({rank: judge(traced, rank) for rank, traced in other.items()})
+
+
+def _may_have_batch_axes(graphs: FunctionGraphs) -> bool:
+    """Is some size called ``<name>_0``, as the first of several batch axes is?"""
+    shapes = [node.shape for case in graphs.cases for node in case.inputs]
+    return any(name.endswith("_0") for shape in shapes for size in shape for name in size.sizes)
+
+
+def _judged_rank(
+    function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
+    order: int, suggest: bool, rank: int,
+) -> Report:  # fmt: skip
+    """The verdict for one number of batch axes, against the surrogate where one is declared."""
     from symgrad.proof.verify import VerifyOptions, verify_function
 
     declared = surrogate_of(function)
-    surrogate = trace(declared, *specs, static=static) if declared is not None else None
+    surrogate = (
+        trace(declared, *specs, static=static, batch_rank=rank) if declared is not None else None
+    )
     variants = [
-        trace(function, *specs, static=static, assume=assume, needs_input_grad=mask)
+        trace(
+            function, *specs, static=static, assume=assume, needs_input_grad=mask, batch_rank=rank
+        )
         for mask in _masks_asked_for(graphs)
     ]
     options = VerifyOptions(

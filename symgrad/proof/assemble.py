@@ -90,7 +90,7 @@ def _report(
             diagnosis = diagnose(chosen.subject, name, gradient, chosen.case, budget=options.budget)
     else:
         for one in judged:
-            conditions += kinks(one.subject.forward.nodes, _named(one))
+            conditions += kinks(one.subject, name, _named(one))
     reason = decided.reason
     conditions += [Condition("found", str(condition)) for condition in found]
     return InputReport(

@@ -53,6 +53,8 @@ class Assumption:
     extent: Dim | None = None
 
     def __str__(self) -> str:
+        if self.kind == "interval" and self.high is None and self.low is not None:
+            return f"{self.name} {'>' if self.low_open else '>='} {self.low}"
         if self.kind == "interval":
             return f"{self.name} in {self.text}"
         if self.kind == "index":

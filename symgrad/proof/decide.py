@@ -18,6 +18,7 @@ from itertools import islice
 
 from symgrad.proof import literals
 from symgrad.proof.algebra import Equality, decide_equal, facts_of
+from symgrad.proof.domains import domains
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.prove import Goal, Prover, inverse_names
 from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
@@ -230,8 +231,9 @@ class _Decision:
         if not names:
             return
         subject = self.subject
+        own = [d for d in domains(subject.forward.nodes) if not self._declared(d.name)]
         facts = facts_of(
-            subject.assumptions, subject.sampler.uses, subject.conditions,
+            [*own, *subject.assumptions], subject.sampler.uses, subject.conditions,
             shapes={name: node.shape for name, node in subject.by_name.items()},
             inverses=inverse_names(subject.everything.nodes),
             recognise=subject.recognised,
@@ -251,12 +253,19 @@ class _Decision:
                 self.found[name] = Judgement(
                     Verdict.PROVED,
                     method=equality.method,
-                    conditions=equality.conditions,
+                    conditions=(
+                        *(Condition("domain", str(domain)) for domain in own),
+                        *equality.conditions,
+                    ),
                     recognised=subject.recognised,
                     passed=tuple(point.sizes for point in self.evidence[name].passed),
                 )
             else:
                 self._look_harder(name, equality.reason)
+
+    def _declared(self, name: str) -> bool:
+        """Is something declared of the elements of an input?"""
+        return any(known.name == name for known in self.subject.assumptions)
 
     def _look_harder(self, name: str, reason: str) -> None:
         """Forty more points, the last few in 60 digits, before giving up."""

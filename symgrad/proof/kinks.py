@@ -1,55 +1,162 @@
-"""Where a forward is not differentiable, in the user's names.
+"""Where a forward is not differentiable, in the user's names, and what the backward gives there.
 
-In: the nodes of a forward.  Out: conditions to print beside a verdict.
-Imports: ``symgrad.ops``, ``symgrad.ir``, ``symgrad.proof.code``, ``symgrad.proof.report``.
+In: a ``Subject``.  Out: conditions to print beside a verdict.
+Imports: ``symgrad.errors``, ``symgrad.ops``, ``symgrad.ir``, ``symgrad.proof``: ``adjoints``,
+``code``, ``numbers``, ``oracle``, ``report``, ``sample``, ``subject``; numpy, sympy.
+
+A kink at which nothing flows back (the shift of a softmax by its maximum) is not told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+import numpy as np
+import sympy
+
+from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node
 from symgrad.ops.record import get
-from symgrad.proof.code import CodeWriter
+from symgrad.proof.adjoints import derived_gradients
+from symgrad.proof.code import CodeWriter, NoSpelling
+from symgrad.proof.numbers import Double
+from symgrad.proof.oracle import DomainError, Program
 from symgrad.proof.report import Condition
+from symgrad.proof.sample import DENOMINATOR, Point
+from symgrad.proof.spelling import shed
+from symgrad.proof.subject import Evaluation, Subject
 
 MOST = 6
 _TIES = {"amax": "maximum", "amin": "minimum"}
 _JUMPS = frozenset(("lt", "le", "gt", "ge"))
 
 
-def kinks(nodes: Iterable[Node], names: Iterable[Node] = ()) -> list[Condition]:
-    """The kinks and ties of the ops of a forward, at most a handful.
+def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condition]:
+    """The kinks and ties of a forward that matter, at most a handful.
 
-    ``names``: nodes to be printed by their names.
+    ``name``: the input whose gradient is reported.  ``names``: nodes to be printed by name.
     """
+    candidates = [node for node in subject.forward.nodes if _may_kink(node)]
+    if not candidates:
+        return []
+    at = _generic(subject)
+    flowing = _flowing(subject, candidates, at)
     writer = CodeWriter(names)
     found: list[Condition] = []
-    for node in nodes:
-        for condition in _of(node, writer):
-            if condition not in found:
-                found.append(condition)
+    for node in flowing:
+        condition = _condition(subject, name, node, writer, at)
+        if condition is not None and condition not in found:
+            found.append(condition)
     if len(found) > MOST:
         rest = len(found) - MOST
         return [*found[:MOST], Condition("kink", f"and {rest} more like these")]
     return found
 
 
-def _of(node: Node, writer: CodeWriter) -> list[Condition]:
+def _may_kink(node: Node) -> bool:
+    if not node.dtype.is_float:
+        return False
     op = get(node.op)
-    if op.scalar is not None and op.scalar.kinks and node.dtype.is_float:
-        args = [writer.text(arg) for arg in node.args]
-        where = f"{args[0]} == 0" if len(args) == 1 else f"{args[0]} == {args[1]}"
-        return [
-            Condition("kink", f"{where} ({node.op}, {kink.convention})" if kink.convention
-                      else f"{where} ({node.op})")
-            for kink in op.scalar.kinks
-        ]  # fmt: skip
-    if node.op in _TIES:
-        said = f"the {_TIES[node.op]} of {writer.text(node.args[0])} is reached more than once"
-        return [Condition("ties", said)]
-    if node.op == "where" and node.dtype.is_float and node.args[0].op in _JUMPS:
-        left, right = node.args[0].args
-        if left.dtype.is_float:
-            return [Condition("kink", f"{writer.text(left)} == {writer.text(right)} (where)")]
-    return []
+    if op.scalar is not None and op.scalar.kinks:
+        return True
+    if node.op == "where" and node.args[0].op in _JUMPS:
+        return node.args[0].args[0].dtype.is_float
+    return node.op in _TIES
+
+
+def _generic(subject: Subject) -> Evaluation | None:
+    sizes = next(subject.sampler.size_choices(), None)
+    return None if sizes is None else subject.draw(sizes, 0)
+
+
+def _flowing(subject: Subject, nodes: list[Node], at: Evaluation | None) -> list[Node]:
+    """The nodes whose adjoint is not zero at a generic point."""
+    if at is None:
+        return nodes
+    try:
+        _, _, adjoints = derived_gradients(subject)
+        wanted = [node for node in nodes if node in adjoints]
+        program = Program([adjoints[node] for node in wanted])
+        with np.errstate(all="ignore"):
+            values = program.run(Double(), at.point.doubles(), at.point.sizes)
+    except (SymgradError, DomainError, ValueError, KeyError):
+        return nodes
+    scale = 1e-9 * (1 + abs(float(at.objective)))
+    return [
+        node for node in wanted
+        if float(np.max(np.abs(values[adjoints[node]]), initial=0.0)) > scale
+    ]  # fmt: skip
+
+
+def _condition(
+    subject: Subject, name: str, node: Node, writer: CodeWriter, at: Evaluation | None
+) -> Condition | None:
+    try:
+        if node.op in _TIES:
+            said = (
+                f"the {_TIES[node.op]} of {_text(writer, node.args[0])} is reached more than once"
+            )
+            return Condition("ties", said)
+        if node.op == "where":
+            left, right = node.args[0].args
+            where = f"{_text(writer, left)} == {_text(writer, right)}"
+            return Condition("kink", where + _there(subject, name, left, right, at))
+        where = _equation(node, writer)
+        right_side = node.args[1] if len(node.args) == 2 else None
+        return Condition("kink", where + _there(subject, name, node.args[0], right_side, at))
+    except NoSpelling:
+        return None
+
+
+def _text(writer: CodeWriter, node: Node) -> str:
+    return writer.text(shed(node, writer.names))
+
+
+def _equation(node: Node, writer: CodeWriter) -> str:
+    """``x == 0`` for a kink of ``relu(x)``, ``x == y`` for one of ``maximum(x, y)``."""
+    scalar = get(node.op).scalar
+    assert scalar is not None
+    args = [_text(writer, arg) for arg in node.args]
+    symbols = [sympy.Symbol(text) for text in args]
+    expression = scalar.kinks[0].expression(sympy, *symbols)
+    if len(symbols) == 2 and expression == symbols[0] - symbols[1]:
+        return f"{args[0]} == {args[1]}"
+    return f"{expression} == 0"
+
+
+def _there(
+    subject: Subject, name: str, left: Node, right: Node | None, at: Evaluation | None
+) -> str:
+    """What the hand-written gradient gives at a kink of one input, for a cotangent of 1."""
+    value = _number(right)
+    source = _bare(left)
+    if at is None or source.op != "input" or value is None:
+        return ""
+    if source.attributes["name"] != name or name not in subject.gradients:
+        return ""
+    numerators = dict(at.point.numerators)
+    numerators[name] = np.full_like(numerators[name], int(value * DENOMINATOR))
+    for _, cotangent in subject.outputs:
+        key = cotangent.attributes["name"]
+        numerators[key] = np.full_like(numerators[key], DENOMINATOR)
+    point: Point = replace(at.point, numerators=numerators)
+    try:
+        found = subject.evaluate_double(point).values[subject.gradients[name]]
+    except (DomainError, KeyError):
+        return ""
+    values = np.unique(np.round(found, 12))
+    return f" (yours gives {values[0]:g} there)" if len(values) == 1 else ""
+
+
+def _number(node: Node | None) -> float | None:
+    if node is None:
+        return 0.0
+    node = _bare(node)
+    return float(node.attributes["value"].value) if node.op == "constant" else None
+
+
+def _bare(node: Node) -> Node:
+    while node.op in ("expand", "reshape", "cast"):
+        node = node.args[0]
+    return node

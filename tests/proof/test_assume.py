@@ -31,7 +31,7 @@ def test_intervals_keep_their_ends() -> None:
     (found,) = parse("p", "[0.1, inf)")
     assert (found.low, found.high) == (Fraction(1, 10), None)
     assert (found.low_open, found.high_open) == (False, True)
-    assert str(found) == "p in [0.1, inf)"
+    assert str(found) == "p >= 1/10"
 
 
 def test_an_index_has_an_extent() -> None:
