@@ -29,6 +29,27 @@ if TYPE_CHECKING:
     from symgrad.proof.verdict import PROVED as PROVED
     from symgrad.proof.verdict import REFUTED as REFUTED
     from symgrad.proof.verdict import UNDECIDED as UNDECIDED
+    from symgrad.tensor import autograd as autograd
+    from symgrad.tensor.creation import from_numpy as from_numpy
+    from symgrad.tensor.creation import manual_seed as manual_seed
+    from symgrad.tensor.functional import grad as grad
+    from symgrad.tensor.functional import hessian as hessian
+    from symgrad.tensor.functional import hvp as hvp
+    from symgrad.tensor.functional import jacobian as jacobian
+    from symgrad.tensor.functional import jvp as jvp
+    from symgrad.tensor.functional import value_and_grad as value_and_grad
+    from symgrad.tensor.functional import vjp as vjp
+    from symgrad.tensor.gradcheck import gradcheck as gradcheck
+    from symgrad.tensor.gradcheck import gradgradcheck as gradgradcheck
+    from symgrad.tensor.modes import enable_grad as enable_grad
+    from symgrad.tensor.modes import get_default_dtype as get_default_dtype
+    from symgrad.tensor.modes import inference_mode as inference_mode
+    from symgrad.tensor.modes import is_grad_enabled as is_grad_enabled
+    from symgrad.tensor.modes import no_grad as no_grad
+    from symgrad.tensor.modes import set_default_dtype as set_default_dtype
+    from symgrad.tensor.modes import set_grad_enabled as set_grad_enabled
+    from symgrad.tensor.parts import Size as Size
+    from symgrad.tensor.tensor import Tensor as Tensor
 
 # The module that a name comes from, and its name there where it differs.
 _SOURCES: dict[str, str] = {
@@ -36,24 +57,45 @@ _SOURCES: dict[str, str] = {
     "NumpyBackendWarning": "symgrad.compiler",
     "PROVED": "symgrad.proof.verdict",
     "REFUTED": "symgrad.proof.verdict",
+    "Size": "symgrad.tensor.parts",
     "SymgradError": "symgrad.errors",
+    "Tensor": "symgrad.tensor.tensor",
     "UNDECIDED": "symgrad.proof.verdict",
     "assume": "symgrad.frontend.surrogate",
+    "autograd": "symgrad.tensor:autograd",
     "bool": "symgrad.ir.dtype:bool_",
     "compile": "symgrad.compiler",
     "custom_bwd": "symgrad.frontend.function",
     "custom_fwd": "symgrad.frontend.function",
+    "enable_grad": "symgrad.tensor.modes",
     "finfo": "symgrad.frontend.dtypes",
     "float32": "symgrad.ir.dtype",
     "float64": "symgrad.ir.dtype",
+    "from_numpy": "symgrad.tensor.creation",
+    "get_default_dtype": "symgrad.tensor.modes",
+    "grad": "symgrad.tensor.functional",
+    "gradcheck": "symgrad.tensor.gradcheck",
+    "gradgradcheck": "symgrad.tensor.gradcheck",
+    "hessian": "symgrad.tensor.functional",
+    "hvp": "symgrad.tensor.functional",
     "iinfo": "symgrad.frontend.dtypes",
+    "inference_mode": "symgrad.tensor.modes",
     "int64": "symgrad.ir.dtype",
+    "is_grad_enabled": "symgrad.tensor.modes",
+    "jacobian": "symgrad.tensor.functional",
+    "jvp": "symgrad.tensor.functional",
+    "manual_seed": "symgrad.tensor.creation",
+    "no_grad": "symgrad.tensor.modes",
     "once_differentiable": "symgrad.frontend.function",
+    "set_default_dtype": "symgrad.tensor.modes",
+    "set_grad_enabled": "symgrad.tensor.modes",
     "surrogate": "symgrad.frontend.surrogate",
+    "value_and_grad": "symgrad.tensor.functional",
     "verify": "symgrad.compiler",
+    "vjp": "symgrad.tensor.functional",
 }
 # Every other public name is an operation on tensors: sg.exp, sg.where, sg.cat...
-_OPERATIONS = "symgrad.frontend.functions"
+_OPERATIONS = "symgrad.tensor"
 
 __all__ = ["__version__", *_SOURCES]
 

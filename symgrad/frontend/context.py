@@ -20,9 +20,9 @@ _STATE = "_symgrad_state"
 class ContextState:
     """What was said through ctx."""
 
-    saved: tuple[SymbolicTensor | None, ...] = ()
-    dirty: tuple[SymbolicTensor, ...] = ()
-    non_differentiable: tuple[SymbolicTensor, ...] = ()
+    saved: tuple[Any, ...] = ()
+    dirty: tuple[Any, ...] = ()
+    non_differentiable: tuple[Any, ...] = ()
     materialize: bool = True
 
     @property

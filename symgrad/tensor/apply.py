@@ -1,0 +1,255 @@
+"""``Function.apply`` on tensors: forward now, backward when the graph is walked.
+
+In: a Function, proved or not, and its arguments.  Out: its outputs, with a node of their own.
+Imports: the frontend's Function and context, this package's nodes, modes and tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.frontend.context import Context, ContextState, state_of
+from symgrad.frontend.function import (
+    Function,
+    class_of,
+    has_backward,
+    new_context,
+    raw_method,
+    run_backward,
+    run_forward,
+)
+from symgrad.frontend.table import FUNCTIONS
+from symgrad.tensor import errors, inplace
+from symgrad.tensor.dispatch import invoke, tracing
+from symgrad.tensor.modes import enable_grad, no_grad, state
+from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of
+from symgrad.tensor.tensor import Tensor, wrap
+
+AnyFunction = type[Function] | Function
+
+
+class EagerState(ContextState):
+    """What was said through ctx; what it saved is checked for writes when it is read."""
+
+    packed: tuple[SavedTensor | None, ...] | None = None
+    freed = False
+
+    @property
+    def tensors(self) -> tuple[Tensor | None, ...]:
+        """What was saved, with histories.  Raises FreedGraphError, SavedTensorError."""
+        if self.freed:
+            raise errors.FreedGraphError(errors.SECOND_BACKWARD)
+        if self.packed is None:
+            return tuple(self.saved)
+        return tuple(None if saved is None else saved.tensor() for saved in self.packed)
+
+
+class FunctionNode(Node):
+    """One use of a Function; attributes that it has not are those of its ctx."""
+
+    __slots__ = ("argument_tensors", "ctx", "function")
+    runs_on_nothing = True
+
+    def __init__(self, function: AnyFunction, ctx: Context, args: Sequence[Any]) -> None:
+        edges = tuple(edge_of(arg) if isinstance(arg, Tensor) else None for arg in args)
+        super().__init__(f"{class_of(function).__name__}Backward", edges, ())
+        self.function = function
+        self.ctx = ctx
+        self.argument_tensors = tuple(isinstance(arg, Tensor) for arg in args)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "ctx"), name)
+
+    def backward(self, grads: list[Grad], needed: Sequence[bool], record: bool) -> Sequence[Grad]:
+        """What the user's backward returns."""
+        found = state_of(self.ctx)
+        assert isinstance(found, EagerState)
+        given = [
+            self._cotangent(grad, kind, record, found.materialize)
+            for grad, kind in zip(grads, self.outputs, strict=True)
+        ]
+        self.ctx.needs_input_grad = tuple(needed)
+        once = getattr(raw_method(self.function, "backward")[0], "once_differentiable", False)
+        if once or not record:
+            with no_grad():
+                returned = run_backward(self.function, self.ctx, given)
+        else:
+            with enable_grad():
+                returned = run_backward(self.function, self.ctx, given)
+        results = self._checked(returned)
+        if once and record and any(isinstance(g, Tensor) and g.requires_grad for g in given):
+            results = [None if item is None else _not_again(item) for item in results]
+        return results if record else [None if item is None else item._array for item in results]
+
+    def _cotangent(self, grad: Grad, kind: Any, record: bool, materialize: bool) -> Any:
+        if grad is None:
+            if not materialize or kind is None:
+                return None
+            return wrap(np.zeros(*kind[:2]))
+        return grad if record else wrap(np.asarray(grad))
+
+    def _checked(self, returned: Any) -> list[Any]:
+        """One gradient for each argument.  Raises what PyTorch raises for others."""
+        results = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        count = len(self.edges)
+        extra = results[count:]
+        if len(results) < count or any(item is not None for item in extra):
+            raise errors.AutogradError(
+                f"function {self.label} returned an incorrect number of gradients (expected "
+                f"{count}, got {len(results)})"
+            )
+        results = results[:count]
+        for place, item in enumerate(results):
+            if item is None:
+                continue
+            if not self.argument_tensors[place]:
+                raise errors.AutogradError(
+                    f"function {self.label} returned a gradient different than None at position "
+                    f"{place + 1}, but the corresponding forward input was not a Variable"
+                )
+            if isinstance(item, (np.ndarray, np.generic)):
+                results[place] = wrap(np.asarray(item))
+            elif not isinstance(item, Tensor):
+                raise errors.NotATensorError(
+                    f"expected Variable or None (got {type(item).__name__})"
+                )
+        return results
+
+    def release(self) -> None:
+        """Let go of what was saved."""
+        found = state_of(self.ctx)
+        if isinstance(found, EagerState) and found.packed:
+            found.freed, found.packed = True, ()
+
+
+class _Once(Node):
+    """What stands behind the gradients of a backward that is not meant to be differentiated."""
+
+    __slots__ = ()
+
+    def backward(self, grads: list[Grad], needed: Sequence[bool], record: bool) -> Sequence[Grad]:
+        """Raises AutogradError."""
+        raise errors.AutogradError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
+
+
+def _not_again(tensor: Tensor) -> Tensor:
+    found = tensor.detach()
+    marker = wrap(np.zeros(()))
+    marker._requires_grad = True
+    kind = (tensor._array.shape, tensor._array.dtype)
+    found._grad_fn = _Once("DelayedError", (edge_of(marker),), (kind,))
+    return found
+
+
+def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Run forward without recording, and put a node behind its outputs."""
+    traced = tracing(args, kwargs)
+    if traced is not None:
+        return _applied(function)(*traced[0], **traced[1])
+    ctx = new_context(function, {})
+    said = EagerState()
+    ctx.__dict__["_symgrad_state"] = said
+    tensors = [arg for arg in args if isinstance(arg, Tensor)]
+    recorded = state.grad_enabled and any(tensor.requires_grad for tensor in tensors)
+    ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+    if recorded and not has_backward(function):
+        return run_forward(function, ctx, args, kwargs)  # differentiated as it is written
+    node = FunctionNode(function, ctx, args) if recorded else None
+    with no_grad():
+        returned = run_forward(function, ctx, args, kwargs)
+    several = isinstance(returned, (tuple, list))
+    outputs = list(returned) if several else [returned]
+    outputs = _Outputs(function, args, said, node).finish(outputs)
+    if node is not None:
+        said.packed = tuple(
+            None
+            if tensor is None
+            else SavedTensor(tensor, is_output=any(tensor is output for output in outputs))
+            for tensor in said.saved
+        )
+        said.saved = ()
+    return tuple(outputs) if several else outputs[0]
+
+
+def _applied(function: AnyFunction) -> Any:
+    return function.apply if isinstance(function, type) else function
+
+
+class _Outputs:
+    """Gives histories to what forward returned."""
+
+    def __init__(
+        self, function: AnyFunction, args: Sequence[Any], said: ContextState, node: Any
+    ) -> None:
+        self.args = args
+        self.said = said
+        self.node = node
+        self.kinds: list[Any] = []
+
+    def finish(self, outputs: list[Any]) -> list[Any]:
+        """The outputs, each with its place behind the node."""
+        for tensor in self.said.dirty:
+            if self.node is not None and isinstance(tensor, Tensor):
+                _check_dirty(tensor)
+        finished = [self._one(place, output) for place, output in enumerate(outputs)]
+        if self.node is not None:
+            self.node.outputs = tuple(self.kinds)
+        return finished
+
+    def _one(self, place: int, output: Any) -> Any:
+        if not isinstance(output, Tensor):
+            self.kinds.append(None)
+            return output
+        constant = any(output is other for other in self.said.non_differentiable)
+        given = any(output is arg for arg in self.args)
+        dirty = any(output is other for other in self.said.dirty)
+        tracked = self.node is not None and output.is_floating_point() and not constant
+        self.kinds.append(
+            (output._array.shape, output._array.dtype) if output.is_floating_point() else None
+        )
+        if dirty:
+            if tracked:
+                inplace.rebase(output, self.node, place)
+            return output
+        if given or output.requires_grad or (tracked and output._base is not None):
+            output = self._alias(output)
+        if tracked:
+            output._grad_fn, output._output_number = self.node, place
+        return output
+
+    def _alias(self, output: Tensor) -> Tensor:
+        """Another tensor in the same memory; what was saved or marked is that one then."""
+        found = output.detach()
+        self.said.saved = tuple(
+            found if tensor is output and not any(output is arg for arg in self.args) else tensor
+            for tensor in self.said.saved
+        )
+        return found
+
+
+def _check_dirty(tensor: Tensor) -> None:
+    if tensor._base is not None and tensor._base.is_leaf and tensor._base.requires_grad:
+        raise errors.InPlaceError(errors.LEAF_VIEW_IN_PLACE)
+    if tensor.is_leaf and tensor.requires_grad:
+        raise errors.InPlaceError(errors.LEAF_IN_PLACE)
+
+
+def _apply_hook(self: Tensor, function: AnyFunction, args: Any, kwargs: Any) -> Any:
+    return apply(function, args, kwargs)
+
+
+def _function_hook(self: Tensor, name: str, args: Any, kwargs: Any) -> Any:
+    """A function of the frontend's table was called with a tensor."""
+    traced = tracing(args, kwargs)
+    if traced is not None:
+        return FUNCTIONS[name](*traced[0], **traced[1])
+    return invoke(name, FUNCTIONS[name].__wrapped__, args, kwargs)
+
+
+setattr(Tensor, "__symgrad_apply__", _apply_hook)  # noqa: B010
+setattr(Tensor, "__symgrad_function__", _function_hook)  # noqa: B010

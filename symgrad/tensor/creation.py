@@ -1,0 +1,188 @@
+"""Tensors out of data: ``tensor``, ``as_tensor``, ``from_numpy``, random numbers.
+
+In: numbers, lists, arrays.  Out: leaves.  Imports: numpy, the frontend's dtypes, this package's
+modes and tensors.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.frontend.dtypes import as_dtype
+from symgrad.ir.dtype import DType
+from symgrad.tensor import errors
+from symgrad.tensor.modes import state
+from symgrad.tensor.tensor import DTYPES, Tensor, wrap
+
+EAGER: dict[str, Callable[..., Any]] = {}
+"""The functions of this module, by public name."""
+
+
+def _entered(*names: str) -> Callable[[Any], Any]:
+    def enter(call: Any) -> Any:
+        for name in names or (call.__name__,):
+            EAGER[name] = call
+        return call
+
+    return enter
+
+
+def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """A new array of the data, in the dtype that torch infers."""
+    wanted = None if dtype is None else str(as_dtype(dtype))
+    if isinstance(data, Tensor):
+        return np.array(data._array, wanted)
+    is_array = isinstance(data, (np.ndarray, np.generic))
+    try:
+        array = np.array(_plain(data), wanted)
+    except ValueError as error:
+        raise errors.TensorValueError(f"no tensor can be made of this: {error}") from None
+    if wanted is None and not is_array:
+        if array.dtype.kind == "f" or not array.size:
+            array = array.astype(str(state.dtype))
+        elif array.dtype.kind in "iu":
+            array = array.astype(np.int64)
+    return known(array)
+
+
+def known(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array.  Raises TensorTypeError for a dtype that there is not."""
+    if array.dtype not in DTYPES:
+        raise errors.TensorTypeError(
+            f"can't convert an array of {array.dtype} to a tensor",
+            hint="the dtypes are float32, float64, int64 and bool",
+        )
+    return array
+
+
+def _plain(data: Any) -> Any:
+    """Nested lists with numbers in place of tensors of one element."""
+    if isinstance(data, Tensor):
+        return data._array
+    if isinstance(data, (list, tuple)):
+        return [_plain(item) for item in data]
+    return data
+
+
+@_entered()
+def tensor(
+    data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A leaf with a copy of the data; floats get the default dtype."""
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach()."
+            "clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
+            "sg.tensor(sourceTensor).", UserWarning, stacklevel=3,
+        )  # fmt: skip
+    found = wrap(_array(data, dtype))
+    return found.requires_grad_() if requires_grad else found
+
+
+@_entered("as_tensor", "asarray")
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """The data as a tensor, in the same memory where that is possible."""
+    wanted: DType | None = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Tensor):
+        found: Tensor = data if wanted in (None, data.dtype) else data.to(wanted)
+        return found
+    if isinstance(data, np.ndarray) and (wanted is None or data.dtype == str(wanted)):
+        return wrap(known(data))
+    return wrap(_array(data, dtype))
+
+
+@_entered()
+def from_numpy(array: Any) -> Tensor:
+    """A tensor in the memory of an array.  Raises TensorTypeError for anything else."""
+    if not isinstance(array, np.ndarray):
+        raise errors.TensorTypeError(f"expected np.ndarray (got {type(array).__name__})")
+    return wrap(known(array))
+
+
+@_entered()
+def scalar_tensor(value: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+    """A number of rank 0, in the default dtype."""
+    return wrap(_array(value, dtype or state.dtype))
+
+
+@_entered()
+def is_tensor(value: Any) -> bool:
+    """Is it a tensor?"""
+    return isinstance(value, Tensor)
+
+
+@_entered("empty")
+def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
+    """A tensor whose elements nobody wrote: zeros here."""
+    shape = _shape(size or (ignored.get("size", ()),))
+    found = wrap(np.zeros(shape, str(as_dtype(dtype or state.dtype))))
+    return found.requires_grad_() if requires_grad else found
+
+
+# -- random numbers
+
+_generator = np.random.default_rng()
+
+
+@_entered()
+def manual_seed(seed: int) -> None:
+    """Start the sequence of random numbers anew."""
+    global _generator
+    _generator = np.random.default_rng(seed)
+
+
+def _shape(size: Sequence[Any]) -> tuple[int, ...]:
+    if len(size) == 1 and isinstance(size[0], (tuple, list)):
+        size = size[0]
+    return tuple(int(length) for length in size)
+
+
+def _drawn(name: str, draw: Callable[[Any, Any], Any]) -> None:
+    def call(
+        *size: Any, dtype: Any = None, requires_grad: bool = False, generator: Any = None,
+        device: Any = None,
+    ) -> Tensor:  # fmt: skip
+        drawn = draw(generator or _generator, _shape(size))
+        found = wrap(np.asarray(drawn, str(as_dtype(dtype or state.dtype))))
+        return found.requires_grad_() if requires_grad else found
+
+    def like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        kind = input.dtype if dtype is None else dtype
+        return call(tuple(input.shape), dtype=kind, requires_grad=requires_grad)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "Random numbers of this shape."
+    EAGER[name] = call
+    EAGER[f"{name}_like"] = like
+
+
+_drawn("rand", lambda generator, shape: generator.random(shape))
+_drawn("randn", lambda generator, shape: generator.standard_normal(shape))
+
+
+@_entered()
+def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None) -> Tensor:
+    """Random integers from ``low`` (0 if only one bound is given) up to ``high``, without it."""
+    if size is None:
+        low, high, size = 0, low, high
+    drawn = _generator.integers(low, high, _shape((size,)))
+    return wrap(np.asarray(drawn, str(as_dtype(dtype or "int64"))))
+
+
+@_entered()
+def randperm(n: int) -> Tensor:
+    """The numbers below ``n`` in random order."""
+    return wrap(_generator.permutation(n).astype(np.int64))
+
+
+@_entered()
+def normal(mean: Any, std: Any, size: Any = None) -> Tensor:
+    """Normally distributed random numbers."""
+    plain = [value._array if isinstance(value, Tensor) else value for value in (mean, std)]
+    drawn: Any = _generator.normal(plain[0], plain[1], None if size is None else _shape((size,)))
+    return wrap(np.asarray(drawn, str(state.dtype)))

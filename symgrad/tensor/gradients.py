@@ -1,0 +1,147 @@
+"""Backward from tensors, and gradients of anything with respect to anything.
+
+In: tensors.  Out: gradients, added to leaves or returned.
+Imports: numpy, the frontend's table, this package's engine, nodes and tensors.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.frontend.table import FUNCTIONS
+from symgrad.tensor import errors
+from symgrad.tensor.dispatch import invoke
+from symgrad.tensor.engine import Run, initial
+from symgrad.tensor.node import Edge, Grad, edge_of
+from symgrad.tensor.tensor import Tensor, wrap
+
+Several = Tensor | Sequence[Any] | None
+
+
+def _sequence(value: Several) -> list[Any]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, Tensor) else list(value)
+
+
+def _roots(
+    tensors: Sequence[Tensor], gradients: Sequence[Any], *, record: bool
+) -> list[tuple[Edge, Grad]]:
+    found: list[tuple[Edge, Grad]] = []
+    for number, (tensor, gradient) in enumerate(zip(tensors, gradients, strict=True)):
+        start = initial(tensor, gradient, number)
+        edge = edge_of(tensor)
+        assert edge is not None
+        if not record:
+            found.append((edge, np.asarray(start, tensor._array.dtype)))
+        elif isinstance(gradient, Tensor):
+            found.append((edge, gradient))
+        else:
+            found.append((edge, wrap(start)))
+    return found
+
+
+def backward(
+    tensors: Several, grad_tensors: Several = None, retain_graph: bool | None = None,
+    create_graph: bool = False, *, inputs: Several = None,
+) -> None:  # fmt: skip
+    """Add the gradients of ``tensors`` to the leaves that they come from (to ``inputs`` only).
+
+    ``grad_tensors``: one a tensor; None for one element, which gets 1.  Raises AutogradError.
+    """
+    roots = _sequence(tensors)
+    given = _sequence(grad_tensors) or [None] * len(roots)
+    if len(given) != len(roots):
+        raise errors.AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
+    if inputs is not None and not isinstance(inputs, Tensor) and not len(inputs):
+        raise errors.AutogradError("'inputs' argument to backward() cannot be empty.")
+    keep = create_graph if retain_graph is None else retain_graph
+    starts = _roots(roots, given, record=create_graph)
+    if create_graph:
+        warnings.warn(errors.CREATE_GRAPH, UserWarning, stacklevel=3)
+    wanted = _sequence(inputs)
+    captured = _edges(wanted) if inputs is not None else None
+    run = Run(keep=keep, record=create_graph, captured=captured, accumulate=True)
+    found = run.run(starts)
+    for tensor, edge in zip(wanted, captured or [], strict=True):
+        if not tensor.is_leaf and edge in found and not tensor._retains:
+            run._accumulate(tensor, found[edge])
+
+
+def _edges(inputs: Sequence[Tensor]) -> list[Edge]:
+    found = []
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor):
+            raise errors.TensorTypeError(f"inputs are Tensors, not {type(tensor).__name__}")
+        edge = edge_of(tensor)
+        if edge is None:
+            raise errors.AutogradError("One of the differentiated Tensors does not require grad")
+        found.append(edge)
+    return found
+
+
+def grad(
+    outputs: Several, inputs: Several, grad_outputs: Several = None,
+    retain_graph: bool | None = None, create_graph: bool = False, allow_unused: bool | None = None,
+    is_grads_batched: bool = False, materialize_grads: bool = False,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The gradients of ``outputs`` with respect to ``inputs``; nothing is added to leaves.
+
+    ``allow_unused``: None for an input that is not used, instead of an AutogradError.
+    ``is_grads_batched``: the first axis of ``grad_outputs`` counts gradients.
+    """
+    roots, wanted = _sequence(outputs), _sequence(inputs)
+    given = _sequence(grad_outputs) or [None] * len(roots)
+    keep = create_graph if retain_graph is None else retain_graph
+    if allow_unused is False and materialize_grads:
+        raise errors.TensorValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    if is_grads_batched:
+        return _batched(roots, wanted, given, keep, create_graph, allow_unused)
+    if len(given) != len(roots):
+        raise errors.AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
+    starts = _roots(roots, given, record=create_graph)
+    edges = _edges(wanted)
+    run = Run(keep=keep, record=create_graph, captured=edges, accumulate=False)
+    found = run.run(starts)
+    results: list[Any] = []
+    for tensor, edge in zip(wanted, edges, strict=True):
+        value = found.get(edge)
+        if value is None and not (allow_unused or materialize_grads):
+            raise errors.AutogradError(errors.UNUSED)
+        if value is None:
+            zero = wrap(np.zeros_like(tensor._array))
+            zero._requires_grad = create_graph and materialize_grads
+            results.append(zero if materialize_grads else None)
+        else:
+            results.append(value if isinstance(value, Tensor) else wrap(np.array(value)))
+    return tuple(results)
+
+
+def _batched(
+    roots: list[Any], wanted: list[Any], given: list[Any], keep: bool, create: bool,
+    unused: bool | None,
+) -> tuple[Any, ...]:  # fmt: skip
+    """One gradient after the other, stacked."""
+    count = len(given[0])
+    rows = [
+        grad(
+            roots, wanted, [one[number] for one in given], keep or number < count - 1, create,
+            unused,
+        )
+        for number in range(count)
+    ]  # fmt: skip
+    return tuple(
+        None if column[0] is None else _stack(column) for column in zip(*rows, strict=True)
+    )
+
+
+def _stack(tensors: Sequence[Tensor]) -> Tensor:
+    found: Tensor = invoke("stack", FUNCTIONS["stack"].__wrapped__, (list(tensors),), {})
+    return found

@@ -1,0 +1,128 @@
+"""The methods and operators of tensors: those of symbolic tensors, computed.
+
+In: the frontend's symbolic tensor.  Out: methods on ``Tensor``.
+Imports: the frontend, this package's dispatch, functions and selection.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.frontend import unsupported
+from symgrad.frontend.functions.casting import to as symbolic_to
+from symgrad.frontend.session import here
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.tensor import printing, selection
+from symgrad.tensor.dispatch import invoke
+from symgrad.tensor.tensor import Tensor, wrap
+
+_PYTHONS = ("__class__", "__init__", "__dict__", "__weakref__", "__doc__", "__module__", "__copy__")
+_OTHERWISE = ("__getattr__", "__array_ufunc__", "__array_function__", "__getitem__", "__setitem__")
+_SYMBOLIC = ("known_node", "shared", "write", "lies_contiguous", "node")
+_NOT_TAKEN = frozenset((*_PYTHONS, *_OTHERWISE, *_SYMBOLIC))
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+_LOGIC = ("and", "or", "xor", "eq", "ne", "lt", "le", "gt", "ge")
+_BINARY = frozenset(
+    f"__{side}{word}__" for side in ("", "r", "i") for word in (*_ARITHMETIC, *_LOGIC)
+)
+_OPERANDS = (Tensor, SymbolicTensor, bool, int, float, np.ndarray, np.generic)
+
+
+def _method(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return invoke(name, call, (self, *args), kwargs)
+
+    method.__name__ = name
+    method.__qualname__ = f"Tensor.{name}"
+    return method
+
+
+def _operator(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def operator(self: Tensor, other: Any) -> Any:
+        if not isinstance(other, _OPERANDS):
+            return NotImplemented
+        return invoke(name, call, (self, other), None)
+
+    operator.__name__ = name
+    operator.__qualname__ = f"Tensor.{name}"
+    return operator
+
+
+def _property(name: str, found: property) -> property:
+    call: Any = found.fget
+    return property(lambda self: invoke(name, call, (self,), None), doc=call.__doc__)
+
+
+def _attach() -> None:
+    own = vars(Tensor)
+    for name, found in list(vars(SymbolicTensor).items()):
+        if name in own or name in _NOT_TAKEN or (name.startswith("_") and not name.endswith("__")):
+            continue
+        if isinstance(found, property):
+            setattr(Tensor, name, _property(name, found))
+        elif name in _BINARY:
+            setattr(Tensor, name, _operator(name, found))
+        elif callable(found):
+            setattr(Tensor, name, _method(name, found))
+    for name in ("nonzero", "masked_select", "unique", "bincount", "equal", "allclose", "isclose"):
+        setattr(Tensor, name, selection.EAGER[name])
+
+
+def _getattr(self: Tensor, name: str) -> Any:
+    found = unsupported.missing_method(name, here())
+    if type(found) is AttributeError:
+        found = AttributeError(f"'Tensor' object has no attribute {name!r}")
+    raise found
+
+
+def _to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """In another dtype, or that of another tensor; itself where nothing changes."""
+    if any(isinstance(arg, Tensor) for arg in args):
+        return self.type_as(args[0])
+    return invoke("to", symbolic_to, (self, *args), kwargs)
+
+
+def _apply_(self: Tensor, function: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it."""
+    flat = [function(item) for item in self._array.reshape(-1).tolist()]
+    self._array[...] = np.asarray(flat, self._array.dtype).reshape(self._array.shape)
+    self.counter().value += 1
+    return self
+
+
+def _filled_at_random(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        drawn = draw(tuple(self.shape), *args, **kwargs)
+        return self.copy_(wrap(np.asarray(drawn, self._array.dtype)))  # type: ignore[no-any-return]
+
+    method.__name__ = name
+    method.__doc__ = "Take random numbers everywhere."
+    return method
+
+
+def _uniform(shape: Any, low: float = 0.0, high: float = 1.0, **ignored: Any) -> Any:
+    from symgrad.tensor import creation
+
+    return creation._generator.uniform(low, high, shape)
+
+
+def _normal(shape: Any, mean: float = 0.0, std: float = 1.0, **ignored: Any) -> Any:
+    from symgrad.tensor import creation
+
+    return creation._generator.normal(mean, std, shape)
+
+
+_attach()
+for _name, _call in (
+    ("__getitem__", selection.getitem), ("__setitem__", selection.setitem), ("to", _to),
+    ("__repr__", printing.text), ("__str__", printing.text), ("__getattr__", _getattr),
+    ("apply_", _apply_), ("uniform_", _filled_at_random("uniform_", _uniform)),
+    ("normal_", _filled_at_random("normal_", _normal)),
+):  # fmt: skip
+    setattr(Tensor, _name, _call)

@@ -1,0 +1,145 @@
+"""Whether operations are recorded, and the default float dtype.
+
+In: the user's choice.  Out: the same for everything that computes with tensors, per thread.
+Imports: the frontend's session and dtypes, ``symgrad.ir``.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from symgrad.frontend.dtypes import as_dtype
+from symgrad.frontend.session import active
+from symgrad.ir.dtype import DType, float32
+from symgrad.tensor.errors import TensorTypeError
+
+
+class _State(threading.local):
+    grad_enabled = True
+    dtype = float32
+
+
+state = _State()
+"""``grad_enabled``, ``dtype``: of this thread."""
+
+
+def is_grad_enabled() -> bool:
+    """Are operations recorded?"""
+    return state.grad_enabled
+
+
+def get_default_dtype() -> DType:
+    """The dtype of floats that are given without one."""
+    return state.dtype
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Set the dtype of floats that are given without one.  Raises TensorTypeError."""
+    found = as_dtype(dtype)
+    if not found.is_float:
+        raise TensorTypeError(
+            f"only floating-point types are supported as the default type, not {found}"
+        )
+    state.dtype = found
+
+
+class _GradMode:
+    """A block, or a decorated function, in which recording is switched on or off."""
+
+    mode = True
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """A block; the decorated function when there is one (``@no_grad`` without brackets)."""
+        made = super().__new__(cls)
+        if callable(function):
+            made.__init__()  # type: ignore[misc]
+            return made(function)
+        return made
+
+    def __init__(self) -> None:
+        self._before: list[bool] = []
+
+    def __enter__(self) -> None:
+        session = active()
+        if session is not None and not self.mode:
+            session.note_detached()
+        self._before.append(state.grad_enabled)
+        state.grad_enabled = self.mode
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        state.grad_enabled = self._before.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, run in such a block."""
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with type(self)._again(self):
+                return function(*args, **kwargs)
+
+        return wrapped
+
+    def _again(self) -> _GradMode:
+        return type(self)()
+
+
+class no_grad(_GradMode):
+    """Nothing is recorded: a block, or a decorator."""
+
+    mode = False
+
+
+class enable_grad(_GradMode):
+    """Operations are recorded: a block, or a decorator."""
+
+    mode = True
+
+
+class inference_mode(_GradMode):
+    """As ``no_grad``; with ``mode=False`` nothing changes."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        """A block; the decorated function when there is one."""
+        return super().__new__(cls, mode if callable(mode) else None)
+
+    def __init__(self, mode: Any = True) -> None:
+        super().__init__()
+        self.mode = state.grad_enabled and not mode
+
+    def _again(self) -> _GradMode:
+        return inference_mode(not self.mode)
+
+
+class set_grad_enabled(_GradMode):
+    """Recording as ``mode`` says, from now on; until the end of the block, in one."""
+
+    def __new__(cls, mode: bool) -> Any:
+        """Not a decorator without brackets."""
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = bool(mode)
+        self._before.append(state.grad_enabled)
+        state.grad_enabled = self.mode
+
+    def __enter__(self) -> None:
+        state.grad_enabled = self.mode
+        session = active()
+        if session is not None and not self.mode:
+            session.note_detached()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, run in such a block; the mode outside is what it was."""
+        state.grad_enabled = self._before.pop()
+        return super().__call__(function)
+
+    def _again(self) -> _GradMode:
+        return set_grad_enabled(self.mode)

@@ -1,0 +1,120 @@
+"""The node of an operation of the table.
+
+In: the derivative of a plan, the tensors that it took.  Out: ``OperationNode``.
+Imports: numpy, this package's derivatives, nodes and tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.tensor import errors
+from symgrad.tensor.derivative import Derivative
+from symgrad.tensor.naming import label_of
+from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of
+from symgrad.tensor.tensor import Array, Tensor, wrap
+
+if TYPE_CHECKING:
+    from symgrad.tensor.plan import Plan
+
+_run: list[Callable[[Plan, Sequence[Tensor]], Any]] = []
+"""``symgrad.tensor.run.run``, entered there: a backward that is recorded runs a plan in turn."""
+
+
+def provide_run(call: Callable[[Plan, Sequence[Tensor]], Any]) -> None:
+    """Say how a plan is run."""
+    _run[:] = [call]
+
+
+def record_plan(plan: Plan, tensors: Sequence[Tensor]) -> Any:
+    """Run a plan on tensors."""
+    return _run[0](plan, tensors)
+
+
+class OperationNode(Node):
+    """One use of an operation of the table."""
+
+    __slots__ = ("derivative", "freed", "linked", "saved")
+
+    def __init__(self, derivative: Derivative, tensors: Sequence[Tensor]) -> None:
+        plan = derivative.plan
+        edges = tuple(
+            edge_of(tensor) if need else None
+            for tensor, need in zip(tensors, derivative.needs, strict=True)
+        )
+        super().__init__(label_of(plan.name), edges, derivative.types)
+        self.derivative = derivative
+        self.freed = False
+        self.saved: tuple[Any, ...] = ()
+        self.linked: tuple[Any, ...] = ()
+
+    def save(
+        self, before: dict[int, SavedTensor], results: Sequence[Tensor | None],
+        tensors: Sequence[Tensor], between: Sequence[Array],
+    ) -> None:  # fmt: skip
+        """Keep what backward needs; ``before``: inputs as they were before they were written."""
+        found: dict[Any, Any] = {}
+        derivative = self.derivative
+        for kept in (*derivative.kept, *derivative.kept_linked):
+            if kept in found:
+                continue
+            if kept.kind == "between":
+                found[kept] = between[kept.place]
+            elif kept.kind == "output":
+                output = results[kept.place]
+                assert output is not None
+                found[kept] = SavedTensor(output, is_output=True)
+            else:
+                found[kept] = before.get(kept.place) or SavedTensor(tensors[kept.place])
+        self.saved = tuple([found[kept] for kept in derivative.kept])
+        self.linked = tuple([found[kept] for kept in derivative.kept_linked])
+
+    def backward(self, grads: list[Grad], needed: Sequence[bool], record: bool) -> Sequence[Grad]:
+        """The gradients of the inputs for those of the outputs."""
+        if self.freed:
+            raise errors.FreedGraphError(errors.SECOND_BACKWARD)
+        filled = [
+            grad if grad is not None else _zeros(output, record)
+            for grad, output in zip(grads, self.outputs, strict=True)
+        ]
+        mask = (
+            self.derivative.needs
+            if all(needed)
+            else tuple(
+                need and asked for need, asked in zip(self.derivative.needs, needed, strict=True)
+            )
+        )
+        if record:
+            linked = self.derivative.linked(mask)
+            kept = [saved.tensor() for saved in self.linked]
+            found = iter(record_plan(linked.plan, [*kept, *filled]) if any(linked.present) else [])
+            present = linked.present
+        else:
+            gradients = self.derivative.gradients(mask)
+            arrays = [
+                saved.checked() if type(saved) is SavedTensor else saved for saved in self.saved
+            ]
+            found = iter(gradients.program.run([*arrays, *filled]))
+            present = gradients.present
+        return [
+            next(found) if there else self._nothing(place, record) if mask[place] else None
+            for place, there in enumerate(present)
+        ]
+
+    def _nothing(self, place: int, record: bool) -> Grad:
+        found = self.derivative.zero(place)
+        return None if found is None else _zeros(found, record)
+
+    def release(self) -> None:
+        """Let go of what was saved."""
+        if self.saved or self.linked:
+            self.freed = True
+            self.saved = self.linked = ()
+
+
+def _zeros(kind: Any, record: bool) -> Grad:
+    array = np.zeros(*kind)
+    return wrap(array) if record else array

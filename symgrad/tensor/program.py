@@ -1,0 +1,166 @@
+"""A graph of known sizes as a straight line of NumPy calls.
+
+In: the nodes of a graph whose sizes are all numbers.  Out: ``Program``, which takes the arrays of
+the inputs and returns those of the outputs.
+Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
+
+What is decided once, when the program is made: the order, the attributes as plain numbers, which
+broadcasts NumPy does by itself, and which outputs have to be copied because they would otherwise
+share memory with an input.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.ir.dim import Dim, DimLike
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
+from symgrad.tensor.contraction import contraction
+
+Array = np.ndarray[Any, Any]
+Step = tuple[Callable[..., Any], tuple[int, ...], int, Any]
+
+
+class Program:
+    """``run(arrays)``: the values of ``outputs``, none of which shares memory with an input."""
+
+    __slots__ = ("_copied", "_count", "_inputs", "_outputs", "_preset", "_single", "_steps")
+
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node]) -> None:
+        order = ancestors(outputs, stop=inputs)
+        lazy = _lazy_broadcasts(order, inputs, outputs)
+        slots: dict[int, int] = {node.index: place for place, node in enumerate(inputs)}
+        preset: list[tuple[int, Array]] = []
+        steps: list[Step] = []
+        count = len(inputs)
+        for node in order:
+            if node.index in slots:
+                continue
+            if node.index in lazy:
+                slots[node.index] = slots[node.args[0].index]
+                continue
+            slots[node.index] = count
+            if get(node.op).kind == "source":
+                preset.append((count, np.asarray(_call(node)())))
+            else:
+                places = tuple(slots[arg.index] for arg in node.args)
+                steps.append((_call(node), places, count, np.dtype(str(node.dtype))))
+            count += 1
+        self._inputs = len(inputs)
+        self._count = count - len(inputs)
+        self._preset = preset
+        self._steps = tuple(steps)
+        self._outputs = tuple(slots[node.index] for node in outputs)
+        self._copied = tuple(_shares(node, inputs) for node in outputs)
+        self._single = _single_step(self)
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arrays of the outputs for those of the inputs."""
+        if self._single is not None:
+            call, places, dtype = self._single
+            with np.errstate(all="ignore"):
+                return [np.asarray(call(*[arrays[place] for place in places]), dtype)]
+        values: list[Any] = [*arrays, *[None] * self._count]
+        for place, value in self._preset:
+            values[place] = value
+        with np.errstate(all="ignore"):
+            for call, places, into, dtype in self._steps:
+                values[into] = np.asarray(call(*[values[place] for place in places]), dtype)
+        found = [values[place] for place in self._outputs]
+        for place, copied in enumerate(self._copied):
+            if copied:
+                found[place] = np.array(found[place])
+        return found
+
+
+def _single_step(program: Program) -> tuple[Callable[..., Any], tuple[int, ...], Any] | None:
+    """The one call of a program that is nothing else."""
+    if len(program._steps) != 1 or program._preset or program._copied != (False,):
+        return None
+    call, places, into, dtype = program._steps[0]
+    return (call, places, dtype) if program._outputs == (into,) else None
+
+
+def number(size: DimLike) -> int:
+    """A size that is a number, as one."""
+    value = Dim.of(size).constant
+    assert value is not None, "an eager graph has sizes that are numbers"
+    return value
+
+
+def sizes(shape: Sequence[DimLike]) -> tuple[int, ...]:
+    """A shape of numbers."""
+    return tuple(map(number, shape))
+
+
+def _call(node: Node) -> Callable[..., Any]:
+    """How one node is computed from the arrays of its arguments."""
+    op = get(node.op)
+    if op.ufunc is not None:
+        return op.ufunc
+    if node.op == "expand":
+        return functools.partial(_filled, sizes(node.shape))
+    if node.op == "einsum":
+        return contraction(node)
+    if node.op == "reshape":
+        return functools.partial(_reshaped, sizes(node.shape))
+    return functools.partial(op.numpy, size=number, **node.attributes)
+
+
+def _filled(shape: tuple[int, ...], array: Array) -> Array:
+    """``array`` broadcast to ``shape``, in memory of its own."""
+    result = np.empty(shape, array.dtype)
+    result[...] = array
+    return result
+
+
+def _reshaped(shape: tuple[int, ...], array: Array) -> Array:
+    return array.reshape(shape)
+
+
+def _lazy_broadcasts(
+    order: Sequence[Node], inputs: Sequence[Node], outputs: Sequence[Node]
+) -> set[int]:
+    """The ``expand`` nodes that may be left out, as NumPy broadcasts where they are used.
+
+    Every use has to be an elementwise op that keeps its shape from its other arguments.
+    """
+    given = {node.index for node in inputs}
+    kept = given | {node.index for node in outputs}
+    lazy = {node.index for node in order if node.op == "expand" and node.index not in kept}
+    users = [
+        node for node in order
+        if node.index not in given and any(arg.index in lazy for arg in node.args)
+    ]  # fmt: skip
+    changed = True
+    while changed:
+        found = {index for node in users for index in _needed(node, lazy)}
+        changed = bool(found)
+        lazy -= found
+    return lazy
+
+
+def _needed(node: Node, lazy: set[int]) -> list[int]:
+    """The broadcasts among the arguments of ``node`` that it cannot do without."""
+    expands = [arg.index for arg in node.args if arg.index in lazy]
+    if not expands or node.op == "cast" or get(node.op).kind != "elementwise":
+        return expands
+    shown = [arg.args[0].shape if arg.index in lazy else arg.shape for arg in node.args]
+    return expands[:1] if np.broadcast_shapes(*map(sizes, shown)) != sizes(node.shape) else []
+
+
+def _shares(node: Node, inputs: Sequence[Node]) -> bool:
+    """May the array of ``node`` show the memory of an input or of a constant?"""
+    while node not in inputs:
+        op = get(node.op)
+        if op.kind == "source":
+            return True
+        if node.op == "expand" or (op.kind != "movement" and node.op != "cast"):
+            return False
+        node = node.args[0]
+    return True

@@ -1,0 +1,238 @@
+"""What depends on values: masks as indices, ``nonzero``, ``unique``, comparisons of whole tensors.
+
+In: tensors.  Out: tensors whose shape their elements decide; for masks, the index tensors that
+select the same elements.  Imports: numpy, the frontend's tensors, this package's dispatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symgrad.frontend.session import active
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.tensor import errors
+from symgrad.tensor.dispatch import invoke
+from symgrad.tensor.tensor import Array, Tensor, wrap
+
+EAGER: dict[str, Callable[..., Any]] = {}
+"""The functions of this module, by public name."""
+
+
+def _array(value: Any) -> Array:
+    return value._array if isinstance(value, Tensor) else np.asarray(value)
+
+
+def _is_mask(item: Any) -> bool:
+    if isinstance(item, Tensor):
+        return bool(item._array.dtype.kind == "b")
+    if isinstance(item, np.ndarray):
+        return bool(item.dtype.kind == "b")
+    return isinstance(item, list) and bool(item) and isinstance(item[0], bool)
+
+
+def _without_masks(tensor: Tensor, key: Any) -> Any:
+    """The key with index tensors in place of masks; integer lists as index tensors."""
+    items = key if isinstance(key, tuple) else (key,)
+    if isinstance(key, list) and any(isinstance(item, (slice, list, Tensor)) for item in key):
+        items = tuple(key)
+    found: list[Any] = []
+    axis = 0
+    for item in items:
+        if _is_mask(item):
+            mask = _array(item)
+            _check_mask(tensor, mask, axis)
+            found.extend(wrap(place.astype(np.int64)) for place in np.nonzero(mask))
+            axis += mask.ndim
+            continue
+        if isinstance(item, (list, np.ndarray)) or (isinstance(item, tuple) and item):
+            item = wrap(_whole(item))
+        elif isinstance(item, Tensor) and item._array.dtype.kind == "f":
+            raise errors.TensorIndexError(
+                "tensors used as indices must be long, int, byte or bool tensors"
+            )
+        found.append(item)
+        axis += item is not None
+    return tuple(found)
+
+
+def _whole(item: Any) -> Array:
+    array = np.asarray([int(entry) if isinstance(entry, Tensor) else entry for entry in item])
+    if array.size and array.dtype.kind not in "iu":
+        raise errors.TensorIndexError("tensors used as indices must be long or bool tensors")
+    return array.astype(np.int64)
+
+
+def _check_mask(tensor: Tensor, mask: Array, axis: int) -> None:
+    covered = tensor._array.shape[axis : axis + mask.ndim]
+    if mask.ndim and covered != mask.shape and Ellipsis not in (covered,):
+        raise errors.TensorIndexError(
+            f"The shape of the mask {list(mask.shape)} at index 0 does not match the shape of the "
+            f"indexed tensor {list(tensor.shape)} at index {axis}"
+        )
+
+
+def _has_mask(key: Any) -> bool:
+    items = key if isinstance(key, tuple) else (key,)
+    return any(map(_is_mask, items))
+
+
+def getitem(self: Tensor, key: Any) -> Tensor:
+    """``x[key]``."""
+    found: Tensor = invoke("__getitem__", _GET, (self, _resolved(self, key)), {})
+    return found
+
+
+def setitem(self: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``."""
+    if active() is None and _has_mask(key) and _array(value).ndim == 0:
+        items = [
+            wrap(_array(item)) if _is_mask(item) else item
+            for item in (key if isinstance(key, tuple) else (key,))
+        ]
+        key = tuple(items)
+    else:
+        key = _resolved(self, key)
+    if not isinstance(value, (Tensor, SymbolicTensor, bool, int, float)):
+        value = wrap(np.asarray(value, self._array.dtype))
+    invoke("__setitem__", _SET, (self, key, value), {})
+
+
+def _resolved(tensor: Tensor, key: Any) -> Any:
+    if type(key) is int:
+        _check_place(tensor, key)
+        return key
+    if type(key) is slice:
+        return _slice(key)
+    if active() is not None:
+        return key
+    found = _without_masks(tensor, key)
+    found = tuple(_slice(item) if isinstance(item, slice) else item for item in found)
+    return _checked(tensor, found)
+
+
+def _slice(item: slice) -> slice:
+    """A slice of numbers, in place of tensors of one element."""
+    ends = (item.start, item.stop, item.step)
+    return slice(*(int(end) if isinstance(end, Tensor) else end for end in ends))
+
+
+def _check_place(tensor: Tensor, place: int, axis: int = 0) -> None:
+    shape = tensor._array.shape
+    if not shape:
+        raise errors.TensorIndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` to convert a 0-dim tensor to a "
+            "number"
+        )
+    if axis < len(shape) and not -shape[axis] <= place < shape[axis]:
+        raise errors.TensorIndexError(
+            f"index {place} is out of bounds for dimension {axis} with size {shape[axis]}"
+        )
+
+
+def _checked(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The key; index tensors counted from the front.  Raises TensorIndexError."""
+    used = sum(item is not None and item is not Ellipsis for item in items)
+    shape = tensor._array.shape
+    if used > len(shape):
+        raise errors.TensorIndexError(f"too many indices for tensor of dimension {len(shape)}")
+    found: list[Any] = []
+    axis = 0
+    for item in items:
+        if item is Ellipsis:
+            axis += len(shape) - used
+        elif type(item) is int:
+            _check_place(tensor, item, axis)
+        elif isinstance(item, Tensor):
+            item = _from_the_front(item, axis, shape[axis])
+        found.append(item)
+        axis += item is not None and item is not Ellipsis
+    return tuple(found)
+
+
+def _from_the_front(places: Tensor, axis: int, size: int) -> Tensor:
+    array = places._array
+    if not array.size:
+        return places
+    low, high = int(array.min()), int(array.max())
+    if low < -size or high >= size:
+        raise errors.TensorIndexError(
+            f"index {low if low < -size else high} is out of bounds for dimension {axis} with size "
+            f"{size}"
+        )
+    return wrap(np.where(array < 0, array + size, array)) if low < 0 else places
+
+
+_GET = SymbolicTensor.__getitem__
+_SET = SymbolicTensor.__setitem__
+
+
+# -- functions
+
+
+def _entered(*names: str) -> Callable[[Any], Any]:
+    def enter(call: Any) -> Any:
+        for name in names or (call.__name__,):
+            EAGER[name] = call
+        return call
+
+    return enter
+
+
+@_entered("nonzero", "argwhere")
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
+    """The places of the elements that are not 0: one row each."""
+    places = np.nonzero(input._array)
+    if as_tuple:
+        return tuple(wrap(place.astype(np.int64)) for place in places)
+    return wrap(np.stack(places, axis=-1).astype(np.int64).reshape(-1, input._array.ndim))
+
+
+@_entered()
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where the mask is True, in a row."""
+    shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
+    whole = input if input._array.shape == shape else input.expand(shape)
+    return getitem(whole, wrap(np.broadcast_to(mask._array, shape)))
+
+
+@_entered()
+def unique(input: Tensor, **settings: Any) -> Any:
+    """The different elements in order; with ``return_inverse``, ``return_counts`` more."""
+    inverse, counts = settings.get("return_inverse", False), settings.get("return_counts", False)
+    found = np.unique(input._array, return_inverse=inverse, return_counts=counts)
+    if not inverse and not counts:
+        return wrap(np.asarray(found))
+    first, *rest = found
+    return (wrap(first), *(wrap(np.asarray(item).astype(np.int64)) for item in rest))
+
+
+@_entered()
+def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number occurs."""
+    given = None if weights is None else _array(weights)
+    return wrap(np.bincount(input._array, given, minlength))
+
+
+@_entered()
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Have both the same shape and the same elements?"""
+    return bool(np.array_equal(_array(input), _array(other)))
+
+
+@_entered()
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Are all elements close to each other?"""
+    return bool(np.allclose(_array(input), _array(other), rtol, atol, equal_nan))
+
+
+@_entered()
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Which elements are close to each other?"""
+    return wrap(np.isclose(_array(input), _array(other), rtol, atol, equal_nan))
