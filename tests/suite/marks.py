@@ -20,9 +20,11 @@ PROVED = "PROVED"
 REFUTED = "REFUTED"
 
 # How a wrong backward fails: its values differ; its shape cannot be summed down; it raises;
-# a second call differs; it writes into its cotangent; it is not linear in the cotangents;
-# its own derivative is wrong.
-KINDS = ("value", "shape", "error", "reentrant", "mutates", "nonlinear", "second order")
+# a second call differs; it writes into its cotangent or into an input; it is not linear in the
+# cotangents; it is wrong where only some gradients are asked for; its own derivative is wrong.
+KINDS = (
+    "value", "shape", "error", "reentrant", "mutates", "nonlinear", "guards", "second order"
+)  # fmt: skip
 
 Spec = str | None
 
@@ -37,6 +39,7 @@ class Case:
     ``order``: 2 where the derivative of backward is judged as well.  ``bug``: what is wrong;
     ``kind``: how it shows, one of ``KINDS``; ``right_if``: the condition on the sizes under which
     it is right nevertheless; of several joined by ``or``, it is enough to find one.
+    ``shown_by``: sizes (numbers) and assumptions on inputs (text) at which a bug that hides shows.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Case:
     kind: str = "value"
     right_if: str = ""
     base: str = ""
+    shown_by: dict[str, Any] = field(default_factory=dict)
 
 
 def right(*specs: Spec, **about: Any) -> Callable[[Any], Any]:
@@ -97,7 +101,7 @@ def _mark(specs: tuple[Any, ...], about: dict[str, Any], verdict: str) -> Callab
         }
         if len(specs) == 1 and isinstance(specs[0], type):
             base = case_of(specs[0])
-            fresh = {"kind": "value", "right_if": "", "bug": "", "needed": False}
+            fresh = {"kind": "value", "right_if": "", "bug": "", "needed": False, "shown_by": {}}
             case = replace(base, **{**fresh, "base": base.name, **named, **about})
         else:
             case = Case(specs=specs, **named, **about)

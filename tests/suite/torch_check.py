@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,22 @@ def findings(case: Case, seed: int = 0) -> Iterator[Finding]:
         except Unsatisfiable:
             continue
         finding = examine(case, arguments, sizes, generator)
+        if finding is not None:
+            yield finding
+    if case.shown_by:
+        yield from _where_it_shows(case, seed)
+
+
+def _where_it_shows(case: Case, seed: int) -> Iterator[Finding]:
+    """The points that a case's ``shown_by`` names."""
+    hints = {name: text for name, text in case.shown_by.items() if isinstance(text, str)}
+    sizes = {name: size for name, size in case.shown_by.items() if not isinstance(size, str)}
+    told = replace(case, assume={**case.assume, **hints})
+    for position in range(4):
+        generator = np.random.default_rng((seed, FEWEST, position))
+        chosen = {**size_choices(size_names(case))[0], **sizes}
+        arguments = sample_arguments(told, chosen, generator, 1.0)
+        finding = examine(case, arguments, chosen, generator)
         if finding is not None:
             yield finding
 
@@ -143,11 +159,13 @@ class Point:
         self.magnitude = 1e-3 * abs(moved[0])  # where the quotient's rounding errors come from
         return (moved[0] - moved[1]) / (2 * STEP)
 
-    def attached(self) -> tuple[list[Any], list[Any]]:
-        """The differentiable inputs and the outputs, recorded."""
-        leaves = {name: self.arguments[name].clone().requires_grad_() for name in self.inputs}
-        arguments = {**self.arguments, **{name: leaf * 1 for name, leaf in leaves.items()}}
-        return list(leaves.values()), list(self.call(arguments))
+    def attached(self, names: list[str]) -> tuple[list[Any], list[Any]]:
+        """The inputs ``names`` as leaves, and the outputs recorded from these."""
+        leaves = {name: self.arguments[name].clone().requires_grad_() for name in names}
+        self.given = {name: leaf * 1 for name, leaf in leaves.items()}
+        outputs = list(self.call({**self.arguments, **self.given}))
+        self.before = {name: value.detach().clone() for name, value in self.given.items()}
+        return list(leaves.values()), outputs
 
     def gradients(self, outputs: list[Any], leaves: list[Any], scale: float = 1.0) -> list[Any]:
         """What backward gives for the cotangents times ``scale``; zeros for None."""
@@ -169,7 +187,9 @@ class Point:
         changed = any(
             not torch.equal(old, weight) for old, (_, weight) in zip(before, used, strict=True)
         )
-        self.mutated = changed
+        self.mutated = changed or any(
+            not torch.equal(self.before[name], value.detach()) for name, value in self.given.items()
+        )
         return [
             torch.zeros_like(leaf) if grad is None else grad
             for leaf, grad in zip(leaves, found, strict=True)
@@ -177,7 +197,7 @@ class Point:
 
     def compare(self) -> tuple[str, float]:
         """The kind of the first failure and how large the difference is."""
-        leaves, outputs = self.attached()
+        leaves, outputs = self.attached(self.inputs)
         hand = self.gradients(outputs, leaves)
         if self.mutated:
             return "mutates", float("inf")
@@ -196,9 +216,23 @@ class Point:
         )
         if error > SAME:
             return "nonlinear", error
+        error = max((self._alone(*pair) for pair in zip(self.inputs, hand, strict=True)), default=0)
+        if error > SAME:
+            return "guards", error
         if self.case.order == 2:
             return self._compare_second()
         return "", 0.0
+
+    def _alone(self, name: str, hand: Any) -> float:
+        """How the gradient of one input changes where no other is asked for."""
+        leaves, outputs = self.attached([name])
+        try:
+            (alone,) = self.gradients(outputs, leaves)
+        except RuntimeError:
+            raise
+        except Exception:
+            return float("inf")
+        return _gap(hand, alone)
 
     def _distance(self, name: str, hand: Any) -> float:
         if self.case.assume.get(name) == "constant":
