@@ -19,10 +19,12 @@ from symgrad.proof.spelling import (
     axes,
     finite,
     inserted_axes,
+    is_transposition,
     least_expanded,
     matrix_product,
     needed,
     replace_word,
+    scattered_axis,
     shared,
     words,
 )
@@ -124,28 +126,28 @@ class CodeWriter:
                 lines += statements
                 self.names[part] = name
                 self._memo = {}
-        return "\n".join([*lines, self.text(node)])
+        last = self.text(node)
+        if lines and lines[-1].startswith(f"{last} = "):
+            return "\n".join([*lines[:-1], lines[-1].removeprefix(f"{last} = ")])
+        return "\n".join([*lines, last])
 
     def _statements(self, node: Node, name: str) -> list[str]:
         """The statements that compute a node; none where it is short enough to be repeated."""
         if node.op in WRITING:
-            place = self._place(node)
             part = self.text(node.args[0])
-            made = f"{name} = sg.zeros({self._shape(node.shape)})"
+            zeros = f"{name} = sg.zeros({self._shape(node.shape)})"
             if node.op == "unslice":
-                return [made, f"{name}[{place}] = {part}"]
-            if len(node.args) != 2 or node.args[1].rank != 1:
+                ranges = self._ranges(node.attributes, node.args[0].shape, node.shape)
+                return [zeros, f"{name}[{ranges}] = {part}"]
+            places = node.args[1:]
+            if len(places) == 1 and places[0].rank == 1:
+                return [f"{zeros}.index_add(0, {self.text(places[0])}, {part})"]
+            axis = scattered_axis(places, node.rank)
+            if axis is None:
                 raise NoSpelling("index_add")
-            return [f"{name} = sg.zeros({self._shape(node.shape)}).index_add(0, {place}, {part})"]
+            return [f"{zeros}.scatter_add({axis}, {self.text(places[axis])}, {part})"]
         code = self.text(node)
         return [f"{name} = {code}"] if len(code) > SHORT else []
-
-    def _place(self, node: Node) -> str:
-        """Where an adjoint of reading writes to."""
-        if node.op == "index_add":
-            return ", ".join(self.text(arg) for arg in node.args[1:])
-        sizes = node.args[0].shape
-        return self._ranges(node.attributes, sizes, node.shape)
 
     def _inside(self, node: Node, level: int) -> str:
         text, own = self._memo[node]
@@ -196,6 +198,8 @@ class CodeWriter:
 
     def _constant(self, node: Node) -> Text:
         value = node.attributes["value"].value
+        if not finite(value):
+            return f"float({str(value)!r})", ATOM
         if isinstance(value, float) and value == int(value) if finite(value) else False:
             value = int(value)
         return (repr(value), ATOM if value >= 0 else UNARY)
@@ -220,6 +224,11 @@ class CodeWriter:
 
     def _reshape(self, node: Node) -> Text:
         (arg,) = node.args
+        while arg.op == "reshape" and arg not in self.names:
+            arg = arg.args[0]
+        self.text(arg)
+        if arg.shape == node.shape:
+            return self._memo[arg]
         inner = self._inside(arg, ATOM)
         inserted = inserted_axes(arg.shape, node.shape)
         if inserted is not None:
@@ -250,12 +259,19 @@ class CodeWriter:
             swapped, turned = product
             pair = node.args[::-1] if swapped else node.args
             sides = [
-                f"{self._inside(arg, ATOM)}.mT" if turn else self._inside(arg, level)
+                self._side(arg, turn, level)
                 for arg, turn, level in zip(pair, turned, (PRODUCT, PRODUCT + 1), strict=True)
             ]
             return " @ ".join(sides), PRODUCT
         operands = ", ".join(self._inside(arg, 0) for arg in node.args)
         return f'sg.einsum("{spec}", {operands})', ATOM
+
+    def _side(self, arg: Node, turned: bool, level: int) -> str:
+        """A side of a matrix product; what would be transposed twice is not at all."""
+        if turned and arg not in self.names and is_transposition(arg):
+            self.text(arg.args[0])
+            return self._inside(arg.args[0], level)
+        return f"{self._inside(arg, ATOM)}.mT" if turned else self._inside(arg, level)
 
     def _cast(self, node: Node) -> Text:
         if node.dtype.is_float and node.args[0].dtype.is_float:

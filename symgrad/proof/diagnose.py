@@ -87,7 +87,7 @@ def _explanations(subject: Subject, name: str, trials: Trials) -> list[str]:
 
 
 def _zero(subject: Subject, name: str, trials: Trials) -> str | None:
-    if all(not np.any(hand) for hand in trials.hand):
+    if trials.hand and all(not np.any(hand) for hand in trials.hand):
         return f"the gradient of {name} is left out, as if {name} had no influence"
     return None
 

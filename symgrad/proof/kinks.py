@@ -102,6 +102,8 @@ def _condition(
             left, right = node.args[0].args
             where = f"{_text(writer, left)} == {_text(writer, right)}"
             return Condition("kink", where + _there(subject, name, left, right, at))
+        if get(node.op).scalar.domain and _bare(node.args[0]).op != "input":  # type: ignore[union-attr]
+            return None  # the edge of the domain, which the domain's condition tells
         where = _equation(node, writer)
         right_side = node.args[1] if len(node.args) == 2 else None
         return Condition("kink", where + _there(subject, name, node.args[0], right_side, at))

@@ -42,7 +42,7 @@ def _input_lines(one: InputReport) -> list[str]:
     lines = [f"  gradient of {one.name}: {one.verdict}{how}{where}"]
     if one.reason:
         lines += _wrapped(one.reason, 6)
-    if len(one.cases) > 1:
+    if len({case.verdict for case in one.cases}) > 1:
         for case in one.cases:
             said = f": {case.reason}" if case.reason else ""
             lines += _wrapped(f"{case.verdict} if {case.when}{said}", 6)

@@ -144,8 +144,11 @@ class Tangent:
         result = rule(node, marks)
         if result is None:
             return None
+        placed = {mark for mark in marks if mark is not None}
         for made in ancestors([result], stop=[node]):
             if get(made.op).lower is None and made.op != "input" and get(made.op).scalar is None:
+                if not placed.isdisjoint(ancestors([made])):
+                    raise GraphError(f"the tangent of {node.op!r} has no index notation")
                 self.lowering.cuts.add(made)
         names = {f"@{arg.index}": arg for arg in node.args}
         total = self.lowering.element(result, indices)

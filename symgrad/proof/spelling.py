@@ -133,6 +133,36 @@ def matrix_product(spec: str) -> tuple[bool, tuple[bool, bool]] | None:
     return None
 
 
+def is_transposition(node: Node) -> bool:
+    """Does a node exchange the last two axes and no others?"""
+    if node.op != "permute":
+        return False
+    order = tuple(node.attributes["axes"])
+    rank = node.rank
+    return rank >= 2 and order == (*range(rank - 2), rank - 1, rank - 2)
+
+
+def scattered_axis(places: Sequence[Node], rank: int) -> int | None:
+    """The axis along which ``scatter_add`` adds: all other places are the position itself."""
+    if len(places) != rank or any(place.rank != rank for place in places):
+        return None
+    free = [axis for axis, place in enumerate(places) if not _is_position(place, axis)]
+    return free[0] if len(free) == 1 else None
+
+
+def _is_position(node: Node, axis: int) -> bool:
+    """Is it ``iota`` along one axis, broadcast along the others?"""
+    while node.op == "expand":
+        node = node.args[0]
+    if node.op == "reshape":
+        shape, node = node.shape, node.args[0]
+        if any(size != 1 for at, size in enumerate(shape) if at != axis):
+            return False
+    elif axis:
+        return False
+    return node.op == "iota"
+
+
 def replace_word(text: str, word: str, new: str) -> str:
     """``text`` with a whole word replaced."""
     return re.sub(rf"\b{re.escape(word)}\b", new, text)
