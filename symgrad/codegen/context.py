@@ -122,8 +122,9 @@ class Context:
         total: Expression | None = None
         indices = array.place(indices)
         if any(array.strides):
-            for index, stride in zip(indices, array.strides, strict=True):
-                total = self._plus(total, index, stride)
+            for axis, (index, stride) in enumerate(zip(indices, array.strides, strict=True)):
+                behind = product(list(array.shape[axis + 1 :]))
+                total = self._plus(total, index if stride else index * behind, stride)
         else:
             for index, size in zip(indices, array.shape, strict=True):
                 if total is not None and size != 1:

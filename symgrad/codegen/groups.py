@@ -63,7 +63,7 @@ class Groups:
         self.buffered = buffered
         self.row_loop = row_loop
         self.declared: dict[Item, str] = {}
-        fresh = self.context.names.fresh
+        fresh = self.evaluator.fresh
         self.groups, self.size, self.group = fresh("groups"), fresh("rows"), fresh("group")
         extent = self.context.dim(rows.extent)
         fewest, most = self._limits()
@@ -93,7 +93,7 @@ class Groups:
         rounded = Binary("-", Binary("+", extent, name(self.groups)), number(1))
         add(Declare("const int64_t", self.size, Binary("/", rounded, name(self.groups))))
         if self._has_blocks():
-            self.block = self.context.names.fresh("block")
+            self.block = self.evaluator.fresh("block")
             fewest = 1 if self._heavy() else _LEAST_PRODUCT_ROWS
             left = expression_text(self.context.dim(self._reals()))
             self.block_count = f"block_rows({left}, {fewest})"

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from symgrad.codegen.equations import scalar_cost
 from symgrad.codegen.guards import Guards
-from symgrad.codegen.items import KEEP, Item, Items
+from symgrad.codegen.items import KEEP, SCATTER, Item, Items
 from symgrad.codegen.layout import Path, common
 from symgrad.codegen.patterns import Scatter
 from symgrad.ir.expr import Call, Expr
@@ -32,8 +32,10 @@ def choose_kept(items: Items, paths: Mapping[Item, Path], guards: Guards) -> lis
 
 def roots_of(item: Item) -> list[Expr]:
     """The expressions that an item evaluates."""
-    if item.definition is not None and isinstance(item.definition.pattern, Scatter):
-        return [item.definition.pattern.condition, item.definition.pattern.body]
+    if item.role == SCATTER and item.definition is not None:
+        pattern = item.definition.pattern
+        assert isinstance(pattern, Scatter)
+        return [pattern.condition, pattern.body]
     return [item.body] if item.body is not None else []
 
 
@@ -66,7 +68,7 @@ class _Chooser:
                 continue
             if self._worth_keeping(expr, places):
                 self._kept.add(expr)
-                places = places[:1]
+                places = [self._own_loops(expr, places[0])]
             for arg in expr.args:
                 self._needed.setdefault(arg, {}).update(dict.fromkeys(places))
         return sorted(self._kept, key=lambda one: one.number)
@@ -81,6 +83,10 @@ class _Chooser:
         if len(loops) < 2 and not again:
             return False
         return self._cost(expr) > self._price(expr, loops, again=again)
+
+    def _own_loops(self, expr: Expr, path: Path) -> Path:
+        """The loops in which a kept value is computed: only those that it depends on."""
+        return tuple(loop for loop in path if loop.axis in expr.free)
 
     def _placed(self, expr: Expr, path: Path) -> Path:
         """The loops down to the one in which the value is computed."""

@@ -90,8 +90,8 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
 
     Raises CodegenError for a graph that has no outputs, or an op that has no C.
     """
-    program = build_program(graph)
-    scheduled = schedule(program)
+    scheduled = schedule(build_program(graph))
+    program = scheduled.program
     entries = scheduled.entries
     rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
     layout = lay_out(entries)
@@ -130,16 +130,19 @@ def _interface(
     inputs = []
     for tensor, node in graph.inputs.items():
         c_name = names.fresh(tensor)
-        long = [axis for axis, size in enumerate(node.shape) if size != 1]
-        strides = tuple(long[:-1]) if tensor not in whole else ()
+        shape = program.arrays[tensor][1]
+        long = [axis for axis, size in enumerate(shape) if size != 1]
+        single = [axis for axis in long[:-1] if shape[axis] == node.shape[axis]]
+        strides = tuple(single) if tensor not in whole else ()
         inputs.append(ArrayArgument(tensor, node.dtype, node.shape, strides))
         context.arrays[tensor] = Array(
-            c_name, node.dtype, node.shape, _stride_names(c_name, node.rank, strides, names)
+            c_name, node.dtype, shape, _stride_names(c_name, node.rank, strides, names)
         )
     outputs = []
     for output, node in graph.outputs.items():
         outputs.append(ArrayArgument(output, node.dtype, node.shape))
-        array = Array(names.fresh(output), node.dtype, node.shape, constant=False)
+        _, shape = program.arrays[f"%{node.index}"]
+        array = Array(names.fresh(output), node.dtype, shape, constant=False)
         context.arrays[f"={output}"] = array
         context.arrays.setdefault(f"%{node.index}", array)
     for definition in program.definitions:

@@ -118,7 +118,10 @@ def _print(statement: Statement, depth: int, lines: list[str]) -> None:
     elif isinstance(statement, If):
         _braced(f"if ({expression_text(statement.condition)})", statement.body, depth, lines)
         if statement.otherwise:
-            _braced("else", statement.otherwise, depth, lines)
+            closed = lines[-1] == f"{pad}}}"
+            if closed:
+                lines.pop()
+            _braced("} else" if closed else "else", statement.otherwise, depth, lines)
     elif isinstance(statement, Block):
         lines.append(f"{pad}{{")
         for inner in statement.body:

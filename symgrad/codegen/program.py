@@ -96,7 +96,7 @@ def build_program(graph: Graph) -> Program:
         tuple(definitions),
         checks,
         _user_names(lowering, reduced),
-        _arrays(graph, cuts.stored),
+        _arrays(graph, (*cuts.stored, *outputs)),
     )
 
 

@@ -57,16 +57,19 @@ def turn(schedule: Schedule, loop: Loop) -> Turned | None:
         items = Items(schedule.program, order, kept)
         mine = [one for one in items.found if _key(one) in wanted or _is_new(one, schedule, kept)]
         turned = Loop(loop.axis, arrange(mine), blocked=True)
+        stands_for = {wanted[_key(one)]: one for one in mine if _key(one) in wanted}
+        if not all(old in stands_for and _same(old, stands_for[old]) for old in loop.items):
+            return None
         found = choose_kept(items, paths_of([turned]), guards_of(items))
-        if not set(found) - set(kept):
+        if set(found) <= set(kept):
             break
         kept += [expr for expr in found if expr not in kept]
-    else:
-        items = Items(schedule.program, order, kept)
-        mine = [one for one in items.found if _key(one) in wanted or _is_new(one, schedule, kept)]
-        turned = Loop(loop.axis, arrange(mine), blocked=True)
-    stands_for = {wanted[_key(one)]: one for one in mine if _key(one) in wanted}
-    return Turned(turned, lane, stands_for) if len(stands_for) == len(wanted) else None
+    return Turned(turned, lane, stands_for)
+
+
+def _same(old: Item, new: Item) -> bool:
+    """Do two items the same work?  In another order, runs of reduced axes may be others."""
+    return set(old.axes) == set(new.axes) and set(old.reduced) == set(new.reduced)
 
 
 def _lane(loop: Loop) -> Axis | None:

@@ -125,18 +125,17 @@ int batch_norm(
         }
         combine_sum_f32(groups, m, mean_total_part, mean_total_all);
         combine_sum_f32(groups, m, grad_bias_part, grad_bias);
-    }
-    else {
-        const int64_t groups_ = row_groups(n, 4, 32);
-        const int64_t rows_ = (n + groups_ - 1) / groups_;
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
         #pragma omp parallel for schedule(static) if(parallel: m*n > 32768)
-        for (int64_t group_ = 0; group_ < groups_; group_++) {
-            const int64_t i0 = group_*rows_;
-            const int64_t i1 = MIN(n, i0 + rows_);
-            float *restrict mean_total_own = mean_total_part_ + group_*m;
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict mean_total_own = mean_total_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
                 mean_total_own[j] = 0.0f;
-            float *restrict grad_bias_own = grad_bias_part_ + group_*m;
+            float *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
                 grad_bias_own[j] = 0.0f;
             for (int64_t i = i0; i < i1; i++) {
@@ -149,8 +148,8 @@ int batch_norm(
                 }
             }
         }
-        combine_sum_f32(groups_, m, mean_total_part_, mean_total_all);
-        combine_sum_f32(groups_, m, grad_bias_part_, grad_bias);
+        combine_sum_f32(groups, m, mean_total_part_, mean_total_all);
+        combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
     }
     #pragma omp parallel for schedule(static) if(parallel: m > 8192)
     for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
@@ -162,13 +161,13 @@ int batch_norm(
         }
     }
     if (m < SHORT_ROW) {
-        const int64_t groups_2 = row_groups(n, 64, 32);
-        const int64_t rows_2 = (n + groups_2 - 1) / groups_2;
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
         #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
-        for (int64_t group_2 = 0; group_2 < groups_2; group_2++) {
-            const int64_t i0 = group_2*rows_2;
-            const int64_t i1 = MIN(n, i0 + rows_2);
-            float *restrict total_own = total_part + group_2*m;
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict total_own = total_part + group*m;
             for (int64_t j = 0; j < m; j++)
                 total_own[j] = 0.0f;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
@@ -184,16 +183,15 @@ int batch_norm(
                 }
             }
         }
-        combine_sum_f32(groups_2, m, total_part, total_all);
-    }
-    else {
-        const int64_t groups_3 = row_groups(n, 4, 32);
-        const int64_t rows_3 = (n + groups_3 - 1) / groups_3;
+        combine_sum_f32(groups, m, total_part, total_all);
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
         #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
-        for (int64_t group_3 = 0; group_3 < groups_3; group_3++) {
-            const int64_t i0 = group_3*rows_3;
-            const int64_t i1 = MIN(n, i0 + rows_3);
-            float *restrict total_own = total_part_ + group_3*m;
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict total_own = total_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
                 total_own[j] = 0.0f;
             for (int64_t i = i0; i < i1; i++) {
@@ -205,28 +203,26 @@ int batch_norm(
                 }
             }
         }
-        combine_sum_f32(groups_3, m, total_part_, total_all);
+        combine_sum_f32(groups, m, total_part_, total_all);
     }
     #pragma omp parallel for schedule(static) if(parallel: m > 4096)
     for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
         const int64_t j1_ = MIN(m, j0_ + BLOCK);
         #pragma omp simd
         for (int64_t j = j0_; j < j1_; j++) {
-            const float t = total_all[j]/(float)n;
-            const float t_ = t + 1e-05f;
-            const float rstd = 1.0f / sqrtf(t_);
+            const float rstd = 1.0f / sqrtf(total_all[j]/(float)n + 1e-05f);
             rstd_all[j] = rstd;
             kept_all_2[j] = weight[j]*rstd;
         }
     }
     if (m < SHORT_ROW) {
-        const int64_t groups_4 = row_groups(n, 64, 32);
-        const int64_t rows_4 = (n + groups_4 - 1) / groups_4;
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
         #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
-        for (int64_t group_4 = 0; group_4 < groups_4; group_4++) {
-            const int64_t i0 = group_4*rows_4;
-            const int64_t i1 = MIN(n, i0 + rows_4);
-            float *restrict grad_weight_own = grad_weight_part + group_4*m;
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
                 grad_weight_own[j] = 0.0f;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
@@ -245,16 +241,15 @@ int batch_norm(
                 }
             }
         }
-        combine_sum_f32(groups_4, m, grad_weight_part, grad_weight);
-    }
-    else {
-        const int64_t groups_5 = row_groups(n, 4, 32);
-        const int64_t rows_5 = (n + groups_5 - 1) / groups_5;
+        combine_sum_f32(groups, m, grad_weight_part, grad_weight);
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
         #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
-        for (int64_t group_5 = 0; group_5 < groups_5; group_5++) {
-            const int64_t i0 = group_5*rows_5;
-            const int64_t i1 = MIN(n, i0 + rows_5);
-            float *restrict grad_weight_own = grad_weight_part_ + group_5*m;
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
                 grad_weight_own[j] = 0.0f;
             for (int64_t i = i0; i < i1; i++) {
@@ -270,7 +265,7 @@ int batch_norm(
                 }
             }
         }
-        combine_sum_f32(groups_5, m, grad_weight_part_, grad_weight);
+        combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
     }
     #pragma omp parallel for schedule(static) if(parallel: m > 16384)
     for (int64_t j0_ = 0; j0_ < m; j0_ += BLOCK) {
@@ -293,8 +288,7 @@ int batch_norm(
                 }
             }
         }
-    }
-    else {
+    } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i = 0; i < n; i++) {
             const float *grad_y_i = grad_y + i*grad_y_s0;

@@ -127,14 +127,13 @@ int cross_entropy(
             loss_total_part[group] = loss_total_;
         }
         combine_sum_f32(groups, 1, loss_total_part, &loss_total);
-    }
-    else {
-        const int64_t groups_ = row_groups(n, 4, 32);
-        const int64_t rows_ = (n + groups_ - 1) / groups_;
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
         #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
-        for (int64_t group_ = 0; group_ < groups_; group_++) {
-            const int64_t i0 = group_*rows_;
-            const int64_t i1 = MIN(n, i0 + rows_);
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
             float loss_total_ = 0.0f;
             for (int64_t i = i0; i < i1; i++) {
                 float top = -INFINITY;
@@ -163,9 +162,9 @@ int cross_entropy(
                     grad_x_i[j] = (e/total - (j == target[i] ? 1.0f : 0.0f)) / (float)n;
                 }
             }
-            loss_total_part_[group_] = loss_total_;
+            loss_total_part_[group] = loss_total_;
         }
-        combine_sum_f32(groups_, 1, loss_total_part_, &loss_total);
+        combine_sum_f32(groups, 1, loss_total_part_, &loss_total);
     }
     loss[0] = loss_total/(float)n;
     return 0;

@@ -43,11 +43,11 @@ int gelu(
         const int64_t i1 = MIN(m*n, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
-            const float x_ij = x[i];
-            const float cdf = (erff(x_ij*0.70710677f) + 1.0f) * 0.5f;
-            const float density = expf(x_ij*x_ij*(-0.5f)) * 0.3989423f;
-            y[i] = x_ij*cdf;
-            grad_x[i] = grad_y[i] * (cdf + x_ij*density);
+            const float x_i = x[i];
+            const float cdf = (erff(x_i*0.70710677f) + 1.0f) * 0.5f;
+            const float density = expf(x_i*x_i*(-0.5f)) * 0.3989423f;
+            y[i] = x_i*cdf;
+            grad_x[i] = grad_y[i] * (cdf + x_i*density);
         }
     }
     return 0;

@@ -130,8 +130,7 @@ int layer_norm(
                 #pragma omp simd
                 for (int64_t i = i2; i < i3; i++) {
                     const float var = var_total[i - i2] / (float)m;
-                    const float t = var + 1e-05f;
-                    rstd[i - i2] = 1.0f / sqrtf(t);
+                    rstd[i - i2] = 1.0f / sqrtf(var + 1e-05f);
                 }
                 for (int64_t i = i2; i < i3; i++)
                     c2_total[i - i2] = 0.0f;
@@ -168,18 +167,17 @@ int layer_norm(
         }
         combine_sum_f32(groups, m, grad_bias_part, grad_bias);
         combine_sum_f32(groups, m, grad_weight_part, grad_weight);
-    }
-    else {
-        const int64_t groups_ = row_groups(n, 4, 32);
-        const int64_t rows_ = (n + groups_ - 1) / groups_;
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
         #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
-        for (int64_t group_ = 0; group_ < groups_; group_++) {
-            const int64_t i0 = group_*rows_;
-            const int64_t i1 = MIN(n, i0 + rows_);
-            float *restrict grad_bias_own = grad_bias_part_ + group_*m;
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
                 grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part_ + group_*m;
+            float *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
                 grad_weight_own[j] = 0.0f;
             for (int64_t i = i0; i < i1; i++) {
@@ -229,8 +227,8 @@ int layer_norm(
                 }
             }
         }
-        combine_sum_f32(groups_, m, grad_bias_part_, grad_bias);
-        combine_sum_f32(groups_, m, grad_weight_part_, grad_weight);
+        combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
+        combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
     }
     return 0;
 }

@@ -84,8 +84,7 @@ int softmax(
                     grad_x[i*m + j] = y[i*m + j] * (grad_y[i*grad_y_s0 + j] - inner[i - i0]);
             }
         }
-    }
-    else {
+    } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
         for (int64_t i = 0; i < n; i++) {
             float top = -INFINITY;

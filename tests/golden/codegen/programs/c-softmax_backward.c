@@ -51,8 +51,7 @@ int softmax_backward(
                     grad_x[i*m + j] = y[i*y_s0 + j] * (grad_y[i*grad_y_s0 + j] - inner[i - i0]);
             }
         }
-    }
-    else {
+    } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
         for (int64_t i = 0; i < n; i++) {
             float inner = 0.0f;

@@ -71,8 +71,7 @@ int softmax_forward(
                 }
             }
         }
-    }
-    else {
+    } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
         for (int64_t i = 0; i < n; i++) {
             float top = -INFINITY;
