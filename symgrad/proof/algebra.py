@@ -19,7 +19,7 @@ from symgrad.proof import witness
 from symgrad.proof.assume import Assumption
 from symgrad.proof.normal.context import DEFAULT_BUDGET
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
-from symgrad.proof.normal.zero import ZeroResult, prove_equal
+from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.polytext import PolyText
 from symgrad.proof.ranges import IntegerUse
 from symgrad.proof.report import Condition
@@ -27,12 +27,16 @@ from symgrad.proof.report import Condition
 
 @dataclass(frozen=True)
 class Equality:
-    """The answer to "are these two expressions equal?"; ``equal`` False means "not proved"."""
+    """The answer to "are these two expressions equal?"; ``equal`` False means "not proved".
+
+    ``exhausted``: not proved for want of budget.
+    """
 
     equal: bool
     method: str = ""
     reason: str = ""
     conditions: tuple[Condition, ...] = ()
+    exhausted: bool = False
 
 
 def merge(found: Iterable[Equality], method: str) -> Equality:
@@ -64,8 +68,8 @@ def facts_of(
     ranges: dict[str, Dim] = {}
     named: dict[str, set[str]] = {}
     for name, use in uses.items():
-        if use.extents:
-            ranges[name] = use.extents[0]
+        if use.bounds:
+            ranges[name] = use.bounds[0]
     for assumption in assumptions:
         named.setdefault(assumption.kind, set()).add(assumption.name)
         interval = _interval(assumption)
@@ -136,7 +140,7 @@ def decide_equal(
     """
     result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
     if not result.is_zero:
-        return Equality(False, reason=_reason(result, leaves))
+        return Equality(False, reason=_reason(result, leaves), exhausted=out_of_budget(result))
     conditions: list[Condition] = []
     text = PolyText(leaves)
     for obligation in result.obligations:

@@ -148,24 +148,28 @@ class _Decision:
     # -- 2: 60 digits
 
     def _consult(self, names: list[str]) -> dict[str, list[Point]]:
-        """The second oracle at a few points; the gradients that it contradicts, with the points."""
+        """The second oracle at a few points; the gradients that it contradicts, with the points.
+
+        A gradient with which it never agrees is UNDECIDED, whatever the normal form would say.
+        """
         doubtful: dict[str, list[Point]] = {}
-        agreed = 0
+        agreed = dict.fromkeys(names, 0)
         for number, sizes in enumerate(self._precise_sizes()):
-            if agreed >= PRECISE_POINTS or not names:
+            open_names = [name for name in names if agreed[name] < PRECISE_POINTS]
+            if not open_names:
                 break
             at = self.subject.draw(sizes, number)
             if at is None:
                 continue
-            wrong = self._contradicted(at.point, names)
-            if wrong is None:
-                continue
-            agreed += 1
+            right, wrong = self._compared(at.point, open_names)
+            for name in right:
+                agreed[name] += 1
             for name in wrong:
+                agreed[name] = PRECISE_POINTS
                 doubtful.setdefault(name, []).append(at.point)
-        if not agreed:
-            for name in names:
-                self._undecided(name, "no point was found at which 60 digits could be computed")
+        for name in names:
+            if not agreed[name]:
+                self._undecided(name, "at no point did the difference quotient agree in 60 digits")
         return doubtful
 
     def _precise_sizes(self) -> Iterable[dict[str, int]]:
@@ -178,22 +182,25 @@ class _Decision:
         yield from islice(sampler.size_choices(), 6)
         yield from smallest[:4]
 
-    def _contradicted(self, point: Point, names: list[str]) -> list[str] | None:
-        """The gradients that differ from the difference quotient; None: the point is no use."""
+    def _compared(self, point: Point, names: list[str]) -> tuple[list[str], list[str]]:
+        """The gradients that the difference quotient confirms, and those that it refutes.
+
+        Where the two derivatives disagree (a kink, a pole) a gradient is in neither list.
+        """
         with precisely():
             try:
                 at = self.subject.evaluate_precise(point)
                 joint = {name: self.subject.direction(name, at) for name in names}
                 if self.subject.compare(at, joint).gap <= tolerance():
-                    return []
-                wrong = []
-                for name in names:
-                    along = {name: self.subject.direction(name, at)}
-                    if not self.subject.compare(at, along).gap <= tolerance():
-                        wrong.append(name)
+                    return names, []
+                right = [
+                    name for name in names
+                    if self.subject.compare(at, {name: joint[name]}).gap <= tolerance()
+                ]  # fmt: skip
             except DomainError:
-                return None
-        return [name for name in wrong if confirmed(self.subject, point, name)]
+                return [], []
+        others = [name for name in names if name not in right]
+        return right, [name for name in others if confirmed(self.subject, point, name)]
 
     def _reread(self, doubtful: Mapping[str, list[Point]]) -> None:
         """Gradients that are nearly right: with recognised constants they may be exactly so."""
@@ -240,8 +247,9 @@ class _Decision:
         )  # fmt: skip
 
         def equal(goal: Goal) -> Equality:
+            budget = min(self.budget, goal.budget or self.budget)
             return decide_equal(
-                goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=self.budget
+                goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=budget
             )
 
         prover = Prover(subject, equal)
@@ -279,7 +287,7 @@ class _Decision:
                 seen.failed.append(at.point)
                 self._refuted(name, [at.point])
                 return
-            if number % 8 == 7 and self._contradicted(at.point, [name]):
+            if number % 8 == 7 and self._compared(at.point, [name])[1]:
                 seen.failed.append(at.point)
                 self._refuted(name, [at.point])
                 return

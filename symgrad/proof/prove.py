@@ -11,6 +11,9 @@ Imports: ``symgrad.index``, ``symgrad.ir``, ``symgrad.proof``: ``reference``, ``
    proved first, and then both are opaque: the cost grows with the depth no worse than linearly
    in the number of pieces.  By the chain rule, the adjoint of a node is the sum over the nodes
    that read it of their adjoints times their partials.
+
+All three are tried with a small budget before the first two get the whole one: what one of them
+proves at once may cost another one minutes.
 """
 
 from __future__ import annotations
@@ -31,8 +34,13 @@ from symgrad.proof.subject import Subject
 
 DEEP_CONTRACTIONS = 4
 DEEP_NODES = 80
+QUICK = 6_000
+"""Work for one normal form before the next stage is tried."""
+PIECE = 40_000
+"""Work for the normal form of one piece."""
 
 Equal = Callable[["Goal"], Equality]
+Stage = Callable[[str, "int | None"], Equality]
 
 
 @dataclass(frozen=True)
@@ -40,13 +48,14 @@ class Goal:
     """Two expressions to be proved equal; None is zero.
 
     ``leaves``: the nodes that cut names stand for.  ``define``: what an element of a computed
-    index tensor is, None for any other tensor.
+    index tensor is, None for any other tensor.  ``budget``: work for its normal form.
     """
 
     hand: Expr
     reference: Expr | None
     leaves: Mapping[str, Node]
     define: Callable[[str, tuple[Dim, ...]], Expr | None]
+    budget: int | None = None
 
 
 class Prover:
@@ -57,6 +66,8 @@ class Prover:
         self.equal = equal
         self.contractions = [node for node in subject.forward.nodes if node.op == "einsum"]
         self.atoms = opaque_atoms(subject.everything.nodes)
+        self.in_pieces = False
+        """Was the last proof one by pieces?  Then the next one is likely to be."""
         self._pieces: Pieces | None = None
 
     @property
@@ -69,35 +80,50 @@ class Prover:
         """Is the gradient of ``name`` the true one?"""
         if name not in self.subject.gradients:
             return Equality(False, reason=f"there is no gradient of {name}")
-        stages = [("cut at contractions", self._cut), ("whole", self._whole)]
-        if not self.contractions:
-            stages = stages[1:]
+        cut, whole = ("cut at contractions", self._cut), ("whole", self._whole)
         pieces = ("piece by piece", self._by_pieces)
-        stages = [pieces, *stages[:1]] if self.deep else [*stages, pieces]
+        unfolded = [cut, whole] if self.contractions else [whole]
+        quick = [pieces, unfolded[0]] if self.deep or self.in_pieces else [*unfolded, pieces]
         reasons = []
-        for label, stage in stages:
-            try:
-                found = stage(name)
-            except SymgradError as error:
-                found = Equality(False, reason=error.what)
+        exhausted = set()
+        for label, stage in quick:
+            found = self._attempt(label, stage, name, QUICK)
             if found.equal:
-                method = f"{label}: {found.method}" if found.method else label
-                return Equality(True, method, conditions=found.conditions)
+                self.in_pieces = label == pieces[0]
+                return found
             reasons.append(found.reason)
+            if found.exhausted:
+                exhausted.add(label)
+        for label, stage in unfolded[:1] if self.deep else unfolded:
+            if label in exhausted:
+                found = self._attempt(label, stage, name, None)
+                if found.equal:
+                    return found
+                reasons.insert(0, found.reason)
         return Equality(False, reason=next((r for r in reasons if r), "a residual is left"))
 
-    def _cut(self, name: str) -> Equality:
-        return self.equal(self.goal(name, [*self.contractions, *self.atoms]))
+    def _attempt(self, label: str, stage: Stage, name: str, budget: int | None) -> Equality:
+        try:
+            found = stage(name, budget)
+        except SymgradError as error:
+            return Equality(False, reason=error.what)
+        if not found.equal:
+            return found
+        method = f"{label}: {found.method}" if found.method else label
+        return Equality(True, method, conditions=found.conditions)
 
-    def _whole(self, name: str) -> Equality:
-        return self.equal(self.goal(name, self.atoms))
+    def _cut(self, name: str, budget: int | None) -> Equality:
+        return self.equal(self.goal(name, [*self.contractions, *self.atoms], budget))
 
-    def _by_pieces(self, name: str) -> Equality:
+    def _whole(self, name: str, budget: int | None) -> Equality:
+        return self.equal(self.goal(name, self.atoms, budget))
+
+    def _by_pieces(self, name: str, _: int | None) -> Equality:
         if self._pieces is None:
             self._pieces = Pieces(self.subject, self.equal, [*self.contractions, *self.atoms])
         return self._pieces.prove(name)
 
-    def goal(self, name: str, cuts: Sequence[Node]) -> Goal:
+    def goal(self, name: str, cuts: Sequence[Node], budget: int | None = None) -> Goal:
         """The hand-written gradient and the reference, with some forward nodes opaque."""
         subject = self.subject
         lowering = Lowering(subject.graph, cuts)
@@ -105,7 +131,7 @@ class Prover:
         reference = gradient(lowering, subject.outputs, name, at, through=cuts)
         hand = lowering.element(subject.gradients[name], at)
         leaves = {f"%{node.index}": node for node in lowering.cuts}
-        return Goal(hand, reference, leaves, definitions(lowering))
+        return Goal(hand, reference, leaves, definitions(lowering), budget)
 
 
 class Pieces:
@@ -163,7 +189,7 @@ class Pieces:
                 plain.cuts.add(node)
                 plain.forced.append(node)
         leaves_by_name = {f"%{cut.index}": cut for cut in plain.cuts}
-        return Goal(claimed, reference, leaves_by_name, definitions(plain))
+        return Goal(claimed, reference, leaves_by_name, definitions(plain), PIECE)
 
     def _chain_rule(
         self, lowering: Lowering, node: Node, wrt: str, at: Sequence[Dim]

@@ -10,7 +10,7 @@ An expression that is analytic on a connected domain and has one value whose int
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,13 +21,15 @@ from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.context import Obligation
 from symgrad.proof.normal.evaluate import Enclosure, Evaluation, NotEvaluable
-from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.facts import HOT, Facts
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.polytext import PolyText
 from symgrad.proof.report import Condition
 
 TRIES = 6
 DIGITS = 30
+INTEGERS = 4
+"""How many values an integer has whose range is not known."""
 _SIZES = (2, 3, 1, 5)
 
 
@@ -131,8 +133,9 @@ def _witness(
 ) -> bool | None:
     """Is some sampled value rigorously nonzero?  None where no value could be computed."""
     evaluated = False
+    sorts = _sorts_in(base)
     for seed in range(TRIES):
-        elements = Elements(facts, sizes, seed)
+        elements = Elements(facts, sizes, seed, sorts)
         try:
             value = Evaluation(sizes, elements, indices, Enclosure()).value(base)
         except (NotEvaluable, KeyError, ZeroDivisionError, ValueError, IndexError):
@@ -144,10 +147,15 @@ def _witness(
 
 
 class Elements:
-    """Rational elements of every tensor that meet the declared facts; the same in every run."""
+    """Rational elements of every tensor that meet the declared facts; the same in every run.
 
-    def __init__(self, facts: Facts, sizes: dict[str, int], seed: int) -> None:
-        self.facts, self.sizes, self.seed = facts, sizes, seed
+    ``sorts``: which tensors hold integers (``int``) or truth values (``bool``).
+    """
+
+    def __init__(
+        self, facts: Facts, sizes: dict[str, int], seed: int, sorts: Mapping[str, str]
+    ) -> None:
+        self.facts, self.sizes, self.seed, self.sorts = facts, sizes, seed, sorts
 
     def __call__(self, tensor: str, at: tuple[int, ...]) -> Any:
         """An element: an int for integer and truth-valued tensors, else an interval."""
@@ -155,8 +163,12 @@ class Elements:
         if tensor in facts.ranges:
             extent = facts.ranges[tensor].at(self.sizes)
             return self._draw(tensor, at) % max(extent, 1)
-        if tensor in facts.binary:
+        if tensor in facts.binary or self.sorts.get(tensor) == "bool":
             return self._draw(tensor, at) % 2
+        if self.sorts.get(tensor) == "int":
+            hot = facts.one_hot.get(tensor.removeprefix(HOT))
+            values = INTEGERS if hot is None else max(hot.at(self.sizes), 1)
+            return self._draw(tensor, at) % values
         if tensor in facts.symmetric:
             at = (*at[:-2], *sorted(at[-2:]))
         if tensor in facts.one_hot:
@@ -188,7 +200,16 @@ def _size_names(base: Poly, facts: Facts) -> list[str]:
 
 def _sizes_in(item: Any) -> set[str]:
     """The size symbols in a polynomial, those in extents included."""
-    found: set[str] = set()
+    return {atom.data[0] for atom in _atoms_in(item) if atom.kind == kinds.SIZE}
+
+
+def _sorts_in(item: Any) -> dict[str, str]:
+    """What the tensors hold whose elements occur: ``real``, ``int`` or ``bool``."""
+    return {atom.data[0]: atom.data[2] for atom in _atoms_in(item) if atom.kind == kinds.LEAF}
+
+
+def _atoms_in(item: Any) -> Iterator[Atom]:
+    """The atoms of a polynomial, those in extents included."""
     todo: list[Any] = [item]
     seen: set[int] = set()
     while todo:
@@ -197,11 +218,9 @@ def _sizes_in(item: Any) -> set[str]:
             if id(part) in seen:
                 continue
             seen.add(id(part))
-            if part.kind == kinds.SIZE:
-                found.add(part.data[0])
+            yield part
             todo.extend(part.data)
         elif isinstance(part, Poly):
             todo.extend(atom for monomial in part.terms for atom, _ in monomial)
         elif isinstance(part, tuple):
             todo.extend(part)
-    return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import mpmath
@@ -57,6 +58,10 @@ class Exact:
     def is_greater(self, value: Any, other: Any) -> bool:
         """Is ``value > other``?"""
         return self.is_positive(value - other)
+
+    def greater(self, value: Any, other: Any) -> Any:
+        """The greater of two values; ties do not matter."""
+        return max(value, other)
 
 
 class Floating(Exact):
@@ -131,6 +136,11 @@ class Enclosure(Exact):
             high = _FUNCTIONS[name](mpmath.mpf(value.b))
             slack = mpmath.ldexp(1 + abs(low) + abs(high), -mpmath.iv.prec)
             return mpmath.iv.mpf([low - slack, high + slack])
+
+    def greater(self, value: Any, other: Any) -> Any:
+        """What encloses the greater of two enclosed values."""
+        ends = [max(value.a, other.a), max(value.b, other.b)]
+        return mpmath.iv.mpf([end.a if hasattr(end, "a") else end for end in ends])
 
     def is_positive(self, value: Any) -> bool:
         """Is it certainly positive?  Raises NotEvaluable where that cannot be told."""
@@ -280,11 +290,19 @@ class Evaluation:
                 result = result * self.value(atom.data[1])
             return result
         if atom.kind == kinds.MAXIMUM:
-            return self._extreme(atom)[1]
+            return self._maximum(atom)
         raise NotEvaluable(f"{atom.kind} has no value")
 
-    def _extreme(self, atom: Atom) -> tuple[int, Any]:
-        """The first index of the greatest value, and that value; -infinity never wins."""
+    def _maximum(self, atom: Atom) -> Any:
+        """The greatest value, whichever index it is reached at."""
+        values = (self._masked(atom.data[1]) for _ in self._ranges((atom.data[0],)))
+        finite = [value for value in values if value is not None]
+        if not finite:
+            raise NotEvaluable("the greatest of no values")
+        return reduce(self.field.greater, finite)
+
+    def _argmax(self, atom: Atom) -> int:
+        """The first index of the greatest value; -infinity never wins."""
         best: tuple[int, Any] | None = None
         for position, _ in enumerate(self._ranges((atom.data[0],))):
             value = self._masked(atom.data[1])
@@ -294,7 +312,7 @@ class Evaluation:
                 best = position, value
         if best is None:
             raise NotEvaluable("the greatest of no values")
-        return best
+        return best[0]
 
     def _masked(self, body: Poly) -> Any:
         """The value, None where it is minus infinity."""
@@ -307,9 +325,6 @@ class Evaluation:
                     raise NotEvaluable("plus infinity")
                 return None
         return self.value(Poly(kept))
-
-    def _argmax(self, atom: Atom) -> int:
-        return self._extreme(atom)[0]
 
     def _ranges(self, binders: tuple[Atom, ...]) -> Iterator[None]:
         """Set the binders to all their values, one after the other."""

@@ -84,11 +84,13 @@ def prove_equal(
     within the whole budget.
     """
     first = attempt(left, right, facts, budget=min(budget, FIRST_BUDGET), definitions=definitions)
-    if first.is_zero or not _out_of_budget(first):
+    if first.is_zero or not out_of_budget(first):
         return first
     factored = attempt(left, right, facts, budget=budget, factored=True, definitions=definitions)
-    if factored.is_zero or budget <= FIRST_BUDGET:
+    if factored.is_zero:
         return factored
+    if budget <= FIRST_BUDGET:
+        return first
     return attempt(left, right, facts, budget=budget, definitions=definitions)
 
 
@@ -137,5 +139,6 @@ def _unfolded(context: Context, residual: Poly) -> ZeroResult:
         return _result(context, None, undecided.reason, residual)
 
 
-def _out_of_budget(result: ZeroResult) -> bool:
+def out_of_budget(result: ZeroResult) -> bool:
+    """Was the test given up because it took too much work?"""
     return result.context.work > result.context.budget
