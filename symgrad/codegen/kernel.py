@@ -20,14 +20,14 @@ from symgrad.codegen.names import Names
 from symgrad.codegen.nests import Nests
 from symgrad.codegen.outer import OuterLoops
 from symgrad.codegen.printer import expression_text, statements_text, within
-from symgrad.codegen.program import Program, build_program
+from symgrad.codegen.program import Definition, Program, build_program
 from symgrad.codegen.rows import Rows, plan_rows
 from symgrad.codegen.schedule import Schedule, schedule
 from symgrad.codegen.turned import turn
 from symgrad.ir.abi import ArrayArgument, KernelSignature
 from symgrad.ir.dim import product
 from symgrad.ir.expr import Access
-from symgrad.ir.graph import Graph, ancestors
+from symgrad.ir.graph import Graph, Node, ancestors
 
 OUT_OF_RANGE = "an index is out of range"
 WIDTH = 96  # characters of a line of a comment
@@ -119,25 +119,13 @@ def _interface(
     graph: Graph, program: Program, name: str, rows: Iterable[Rows], layout: Layout
 ) -> tuple[Context, KernelSignature]:
     """The names of everything that is handed in, and the signature that says so."""
-    whole = {tensor for one in rows for tensor in one.flat}
+    names, sizes = Names(), _sizes(graph)
+    context = Context(names, {size: names.fresh(size) for size in sizes})
     products = [item for item in layout.paths if item.role == PRODUCT]
     factors = [factor for item in products for factor in item.operands]
+    whole = {tensor for one in rows for tensor in one.flat}
     whole.update(factor.tensor for factor in factors if isinstance(factor, Access))
-    made = {item.definition for item in products}
-    names = Names()
-    sizes = _sizes(graph)
-    context = Context(names, {size: names.fresh(size) for size in sizes})
-    inputs = []
-    for tensor, node in graph.inputs.items():
-        c_name = names.fresh(tensor)
-        shape = program.arrays[tensor][1]
-        long = [axis for axis, size in enumerate(shape) if size != 1]
-        single = [axis for axis in long[:-1] if shape[axis] == node.shape[axis]]
-        strides = tuple(single) if tensor not in whole else ()
-        inputs.append(ArrayArgument(tensor, node.dtype, node.shape, strides))
-        context.arrays[tensor] = Array(
-            c_name, node.dtype, shape, _stride_names(c_name, node.rank, strides, names)
-        )
+    inputs = tuple(_input(context, program, node, whole) for node in graph.inputs.values())
     outputs = []
     for output, node in graph.outputs.items():
         outputs.append(ArrayArgument(output, node.dtype, node.shape))
@@ -145,17 +133,34 @@ def _interface(
         array = Array(names.fresh(output), node.dtype, shape, constant=False)
         context.arrays[f"={output}"] = array
         context.arrays.setdefault(f"%{node.index}", array)
+    made = {item.definition for item in products}
     for definition in program.definitions:
         if not definition.outputs and definition not in made:
-            c_name = context.workspace(
-                program.names.get(definition.body, "stored"), definition.dtype,
-                product(list(definition.shape)),
-            )  # fmt: skip
-            context.arrays[definition.tensor] = Array(
-                c_name, definition.dtype, definition.shape, constant=False
-            )
+            _store(context, definition, program.names.get(definition.body, "stored"))
     statuses = (OUT_OF_RANGE,) if program.checks else ()
-    return context, KernelSignature(name, sizes, tuple(inputs), tuple(outputs), statuses)
+    return context, KernelSignature(name, sizes, inputs, tuple(outputs), statuses)
+
+
+def _input(context: Context, program: Program, node: Node, whole: set[str]) -> ArrayArgument:
+    """An input; strides are taken of all axes but the last, where the loops can use them."""
+    tensor = node.attributes["name"]
+    c_name = context.names.fresh(tensor)
+    shape = program.arrays[tensor][1]
+    long = [axis for axis, size in enumerate(shape) if size != 1]
+    single = [axis for axis in long[:-1] if shape[axis] == node.shape[axis]]
+    strides = tuple(single) if tensor not in whole else ()
+    stride_names = _stride_names(c_name, node.rank, strides, context.names)
+    context.arrays[tensor] = Array(c_name, node.dtype, shape, stride_names)
+    return ArrayArgument(tensor, node.dtype, node.shape, strides)
+
+
+def _store(context: Context, definition: Definition, wanted: str) -> None:
+    """Memory for an array that is no output."""
+    count = product(list(definition.shape))
+    c_name = context.workspace(wanted, definition.dtype, count)
+    context.arrays[definition.tensor] = Array(
+        c_name, definition.dtype, definition.shape, constant=False
+    )
 
 
 def _name_loops(context: Context, scheduled: Schedule, layout: Layout) -> None:

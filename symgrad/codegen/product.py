@@ -95,24 +95,17 @@ def plan_gemm(
     every = (*contraction.batch, *rows, *columns, *contraction.summed)
     around = tuple(axis for axis in every if axis not in inside)
     starts: dict[Atom, Dim] = {axis: ranges.get(axis, (Dim.of(0),))[0] for axis in inside}
-    matrices = (
+    matrices = [
         _matrix(left, chosen_rows[-1], chosen_summed[-1], starts),
         _matrix(right, chosen_summed[-1], chosen_columns[-1], starts),
         _matrix(result, chosen_rows[-1], chosen_columns[-1], starts),
-    )
-    if None in matrices or (matrices[2] is not None and matrices[2].transposed):
-        return None
+    ]
     found = [matrix for matrix in matrices if matrix is not None]
-    return Gemm(
-        around,
-        rows=_count(chosen_rows, ranges),
-        columns=_count(chosen_columns, ranges),
-        summed=_count(chosen_summed, ranges),
-        left=found[0],
-        right=found[1],
-        result=found[2],
-        fresh=not {*around, first} & set(contraction.summed),
-    )
+    if len(found) < len(matrices) or found[2].transposed:
+        return None
+    sizes = [_count(axes, ranges) for axes in (chosen_rows, chosen_columns, chosen_summed)]
+    fresh = not {*around, first} & set(contraction.summed)
+    return Gemm(around, sizes[0], sizes[1], sizes[2], found[0], found[1], found[2], fresh)
 
 
 def _count(axes: Sequence[Axis], ranges: dict[Axis, tuple[Dim, Dim]]) -> Dim:
