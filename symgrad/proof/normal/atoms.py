@@ -68,25 +68,34 @@ class Atom:
     ``key`` orders atoms; ``erased`` is the same with the names of index variables left out, so
     that choices made by it survive renaming.  ``free``: the index variables it depends on.
     ``height``: how deep its binders nest; ``depth``: how deep the atom nests.  ``indicator``: its
-    value is 0 or 1.  ``piecewise``: it is not analytic in the real leaves, or depends on the
-    value of an integer leaf.
+    value is 0 or 1.  ``divides``: there is an integer quotient in it.  ``piecewise``: it is not
+    analytic in the real leaves, or depends on the value of an integer leaf.
     """
 
     __slots__ = (
-        "data", "depth", "erased", "free", "height", "indicator", "key", "kind", "piecewise",
-        "special",
+        "_erased", "data", "depth", "divides", "free", "height", "index_cache", "indicator", "key",
+        "kind", "piecewise", "special",
     )  # fmt: skip
 
     kind: str
     data: tuple[Any, ...]
     key: int
-    erased: int
     free: frozenset[Atom]
     height: int
     depth: int
     indicator: bool
     piecewise: bool
     special: bool
+    divides: bool
+    index_cache: tuple[Any, ...] | None
+    _erased: int | None
+
+    @property
+    def erased(self) -> int:
+        """The key with the names of index variables left out."""
+        if self._erased is None:
+            self._erased = _erased_key(self.kind, self.data)
+        return self._erased
 
     def __repr__(self) -> str:
         inner = ", ".join(_show(item) for item in self.data)
@@ -120,7 +129,9 @@ def _make(kind: str, data: tuple[Any, ...]) -> Atom:
     if atom.depth > DEPTH_LIMIT:
         raise Undecided(f"functions are nested more than {DEPTH_LIMIT} deep")
     atom.key = hash((text_key(kind), *map(_key, data)))
-    atom.erased = _erased_key(kind, data)
+    atom._erased = None
+    atom.index_cache = None
+    atom.divides = kind == FLOORDIV or any(part.divides for part in parts)
     atom.height = max((part.height for part in parts), default=0)
     atom.piecewise = _is_piecewise(kind, data, parts)
     atom.indicator = kind in RELATIONS or (kind == LEAF and data[2] == "bool")

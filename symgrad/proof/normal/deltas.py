@@ -138,7 +138,7 @@ def split_flattened(context: Context, binders: list[Atom], factors: Exponents) -
     bound = frozenset(binders)
     found: list[tuple[Number, Atom, Poly, Poly]] = []
     for atom in factors:
-        if atom.free & bound:
+        if atom.divides and atom.free & bound:
             _find_quotients(atom, bound, found)
     if not found:
         return None
@@ -162,7 +162,7 @@ def _find_quotients(
     elif isinstance(item, tuple):
         for part in item:
             _find_quotients(part, bound, found)
-    elif isinstance(item, Atom) and item.free & bound:
+    elif isinstance(item, Atom) and item.divides and item.free & bound:
         if item.kind == kinds.FLOORDIV:
             index, divisor = item.data[0].atom, item.data[1]
             if index in bound and index is not None:
@@ -183,6 +183,8 @@ def merge_flattened(context: Context, binders: list[Atom], factors: Exponents) -
 
     [rule: flatten]
     """
+    if len(binders) < 2 or not any(len(i.free) > 1 for a in factors for i in index_expressions(a)):
+        return None
     for low in binders:
         for high in binders:
             if high is low or not _looks_flattened(factors, high, low):
@@ -215,14 +217,18 @@ def _looks_flattened(factors: Exponents, high: Atom, low: Atom) -> bool:
     return seen
 
 
-def index_expressions(item: object) -> list[Poly]:
+def index_expressions(item: object) -> tuple[Poly, ...]:
     """All index expressions of leaves inside an atom."""
     if isinstance(item, Atom):
-        if item.kind == kinds.LEAF:
-            return list(item.data[1])
-        return [] if item.kind == kinds.INDEX else index_expressions(item.data)
+        if item.index_cache is None:
+            if item.kind == kinds.LEAF:
+                item.index_cache = item.data[1]
+            else:
+                item.index_cache = () if item.kind == kinds.INDEX else index_expressions(item.data)
+        return item.index_cache
+    parts: list[object] = []
     if isinstance(item, Poly):
-        return [i for m in item.terms for a, _ in m for i in index_expressions(a)]
-    if isinstance(item, tuple):
-        return [i for part in item for i in index_expressions(part)]
-    return []
+        parts = [atom for monomial in item.terms for atom, _ in monomial]
+    elif isinstance(item, tuple):
+        parts = list(item)
+    return tuple(dict.fromkeys(index for part in parts for index in index_expressions(part)))

@@ -44,54 +44,85 @@ def close(context: Context, binders: list[Atom], factors: dict[Atom, Number]) ->
     return context.atom(kinds.SUM, best[1], best[2])
 
 
+class Renamer:
+    """Index variables renamed structurally, with a memo: no rule is applied."""
+
+    def __init__(self, context: Context, renaming: Renaming) -> None:
+        self.context = context
+        self.renaming = renaming
+        self._targets = frozenset(renaming)
+        self._atoms: dict[Atom, Atom] = dict(renaming)
+        self._polys: dict[Poly, Poly] = {}
+
+    def monomial(self, monomial: Monomial) -> Monomial:
+        """A product of powers."""
+        result: dict[Atom, Number] = {}
+        for atom, exponent in monomial:
+            renamed = self.atom(atom)
+            result[renamed] = result.get(renamed, 0) + exponent
+        return ordered(result)
+
+    def poly(self, poly: Poly) -> Poly:
+        """A polynomial."""
+        if self._targets.isdisjoint(poly.free):
+            return poly
+        found = self._polys.get(poly)
+        if found is None:
+            terms: dict[Monomial, Number] = {}
+            for monomial, value in poly.terms.items():
+                key = self.monomial(monomial)
+                terms[key] = terms.get(key, 0) + value
+            found = self._polys[poly] = Poly({m: exact(c) for m, c in terms.items() if c})
+        return found
+
+    def atom(self, atom: Atom) -> Atom:
+        """An atom; inner sums are labelled anew."""
+        if self._targets.isdisjoint(atom.free):
+            return atom
+        found = self._atoms.get(atom)
+        if found is None:
+            self.context.spend(1)
+            found = self._atoms[atom] = self._renamed(atom)
+        return found
+
+    def _renamed(self, atom: Atom) -> Atom:
+        context = self.context
+        if atom.kind == kinds.SUM and len(atom.data[0]) > 1:
+            fresh = [context.fresh(binder.data[1]) for binder in atom.data[0]]
+            both = {**self.renaming, **dict(zip(atom.data[0], fresh, strict=True))}
+            return close(context, fresh, dict(Renamer(context, both).monomial(atom.data[1])))
+        if atom.kind == kinds.SUM:
+            return context.atom(kinds.SUM, atom.data[0], self.monomial(atom.data[1]))
+        data = tuple(self._item(item) for item in atom.data)
+        if atom.kind == kinds.LEAF and atom.data[0] in context.facts.symmetric:
+            data = (data[0], leaves.symmetric_order(data[1]), data[2])
+        elif atom.kind == kinds.EQUAL and data[0].terms[data[0].lead] < 0:
+            data = (-data[0],)
+        return context.atom(atom.kind, *data)
+
+    def _item(self, item: Any) -> Any:
+        if isinstance(item, Poly):
+            return self.poly(item)
+        if isinstance(item, Atom):
+            return self.atom(item)
+        if isinstance(item, tuple):
+            return tuple(self._item(part) for part in item)
+        return item
+
+
 def rename_monomial(context: Context, monomial: Monomial, renaming: Renaming) -> Monomial:
     """A monomial with index variables renamed structurally: no rule is applied."""
-    result: dict[Atom, Number] = {}
-    for atom, exponent in monomial:
-        renamed = rename(context, atom, renaming)
-        result[renamed] = result.get(renamed, 0) + exponent
-    return ordered(result)
+    return Renamer(context, renaming).monomial(monomial)
 
 
 def rename_poly(context: Context, poly: Poly, renaming: Renaming) -> Poly:
     """A polynomial with index variables renamed structurally."""
-    if not any(v in renaming for v in poly.free):
-        return poly
-    terms: dict[Monomial, Number] = {}
-    for monomial, value in poly.terms.items():
-        key = rename_monomial(context, monomial, renaming)
-        terms[key] = terms.get(key, 0) + value
-    return Poly({m: exact(c) for m, c in terms.items() if c})
+    return Renamer(context, renaming).poly(poly)
 
 
 def rename(context: Context, atom: Atom, renaming: Renaming) -> Atom:
     """An atom with index variables renamed structurally; inner sums are labelled anew."""
-    if atom in renaming:
-        return renaming[atom]
-    if not any(v in renaming for v in atom.free):
-        return atom
-    context.spend(1)
-    if atom.kind == kinds.SUM:
-        fresh = [context.fresh(binder.data[1]) for binder in atom.data[0]]
-        both = {**renaming, **dict(zip(atom.data[0], fresh, strict=True))}
-        inner = rename_monomial(context, atom.data[1], both)
-        return close(context, fresh, dict(inner))
-    data = tuple(_rename_item(context, item, renaming) for item in atom.data)
-    if atom.kind == kinds.LEAF and atom.data[0] in context.facts.symmetric:
-        data = (data[0], leaves.symmetric_order(data[1]), data[2])
-    elif atom.kind == kinds.EQUAL and data[0].terms[data[0].lead] < 0:
-        data = (-data[0],)
-    return context.atom(atom.kind, *data)
-
-
-def _rename_item(context: Context, item: Any, renaming: Renaming) -> Any:
-    if isinstance(item, Poly):
-        return rename_poly(context, item, renaming)
-    if isinstance(item, Atom):
-        return rename(context, item, renaming)
-    if isinstance(item, tuple):
-        return tuple(_rename_item(context, part, renaming) for part in item)
-    return item
+    return Renamer(context, renaming).atom(atom)
 
 
 # -- the order of binders

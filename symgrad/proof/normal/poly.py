@@ -131,6 +131,11 @@ class Poly:
         return self._depth
 
     @property
+    def divides(self) -> bool:
+        """Is there an integer quotient in it?"""
+        return any(a.divides for m in self.terms for a, _ in m)
+
+    @property
     def piecewise(self) -> bool:
         """Is it not analytic in the real leaves?"""
         return any(a.piecewise for m in self.terms for a, _ in m)
