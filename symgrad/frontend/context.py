@@ -16,6 +16,10 @@ from symgrad.frontend.tensor import SymbolicTensor
 _STATE = "_symgrad_state"
 
 
+class SavedTypeError(ProtocolError, TypeError):
+    """Something else than a tensor was given to ``save_for_backward``."""
+
+
 @dataclass
 class ContextState:
     """What was said through ctx."""
@@ -44,8 +48,8 @@ class Context:
         """Keep tensors (or None) for backward, which finds them in ``saved_tensors``."""
         for position, tensor in enumerate(tensors):
             if tensor is not None and not hasattr(type(tensor), "requires_grad"):
-                raise ProtocolError(
-                    f"save_for_backward keeps tensors; argument {position} is of type "
+                raise SavedTypeError(
+                    f"save_for_backward can only save variables, but argument {position} is of type "
                     f"{type(tensor).__name__}", location=here(),
                     hint="set anything else as an attribute: ctx.name = value",
                 )  # fmt: skip

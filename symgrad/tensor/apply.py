@@ -236,7 +236,7 @@ def _check_dirty(tensor: Tensor) -> None:
     if tensor._base is not None and tensor._base.is_leaf and tensor._base.requires_grad:
         raise errors.InPlaceError(errors.LEAF_VIEW_IN_PLACE)
     if tensor.is_leaf and tensor.requires_grad:
-        raise errors.InPlaceError(errors.LEAF_IN_PLACE)
+        raise errors.InPlaceError(errors.LEAF_IN_PLACE.replace("is being", "has been"))
 
 
 def _apply_hook(self: Tensor, function: AnyFunction, args: Any, kwargs: Any) -> Any:

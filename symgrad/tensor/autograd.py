@@ -12,6 +12,7 @@ from typing import Any
 
 from symgrad.frontend.function import Function as Function
 from symgrad.frontend.function import once_differentiable as once_differentiable
+from symgrad.tensor import classic as functional  # noqa: F401
 from symgrad.tensor import errors
 from symgrad.tensor.gradcheck import gradcheck as gradcheck
 from symgrad.tensor.gradcheck import gradgradcheck as gradgradcheck

@@ -81,6 +81,10 @@ def tensor(
             "sg.tensor(sourceTensor).", UserWarning, stacklevel=3,
         )  # fmt: skip
     found = wrap(_array(data, dtype))
+    if requires_grad and not found.is_floating_point():
+        raise errors.AutogradError(
+            "Only Tensors of floating point and complex dtype can require gradients"
+        )
     return found.requires_grad_() if requires_grad else found
 
 

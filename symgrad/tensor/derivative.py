@@ -50,9 +50,11 @@ class Derivative:
         wanted = [node for node, need in zip(plan.inputs, needs, strict=True) if need]
         reached = _float_paths(graph, wanted)
         self.tracked = tuple(
-            place for place, output in enumerate(plan.outputs)
-            if output.kind in _DIFFERENTIABLE and output.node.index in reached
-        )  # fmt: skip
+            place
+            for place, output in enumerate(plan.outputs)
+            if (output.kind in _DIFFERENTIABLE and output.node.index in reached)
+            or (output.kind == "written" and needs[output.place])
+        )
         self._before = len(graph.nodes)
         self._cotangents = [
             graph.input(f"g{place}_{self._before}", plan.outputs[place].node.type)
@@ -62,7 +64,6 @@ class Derivative:
         self.types = tuple((sizes(node.shape), np.dtype(str(node.dtype))) for node in nodes)
         found = iter(vjp(nodes, self._cotangents, wanted))
         self._gradients = [next(found) if need else None for need in needs]
-        self._reached = [need and any(node.index in reached for node in nodes) for need in needs]
         inner = self._frontier(between=True)
         outer = self._frontier(between=False)
         between = [node for node in inner if self._known(node) is None]
@@ -98,10 +99,8 @@ class Derivative:
             self._linked[mask] = found
         return found
 
-    def zero(self, place: int) -> tuple[tuple[int, ...], Any] | None:
-        """Shape and dtype of a gradient that is zero though a path of floats leads to it."""
-        if not self._reached[place]:
-            return None
+    def zero(self, place: int) -> tuple[tuple[int, ...], Any]:
+        """Shape and dtype of a gradient that is zero."""
         node = self.plan.inputs[place]
         return sizes(node.shape), np.dtype(str(node.dtype))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,17 +54,23 @@ class Run:
         heapq.heapify(ready)
         before, state.grad_enabled = state.grad_enabled, self.record
         try:
-            while ready:
-                _, _, node = heapq.heappop(ready)
-                self.step(node)
-                for edge in node.edges:
-                    if edge is not None:
-                        waiting[edge[0]] -= 1
-                        if not waiting[edge[0]]:
-                            heapq.heappush(ready, (-edge[0].number, next(counter), edge[0]))
+            with np.errstate(all="ignore"):
+                self._run(ready, waiting, counter)
         finally:
             state.grad_enabled = before
         return self.found
+
+    def _run(self, ready: list[Any], waiting: dict[Node, int], counter: Iterator[int]) -> None:
+        """Take nodes from the heap until there is none left."""
+        while ready:
+            node = heapq.heappop(ready)[2]
+            self.step(node)
+            for edge in node.edges:
+                if edge is not None:
+                    child = edge[0]
+                    waiting[child] -= 1
+                    if not waiting[child]:
+                        heapq.heappush(ready, (-child.number, next(counter), child))
 
     def add(self, node: Node, number: int, grad: Grad) -> None:
         """Add to the gradient of one output of a node."""

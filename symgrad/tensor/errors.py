@@ -66,7 +66,7 @@ SECOND_BACKWARD = (
 NO_GRAD_FN = "element {number} of tensors does not require grad and does not have a grad_fn"
 NOT_SCALAR = "grad can be implicitly created only for scalar outputs"
 UNUSED = (
-    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+    "The differentiated Tensor at index {number} appears to not have been used in the graph. Set "
     "allow_unused=True if this is the desired behavior."
 )
 NON_LEAF_GRAD = (

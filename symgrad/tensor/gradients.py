@@ -58,7 +58,7 @@ def backward(
     if len(given) != len(roots):
         raise errors.AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
     if inputs is not None and not isinstance(inputs, Tensor) and not len(inputs):
-        raise errors.AutogradError("'inputs' argument to backward() cannot be empty.")
+        raise errors.AutogradError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
     starts = _roots(roots, given, record=create_graph)
     if create_graph:
@@ -111,10 +111,10 @@ def grad(
     run = Run(keep=keep, record=create_graph, captured=edges, accumulate=False)
     found = run.run(starts)
     results: list[Any] = []
-    for tensor, edge in zip(wanted, edges, strict=True):
+    for number, (tensor, edge) in enumerate(zip(wanted, edges, strict=True)):
         value = found.get(edge)
         if value is None and not (allow_unused or materialize_grads):
-            raise errors.AutogradError(errors.UNUSED)
+            raise errors.AutogradError(errors.UNUSED.format(number=number))
         if value is None:
             zero = wrap(np.zeros_like(tensor._array))
             zero._requires_grad = create_graph and materialize_grads

@@ -36,7 +36,7 @@ def check(tensor: Tensor) -> None:
         return
     base = tensor._base
     if base is not None and tensor._creation and base.requires_grad:
-        raise errors.InPlaceError(_FORBIDDEN[tensor._creation])
+        raise errors.InPlaceError(_forbidden(tensor))
     if not tensor.requires_grad:
         return
     if base is not None and base.is_leaf and base._requires_grad:
@@ -46,20 +46,26 @@ def check(tensor: Tensor) -> None:
 
 
 _LEAF_HINT = "write under sg.no_grad(), or to a clone()"
-_FORBIDDEN = {
-    "several": (
-        "Output 0 of a function is a view and is being modified inplace. This view is the output "
-        "of a function that returns multiple views. Such functions do not allow the output views "
-        "to be modified inplace. You should replace the inplace operation by an out-of-place one."
-    ),
-    "no_grad": (
-        "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
-        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify "
-        "your code by moving both the view and the inplace either both inside the no_grad block "
-        "(if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-        "to be tracked)."
-    ),
-}
+_SEVERAL = (
+    "Output {number} of {name} is a view and is being modified inplace. This view is the output of "
+    "a function that returns multiple views. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+_NOT_RECORDED = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
+)
+
+
+def _forbidden(tensor: Tensor) -> str:
+    """Why a view may not be written."""
+    if tensor._creation == "no_grad":
+        return _NOT_RECORDED
+    node = tensor._grad_fn
+    name = "a function" if node is None else node.name().removesuffix("Backward0")
+    return _SEVERAL.format(number=tensor._output_number, name=name)
 
 
 def write(tensor: Tensor, contents: Array) -> None:

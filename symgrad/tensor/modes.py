@@ -41,9 +41,7 @@ def set_default_dtype(dtype: Any) -> None:
     """Set the dtype of floats that are given without one.  Raises TensorTypeError."""
     found = as_dtype(dtype)
     if not found.is_float:
-        raise TensorTypeError(
-            f"only floating-point types are supported as the default type, not {found}"
-        )
+        raise TensorTypeError("only floating-point types are supported as the default type")
     state.dtype = found
 
 

@@ -100,13 +100,13 @@ class OperationNode(Node):
             found = iter(gradients.program.run([*arrays, *filled]))
             present = gradients.present
         return [
-            next(found) if there else self._nothing(place, record) if mask[place] else None
+            next(found)
+            if there
+            else _zeros(self.derivative.zero(place), record)
+            if mask[place]
+            else None
             for place, there in enumerate(present)
         ]
-
-    def _nothing(self, place: int, record: bool) -> Grad:
-        found = self.derivative.zero(place)
-        return None if found is None else _zeros(found, record)
 
     def release(self) -> None:
         """Let go of what was saved."""

@@ -74,7 +74,7 @@ class Program:
         found = [values[place] for place in self._outputs]
         for place, copied in enumerate(self._copied):
             if copied:
-                found[place] = np.array(found[place])
+                found[place] = np.array(found[place], order="C")
         return found
 
 
@@ -128,7 +128,7 @@ def _lazy_broadcasts(
 ) -> set[int]:
     """The ``expand`` nodes that may be left out, as NumPy broadcasts where they are used.
 
-    Every use has to be an elementwise op that keeps its shape from its other arguments.
+    Every use has to be a ufunc (or ``where``) that has its shape from its other arguments.
     """
     given = {node.index for node in inputs}
     kept = given | {node.index for node in outputs}
@@ -148,7 +148,7 @@ def _lazy_broadcasts(
 def _needed(node: Node, lazy: set[int]) -> list[int]:
     """The broadcasts among the arguments of ``node`` that it cannot do without."""
     expands = [arg.index for arg in node.args if arg.index in lazy]
-    if not expands or node.op == "cast" or get(node.op).kind != "elementwise":
+    if not expands or (get(node.op).ufunc is None and node.op != "where"):
         return expands
     shown = [arg.args[0].shape if arg.index in lazy else arg.shape for arg in node.args]
     return expands[:1] if np.broadcast_shapes(*map(sizes, shown)) != sizes(node.shape) else []

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from symgrad.frontend.session import active
+from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import errors
 from symgrad.tensor.dispatch import invoke
+from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import Array, Tensor, wrap
 
 EAGER: dict[str, Callable[..., Any]] = {}
@@ -87,6 +89,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``."""
+    if state.grad_enabled and self._requires_grad and self.is_leaf:
+        raise errors.InPlaceError(errors.LEAF_VIEW_IN_PLACE)
     if active() is None and _has_mask(key) and _array(value).ndim == 0:
         items = [
             wrap(_array(item)) if _is_mask(item) else item
@@ -188,6 +192,14 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     if as_tuple:
         return tuple(wrap(place.astype(np.int64)) for place in places)
     return wrap(np.stack(places, axis=-1).astype(np.int64).reshape(-1, input._array.ndim))
+
+
+@_entered()
+def where(condition: Any, *choices: Any, **named: Any) -> Any:
+    """``where(c, a, b)`` chooses elements; ``where(c)`` is the places where ``c`` is True."""
+    if not choices and not named:
+        return nonzero(condition, as_tuple=True)
+    return invoke("where", FUNCTIONS["where"].__wrapped__, (condition, *choices), named)
 
 
 @_entered()

@@ -155,9 +155,7 @@ class Tensor:
                 "var_no_grad = var.detach()."
             )
         if requires_grad and not self.is_floating_point():
-            raise errors.AutogradError(
-                "only Tensors of floating point and complex dtype can require gradients"
-            )
+            raise errors.AutogradError("only Tensors of floating point dtype can require gradients")
         self._requires_grad = bool(requires_grad)
         return self
 
@@ -205,12 +203,14 @@ class Tensor:
                 raise errors.AutogradError("can't assign Variable as its own grad")
             if value.shape != self.shape:
                 raise errors.AutogradError(
-                    "assigned grad has data of a different size: "
-                    f"{list(value.shape)}, not {list(self.shape)}"
+                    f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of "
+                    f"size '{list(self.shape)}'. Please ensure that the gradient and the tensor "
+                    "are the same size"
                 )
             if value.dtype != self.dtype:
                 raise errors.AutogradError(
-                    f"assigned grad has data of a different type: {value.type()}"
+                    f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with "
+                    f"dtype '{self.dtype}'"
                 )
         self._grad = value
 
@@ -259,7 +259,7 @@ class Tensor:
     def detach_(self) -> Tensor:
         """Itself, cut off from its history.  Raises InPlaceError for a view."""
         if self._base is not None:
-            raise errors.InPlaceError("Can't detach views in-place; use detach() instead.")
+            raise errors.InPlaceError("Can't detach views in-place. Use detach() instead.")
         self._grad_fn, self._requires_grad, self._output_number = None, False, 0
         return self
 
