@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from symgrad.codegen.arrange import Entry, Loop
-from symgrad.codegen.items import KEEP, REDUCE, Item
+from symgrad.codegen.items import KEEP, PRODUCT, REDUCE, Item
 from symgrad.codegen.program import Program, build_program
 from symgrad.codegen.schedule import schedule
 from symgrad.index.text import IndexText
@@ -21,9 +21,8 @@ INDENT = "    "
 
 def schedule_text(graph: Graph) -> str:
     """What the scheduler makes of a graph, before loops are split among threads."""
-    program = build_program(graph)
-    entries = schedule(program).entries
-    return "\n".join(_Explainer(program).lines(entries, 0)) + "\n"
+    found = schedule(build_program(graph))
+    return "\n".join(_Explainer(found.program).lines(found.entries, 0)) + "\n"
 
 
 class _Explainer:
@@ -45,7 +44,8 @@ class _Explainer:
             if isinstance(entry, Loop):
                 letter = self.text.axis(entry.axis)
                 downwards = ", downwards" if entry.downwards else ""
-                yield f"{INDENT * depth}for {letter} in {entry.axis.extent}{downwards}:"
+                blocks = "blocks of " if entry.blocked else ""
+                yield f"{INDENT * depth}for {blocks}{letter} in {entry.axis.extent}{downwards}:"
                 yield from self.lines(entry.body, depth + 1)
             else:
                 yield INDENT * depth + self._item(entry)
@@ -57,6 +57,11 @@ class _Explainer:
             while isinstance(inner, Reduce) and inner.axis in item.reduced:
                 inner = inner.body
             line = f"{name} <- {item.value.kind} {self.text.whole(inner, self.done)}"
+            self.done[item.value.number] = name
+            return line
+        if item.role == PRODUCT and item.definition is not None and item.value is not None:
+            name = self.program.names.get(item.definition.body, f"product_{item.number}")
+            line = f"{name} <- product {self.text.whole(item.definition.body, self.done)}"
             self.done[item.value.number] = name
             return line
         if item.role == KEEP and item.value is not None:

@@ -37,14 +37,16 @@ def literal(value: float, dtype: DType) -> Expression:
         return Text("1" if value else "0")
     if dtype == int64:
         return _integer(int(value))
-    rounded = float(np.float32(value)) if dtype == float32 else float(value)
+    with np.errstate(over="ignore"):  # a number that f32 cannot hold is infinite there
+        single = np.float32(value)
+    rounded = float(single) if dtype == float32 else float(value)
     if math.isnan(rounded):
         return Text("NAN") if dtype == float32 else Cast("double", Text("NAN"))
     if math.isinf(rounded):
         infinity: Expression = Text("INFINITY")
         infinity = infinity if dtype == float32 else Cast("double", infinity)
         return Unary("-", infinity) if rounded < 0 else infinity
-    text = str(np.float32(value)) if dtype == float32 else repr(rounded)
+    text = str(single) if dtype == float32 else repr(rounded)
     text = text if any(mark in text for mark in ".en") else f"{text}.0"
     suffix = "f" if dtype == float32 else ""
     return Text(text + suffix, PREFIX if text.startswith("-") else ATOM)

@@ -9,6 +9,9 @@
 #ifndef SHORT_ROW
 #define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
 #endif
+#if SHORT_ROW > 32
+#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
+#endif
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */

@@ -9,6 +9,9 @@
 #ifndef SHORT_ROW
 #define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
 #endif
+#if SHORT_ROW > 32
+#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
+#endif
 
 int64_t softmax_backward_workspace(int64_t n, int64_t m)
 {
