@@ -156,9 +156,12 @@ class Point:
         self.tensors["mask"] = _array((n,), lambda: draw.random() < 0.5)
 
     def of_expr(self, expr: Expr, at: dict[Axis, int]) -> Any:
-        """By the interpreter: no normal form."""
+        """By the interpreter: no normal form.  NaN where it is not real."""
         read = lambda value: _precise(value)  # noqa: E731
-        value = Interpreter(self.tensors, self.sizes, read).value(expr, at)
+        try:
+            value = Interpreter(self.tensors, self.sizes, read).value(expr, at)
+        except TypeError:  # complex numbers have no order
+            return mpmath.nan
         return mpmath.nan if isinstance(value, mpmath.mpc) else mpmath.mpf(value)
 
     def of_poly(self, conversion: Conversion, poly: Poly, at: dict[Axis, int]) -> Any:
