@@ -99,14 +99,13 @@ class OperationNode(Node):
             ]
             found = iter(gradients.program.run([*arrays, *filled]))
             present = gradients.present
-        return [
-            next(found)
-            if there
-            else _zeros(self.derivative.zero(place), record)
-            if mask[place]
-            else None
-            for place, there in enumerate(present)
-        ]
+        results: list[Grad] = [None] * len(present)
+        for place, there in enumerate(present):
+            if there:
+                results[place] = next(found)
+            elif mask[place]:
+                results[place] = _zeros(self.derivative.zero(place), record)
+        return results
 
     def release(self) -> None:
         """Let go of what was saved."""

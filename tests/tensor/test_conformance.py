@@ -20,7 +20,7 @@ def programs() -> Iterator[tuple[str, Callable[[Any], Any], bool]]:
     """Every program, and whether its error is worded as torch words it."""
     for path in sorted(FOLDER.glob("*.py")):
         module = importlib.import_module(f"tests.tensor.conformance.{path.stem}")
-        other_words = getattr(module, "OTHER_WORDS", frozenset())
+        other_words: frozenset[str] = getattr(module, "OTHER_WORDS", frozenset())
         for name, program in vars(module).items():
             own = getattr(program, "__module__", "") == module.__name__
             if callable(program) and own and not name.startswith("_"):

@@ -165,7 +165,8 @@ def index_tensors(torch: Any) -> Any:
 
 def masks(torch: Any) -> Any:
     functions = [
-        lambda x: x[x > 0], lambda x: x[torch.tensor([True, False])], lambda x: x.masked_select(x > 0),
+        lambda x: x[x > 0], lambda x: x[torch.tensor([True, False])],
+        lambda x: x.masked_select(x > 0),
         lambda x: x[:, torch.tensor([True, False, True])], lambda x: x[x > 100],
         lambda x: x[torch.tensor([False, True]), 1:],
     ]  # fmt: skip
@@ -179,7 +180,8 @@ def losses(torch: Any) -> Any:
         lambda x: f.cross_entropy(x, target), lambda x: f.mse_loss(x, torch.ones(2, 3)),
         lambda x: f.nll_loss(f.log_softmax(x, dim=1), target), lambda x: f.gelu(x),
         lambda x: f.softplus(x), lambda x: f.silu(x), lambda x: f.leaky_relu(x, 0.1),
-        lambda x: f.layer_norm(x, (3,)), lambda x: f.elu(x), lambda x: f.l1_loss(x, torch.ones(2, 3)),
+        lambda x: f.layer_norm(x, (3,)), lambda x: f.elu(x),
+        lambda x: f.l1_loss(x, torch.ones(2, 3)),
     ]  # fmt: skip
     return [_both(torch, one, GRID) for one in functions]
 
