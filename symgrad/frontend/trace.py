@@ -74,6 +74,7 @@ def trace(
         assumptions=tuple(assumptions.items()),
         refused=tuple(refused),
         inner=tuple(options.inner.values()),
+        asked=tuple(name for name, wanted in options.needed.items() if wanted),
     )  # fmt: skip
 
 

@@ -102,6 +102,7 @@ class FunctionGraphs:
     ``derived``: there is no hand-written backward.  ``static``: the non-tensor arguments.
     ``source``: the text of forward and backward, for digests.  ``refused``: sizes that have no
     case, because forward does not accept them.  ``inner``: the Functions that it applies.
+    ``asked``: the inputs that ``needs_input_grad`` was true for.
     """
 
     name: str
@@ -115,3 +116,4 @@ class FunctionGraphs:
     assumptions: tuple[tuple[str, str], ...] = field(default=())
     refused: tuple[RefusedCase, ...] = ()
     inner: tuple[InnerCall, ...] = ()
+    asked: tuple[str, ...] = ()

@@ -206,7 +206,7 @@ def variants_agree(
             if case.problem is not None:
                 said = f"with some gradients not asked for, backward fails: {case.problem.what}"
                 return Finding(name, Verdict.REFUTED, said)
-            for gradient, judgement in judge_case(case, _other(full, case)).items():
+            for gradient, judgement in judge_case(case, _other(full, case, variant.asked)).items():
                 if judgement.verdict > found.verdict:
                     said = f"the gradient of {gradient} is computed differently"
                     reason = f": {judgement.reason}" if judgement.reason else ""
@@ -214,17 +214,24 @@ def variants_agree(
     return found
 
 
-def _other(full: FunctionGraphs, case: FunctionCase) -> list[str]:
-    """The inputs whose gradient in a variant's case is built unlike that of the same full case."""
+def _other(full: FunctionGraphs, case: FunctionCase, asked: Sequence[str]) -> list[str]:
+    """The inputs whose gradient in a variant's case is built unlike that of the same full case.
+
+    A gradient that is left out counts where it was asked for.
+    """
     known = {
-        (case_key(one), gradient.input): digest(gradient.node)
-        for one in full.cases for gradient in one.gradients if gradient.node is not None
+        (case_key(one), gradient.input): _digest_or_none(gradient.node)
+        for one in full.cases for gradient in one.gradients
     }  # fmt: skip
     return [
         gradient.input for gradient in case.gradients
-        if gradient.node is not None
-        and known.get((case_key(case), gradient.input)) != digest(gradient.node)
+        if (gradient.node is not None or gradient.input in asked)
+        and known.get((case_key(case), gradient.input), 0) != _digest_or_none(gradient.node)
     ]  # fmt: skip
+
+
+def _digest_or_none(node: Node | None) -> int | None:
+    return None if node is None else digest(node)
 
 
 def case_key(case: FunctionCase) -> tuple[str, ...]:
