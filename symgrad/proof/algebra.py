@@ -9,7 +9,7 @@ Imports: ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``report``, ``witness``,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
@@ -90,6 +90,16 @@ def facts_of(
         inverses=dict(inverses or {}),
         recognise=recognise,
     )
+
+
+def with_ranks(facts: Facts, nodes: Iterable[Node]) -> Facts:
+    """The ranks along an axis hold every index once: permutations by construction."""
+    ranks = {f"%{node.index}": node for node in nodes if node.op == "rank"}
+    if not ranks:
+        return facts
+    axes = {name: int(node.attributes["axis"]) for name, node in ranks.items()}
+    sizes = {name: node.shape[axes[name]] for name, node in ranks.items()}
+    return replace(facts, permutations=axes, ranges={**facts.ranges, **sizes})
 
 
 def _interval(assumption: Assumption) -> Interval | None:

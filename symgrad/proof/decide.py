@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from symgrad.proof import literals
-from symgrad.proof.algebra import Equality, decide_equal, facts_of
+from symgrad.proof.algebra import Equality, decide_equal, facts_of, with_ranks
 from symgrad.proof.domains import domains
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.prove import Goal, Prover, inverse_names
@@ -245,6 +245,7 @@ class _Decision:
             inverses=inverse_names(subject.everything.nodes),
             recognise=subject.recognised,
         )  # fmt: skip
+        facts = with_ranks(facts, subject.everything.nodes)
 
         def equal(goal: Goal) -> Equality:
             budget = min(self.budget, goal.budget or self.budget)

@@ -223,10 +223,12 @@ def is_atom(node: Node) -> bool:
 
 
 def opaque_atoms(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes that have no index notation (inverses, factors), and the matrices they are of."""
+    """Nodes that are read as they are: inverses and factors, with their matrices, and ranks."""
     found: dict[Node, None] = {}
     for node in nodes:
-        if is_atom(node):
+        if node.op == "rank":
+            found[node] = None
+        elif is_atom(node):
             found.update(dict.fromkeys([*(a for a in node.args if a.op != "input"), node]))
     return list(found)
 
