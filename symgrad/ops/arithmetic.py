@@ -86,8 +86,8 @@ def _pow_domain(sp: Any, x: Any, y: Any) -> Any:
 
 def _pow(x: Array, y: Array) -> Array:
     """NumPy's power without its shortcut for a single exponent, sqrt for 0.5: wrong at -inf."""
-    value = np.power(np.atleast_1d(x), np.ascontiguousarray(y))
-    return np.asarray(value).reshape(x.shape)
+    value: Array = np.power(np.atleast_1d(x), np.ascontiguousarray(y)).reshape(x.shape)
+    return value
 
 
 def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
