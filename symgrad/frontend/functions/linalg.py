@@ -6,6 +6,7 @@ Imports: the frontend's products and reductions.
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,8 +24,17 @@ Tensor = SymbolicTensor
 
 @operation("inverse")
 def inverse(input: Any) -> Tensor:
-    """The inverse of each matrix."""
-    return fresh(current().apply("inverse", as_tensor(input).node))
+    """The inverse of each matrix; that of a transposed one is the transposed inverse."""
+    source = as_tensor(input)
+    node = source.node
+    if node.op == "permute" and tuple(node.attributes["axes"]) == _turned(node.rank):
+        return transpose(fresh(current().apply("inverse", node.args[0])), -2, -1)
+    return fresh(current().apply("inverse", node))
+
+
+def _turned(rank: int) -> tuple[int, ...]:
+    """The order of the axes of a transposed matrix."""
+    return (*range(rank - 2), rank - 1, rank - 2)
 
 
 @operation("det")
@@ -146,7 +156,8 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False)
 
 
 FUNCTIONS["linalg"] = SimpleNamespace(
-    inv=inverse, det=det, slogdet=slogdet, cholesky=cholesky, solve=solve, cross=cross,
+    inv=inverse, det=det, slogdet=slogdet, cholesky=cholesky, solve=solve,
+    cross=partial(cross, dim=-1),
     solve_triangular=solve_triangular, matrix_power=matrix_power, matmul=matmul,
     vector_norm=vector_norm, matrix_norm=matrix_norm, norm=linalg_norm,
 )  # fmt: skip

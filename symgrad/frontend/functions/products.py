@@ -209,9 +209,11 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
 
 @operation("cross")
-def cross(input: Any, other: Any, dim: int = -1) -> Tensor:
-    """The vector product along an axis of size 3."""
+def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
+    """The vector product along an axis of size 3: the first such one where none is named."""
     left, right = as_tensor(input), as_tensor(other)
+    if dim is None:
+        dim = next((axis for axis, size in enumerate(left.shape) if size == 3), -1)
     axis = axis_of(dim, max(left.ndim, right.ndim)) - max(left.ndim, right.ndim)
     if left.shape[axis] != 3 or right.shape[axis] != 3:
         raise ShapeError("cross takes an axis of size 3", location=here())

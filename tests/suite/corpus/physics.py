@@ -161,6 +161,14 @@ class CrossProductOrder(CrossProduct):
         return sg.cross(g, b, dim=1), sg.cross(g, a, dim=1)
 
 
+@wrong(CrossProduct, bug="no axis named: the first of size 3", right_if="n != 3", shown_by={"n": 3})
+class CrossProductAxis(CrossProduct):
+    @staticmethod
+    def backward(ctx, g):
+        a, b = ctx.saved_tensors
+        return sg.cross(b, g), sg.cross(g, a)
+
+
 @right("n 4")
 class QuaternionToRotation(sg.Function):
     """The first row of the rotation matrix of w, x, y, z (not normalised)."""
