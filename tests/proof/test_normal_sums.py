@@ -78,6 +78,20 @@ def test_flattened_indices(a: Standard) -> None:
     assert joint == a.compare(a.i, "eq", a.k) * a.compare(a.j, "eq", 0)
 
 
+def test_windows_are_quotients(a: Standard) -> None:
+    """[rule: flatten]."""
+    flat = a.index("f", a.n * a.m)
+    inside = a.compare(flat, "ge", a.m * a.k) * a.compare(flat, "lt", a.m * a.k + a.m)
+    picked = a.sum([a.k], inside * a.at("x", a.k))
+    assert picked == a.at("x", a.floordiv(flat, a.m))
+    inner = a.sum([a.j], a.compare(a.m * a.k + a.j, "eq", flat) * a.at("w", a.k, a.j))
+    nested = a.sum([a.k], inner)
+    assert nested == a.at("w", a.floordiv(flat, a.m), a.mod(flat, a.m))
+    wide = a.compare(flat, "ge", a.m * a.k) * a.compare(flat, "le", a.m * a.k + a.m)
+    assert a.sum([a.k], wide * a.at("x", a.k)) != picked
+    assert a.compare(a.floordiv(flat, a.m), "ge", a.i) == a.compare(flat, "ge", a.m * a.i)
+
+
 def test_strides(a: Standard) -> None:
     """[rule: stride]."""
     wide = a.index("w", 2 * a.n)

@@ -7,6 +7,8 @@ Imports: ``atoms``, ``poly``, ``context``, ``integers``, ``multiply``, ``relatio
 
 from __future__ import annotations
 
+import itertools
+
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import integers, multiply, relations, signs, substitute, sums
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
@@ -25,7 +27,7 @@ def eliminate(context: Context, binders: list[Atom], factors: Exponents) -> Poly
     bound = frozenset(binders)
     equalities = [a for a in factors if a.kind == kinds.EQUAL and a.free & bound]
     if not equalities:
-        return None
+        return _window(context, binders, factors)
     equalities.sort(key=lambda a: (a.erased, a.key))
     for attempt in (_in_range_solution, _flattened_pair, _guarded_solution, _divided_solution):
         for atom in equalities:
@@ -65,6 +67,29 @@ def _solutions(poly: Poly, order: list[Atom]) -> list[tuple[Atom, Poly]]:
         if linear is not None and not linear[0] and linear[1] in (1, -1):
             found.append((variable, linear[2].scaled(-linear[1])))
     return found
+
+
+def _window(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_v [0 <= e - m v < m] f(v)`` is f at ``v = e // m``.  [rule: flatten]."""
+    bounds = [a for a in factors if a.kind == kinds.ATLEAST]
+    for lower, upper in itertools.permutations(bounds, 2):
+        width: Poly = (lower.data[0] + upper.data[0]).plus(1)
+        for variable in binders:
+            linear = _linear(lower.data[0], variable)
+            if linear is None or variable in width.free:
+                continue
+            if Poly({linear[0]: -linear[1]}) != width:
+                continue
+            if not signs.integer_nonnegative(context, width.plus(-1)):
+                continue
+            value = integers.floordiv(context, linear[2], width)
+            rest = {a: e for a, e in factors.items() if a is not lower and a is not upper}
+            body = multiply.monomial_poly(context, rest)
+            body = substitute.substitute(context, body, {variable: value})
+            guard = _range_guard(context, value, variable.data[1])
+            body = multiply.multiply(context, guard, body)
+            return sums.sum_over(context, [v for v in binders if v is not variable], body)
+    return None
 
 
 def _in_range_solution(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:

@@ -134,6 +134,24 @@ def _common(first: Monomial, value: int, second: Monomial, size: int) -> Poly:
     return Poly({ordered(shared): gcd(value, size)})
 
 
+def without_quotient(poly: Poly) -> Poly | None:
+    """``P // q + c >= 0`` is ``P + c q >= 0``; the same for ``c - P // q``.
+
+    [rule: floordiv]
+    """
+    for monomial, value in poly.terms.items():
+        if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
+            continue
+        atom = monomial[0][0]
+        if atom.kind != kinds.FLOORDIV:
+            continue
+        left: Poly = atom.data[0]
+        right: Poly = atom.data[1]
+        rest = plain_product(poly - Poly({monomial: value}), right)
+        return left + rest if value == 1 else (rest + right - left).plus(-1)
+    return None
+
+
 def congruent(context: Context, poly: Poly) -> tuple[Poly, Poly] | None:
     """``(q, r)``: ``s q + r == 0`` means ``q == 0`` and ``r == 0``, since ``|r| < s``.
 

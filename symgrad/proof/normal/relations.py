@@ -363,6 +363,9 @@ def at_least(context: Context, poly: Poly) -> Poly:
         return ONE
     if signs.integer_nonnegative(context, (-poly).plus(-1)):
         return ZERO
+    whole = integers.without_quotient(poly)
+    if whole is not None:
+        return at_least(context, whole)
     if signs.integer_nonnegative(context, -poly):
         return equal_integers(context, poly)
     if signs.integer_nonnegative(context, poly.plus(1)):
