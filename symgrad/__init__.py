@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from symgrad.tensor.functional import jvp as jvp
     from symgrad.tensor.functional import value_and_grad as value_and_grad
     from symgrad.tensor.functional import vjp as vjp
+    from symgrad.tensor.functions import tensor as tensor
     from symgrad.tensor.gradcheck import gradcheck as gradcheck
     from symgrad.tensor.gradcheck import gradgradcheck as gradgradcheck
     from symgrad.tensor.modes import enable_grad as enable_grad
@@ -90,6 +91,7 @@ _SOURCES: dict[str, str] = {
     "set_default_dtype": "symgrad.tensor.modes",
     "set_grad_enabled": "symgrad.tensor.modes",
     "surrogate": "symgrad.frontend.surrogate",
+    "tensor": "symgrad.tensor.functions",
     "value_and_grad": "symgrad.tensor.functional",
     "verify": "symgrad.compiler",
     "vjp": "symgrad.tensor.functional",

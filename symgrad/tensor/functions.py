@@ -95,3 +95,6 @@ def _fill() -> None:
 
 
 _fill()
+
+tensor: Callable[..., Any] = FUNCTIONS["tensor"]
+"""``sg.tensor``, which has the name of its package: said here for type checkers."""

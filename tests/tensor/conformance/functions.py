@@ -1,5 +1,7 @@
 """Functions with a backward of their own."""
 
+# ruff: noqa: RET504, RUF059  (written as their users write them)
+
 from typing import Any
 
 

@@ -1,0 +1,347 @@
+"""The graph behind eager tensors: depth, freeing, what backward asks for, Functions."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import tracemalloc
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+from symgrad.errors import SymgradError
+
+DEEP = 100_000
+
+
+def in_a_small_stack(call: Callable[[], None]) -> None:
+    """Run ``call`` in a thread with a stack that a recursion of that depth would overflow."""
+    failures: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            call()
+        except BaseException as error:
+            failures.append(error)
+
+    before = threading.stack_size(512 * 1024)
+    try:
+        thread = threading.Thread(target=body)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    if failures:
+        raise failures[0]
+
+
+def chain(x: Any, length: int) -> Any:
+    for _ in range(length):
+        x = x * 1.00001
+    return x
+
+
+@pytest.mark.slow
+def test_deep_chains_neither_recurse_nor_stay() -> None:
+    def body() -> None:
+        x = sg.ones(1, dtype=sg.float64, requires_grad=True)
+        y = chain(x, DEEP)
+        y.sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), [1.00001**DEEP], rtol=1e-9)
+        z = chain(x, DEEP)
+        last = weakref.ref(z.grad_fn)
+        del z, y
+        assert last() is None
+
+    in_a_small_stack(body)
+
+
+@pytest.mark.slow
+def test_deep_chains_of_functions_and_of_gradients() -> None:
+    class Scale(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * 1.0001
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 1.0001
+
+    def body() -> None:
+        x = sg.ones(1, dtype=sg.float64, requires_grad=True)
+        y = x
+        for _ in range(5000):
+            y = Scale.apply(y)
+        y.sum().backward()
+        np.testing.assert_allclose(x.grad.numpy(), [1.0001**5000], rtol=1e-9)
+        (g,) = sg.autograd.grad((chain(x, 5000) ** 2).sum(), x, create_graph=True)
+        (h,) = sg.autograd.grad(g.sum(), x)
+        np.testing.assert_allclose(h.numpy(), [2 * 1.00001**10000], rtol=1e-9)
+
+    in_a_small_stack(body)
+
+
+def test_memory_of_a_chain_is_linear_and_freed() -> None:
+    x = sg.ones(1, requires_grad=True)
+    chain(x, 10)
+    gc.collect()
+    tracemalloc.start()
+    try:
+        y = chain(x, 20_000)
+        held = tracemalloc.get_traced_memory()[0]
+        del y
+        left = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 20_000 * 1000
+    assert left < held / 10  # CPython keeps 2,000 empty tuples of each length
+
+
+def test_outputs_do_not_keep_themselves_alive() -> None:
+    """The node of exp saves its result: no reference cycle, nothing waits for the collector."""
+    gc.disable()
+    try:
+        x = sg.ones(3, requires_grad=True)
+        y = x.exp()
+        node, tensor = weakref.ref(y.grad_fn), weakref.ref(y)
+        del y
+        assert node() is None
+        assert tensor() is None
+    finally:
+        gc.enable()
+
+
+def test_backward_frees_what_was_saved() -> None:
+    x = sg.ones(3, requires_grad=True)
+    h = x * 2
+    y = (h * h).sum()
+    kept = weakref.ref(h)
+    del h
+    y.backward()
+    assert kept() is None
+    with pytest.raises(RuntimeError, match="a second time"):
+        y.backward()
+
+
+class Product(sg.Function):
+    """Notes which gradients it is asked for."""
+
+    asked: tuple[bool, ...] = ()
+
+    @staticmethod
+    def forward(ctx: Any, a: Any, b: Any, factor: float) -> Any:
+        ctx.save_for_backward(a, b)
+        ctx.factor = factor
+        return a * b * factor
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        Product.asked = ctx.needs_input_grad
+        a, b = ctx.saved_tensors
+        grad_a = g * b * ctx.factor if ctx.needs_input_grad[0] else None
+        grad_b = g * a * ctx.factor if ctx.needs_input_grad[1] else None
+        return grad_a, grad_b, None
+
+
+def test_needs_input_grad_follows_what_is_needed() -> None:
+    a, b = sg.ones(2, requires_grad=True), sg.ones(2, requires_grad=True)
+    Product.apply(a, b, 2.0).sum().backward()
+    assert Product.asked == (True, True, False)
+    Product.apply(a, b.detach(), 2.0).sum().backward()
+    assert Product.asked == (True, False, False)
+    Product.apply(a, b, 2.0).sum().backward(inputs=[b])
+    assert Product.asked == (False, True, False)
+    sg.autograd.grad(Product.apply(a * 1, b * 1, 2.0).sum(), a)
+    assert Product.asked == (True, False, False)
+
+
+def test_backward_skips_what_leads_nowhere() -> None:
+    """With inputs, nodes that do not lead to them do not run at all."""
+
+    class Loud(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            raise AssertionError("not needed")
+
+    a, b = sg.ones(2, requires_grad=True), sg.ones(2, requires_grad=True)
+    (Loud.apply(a) * b).sum().backward(inputs=[b])
+    assert a.grad is None
+    assert b.grad.tolist() == [2.0, 2.0]
+
+
+def test_old_style_with_a_helper() -> None:
+    """Methods of an instance, which is the ctx: PyTorch ran these before 1.3."""
+
+    class LinearFunction(sg.Function):
+        def forward(self, input: Any, weight: Any, bias: Any = None) -> Any:  # type: ignore[override]
+            self.save_for_backward(input, weight, bias)
+            output = input.mm(weight.t())
+            if bias is not None:
+                output += bias.unsqueeze(0).expand_as(output)
+            return output
+
+        def backward(self, grad_output: Any) -> Any:  # type: ignore[override]
+            input, weight, bias = self.saved_tensors
+            grad_input = grad_weight = grad_bias = None
+            if self.needs_input_grad[0]:
+                grad_input = grad_output.mm(weight)
+            if self.needs_input_grad[1]:
+                grad_weight = grad_output.t().mm(input)
+            if bias is not None and self.needs_input_grad[2]:
+                grad_bias = grad_output.sum(0).squeeze(0)
+            return grad_input, grad_weight, grad_bias
+
+    def linear(input: Any, weight: Any, bias: Any = None) -> Any:
+        return LinearFunction()(input, weight, bias)
+
+    x = sg.tensor([[1.0, 2.0, -1.0]])
+    w = sg.tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True)
+    b = sg.tensor([0.5, -0.5], requires_grad=True)
+    y = linear(x, w, b)
+    assert y.tolist() == [[0.5, 5.5]]
+    y.backward(sg.tensor([[1.0, 2.0]]))
+    assert w.grad.tolist() == [[1.0, 2.0, -1.0], [2.0, 4.0, -2.0]]
+    assert b.grad.tolist() == [1.0, 2.0]
+    assert linear(x, w).tolist() == [[0.0, 6.0]]
+
+
+def test_old_style_with_arguments_of_init() -> None:
+    class Scale(sg.Function):
+        def __init__(self, factor: float) -> None:
+            self.factor = factor
+
+        def forward(self, x: Any) -> Any:  # type: ignore[override]
+            return x * self.factor
+
+        def backward(self, g: Any) -> Any:  # type: ignore[override]
+            return g * self.factor
+
+    x = sg.ones(2, requires_grad=True)
+    scale = Scale(3.0)
+    (scale(x) + scale(scale(x))).sum().backward()
+    assert x.grad.tolist() == [12.0, 12.0]
+
+
+def test_wrong_backwards_run_too() -> None:
+    """``apply`` refuses no Function: ``compile`` does."""
+
+    class Reversed(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return -g
+
+    x = sg.ones(2, requires_grad=True)
+    Reversed.apply(x).sum().backward()
+    assert x.grad.tolist() == [-1.0, -1.0]
+    with pytest.raises(SymgradError):
+        sg.compile(Reversed, "n")
+
+
+def test_without_a_backward_forward_is_differentiated() -> None:
+    class Cube(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+    x = sg.tensor([2.0], requires_grad=True)
+    Cube.apply(x).sum().backward()
+    assert x.grad.tolist() == [12.0]
+
+
+def test_eager_and_compiled_agree() -> None:
+    class Softplus(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return sg.log1p(sg.exp(x))
+
+        @staticmethod
+        def backward(ctx: Any, grad_y: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return grad_y * sg.sigmoid(x)
+
+    values = np.linspace(-2, 2, 12).reshape(3, 4).astype(np.float32)
+    x = sg.tensor(values, requires_grad=True)
+    y = Softplus.apply(x)
+    y.backward(sg.ones(3, 4))
+    from symgrad.frontend.trace import trace
+    from symgrad.kernels import with_backward
+    from symgrad.passes.evaluate import evaluate
+
+    case = with_backward(trace(Softplus, "n m")).cases[0]
+    node = case.gradients[0].node
+    assert node is not None
+    feeds = {"x": values, case.cotangents[0].label: np.ones((3, 4), np.float32)}  # type: ignore[union-attr]
+    found, gradient = evaluate([case.outputs[0], node], feeds)
+    np.testing.assert_allclose(y.detach().numpy(), found, rtol=1e-6)
+    np.testing.assert_allclose(x.grad.numpy(), gradient, rtol=1e-6)
+
+
+def test_tensors_are_constants_of_a_trace() -> None:
+    weights = sg.tensor([1.0, 2.0])
+
+    class Weighted(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * weights + sg.exp(weights)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return weights * g
+
+    assert sg.verify(Weighted, "n 2").verdict is sg.PROVED
+    x = sg.ones(3, 2, requires_grad=True)
+    Weighted.apply(x).sum().backward()
+    assert x.grad.tolist() == [[1.0, 2.0]] * 3
+
+
+def test_errors_are_symgrads_and_the_builtin_ones() -> None:
+    x = sg.ones(2, requires_grad=True)
+    calls: list[tuple[Callable[[], Any], type[Exception]]] = [
+        (lambda: x.add_(1), RuntimeError),
+        (lambda: (x * 2).backward(), RuntimeError),
+        (lambda: sg.ones(2)[5], IndexError),
+        (lambda: sg.ones(2) + sg.ones(3), RuntimeError),
+        (lambda: sg.exp([1.0]), TypeError),
+    ]
+    for call, kind in calls:
+        with pytest.raises(SymgradError) as caught:
+            call()
+        assert isinstance(caught.value, kind)
+
+
+def test_plans_depend_on_all_that_matters() -> None:
+    """Calls that differ in a value, a type of number or a sign of zero do not share a plan."""
+    x = sg.tensor([4.0])
+    assert (x * 2).tolist() == [8.0]
+    assert (x * 3).tolist() == [12.0]
+    i = sg.tensor([4])
+    assert (i * 1).dtype is sg.int64
+    assert (i * 1.0).dtype is sg.float32
+    assert str((sg.tensor([True]) * True).dtype) == "bool"
+    assert np.signbit((sg.tensor([0.0]) * -0.0).item())
+    assert not np.signbit((sg.tensor([0.0]) * 0.0).item())
+    assert sg.ones(2, 3).t().reshape(6).shape == (6,)
+    with pytest.raises(RuntimeError, match="view"):
+        sg.ones(2, 3).t().view(6)
+
+
+def test_package_and_function_share_a_name() -> None:
+    import symgrad.tensor
+
+    assert sg.tensor([1.0]).tolist() == [1.0]
+    assert symgrad.tensor([1.0]).tolist() == [1.0]
