@@ -61,8 +61,13 @@ def trace_case(
         cotangents = run.make_cotangents(given_cotangents)
         found: tuple[Gradient, ...] = ()
         problem: SymgradError | None = None
+        cut = ""
         if has_backward(function):
+            cut = run.copies()
+            session.detached = None
             found, problem = run.backward()
+            if session.detached is not None:
+                cut = f"backward uses detach, data or no_grad ({session.detached})"
         elif session.detached is not None:
             raise ProtocolError(
                 "a value is cut off from differentiation (detach, data, no_grad), and there is no "
@@ -82,6 +87,7 @@ def trace_case(
         problem=problem,
         written=tuple(session.written),
         requires=tuple(session.requires),
+        cut=cut,
     )
 
 
@@ -98,7 +104,8 @@ class _Run:
     """The state of one case.
 
     ``inputs`` by name, ``outputs`` and their names, the ``saved`` nodes; ``slots``: whatever
-    forward returned, one by one; ``given``: what makes backward's argument for each slot.
+    forward returned, one by one; ``handles``: whatever forward was given; ``given``: what makes
+    backward's argument for each slot.
     """
 
     session: Session
@@ -110,6 +117,7 @@ class _Run:
     output_names: list[str] = field(default_factory=list)
     saved: list[Node] = field(default_factory=list)
     slots: list[Any] = field(default_factory=list)
+    handles: tuple[Any, ...] = ()
     context: Context = field(init=False)
     given: list[Callable[[], Any]] = field(default_factory=list)
 
@@ -117,6 +125,7 @@ class _Run:
         """Run forward on new inputs."""
         self.context = new_context(self.function, dict(self.binding.init))
         handles = {arg.name: self._value(arg) for arg in self.binding.arguments}
+        self.handles = tuple(handles.values())
         positional = [handles[arg.name] for arg in self.binding.arguments if not arg.keyword]
         named = {arg.name: handles[arg.name] for arg in self.binding.arguments if arg.keyword}
         self.context.needs_input_grad = tuple(
@@ -154,6 +163,20 @@ class _Run:
             self.saved.append(tensor.node)
             if not tensor.storage.label:
                 tensor.storage.label = tensor.node.name or f"saved_{number}"
+
+    def copies(self) -> str:
+        """Which kept tensors are copies of inputs or outputs, unconnected to these; as text."""
+        named = {node: name for name, node in self.inputs.items()}
+        named |= dict(zip(self.outputs, self.output_names, strict=True))
+        own = [
+            tensor.storage
+            for tensor in (*self.handles, *self.slots)
+            if isinstance(tensor, SymbolicTensor)
+        ]
+        for tensor in kept_tensors(self.context):
+            if tensor.node in named and not any(tensor.storage is storage for storage in own):
+                return f"forward saves a copy of {named[tensor.node]} in place of it"
+        return ""
 
     # -- outputs
 

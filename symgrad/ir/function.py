@@ -57,6 +57,7 @@ class FunctionCase:
     from.  ``problem``: backward raised; the gradients are empty.  ``written``: saved tensors,
     inputs or cotangents that backward (or forward) mutated in place, by name.  ``requires``: what
     follows from sizes being at least 1 and was used, so that a kernel must check it for size 0.
+    ``cut``: where what backward computes is cut off from being differentiated again, as text.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -70,6 +71,7 @@ class FunctionCase:
     problem: SymgradError | None = None
     written: tuple[str, ...] = ()
     requires: tuple[SizeCondition, ...] = ()
+    cut: str = ""
 
 
 @dataclass(frozen=True)

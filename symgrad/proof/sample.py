@@ -73,12 +73,17 @@ def _precise(numerators: Array) -> Array:
 
 @dataclass(frozen=True)
 class Style:
-    """How reals are drawn: a mode for each input, a magnitude, and how often a threshold."""
+    """How reals are drawn: a mode for each input, a magnitude, and how often a threshold.
+
+    ``sparse``: half of the elements of the cotangents are 0, as after a mask or a slice: a
+    gradient is linear in them, so that 0 is no corner of theirs.
+    """
 
     modes: Mapping[str, str]
     scale: Fraction = Fraction(1)
     thresholds: float = 0.35
     repeated: bool = True
+    sparse: bool = False
 
 
 class Sampler:
@@ -90,8 +95,10 @@ class Sampler:
         nodes: Sequence[Node],
         conditions: Sequence[SizeCondition] = (),
         assumptions: Iterable[Assumption] = (),
+        cotangents: Iterable[Node] = (),
     ) -> None:
         self.inputs = tuple(inputs)
+        self.cotangents = frozenset(n.attributes["name"] for n in cotangents if n.op == "input")
         self.conditions = tuple(conditions)
         self.assumptions: dict[str, list[Assumption]] = {}
         for assumption in assumptions:
@@ -133,8 +140,18 @@ class Sampler:
         for i in range(count):
             for value in (2, 3, 5, 4):
                 yield (*generic[:i], value, *generic[i + 1 :])
+        for i, value in itertools.product(range(count), self._named_sizes()):
+            yield (*generic[:i], value, *generic[i + 1 :])
         for value in (3, 4, 6, 8):
             yield (value,) * count
+
+    def _named_sizes(self) -> list[int]:
+        """Sizes around the numbers that the case's conditions compare sizes with."""
+        numbers = {c.right.constant for c in self.conditions} | {
+            c.left.constant for c in self.conditions
+        }
+        around = {n + step for n in numbers if n is not None for step in (-1, 0, 1)}
+        return sorted(n for n in around if 8 < n <= MAX_ELEMENTS)
 
     def _random(self) -> Iterator[tuple[int, ...]]:
         random = np.random.default_rng(7)
@@ -181,7 +198,8 @@ class Sampler:
         """How the reals of the point of this number are drawn."""
         scale = (Fraction(1), Fraction(1, 8), Fraction(1), Fraction(3))[number % 4]
         thresholds = (0.0, 0.5, 0.35, 0.7)[number % 4] if self.literals is not None else 0.0
-        return Style(dict(self.modes), scale, thresholds, repeated=number % 3 != 1)
+        sparse = number % 5 == 3
+        return Style(dict(self.modes), scale, thresholds, repeated=number % 3 != 1, sparse=sparse)
 
     def point(self, sizes: Mapping[str, int], seed: int, style: Style | None = None) -> Point:
         """A point of these sizes."""
@@ -194,6 +212,8 @@ class Sampler:
             shape = tuple(size.at(sizes) for size in node.shape)
             if node.dtype.is_float:
                 drawn = self._reals(random, name, shape, style)
+                if style.sparse and name in self.cotangents:
+                    drawn = np.where(random.random(shape) < 0.5, 0, drawn)
                 numerators[name] = self._declared(random, name, drawn)
             elif node.dtype == bool_:
                 integers[name] = random.integers(0, 2, shape).astype(bool)

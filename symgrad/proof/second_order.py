@@ -25,8 +25,14 @@ from symgrad.proof.verdict import Verdict, worst
 NAME = "second order"
 
 
-def second_order(subject: Subject, *, budget: int) -> Finding:
-    """Judge the derivative of the backward by the inputs and by the cotangents."""
+def second_order(subject: Subject, *, budget: int, cut: str = "") -> Finding:
+    """Judge the derivative of the backward by the inputs and by the cotangents.
+
+    ``cut``: how backward cuts values off from differentiation, where it does; what PyTorch then
+    differentiates is not what is written, and nothing is decided.
+    """
+    if cut:
+        return Finding(NAME, Verdict.UNDECIDED, f"{cut}: some dependence may be lost")
     lost = lost_nodes(subject)
     if not lost:
         said = "nothing that backward reads has lost its dependence on the inputs"

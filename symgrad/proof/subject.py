@@ -99,7 +99,10 @@ class Subject:
         results = [*self.forward.results, *weights, *self.gradients.values(), *self.inputs]
         self.everything = Program(results)
         drawn = [*inputs, *(node for node in weights if node not in inputs)]
-        self.sampler = Sampler(drawn, self.everything.nodes, conditions, self.assumptions)
+        self.sampler = Sampler(
+            drawn, self.everything.nodes, conditions, self.assumptions,
+            [node for node in weights if node not in inputs],
+        )  # fmt: skip
         self.precise = Precise(self.read)
         self.by_name = {node.attributes["name"]: node for node in inputs}
         self.saved: tuple[Node, ...] = ()

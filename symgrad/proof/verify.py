@@ -77,7 +77,11 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         agree = variants_agree(graphs, options.variants, partial(_judge_some, declared, options))
         protocol += [agree] if agree is not None else []
         if options.order > 1:
-            twice = [second_order(subject, budget=options.budget) for subject in subjects]
+            twice = [
+                second_order(one.subject, budget=options.budget, cut=one.case.cut)
+                for one in judged if one.judgements
+            ]  # fmt: skip
+            twice += _inner_unknown(graphs)
             protocol += [max(twice, key=lambda finding: finding.verdict)] if twice else []
     return Report(
         name=graphs.name,
@@ -88,6 +92,13 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         domain=_domain(judged),
         seconds=time.perf_counter() - started,
     )
+
+
+def _inner_unknown(graphs: FunctionGraphs) -> list[Finding]:
+    """Differentiated again, an applied Function answers with a backward of its own."""
+    names = sorted({getattr(one.function, "__name__", "") for one in graphs.inner})
+    said = f"the backward of {', '.join(names)}, applied here, is not judged"
+    return [Finding("second order", Verdict.UNDECIDED, said)] if names else []
 
 
 def _judge_case(
