@@ -79,6 +79,7 @@ def _report(
     number = next(i for i, o in enumerate(outcomes) if o is not None and o.verdict is verdict)
     chosen, decided = judged[number], known[[o.verdict for o in known].index(verdict)]
     conditions = [Condition("declared", str(a)) for a in declared if a.kind != "constant"]
+    conditions += _index_ranges(chosen.subject, declared)
     conditions += [condition for outcome in known for condition in outcome.conditions]
     gradient = _gradient(chosen, name)
     found: list[FoundCondition] = []
@@ -106,6 +107,16 @@ def _report(
         location=gradient.location if gradient is not None else graphs.location,
         cases=_cases(judged, outcomes),
     )
+
+
+def _index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Condition]:
+    """The ranges that integer inputs are taken to lie in, for how they are used."""
+    known = {assumption.name for assumption in declared if assumption.extent is not None}
+    return [
+        Condition("index", f"0 <= {name} < {use.bounds[0]}")
+        for name, use in sorted(subject.sampler.uses.items())
+        if use.bounds and name not in known
+    ]
 
 
 def _named(one: JudgedCase) -> list[Node]:

@@ -26,6 +26,7 @@ from symgrad.proof.spelling import (
     replace_word,
     scattered_axis,
     shared,
+    whole_flip,
     words,
 )
 
@@ -136,6 +137,9 @@ class CodeWriter:
         if node.op in WRITING:
             part = self.text(node.args[0])
             zeros = f"{name} = sg.zeros({self._shape(node.shape)})"
+            flipped = whole_flip(node)
+            if flipped:
+                return [f"{name} = {self.text(node.args[0], ATOM)}.flip({axes(flipped)})"]
             if node.op == "unslice":
                 ranges = self._ranges(node.attributes, node.args[0].shape, node.shape)
                 return [zeros, f"{name}[{ranges}] = {part}"]
@@ -220,6 +224,11 @@ class CodeWriter:
         return ", ".join(self.dim(Dim.of(size)) for size in shape)
 
     def _expand(self, node: Node) -> Text:
+        if node.args[0].op == "constant":
+            value = self._inside(node.args[0], 0)
+            if value == "0":
+                return f"sg.zeros({self._shape(node.shape)})", ATOM
+            return f"sg.full(({self._shape(node.shape)},), {value})", ATOM
         return f"{self._inside(node.args[0], ATOM)}.expand({self._shape(node.shape)})", ATOM
 
     def _reshape(self, node: Node) -> Text:
@@ -288,14 +297,9 @@ class CodeWriter:
 
     def _slice(self, node: Node) -> Text:
         attributes = node.attributes
-        if any(step <= 0 for step in attributes["steps"]):
-            flipped = [a for a, step in enumerate(attributes["steps"]) if step == -1]
-            whole = all(
-                size == own for size, own in zip(node.shape, node.args[0].shape, strict=True)
-            )
-            if whole and all(step in (1, -1) for step in attributes["steps"]):
-                return f"{self._inside(node.args[0], ATOM)}.flip({axes(tuple(flipped))})", ATOM
-            raise NoSpelling("slice")
+        flipped = whole_flip(node)
+        if flipped:
+            return f"{self._inside(node.args[0], ATOM)}.flip({axes(flipped)})", ATOM
         ranges = self._ranges(attributes, node.shape, node.args[0].shape)
         return f"{self._inside(node.args[0], ATOM)}[{ranges}]", ATOM
 

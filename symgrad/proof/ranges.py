@@ -13,40 +13,67 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.ir.graph import Node
 
-_CARRIERS = frozenset(
-    ("expand", "reshape", "permute", "slice", "concat", "where", "diagonal", "cast")
-)
+_CARRIERS = frozenset(("expand", "reshape", "permute", "slice", "concat", "diagonal", "cast"))
 _RELATIONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
 @dataclass
 class IntegerUse:
-    """How one integer input is used: the sizes it must stay below, the numbers it meets."""
+    """How one integer input is used.
+
+    ``extents``: the sizes that it indexes as it is, so that it must stay below them.  ``likely``:
+    sizes that it indexes after a choice, or whose ramp it is compared with.  ``literals``: numbers
+    it is compared with.
+    """
 
     extents: list[Dim] = field(default_factory=list)
+    likely: list[Dim] = field(default_factory=list)
     literals: list[int] = field(default_factory=list)
+
+    @property
+    def bounds(self) -> list[Dim]:
+        """The extents that may be taken for its range: the likely ones unless it has marks.
+
+        An input that is compared with numbers, such as an index to be ignored, may well have
+        values outside.
+        """
+        if self.extents or any(number < 0 for number in self.literals):
+            return self.extents
+        return self.likely
 
 
 def integer_uses(nodes: Iterable[Node]) -> dict[str, IntegerUse]:
     """The uses of every integer input, by name.  ``nodes``: arguments first."""
     order = list(nodes)
-    sources: dict[Node, frozenset[str]] = {}
+    direct: dict[Node, frozenset[str]] = {}
+    chosen: dict[Node, frozenset[str]] = {}
     found: dict[str, IntegerUse] = {}
     for node in order:
-        if node.op == "input" and node.dtype == int64:
+        if node.dtype != int64:
+            continue
+        if node.op == "input":
             name = node.attributes["name"]
-            sources[node] = frozenset((name,))
+            direct[node] = chosen[node] = frozenset((name,))
             found[name] = IntegerUse()
-        elif node.op in _CARRIERS and node.dtype == int64:
-            sources[node] = frozenset[str]().union(
-                *(sources.get(a, frozenset()) for a in node.args)
-            )
+        if node.op in _CARRIERS:
+            direct[node] = _union(direct, node.args)
+        if node.op in _CARRIERS or node.op in _CHOICES:
+            chosen[node] = _union(chosen, node.args)
     for node in order:
-        for name, extent in _indexed(node, sources):
+        for name, extent in _indexed(node, direct):
             found[name].extents.append(extent)
+        for name, extent in _indexed(node, chosen):
+            found[name].likely.append(extent)
         if node.op in _RELATIONS:
-            _compared(node, sources, found)
+            _compared(node, chosen, found)
     return found
+
+
+_CHOICES = frozenset(("where", "maximum", "minimum", "mod", "mul"))
+
+
+def _union(sources: dict[Node, frozenset[str]], args: Iterable[Node]) -> frozenset[str]:
+    return frozenset[str]().union(*(sources.get(arg, frozenset()) for arg in args))
 
 
 def _indexed(node: Node, sources: dict[Node, frozenset[str]]) -> list[tuple[str, Dim]]:
@@ -71,7 +98,7 @@ def _compared(
         for name in sorted(sources.get(this, ())):
             origin = _origin(other)
             if origin.op == "iota":
-                found[name].extents.append(Dim.of(origin.attributes["length"]))
+                found[name].likely.append(Dim.of(origin.attributes["length"]))
             elif origin.op == "constant":
                 found[name].literals.append(int(origin.attributes["value"].value))
 

@@ -188,7 +188,8 @@ class Sampler:
 
     def _bound(self, name: str, sizes: Mapping[str, int]) -> int:
         """How many values an integer input can take."""
-        extents = list(self.uses.get(name, IntegerUse()).extents)
+        use = self.uses.get(name, IntegerUse())
+        extents = [*use.extents, *use.likely]
         extents += [a.extent for a in self.assumptions.get(name, ()) if a.extent is not None]
         return min((extent.at(sizes) for extent in extents), default=4)
 

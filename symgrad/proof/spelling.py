@@ -142,6 +142,16 @@ def is_transposition(node: Node) -> bool:
     return rank >= 2 and order == (*range(rank - 2), rank - 1, rank - 2)
 
 
+def whole_flip(node: Node) -> tuple[int, ...]:
+    """The axes that a slice, or its adjoint, reverses as a whole; none where it does more."""
+    if node.op not in ("slice", "unslice") or node.shape != node.args[0].shape:
+        return ()
+    steps = node.attributes["steps"]
+    if any(step not in (1, -1) for step in steps):
+        return ()
+    return tuple(axis for axis, step in enumerate(steps) if step == -1)
+
+
 def scattered_axis(places: Sequence[Node], rank: int) -> int | None:
     """The axis along which ``scatter_add`` adds: all other places are the position itself."""
     if len(places) != rank or any(place.rank != rank for place in places):

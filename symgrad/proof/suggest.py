@@ -15,12 +15,13 @@ from symgrad.ir.graph import Node
 from symgrad.proof.adjoints import derived_gradients
 from symgrad.proof.code import CodeWriter, NoSpelling
 from symgrad.proof.decide import judge
+from symgrad.proof.rebuild import zero_like
 from symgrad.proof.spelling import size_sources
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict
 
-LONGEST = 160
-MOST_LINES = 14
+LONGEST = 240
+MOST_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ def _derived(subject: Subject, name: str, held: Sequence[Node], budget: int) -> 
         return None
     node = adjoints.get(subject.by_name[name])
     if node is None:
-        return None
+        node = zero_like(graph, copies.get(subject.by_name[name]) or graph.input(
+            name, subject.by_name[name].type
+        ))  # fmt: skip
     copy = Subject(
         graph, _copies(copies, subject.inputs),
         [(copies[o], copies[c]) for o, c in subject.outputs], {name: node},

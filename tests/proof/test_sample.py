@@ -73,7 +73,7 @@ def _indexed() -> tuple[Graph, Sampler]:
 
 def test_indices_stay_in_the_range_that_they_index() -> None:
     graph, sampler = _indexed()
-    assert integer_uses(graph.nodes)["i"].extents == [N]
+    assert integer_uses(graph.nodes)["i"].bounds == [N]
     repeated = False
     for seed in range(12):
         indices = sampler.point({"n": 3, "m": 1, "k": 5}, seed).integers["i"]
