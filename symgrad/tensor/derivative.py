@@ -73,6 +73,9 @@ class Derivative:
             tuple(self._known(node) or Kept("between", between.index(node)) for node in inner),
         )
         self._outer, self.kept_linked = outer, tuple(self._source(node) for node in outer)
+        self.all_kept = tuple(dict.fromkeys((*self.kept, *self.kept_linked)))
+        self.kept_at = tuple(map(self.all_kept.index, self.kept))
+        self.linked_at = tuple(map(self.all_kept.index, self.kept_linked))
         self._programs: dict[tuple[bool, ...], Gradients] = {}
         self._linked: dict[tuple[bool, ...], LinkedGradients] = {}
 

@@ -29,6 +29,8 @@ _LOGIC = ("and", "or", "xor", "eq", "ne", "lt", "le", "gt", "ge")
 _BINARY = frozenset(
     f"__{side}{word}__" for side in ("", "r", "i") for word in (*_ARITHMETIC, *_LOGIC)
 )
+_LIFTED = frozenset(f"__{side}{word}__" for side in ("", "r", "i") for word in _ARITHMETIC[:4])
+"""The operators that do the same with a number as with a tensor of rank 0 that holds it."""
 _OPERANDS = (Tensor, SymbolicTensor, bool, int, float, np.ndarray, np.generic)
 
 
@@ -43,8 +45,13 @@ def _method(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _operator(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    lifted = name in _LIFTED
+
     @functools.wraps(call)
     def operator(self: Tensor, other: Any) -> Any:
+        if lifted and type(other) is float and self._array.dtype.kind == "f":
+            other = wrap(np.asarray(other, self._array.dtype))  # one plan for all numbers
+            return invoke(name, call, (self, other), None)
         if not isinstance(other, _OPERANDS):
             return NotImplemented
         return invoke(name, call, (self, other), None)

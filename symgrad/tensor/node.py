@@ -123,7 +123,7 @@ def accumulator(tensor: Tensor) -> AccumulateGrad:
 
 def edge_of(tensor: Tensor) -> Edge | None:
     """Where the gradient of a tensor goes; None where it is not needed."""
-    node = tensor.grad_fn
+    node = tensor._grad_fn if tensor._base is None else tensor.grad_fn
     if node is not None:
         return node, tensor._output_number
     return (accumulator(tensor), 0) if tensor._requires_grad else None
@@ -140,9 +140,9 @@ class SavedTensor:
         self.counter: Version = counter
         self.version = counter.value
         self.is_output = is_output
-        self.leaf = tensor if not is_output and tensor.is_leaf else None
+        node = tensor._grad_fn if tensor._base is None else tensor.grad_fn
+        self.leaf = tensor if node is None and not is_output else None
         self.edge: Any = None
-        node = tensor.grad_fn
         if node is not None:  # an output refers back to the node that saves it: weakly
             self.edge = (weakref.ref(node) if is_output else node, tensor._output_number)
 

@@ -56,21 +56,22 @@ class OperationNode(Node):
         tensors: Sequence[Tensor], between: Sequence[Array],
     ) -> None:  # fmt: skip
         """Keep what backward needs; ``before``: inputs as they were before they were written."""
-        found: dict[Any, Any] = {}
         derivative = self.derivative
-        for kept in (*derivative.kept, *derivative.kept_linked):
-            if kept in found:
-                continue
+        found = []
+        for kept in derivative.all_kept:
             if kept.kind == "between":
-                found[kept] = between[kept.place]
+                found.append(between[kept.place])
             elif kept.kind == "output":
                 output = results[kept.place]
                 assert output is not None
-                found[kept] = SavedTensor(output, is_output=True)
+                found.append(SavedTensor(output, is_output=True))
             else:
-                found[kept] = before.get(kept.place) or SavedTensor(tensors[kept.place])
-        self.saved = tuple([found[kept] for kept in derivative.kept])
-        self.linked = tuple([found[kept] for kept in derivative.kept_linked])
+                found.append(before.get(kept.place) or SavedTensor(tensors[kept.place]))
+        self.saved = tuple([found[place] for place in derivative.kept_at])
+        same = derivative.kept_at == derivative.linked_at
+        self.linked = (
+            self.saved if same else tuple([found[place] for place in derivative.linked_at])
+        )
 
     def backward(self, grads: list[Grad], needed: Sequence[bool], record: bool) -> Sequence[Grad]:
         """The gradients of the inputs for those of the outputs."""

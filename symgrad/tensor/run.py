@@ -46,11 +46,13 @@ provide_run(run)
 
 def _recorded(plan: Plan, derivative: Derivative, tensors: Sequence[Tensor]) -> Any:
     node = OperationNode(derivative, tensors)
-    before = {
-        kept.place: _as_it_was(tensors[kept.place])
-        for kept in (*derivative.kept, *derivative.kept_linked)
-        if kept.kind == "input" and kept.place in plan.written
-    }
+    before = {}
+    if plan.written:
+        before = {
+            kept.place: _as_it_was(tensors[kept.place])
+            for kept in derivative.all_kept
+            if kept.kind == "input" and kept.place in plan.written
+        }
     computed = derivative.forward.run([tensor._array for tensor in tensors])
     if plan.simple:
         result = wrap(computed[0])
