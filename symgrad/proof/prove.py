@@ -36,6 +36,8 @@ DEEP_CONTRACTIONS = 4
 DEEP_NODES = 80
 QUICK = 6_000
 """Work for one normal form before the next stage is tried."""
+NEAR = 4_000
+"""Work for the normal form of one piece of which only the readers are unfolded."""
 PIECE = 40_000
 """Work for the normal form of one piece."""
 
@@ -148,12 +150,14 @@ class Pieces:
             for node in reversed(subject.forward.nodes)
             if node in candidates and not is_atom(node)
         ]
+        self.known = tuple(order)
+        """Forward nodes that a near goal reads as they are."""
         for node in order:
             self._try(node, candidates[node])
 
     def _try(self, node: Node, candidates: Sequence[Node]) -> None:
         for candidate in candidates[:2]:
-            equality = self.equal(self._goal(node, f"%{node.index}", candidate))
+            equality = self._equal(node, f"%{node.index}", candidate)
             if equality.equal:
                 self.proved[node] = candidate
                 self.found.append(equality)
@@ -162,46 +166,67 @@ class Pieces:
     def prove(self, name: str) -> Equality:
         """The gradient of an input, given the adjoints proved so far."""
         node = self.subject.by_name[name]
-        last = self.equal(self._goal(node, name, self.subject.gradients[name]))
+        last = self._equal(node, name, self.subject.gradients[name])
         return merge([*self.found, last], f"{len(self.found) + 1} pieces")
 
-    def _goal(self, node: Node, wrt: str, hand: Node) -> Goal:
+    def _equal(self, node: Node, wrt: str, hand: Node) -> Equality:
+        """First with only the readers of ``node`` unfolded, then with all but contractions."""
+        near = self.equal(self._goal(node, wrt, hand, near=True))
+        return near if near.equal else self.equal(self._goal(node, wrt, hand, near=False))
+
+    def _goal(self, node: Node, wrt: str, hand: Node, *, near: bool) -> Goal:
         """The adjoint of ``node`` as the sum over its readers, against a backward node.
 
-        The chain rule is applied with all proved nodes as leaves; then those that are no
-        contractions are unfolded again, since a backward may use ``y`` for ``tanh(x)``.
+        The chain rule is applied with many nodes as leaves.  Then some are unfolded again, since
+        a backward may use ``y`` for ``tanh(x)``: where ``near``, the nodes that read ``node``;
+        otherwise all that are no contractions.
         """
         adjoints = set(self.proved.values())
+        readers = self._readers(node)
         leaves = {*self.proved, *self.opaque, *adjoints}
+        if near:
+            leaves.update(self.known)
         if node.op != "input":
             leaves.add(node)
         chain = Lowering(self.subject.graph, leaves)
         at = gradient_indices(node.shape)
-        reference = self._chain_rule(chain, node, wrt, at)
-        kept = {*self.opaque, *adjoints}
+        reference = self._chain_rule(chain, node, wrt, at, readers)
+        kept = leaves - set(readers) if near else {*self.opaque, *adjoints}
         plain = Lowering(self.subject.graph, kept, chain.pool)
         unfolded = {f"%{leaf.index}": leaf for leaf in leaves if leaf not in kept}
         if reference is not None:
             reference = unfold(plain, reference, unfolded)
         claimed = plain.element(hand, at, body=hand not in adjoints)
-        for node in chain.forced:
-            if node not in plain.cuts:
-                plain.cuts.add(node)
-                plain.forced.append(node)
+        for forced in chain.forced:
+            if forced not in plain.cuts:
+                plain.cuts.add(forced)
+                plain.forced.append(forced)
         leaves_by_name = {f"%{cut.index}": cut for cut in plain.cuts}
-        return Goal(claimed, reference, leaves_by_name, definitions(plain), PIECE)
+        budget = NEAR if near else PIECE
+        return Goal(claimed, reference, leaves_by_name, definitions(plain), budget)
 
-    def _chain_rule(
-        self, lowering: Lowering, node: Node, wrt: str, at: Sequence[Dim]
-    ) -> Expr | None:
-        held = set(self.proved) | {node}
-        through = [cut for cut in self.opaque if cut not in held]
-        readers = [
-            (reader, adjoint) for reader, adjoint in self.proved.items()
+    def _readers(self, node: Node) -> list[Node]:
+        """The proved nodes that read ``node`` with no other proved node in between."""
+        return [
+            reader for reader in self.proved
             if reader is not node and _reads(reader, node, self.proved)
         ]  # fmt: skip
+
+    def _chain_rule(
+        self, lowering: Lowering, node: Node, wrt: str, at: Sequence[Dim], readers: Sequence[Node]
+    ) -> Expr | None:
+        """The sum over outputs and readers; a leaf that is not proved is differentiated through.
+
+        Only leaves that come after ``node`` can depend on it.
+        """
+        held = set(self.proved) | {node}
+        through = [
+            cut for cut in sorted({*self.opaque, *self.known}, key=lambda cut: cut.index)
+            if cut not in held and cut.index > node.index
+        ]  # fmt: skip
+        pairs = [(reader, self.proved[reader]) for reader in readers]
         own = gradient(lowering, self.subject.outputs, wrt, at, through=through)
-        others = gradient(lowering, readers, wrt, at, through=through, bodies=True)
+        others = gradient(lowering, pairs, wrt, at, through=through, bodies=True)
         if own is None or others is None:
             return others if own is None else own
         return lowering.pool.call("add", own, others, dtype=own.dtype)
