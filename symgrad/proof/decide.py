@@ -30,6 +30,8 @@ from symgrad.proof.verdict import Verdict
 SCREEN_POINTS = 10
 PRECISE_POINTS = 3
 MORE_POINTS = 40
+ROUNDING = 1e-14
+"""Relative differences below it may come from literals that are rounded to doubles."""
 BUDGET = 200_000
 
 
@@ -214,9 +216,25 @@ class _Decision:
                 if judgement.verdict is not Verdict.UNDECIDED:
                     self.found[name] = judgement
         for name in names:
-            if name not in self.found:
+            if name not in self.found and self._is_rounding(name, doubtful[name]):
+                self._undecided(name, "it differs by no more than the rounding of a long literal")
+            elif name not in self.found:
                 self.evidence[name].failed.extend(doubtful[name])
                 self._refuted(name, doubtful[name])
+
+    def _is_rounding(self, name: str, points: Iterable[Point]) -> bool:
+        """May the difference at some points come from a literal that Python has rounded?"""
+        nodes = self.subject.everything.nodes
+        constants = (n.attributes["value"].value for n in nodes if n.op == "constant")
+        if not any(literals.is_long(value) for value in constants):
+            return False
+        with precisely():
+            for point in points:
+                at = self.subject.evaluate_precise(point)
+                along = {name: self.subject.direction(name, at)}
+                if not self.subject.compare(at, along).gap <= ROUNDING:
+                    return False
+        return True
 
     def _recognising(self, names: Iterable[str]) -> Subject | None:
         """The same subject with rounded constants read as such, where there are any."""

@@ -5,6 +5,7 @@ In: a Python number.  Out: a fraction, or a ``Constant``.  Imports sympy, mpmath
 0.9 + 0.1 is 1: a literal is the shortest decimal that prints it.  Where a proof fails on that
 reading, a decimal that is a known constant rounded (or cut) to at least six digits is read as
 that constant, and the reading is printed as a condition with its distance from the literal.
+So is what Python's own arithmetic has rounded: 0.1 * 3 is 0.30000000000000004, read as 3/10.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ import sympy
 from symgrad.ir.graph import Scalar
 
 LEAST_DIGITS = 6
+FULL_DIGITS = 16
+"""So many digits has a double that is no short decimal."""
+SHORT_DIGITS = 10
+LARGEST_DENOMINATOR = 1000
+CANCELLED = 1.2e-16
+"""How far off a difference of numbers up to 1 may be: 1 - 0.999 is 0.0010000000000000009."""
 ULPS = 4
 """How far off, in the last place, a constant may be that was computed in double arithmetic."""
 
@@ -68,6 +75,44 @@ def recognise(value: Scalar) -> Constant | None:
             error = abs(Decimal(repr(abs(value))) - exact_value)
             _NAMES.setdefault(signed, f"-{_NAMES[expression]}")
             return Constant(value, signed, float(error))
+    return _computed(value) if digits >= FULL_DIGITS else None
+
+
+def is_long(value: Scalar) -> bool:
+    """Has a literal so many digits that it may be the rounded result of a computation?"""
+    if not isinstance(value, float) or not math.isfinite(value):
+        return False
+    return len(Decimal(repr(value)).normalize().as_tuple().digits) >= FULL_DIGITS - 1
+
+
+def _computed(value: float) -> Constant | None:
+    """The simple fraction that a double is, but for the rounding of Python's arithmetic."""
+    with localcontext() as context:
+        context.prec = SHORT_DIGITS
+        short = Fraction(+Decimal(repr(value)))
+    allowed = max(ULPS * math.ulp(value), CANCELLED)
+    for fraction in (short, Fraction(value).limit_denominator(LARGEST_DENOMINATOR)):
+        error = abs(fraction - exact(value))
+        if fraction and error <= allowed:
+            expression = sympy.Rational(fraction.numerator, fraction.denominator)
+            _NAMES.setdefault(expression, str(fraction))
+            return Constant(value, expression, float(error))
+    return _multiple(value)
+
+
+def _multiple(value: float) -> Constant | None:
+    """The simple multiple of a known irrational constant that a double is, rounded."""
+    written = Decimal(repr(value))
+    for known, exact_value in _table():
+        if known.is_rational:
+            continue
+        quotient = Fraction(written / exact_value)
+        factor = quotient.limit_denominator(LARGEST_DENOMINATOR)
+        error = abs(factor - quotient) * Fraction(exact_value)
+        if factor and error <= ULPS * math.ulp(value):
+            expression = sympy.Rational(factor.numerator, factor.denominator) * known
+            _NAMES.setdefault(expression, f"{factor}*{_NAMES[known]}")
+            return Constant(value, expression, float(error))
     return None
 
 

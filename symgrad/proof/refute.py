@@ -98,23 +98,26 @@ def refute(subject: Subject, name: str, points: Sequence[Point]) -> Counterexamp
         found = _counterexample(subject, name, point)
         if found is not None:
             return found
-    for point in points:
-        found = _counterexample(subject, name, point)
-        if found is not None:
-            return _simplified(subject, found)
+    for exactly in (False, True):
+        for point in points[:4] if exactly else points:
+            found = _counterexample(subject, name, point, exactly=exactly)
+            if found is not None:
+                return _simplified(subject, found)
     return None
 
 
-def _counterexample(subject: Subject, name: str, point: Point) -> Counterexample | None:
-    """The first wrong element of a gradient at a point."""
+def _counterexample(
+    subject: Subject, name: str, point: Point, *, exactly: bool = False
+) -> Counterexample | None:
+    """The first wrong element of a gradient at a point; ``exactly``: also one that looks right."""
     try:
         rough = subject.evaluate_double(point)
     except DomainError:
         return None
     gradient = rough.values[subject.gradients[name]]
     candidates = list(np.ndindex(*gradient.shape))[:64]
-    wrong = [at for at in candidates if _element_gap(subject, rough, name, at)]
-    for at in wrong[:4]:
+    wrong = [at for at in candidates if _element_gap(subject, rough, name, at)][:4]
+    for at in candidates[:16] if exactly else wrong:
         found = check_element(subject, name, point, at)
         if found is not None:
             return found

@@ -165,7 +165,7 @@ class PaddedSoftmax(sg.Function):
 class PaddedSoftmaxLeaking(PaddedSoftmax):
     @staticmethod
     def backward(ctx, g):
-        y, pad = ctx.saved_tensors
+        y, _ = ctx.saved_tensors
         return g * y - y * (g * y).mean(-1, keepdim=True), None
 
 
@@ -224,3 +224,82 @@ class NormalCdfWrongDigit(NormalCdf):
 def test_a_constant_with_a_wrong_digit() -> None:
     assert sg.verify(NormalCdf, "n", suggest=False).verdict is Verdict.PROVED
     assert sg.verify(NormalCdfWrongDigit, "n", suggest=False).verdict is Verdict.REFUTED
+
+
+class Decayed(sg.Function):
+    """0.1 * 3 is 0.30000000000000004 to Python, and 0.3 to the forward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 0.1 * x * 3
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (0.1 * 3)
+
+
+class Complement(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x - 0.999 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (1 - 0.999)
+
+
+class Multiple(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * math.sqrt(2) * 0.7
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (math.sqrt(2) * 0.7)
+
+
+class Rounded(sg.Function):
+    """What Python has rounded is no known constant: nobody can tell, nothing is refuted."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * math.sqrt(0.137) * 0.7
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * (math.sqrt(0.137) * 0.7)
+
+
+class RoundedAndWrong(Rounded):
+    @staticmethod
+    def backward(ctx, g):
+        return g * (math.sqrt(0.137) * 0.7000001)
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict"),
+    [
+        (Decayed, Verdict.PROVED), (Complement, Verdict.PROVED), (Multiple, Verdict.PROVED),
+        (Rounded, Verdict.UNDECIDED), (RoundedAndWrong, Verdict.REFUTED),
+    ],
+)  # fmt: skip
+def test_literals_that_python_has_rounded(function: type, verdict: Verdict) -> None:
+    assert sg.verify(function, "n", suggest=False).verdict is verdict
+
+
+class Tiny(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x + 1e-30 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 * x
+
+
+def test_a_tiny_difference_has_its_counterexample() -> None:
+    found = sg.verify(Tiny, "n", suggest=False).inputs["x"]
+    assert found.verdict is Verdict.REFUTED
+    assert found.counterexample is not None
