@@ -78,6 +78,7 @@ class Derivative:
         self.linked_at = tuple(map(self.all_kept.index, self.kept_linked))
         self._programs: dict[tuple[bool, ...], Gradients] = {}
         self._linked: dict[tuple[bool, ...], LinkedGradients] = {}
+        self._zeros: dict[int, tuple[tuple[int, ...], Any] | None] = {}
 
     def gradients(self, mask: tuple[bool, ...]) -> Gradients:
         """The program for the gradients of the inputs in ``mask``."""
@@ -102,10 +103,19 @@ class Derivative:
             self._linked[mask] = found
         return found
 
-    def zero(self, place: int) -> tuple[tuple[int, ...], Any]:
-        """Shape and dtype of a gradient that is zero."""
-        node = self.plan.inputs[place]
-        return sizes(node.shape), np.dtype(str(node.dtype))
+    def zero(self, place: int) -> tuple[tuple[int, ...], Any] | None:
+        """Shape and dtype of a gradient that is zero; None where no path of floats leads here."""
+        if place not in self._zeros:
+            node = self.plan.inputs[place]
+            reached = _float_paths(self.plan.graph, [node])
+            outputs = (self.plan.outputs[number] for number in self.tracked)
+            leads = any(
+                output.node.index in reached or (output.kind == "written" and output.place == place)
+                for output in outputs
+            )
+            found = sizes(node.shape), np.dtype(str(node.dtype))
+            self._zeros[place] = found if leads else None
+        return self._zeros[place]
 
     # -- the frontier
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import symgrad.frontend.functions as frontend
 from symgrad.frontend import unsupported
+from symgrad.frontend.functions.names import NAMESPACES
 from symgrad.frontend.session import active, here
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, modes, selection
@@ -85,8 +87,13 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 def _fill() -> None:
     for name, entry in frontend.FUNCTIONS.items():
-        is_operation = hasattr(entry, "__wrapped__")
-        FUNCTIONS[name] = _function(name, entry) if is_operation else entry
+        if isinstance(entry, SimpleNamespace) and name not in NAMESPACES:
+            inner = {word: _function(f"{name}.{word}", call) for word, call in vars(entry).items()}
+            FUNCTIONS[name] = SimpleNamespace(**inner)
+        elif hasattr(entry, "__wrapped__"):
+            FUNCTIONS[name] = _function(name, entry)
+        else:
+            FUNCTIONS[name] = entry
     for name, eager in (*creation.EAGER.items(), *selection.EAGER.items()):
         symbolic = frontend.FUNCTIONS.get(name) or _refusing(name)
         FUNCTIONS[name] = _either(eager, symbolic)

@@ -16,7 +16,7 @@ from symgrad.frontend import unsupported
 from symgrad.frontend.functions.casting import to as symbolic_to
 from symgrad.frontend.session import here
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.tensor import printing, selection
+from symgrad.tensor import errors, inplace, printing, selection
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.tensor import Tensor, wrap
 
@@ -95,6 +95,34 @@ def _to(self: Tensor, *args: Any, **kwargs: Any) -> Any:
     return invoke("to", symbolic_to, (self, *args), kwargs)
 
 
+def _reshaped_in_place(name: str) -> Callable[..., Any]:
+    """Methods that give the tensor itself another shape: it becomes a view of what it was."""
+
+    def method(self: Tensor, *args: Any) -> Tensor:
+        inplace.check(self)
+        if self._base is None and self._viewed:
+            raise errors.InPlaceError(
+                f"{name} of a tensor that has views: they could not tell their own history",
+                hint=f"use {name[:-1]}(), which leaves the tensor as it is",
+            )
+        whole = self
+        if self._base is None:
+            whole = wrap(self._array)
+            whole._requires_grad, whole._counter = self._requires_grad, self.counter()
+            whole._grad_fn, whole._output_number = self._grad_fn, self._output_number
+        shown = getattr(whole, name[:-1])(*args)
+        counter = shown.counter()
+        counter.value += 1
+        self._array, self._base, self._steps = shown._array, shown._base, shown._steps
+        self._grad_fn, self._output_number = shown.grad_fn, shown._output_number
+        self._counter, self._creation, self._seen = counter, shown._creation, counter.value
+        return self
+
+    method.__name__ = name
+    method.__doc__ = f"``{name[:-1]}`` of the tensor itself."
+    return method
+
+
 def _apply_(self: Tensor, function: Callable[[Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it."""
     flat = [function(item) for item in self._array.reshape(-1).tolist()]
@@ -111,6 +139,9 @@ def _filled_at_random(name: str, draw: Callable[..., Any]) -> Callable[..., Any]
     method.__name__ = name
     method.__doc__ = "Take random numbers everywhere."
     return method
+
+
+_TURNED = ("unsqueeze_", "squeeze_", "t_", "transpose_")
 
 
 def _uniform(shape: Any, low: float = 0.0, high: float = 1.0, **ignored: Any) -> Any:
@@ -130,6 +161,7 @@ for _name, _call in (
     ("__getitem__", selection.getitem), ("__setitem__", selection.setitem), ("to", _to),
     ("__repr__", printing.text), ("__str__", printing.text), ("__getattr__", _getattr),
     ("apply_", _apply_), ("uniform_", _filled_at_random("uniform_", _uniform)),
+    *((name, _reshaped_in_place(name)) for name in _TURNED),
     ("normal_", _filled_at_random("normal_", _normal)),
 ):  # fmt: skip
     setattr(Tensor, _name, _call)

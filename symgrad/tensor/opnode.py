@@ -57,7 +57,7 @@ class OperationNode(Node):
     ) -> None:  # fmt: skip
         """Keep what backward needs; ``before``: inputs as they were before they were written."""
         derivative = self.derivative
-        found = []
+        found: list[Any] = []
         for kept in derivative.all_kept:
             if kept.kind == "between":
                 found.append(between[kept.place])
@@ -105,7 +105,8 @@ class OperationNode(Node):
             if there:
                 results[place] = next(found)
             elif mask[place]:
-                results[place] = _zeros(self.derivative.zero(place), record)
+                kind = self.derivative.zero(place)
+                results[place] = None if kind is None else _zeros(kind, record)
         return results
 
     def release(self) -> None:

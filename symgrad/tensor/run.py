@@ -101,6 +101,7 @@ def make_view(tensor: Tensor, output: Output, *, several: bool = False) -> Tenso
     """A tensor that shows part of another's memory, without history yet."""
     found = wrap(shown(tensor._array, output.steps))
     found._base = tensor if tensor._base is None else tensor._base
+    found._base._viewed = True
     found._steps = (*tensor._steps, *output.steps)
     found._counter = tensor.counter()
     found._seen = found._counter.value

@@ -53,6 +53,7 @@ class Tensor:
     _counter: Version | None = None
     _base: Tensor | None = None  # of a view: whose memory it shows, after _steps
     _steps: tuple[Step, ...] = ()
+    _viewed = False  # has it views, which know how to get from its shape to theirs?
     _seen = 0  # of a view: the version at which its _grad_fn was made
     _creation = ""  # of a view: why it may not be written in place
     _hooks: dict[int, Any] | None = None
