@@ -20,6 +20,8 @@ from symgrad.proof.oracle import DomainError, Program
 from symgrad.proof.subject import Evaluation, Subject
 
 POINTS = 3
+MOST_WORK = 25_000
+"""Nodes evaluated for one gradient before the search for a repair is given up."""
 _CLOSE = 1e-8
 _DOUBLE = Double()
 
@@ -33,6 +35,7 @@ class Trials:
         self.true: list[Array] = []
         self.held: dict[Node, tuple[Graph, Node | None]] = {}
         self._programs: dict[Node, Program] = {}
+        self._work = 0
         try:
             graph, _, adjoints = derived_gradients(subject)
         except (SymgradError, ValueError, KeyError):
@@ -60,8 +63,11 @@ class Trials:
 
     def evaluate(self, graph: Graph, node: Node, at: Evaluation) -> Array | None:
         """A node of any graph over the subject's inputs, at a point."""
+        if self._work > MOST_WORK:
+            return None
         if node not in self._programs:
             self._programs[node] = Program([node])
+        self._work += len(self._programs[node].nodes)
         with np.errstate(all="ignore"):
             try:
                 program = self._programs[node]
@@ -77,7 +83,10 @@ class Trials:
         )
 
     def node_is_true(self, node: Node) -> bool:
-        """Has a node of the subject's graph the values of the true gradient?"""
+        """Has a node of the subject's graph the values of the true gradient?
+
+        No, once the work is used up.
+        """
         for at, true in zip(self.points, self.true, strict=True):
             value = self.evaluate(node.graph, node, at)
             if value is None or not same(value, true):
