@@ -49,8 +49,8 @@ class Context:
         for position, tensor in enumerate(tensors):
             if tensor is not None and not hasattr(type(tensor), "requires_grad"):
                 raise SavedTypeError(
-                    f"save_for_backward can only save variables, but argument {position} is of type "
-                    f"{type(tensor).__name__}", location=here(),
+                    f"save_for_backward can only save variables, but argument {position} is of "
+                    f"type {type(tensor).__name__}", location=here(),
                     hint="set anything else as an attribute: ctx.name = value",
                 )  # fmt: skip
         state_of(self).saved = tensors

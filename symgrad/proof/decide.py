@@ -13,14 +13,14 @@ Imports: ``symgrad.proof``: ``algebra``, ``literals``, ``oracle``, ``prove``, ``
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from symgrad.proof import literals
 from symgrad.proof.algebra import Equality, decide_equal, facts_of, with_ranks
 from symgrad.proof.domains import domains
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
-from symgrad.proof.prove import Goal, Prover, inverse_names
+from symgrad.proof.prove import Goal, Prover, inverse_names, symmetric_inverses
 from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.report import Condition
 from symgrad.proof.sample import Point
@@ -271,6 +271,9 @@ class _Decision:
                 goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=budget
             )
 
+        known = symmetric_inverses(subject, equal)
+        if known:
+            facts = replace(facts, symmetric=facts.symmetric | set(known))
         prover = Prover(subject, equal)
         for name in names:
             if name in self.found:

@@ -241,6 +241,24 @@ def inverse_names(nodes: Iterable[Node]) -> dict[str, str]:
     }  # fmt: skip
 
 
+def symmetric_inverses(subject: Subject, equal: Equal) -> list[str]:
+    """The names of inverses whose matrices are symmetric, as proved: so are they themselves."""
+    nodes = subject.everything.nodes
+    found = []
+    for node in nodes:
+        if node.op == "inverse" and node.args[0].op != "input":
+            matrix = node.args[0]
+            lowering = Lowering(subject.graph, opaque_atoms(nodes))
+            *batch, row, column = gradient_indices(matrix.shape)
+            given = lowering.element(matrix, (*batch, row, column), body=True)
+            turned = lowering.element(matrix, (*batch, column, row), body=True)
+            leaves = {f"%{cut.index}": cut for cut in lowering.cuts}
+            answer = equal(Goal(given, turned, leaves, definitions(lowering), QUICK))
+            if answer.equal and not answer.conditions:
+                found.append(f"%{node.index}")
+    return found
+
+
 def is_atom(node: Node) -> bool:
     """Has the node no index notation, so that the proof takes it as it is?"""
     op = get(node.op)

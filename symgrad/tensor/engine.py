@@ -207,7 +207,7 @@ class Run:
             return
         known = tensor._grad
         if self.record:
-            tensor._grad = grad if known is None else known + grad
+            tensor._grad = grad.clone() if known is None else known + grad
         elif known is None:
             tensor._grad = wrap(np.array(grad))
         elif known.requires_grad:

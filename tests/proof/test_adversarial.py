@@ -146,6 +146,65 @@ def test_the_inverse_of_a_transposed_matrix() -> None:
     assert sg.verify(SolveByTransposed, "n n", "n k", suggest=False).verdict is Verdict.PROVED
 
 
+class LogDeterminant(sg.Function):
+    """The inverse of a symmetric matrix is symmetric, though it is nowhere transposed."""
+
+    @staticmethod
+    def forward(ctx, a):
+        m = a @ a.t() + sg.eye(a.shape[0])
+        ctx.save_for_backward(a, sg.inverse(m))
+        return sg.logdet(m)
+
+    @staticmethod
+    def backward(ctx, g):
+        a, inverse = ctx.saved_tensors
+        return 2 * g * inverse @ a
+
+
+class LogDeterminantOfAsymmetric(LogDeterminant):
+    @staticmethod
+    def forward(ctx, a):
+        m = a @ a + 9 * sg.eye(a.shape[0])
+        ctx.save_for_backward(a, sg.inverse(m))
+        return sg.logdet(m)
+
+
+def test_the_inverse_of_a_symmetric_matrix() -> None:
+    assert sg.verify(LogDeterminant, "n n", suggest=False).verdict is Verdict.PROVED
+    found = sg.verify(LogDeterminantOfAsymmetric, "n n", suggest=False)
+    assert found.verdict is Verdict.REFUTED
+
+
+class Windows(sg.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x.unfold(1, 3, 1) @ w
+
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        grad = sg.zeros_like(x)
+        for k in range(3):
+            grad[:, k : k + g.shape[1]] += g * w[k]
+        return grad, sg.einsum("btk,bt->k", x.unfold(1, 3, 1), g)
+
+
+class WindowsFlipped(Windows):
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        grad = sg.zeros_like(x)
+        for k in range(3):
+            grad[:, k : k + g.shape[1]] += g * w[2 - k]
+        return grad, sg.einsum("btk,bt->k", x.unfold(1, 3, 1), g)
+
+
+def test_windows_along_an_axis() -> None:
+    assert sg.verify(Windows, "b t+2", "3", suggest=False).verdict is Verdict.PROVED
+    assert sg.verify(WindowsFlipped, "b t+2", "3", suggest=False).verdict is Verdict.REFUTED
+
+
 class PaddedSoftmax(sg.Function):
     """Masked by a large number that several entries of a row share: a maximum with ties."""
 

@@ -345,3 +345,11 @@ def test_package_and_function_share_a_name() -> None:
 
     assert sg.tensor([1.0]).tolist() == [1.0]
     assert symgrad.tensor([1.0]).tolist() == [1.0]
+
+
+def test_recording_into_grad_warns() -> None:
+    x = sg.ones(2, requires_grad=True)
+    with pytest.warns(UserWarning, match="reference cycle"):
+        (x**3).sum().backward(create_graph=True)
+    assert x.grad.requires_grad
+    x.grad = None

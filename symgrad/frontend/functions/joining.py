@@ -161,6 +161,22 @@ def split_with_sizes(input: Any, split_sizes: Sequence[Any], dim: int = 0) -> An
     return split(input, list(split_sizes), dim)
 
 
+@operation("unfold", function=False)
+def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
+    """All windows of ``size`` elements along an axis, ``step`` apart; they lie along a new one."""
+    if not isinstance(size, int) or not isinstance(step, int) or size < 1 or step < 1:
+        raise UnsupportedOpError(
+            "unfold with a symbolic size or step", location=here(), hint="give them as numbers"
+        )
+    axis = axis_of(dimension, self.ndim)
+    whole = self.node.shape[axis]
+    if current().truth(whole, "<", size):
+        raise ShapeError(f"windows of {size} along an axis of {whole}", location=here())
+    count = (whole - size) // step + 1
+    windows = [share(self, Slice(axis, Dim.of(at), step, count)) for at in range(size)]
+    return stack(windows, self.ndim)
+
+
 @operation("diff")
 def diff(input: Any, n: int = 1, dim: int = -1) -> Tensor:
     """Each element less the one before it, along an axis."""

@@ -360,3 +360,141 @@ def wide_fan_out(torch: Any) -> Any:
         total = total + (x * i).sum()
     total.backward()
     return x.grad
+
+
+def leaves_do_not_share_a_gradient(torch: Any) -> Any:
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ones(2, requires_grad=True)
+    (x + y).sum().backward()
+    x.grad.zero_()
+    return x.grad, y.grad
+
+
+def recorded_leaves_do_not_share_a_gradient(torch: Any) -> Any:
+    x = torch.ones(2, requires_grad=True)
+    y = torch.ones(2, requires_grad=True)
+    ((x + y) ** 2).sum().backward(create_graph=True)
+    with torch.no_grad():
+        x.grad.zero_()
+    return x.grad, y.grad
+
+
+def given_gradient_is_not_kept(torch: Any) -> Any:
+    x = torch.ones(2, requires_grad=True)
+    v = torch.tensor([1.0, 2.0])
+    x.backward(v)
+    x.backward(v)
+    return x.grad, v
+
+
+def backward_inside_backward(torch: Any) -> Any:
+    class Outer(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            with torch.enable_grad():
+                inner = x.detach().requires_grad_()
+                inner.sin().sum().backward()
+            return g * inner.grad
+
+    x = torch.tensor([0.5, 1.0], requires_grad=True)
+    Outer.apply(x).sum().backward()
+    return x.grad, x.grad.requires_grad
+
+
+def recompute_in_backward(torch: Any) -> Any:
+    class Checkpoint(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, run, x, w):  # type: ignore[no-untyped-def]
+            ctx.run = run
+            ctx.save_for_backward(x, w)
+            return run(x, w)
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            x, w = [t.detach().requires_grad_() for t in ctx.saved_tensors]
+            with torch.enable_grad():
+                out = ctx.run(x, w)
+            torch.autograd.backward(out, g)
+            return None, x.grad, w.grad
+
+    x = torch.tensor([[0.5, 1.0]], requires_grad=True)
+    w = torch.tensor([[1.0, 2.0], [3.0, -1.0]], requires_grad=True)
+    Checkpoint.apply(lambda x, w: (x @ w).tanh(), x, w).sum().backward()
+    return x.grad, w.grad
+
+
+def gradient_reversal_in_a_network(torch: Any) -> Any:
+    class Reverse(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, alpha):  # type: ignore[no-untyped-def]
+            ctx.alpha = alpha
+            return x.view_as(x)
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            return g.neg() * ctx.alpha, None
+
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+    features = (w * 3).tanh()
+    (features.sum() + Reverse.apply(features, 0.5).sum()).backward()
+    return w.grad
+
+
+def second_order_with_needs_input_grad(torch: Any) -> Any:
+    class Mul(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x, y)
+            return x * x * y
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            x, y = ctx.saved_tensors
+            gx = 2 * x * y * g if ctx.needs_input_grad[0] else None
+            gy = x * x * g if ctx.needs_input_grad[1] else None
+            return gx, gy
+
+    x = torch.tensor([2.0], requires_grad=True)
+    y = torch.tensor([3.0], requires_grad=True)
+    gx, gy = torch.autograd.grad(Mul.apply(x, y).sum(), [x, y], create_graph=True)
+    return torch.autograd.grad(gx.sum(), [x, y], retain_graph=True), torch.autograd.grad(
+        gy.sum(), [x]
+    )
+
+
+def materialized_none_in_second_order(torch: Any) -> Any:
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    y = torch.tensor([1.0, 4.0], requires_grad=True)
+    (g,) = torch.autograd.grad((x * y).sum(), x, create_graph=True)
+    return torch.autograd.grad(g.sum(), [x, y], allow_unused=True)
+
+
+def no_grad_inside_a_graph(torch: Any) -> Any:
+    x = torch.tensor([2.0, 3.0], requires_grad=True)
+    with torch.no_grad():
+        scale = x.norm()
+    (x / scale).sum().backward()
+    return x.grad
+
+
+def retained_then_freed(torch: Any) -> Any:
+    x = torch.tensor([2.0], requires_grad=True)
+    y = (x**3).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    y.backward()
+
+
+def hook_during_create_graph(torch: Any) -> Any:
+    x = torch.tensor([2.0], requires_grad=True)
+    y = x * x
+    y.register_hook(lambda g: g * g)
+    (g,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), x)
+    return g, h
