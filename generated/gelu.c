@@ -1,4 +1,8 @@
-/* Gelu, written by symgrad. * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17); 2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16). */
+/*
+ * Gelu, written by symgrad.
+ * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
+ *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16).
+ */
 #include <math.h>
 #include <stdint.h>
 
@@ -43,8 +47,8 @@ int gelu_forward(
         const int64_t i1 = MIN(m*n, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
-            const float x_ij = x[i];
-            y[i] = 0.5f*x_ij * (1.0f + erff(x_ij/1.4142135f));
+            const float x_i = x[i];
+            y[i] = 0.5f*x_i * (1.0f + erff(x_i/1.4142135f));
         }
     }
     return 0;
@@ -64,7 +68,8 @@ int64_t gelu_backward_workspace(int64_t n, int64_t m)
  *     grad_x = grad_y*(distribution + x*density)
  * in:   x f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m]
- * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17); 2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16).
+ * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
+ *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16).
  */
 int gelu_backward(
     int64_t n,
@@ -80,10 +85,10 @@ int gelu_backward(
         const int64_t i1 = MIN(m*n, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
-            const float x_ij = x[i];
-            const float distribution = 0.5f * (1.0f + erff(x_ij/1.4142135f));
-            const float density = expf(-0.5f*x_ij*x_ij) / 2.5066283f;
-            grad_x[i] = grad_y[i] * (distribution + x_ij*density);
+            const float x_i = x[i];
+            const float distribution = 0.5f * (1.0f + erff(x_i/1.4142135f));
+            const float density = expf(-0.5f*x_i*x_i) / 2.5066283f;
+            grad_x[i] = grad_y[i] * (distribution + x_i*density);
         }
     }
     return 0;

@@ -1,4 +1,8 @@
-/* Gelu, written by symgrad. * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17); 2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16). */
+/*
+ * Gelu, written by symgrad.
+ * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
+ *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16).
+ */
 #ifndef SYMGRAD_GELU_H
 #define SYMGRAD_GELU_H
 

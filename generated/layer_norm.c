@@ -1,4 +1,9 @@
-/* LayerNorm, written by symgrad. * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1 / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j, i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0. */
+/*
+ * LayerNorm, written by symgrad.
+ * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
+ *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
+ *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ */
 #include <math.h>
 #include <stdint.h>
 
@@ -7,6 +12,12 @@
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
+#if SHORT_ROW > 32
+#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
+#endif
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -64,28 +75,72 @@ int layer_norm(
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
-    for (int64_t i = 0; i < n; i++) {
-        float total = 0.0f;
-        #pragma omp simd reduction(+:total)
-        for (int64_t j = 0; j < m; j++)
-            total += x[i*x_s0 + j];
-        float total_ = 0.0f;
-        const float t = total/(float)m;
-        #pragma omp simd reduction(+:total_)
-        for (int64_t j = 0; j < m; j++) {
-            const float centred = x[i*x_s0 + j] - t;
-            y[i*m + j] = centred;
-            total_ += centred * centred;
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            float total[64];
+            float kept[64];
+            float total_[64];
+            float inverse_deviation[64];
+            for (int64_t i = i0; i < i3; i++)
+                total[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    total[i - i0] += x[i*x_s0 + j];
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                kept[i - i0] = total[i - i0] / (float)m;
+            for (int64_t i = i0; i < i3; i++)
+                total_[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float centred = x[i*x_s0 + j] - kept[i - i0];
+                    y[i*m + j] = centred;
+                    total_[i - i0] += centred * centred;
+                }
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                inverse_deviation[i - i0] = 1.0f / sqrtf(total_[i - i0] / (float)m + 1e-05f);
+            for (int64_t j = 0; j < m; j++) {
+                const float weight_j = weight[j];
+                const float bias_j = bias[j];
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float centred = y[i*m + j];
+                    const float normalized = centred * inverse_deviation[i - i0];
+                    y[i*m + j] = normalized*weight_j + bias_j;
+                }
+            }
         }
-        const float t_ = total_/(float)m;
-        const float t_2 = t_ + 1e-05f;
-        const float inverse_deviation = 1.0f / sqrtf(t_2);
-        #pragma omp simd
-        for (int64_t j = 0; j < m; j++) {
-            const float centred_ = y[i*m + j];
-            const float normalized = centred_ * inverse_deviation;
-            y[i*m + j] = normalized*weight[j] + bias[j];
+    } else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i = 0; i < n; i++) {
+            float total = 0.0f;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd reduction(+:total)
+            for (int64_t j = 0; j < m; j++)
+                total += x_i[j];
+            float total_ = 0.0f;
+            const float t = total/(float)m;
+            float *y_i = y + i*m;
+            #pragma omp simd reduction(+:total_)
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = x_i[j] - t;
+                y_i[j] = centred;
+                total_ += centred * centred;
+            }
+            const float inverse_deviation = 1.0f / sqrtf(total_/(float)m + 1e-05f);
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = y_i[j];
+                const float normalized = centred*inverse_deviation;
+                y_i[j] = normalized*weight[j] + bias[j];
+            }
         }
     }
     return 0;
@@ -120,28 +175,74 @@ int layer_norm_forward(
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
-    for (int64_t i = 0; i < n; i++) {
-        float total = 0.0f;
-        #pragma omp simd reduction(+:total)
-        for (int64_t j = 0; j < m; j++)
-            total += x[i*x_s0 + j];
-        float total_ = 0.0f;
-        const float t = total/(float)m;
-        #pragma omp simd reduction(+:total_)
-        for (int64_t j = 0; j < m; j++) {
-            const float centred = x[i*x_s0 + j] - t;
-            normalized[i*m + j] = centred;
-            total_ += centred * centred;
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            float total[64];
+            float kept[64];
+            float total_[64];
+            for (int64_t i = i0; i < i3; i++)
+                total[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    total[i - i0] += x[i*x_s0 + j];
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                kept[i - i0] = total[i - i0] / (float)m;
+            for (int64_t i = i0; i < i3; i++)
+                total_[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float centred = x[i*x_s0 + j] - kept[i - i0];
+                    normalized[i*m + j] = centred;
+                    total_[i - i0] += centred * centred;
+                }
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                inverse_deviation[i] = 1.0f / sqrtf(total_[i - i0] / (float)m + 1e-05f);
+            for (int64_t j = 0; j < m; j++) {
+                const float weight_j = weight[j];
+                const float bias_j = bias[j];
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float centred = normalized[i*m + j];
+                    const float normalized_ = centred * inverse_deviation[i];
+                    normalized[i*m + j] = normalized_;
+                    y[i*m + j] = normalized_*weight_j + bias_j;
+                }
+            }
         }
-        const float inverse_deviation_ = 1.0f / sqrtf((total_/(float)m + 1e-05f));
-        inverse_deviation[i] = inverse_deviation_;
-        #pragma omp simd
-        for (int64_t j = 0; j < m; j++) {
-            const float centred_ = normalized[i*m + j];
-            const float normalized_ = centred_ * inverse_deviation_;
-            normalized[i*m + j] = normalized_;
-            y[i*m + j] = normalized_*weight[j] + bias[j];
+    } else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t i = 0; i < n; i++) {
+            float total = 0.0f;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd reduction(+:total)
+            for (int64_t j = 0; j < m; j++)
+                total += x_i[j];
+            float total_ = 0.0f;
+            const float t = total/(float)m;
+            float *normalized_i = normalized + i*m;
+            #pragma omp simd reduction(+:total_)
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = x_i[j] - t;
+                normalized_i[j] = centred;
+                total_ += centred * centred;
+            }
+            inverse_deviation[i] = 1.0f / sqrtf(total_/(float)m + 1e-05f);
+            float *y_i = y + i*m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float centred = normalized_i[j];
+                const float normalized_ = centred * (1.0f / sqrtf(total_/(float)m + 1e-05f));
+                normalized_i[j] = normalized_;
+                y_i[j] = normalized_*weight[j] + bias[j];
+            }
         }
     }
     return 0;
@@ -150,6 +251,8 @@ int layer_norm_forward(
 int64_t layer_norm_backward_workspace(int64_t m, int64_t n)
 {
     return 0
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
@@ -164,14 +267,15 @@ int64_t layer_norm_backward_workspace(int64_t m, int64_t n)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1 / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j, i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
+ *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
+ *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
  */
 int layer_norm_backward(
     int64_t m,
     int64_t n,
     const float *restrict weight,
     const float *restrict inverse_deviation,
-    int64_t inverse_deviation_s0,
     const float *restrict normalized,
     int64_t normalized_s0,
     const float *restrict grad_y,
@@ -182,46 +286,111 @@ int layer_norm_backward(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float *restrict grad_weight_own = grad_weight_part + group*m;
-        for (int64_t j = 0; j < m; j++)
-            grad_weight_own[j] = 0.0f;
-        float *restrict grad_bias_own = grad_bias_part + group*m;
-        for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            float total = 0.0f;
-            float total_ = 0.0f;
-            #pragma omp simd reduction(+:total,total_)
-            for (int64_t j = 0; j < m; j++) {
-                const float grad_y_ji = grad_y[i*grad_y_s0 + j];
-                const float grad_normalized = grad_y_ji*weight[j];
-                const float normalized_ji = normalized[i*normalized_s0 + j];
-                total += grad_normalized * normalized_ji;
-                total_ += grad_normalized;
-                grad_weight_own[j] += grad_y_ji*normalized_ji;
-                grad_bias_own[j] += grad_y_ji;
-            }
-            const float mean = total_/(float)m;
-            const float projection = total/(float)m;
-            const float inverse_deviation_i = inverse_deviation[i*inverse_deviation_s0];
-            #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                const float grad_normalized_ = grad_y[i*grad_y_s0 + j] * weight[j];
-                const float t = grad_normalized_ - mean - normalized[i*normalized_s0 + j] *
-                    projection;
-                grad_x[i*m + j] = t*inverse_deviation_i;
+    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_weight_own = grad_weight_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            float *restrict grad_bias_own = grad_bias_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                float projection_total[64];
+                float projection[64];
+                float mean_total[64];
+                float mean[64];
+                for (int64_t i = i2; i < i3; i++)
+                    projection_total[i - i2] = 0.0f;
+                for (int64_t i = i2; i < i3; i++)
+                    mean_total[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    float grad_weight_ = 0.0f;
+                    float grad_bias_ = 0.0f;
+                    const float weight_j = weight[j];
+                    #pragma omp simd reduction(+:grad_weight_,grad_bias_)
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float grad_y_ij = grad_y[i*grad_y_s0 + j];
+                        const float grad_normalized = grad_y_ij*weight_j;
+                        const float normalized_ij = normalized[i*normalized_s0 + j];
+                        projection_total[i - i2] += grad_normalized * normalized_ij;
+                        mean_total[i - i2] += grad_normalized;
+                        grad_weight_ += grad_y_ij*normalized_ij;
+                        grad_bias_ += grad_y_ij;
+                    }
+                    grad_weight_own[j] += grad_weight_;
+                    grad_bias_own[j] += grad_bias_;
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++) {
+                    projection[i - i2] = projection_total[i - i2] / (float)m;
+                    mean[i - i2] = mean_total[i - i2] / (float)m;
+                }
+                for (int64_t j = 0; j < m; j++) {
+                    const float weight_j = weight[j];
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float grad_normalized = grad_y[i*grad_y_s0 + j] * weight_j;
+                        const float t = grad_normalized - mean[i - i2] - normalized[i*normalized_s0
+                            + j] * projection[i - i2];
+                        grad_x[i*m + j] = t*inverse_deviation[i];
+                    }
+                }
             }
         }
+        combine_sum_f32(groups, m, grad_weight_part, grad_weight);
+        combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                float projection_total = 0.0f;
+                float mean_total = 0.0f;
+                const float *grad_y_i = grad_y + i*grad_y_s0;
+                const float *normalized_i = normalized + i*normalized_s0;
+                #pragma omp simd reduction(+:projection_total,mean_total)
+                for (int64_t j = 0; j < m; j++) {
+                    const float grad_y_ij = grad_y_i[j];
+                    const float grad_normalized = grad_y_ij*weight[j];
+                    const float normalized_ij = normalized_i[j];
+                    projection_total += grad_normalized * normalized_ij;
+                    mean_total += grad_normalized;
+                    grad_weight_own[j] += grad_y_ij*normalized_ij;
+                    grad_bias_own[j] += grad_y_ij;
+                }
+                const float mean = mean_total/(float)m;
+                const float projection = projection_total/(float)m;
+                const float inverse_deviation_i = inverse_deviation[i];
+                float *grad_x_i = grad_x + i*m;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    const float grad_normalized = grad_y_i[j]*weight[j];
+                    grad_x_i[j] = (grad_normalized - mean - normalized_i[j] * projection) *
+                        inverse_deviation_i;
+                }
+            }
+        }
+        combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
+        combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
     }
-    combine_sum_f32(groups, m, grad_weight_part, grad_weight);
-    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
     return 0;
 }

@@ -1,4 +1,9 @@
-/* LayerNorm, written by symgrad. * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1 / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j, i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0. */
+/*
+ * LayerNorm, written by symgrad.
+ * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
+ *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
+ *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ */
 #ifndef SYMGRAD_LAYER_NORM_H
 #define SYMGRAD_LAYER_NORM_H
 
@@ -13,13 +18,13 @@ int layer_norm(int64_t n, int64_t m, const float *x, int64_t x_s0, const float *
 int64_t layer_norm_forward_workspace(int64_t n, int64_t m);
 int layer_norm_forward(int64_t n, int64_t m, const float *x, int64_t x_s0, const float *weight, const float *bias, float *y, float *inverse_deviation, float *normalized, void *workspace);
 int64_t layer_norm_backward_workspace(int64_t m, int64_t n);
-int layer_norm_backward(int64_t m, int64_t n, const float *weight, const float *inverse_deviation, int64_t inverse_deviation_s0, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_weight, float *grad_bias, void *workspace);
+int layer_norm_backward(int64_t m, int64_t n, const float *weight, const float *inverse_deviation, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_weight, float *grad_bias, void *workspace);
 int64_t layer_norm_backward_110_workspace(int64_t m, int64_t n);
-int layer_norm_backward_110(int64_t m, int64_t n, const float *weight, const float *inverse_deviation, int64_t inverse_deviation_s0, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_weight, void *workspace);
+int layer_norm_backward_110(int64_t m, int64_t n, const float *weight, const float *inverse_deviation, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_weight, void *workspace);
 int64_t layer_norm_backward_101_workspace(int64_t m, int64_t n);
-int layer_norm_backward_101(int64_t m, int64_t n, const float *weight, const float *inverse_deviation, int64_t inverse_deviation_s0, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_bias, void *workspace);
+int layer_norm_backward_101(int64_t m, int64_t n, const float *weight, const float *inverse_deviation, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_bias, void *workspace);
 int64_t layer_norm_backward_100_workspace(int64_t m, int64_t n);
-int layer_norm_backward_100(int64_t m, int64_t n, const float *weight, const float *inverse_deviation, int64_t inverse_deviation_s0, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, void *workspace);
+int layer_norm_backward_100(int64_t m, int64_t n, const float *weight, const float *inverse_deviation, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, void *workspace);
 int64_t layer_norm_backward_011_workspace(int64_t n, int64_t m);
 int layer_norm_backward_011(int64_t n, int64_t m, const float *normalized, int64_t normalized_s0, const float *grad_y, int64_t grad_y_s0, float *grad_weight, float *grad_bias, void *workspace);
 int64_t layer_norm_backward_010_workspace(int64_t n, int64_t m);

@@ -73,7 +73,7 @@ OP = Op(
                         sizes=("m", "n"),
                         inputs=(
                             Array("weight", "float32", ("m",)),
-                            Array("inverse_deviation", "float32", ("n", "1"), strides=(0,)),
+                            Array("inverse_deviation", "float32", ("n", "1")),
                             Array("normalized", "float32", ("n", "m"), strides=(0,)),
                             Array("grad_y", "float32", ("n", "m"), strides=(0,)),
                         ),
@@ -93,7 +93,7 @@ OP = Op(
                         sizes=("m", "n"),
                         inputs=(
                             Array("weight", "float32", ("m",)),
-                            Array("inverse_deviation", "float32", ("n", "1"), strides=(0,)),
+                            Array("inverse_deviation", "float32", ("n", "1")),
                             Array("normalized", "float32", ("n", "m"), strides=(0,)),
                             Array("grad_y", "float32", ("n", "m"), strides=(0,)),
                         ),
@@ -112,7 +112,7 @@ OP = Op(
                         sizes=("m", "n"),
                         inputs=(
                             Array("weight", "float32", ("m",)),
-                            Array("inverse_deviation", "float32", ("n", "1"), strides=(0,)),
+                            Array("inverse_deviation", "float32", ("n", "1")),
                             Array("normalized", "float32", ("n", "m"), strides=(0,)),
                             Array("grad_y", "float32", ("n", "m"), strides=(0,)),
                         ),
@@ -131,7 +131,7 @@ OP = Op(
                         sizes=("m", "n"),
                         inputs=(
                             Array("weight", "float32", ("m",)),
-                            Array("inverse_deviation", "float32", ("n", "1"), strides=(0,)),
+                            Array("inverse_deviation", "float32", ("n", "1")),
                             Array("normalized", "float32", ("n", "m"), strides=(0,)),
                             Array("grad_y", "float32", ("n", "m"), strides=(0,)),
                         ),
@@ -332,7 +332,7 @@ def _backward_111(residuals, grad_y, out):
         if grad_bias.shape != (m,):
             raise _Unusual
         _p_grad_bias = _pointer(_c_float32, grad_bias, True)
-    if _call_layer_norm_backward(m, n, _p_weight, _p_inverse_deviation, 1, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_weight, _p_grad_bias, _workspace.pointer, _workspace.size):
+    if _call_layer_norm_backward(m, n, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_weight, _p_grad_bias, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, grad_weight, grad_bias)
 
@@ -366,7 +366,7 @@ def _backward_110(residuals, grad_y, out):
         if grad_weight.shape != (m,):
             raise _Unusual
         _p_grad_weight = _pointer(_c_float32, grad_weight, True)
-    if _call_layer_norm_backward_110(m, n, _p_weight, _p_inverse_deviation, 1, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_weight, _workspace.pointer, _workspace.size):
+    if _call_layer_norm_backward_110(m, n, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_weight, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, grad_weight, None)
 
@@ -400,7 +400,7 @@ def _backward_101(residuals, grad_y, out):
         if grad_bias.shape != (m,):
             raise _Unusual
         _p_grad_bias = _pointer(_c_float32, grad_bias, True)
-    if _call_layer_norm_backward_101(m, n, _p_weight, _p_inverse_deviation, 1, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_bias, _workspace.pointer, _workspace.size):
+    if _call_layer_norm_backward_101(m, n, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_bias, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None, grad_bias)
 
@@ -427,7 +427,7 @@ def _backward_100(residuals, grad_y, out):
         if grad_x.shape != (n, m):
             raise _Unusual
         _p_grad_x = _pointer(_c_float32, grad_x, True)
-    if _call_layer_norm_backward_100(m, n, _p_weight, _p_inverse_deviation, 1, _p_normalized, m, _p_grad_y, m, _p_grad_x, _workspace.pointer, _workspace.size):
+    if _call_layer_norm_backward_100(m, n, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None, None)
 

@@ -1,4 +1,7 @@
-/* Linear, written by symgrad. * Backward PROVED. */
+/*
+ * Linear, written by symgrad.
+ * Backward PROVED.
+ */
 #include <math.h>
 #include <stdint.h>
 
@@ -7,6 +10,7 @@
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -16,6 +20,26 @@ static void *carve(char **space, int64_t bytes)
     char *const piece = *space;
     *space += ROUND_UP(bytes);
     return piece;
+}
+
+enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
+
+void cblas_sgemm(int order, int a_form, int b_form, int m, int n, int k, float alpha,
+    const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+
+/* c = a b + beta c, with the m by k matrix a and the k by n matrix b as they lie or transposed. */
+static void gemm_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
+    const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+    float *c, int64_t ldc)
+{
+    cblas_sgemm(ROW_MAJOR, a_form, b_form, (int)m, (int)n, (int)k, 1.0f, a, (int)MAX(lda, 1),
+        b, (int)MAX(ldb, 1), beta, c, (int)MAX(ldc, 1));
+}
+
+/* As many rows as keep what they leave behind in half of a cache of 1.5 MB. */
+static int64_t block_rows(int64_t numbers, int64_t least)
+{
+    return MAX(least, MIN(256, 196608 / (numbers + 1) / 8 * 8));
 }
 
 /* How many groups rows are cut into: it depends on their number only, never on the threads. */
@@ -39,9 +63,10 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
 
 int64_t linear_forward_workspace(int64_t n, int64_t k, int64_t m)
 {
+    (void)n;
     (void)k;
-    return 0
-        + ROUND_UP(4*m*n);
+    (void)m;
+    return 0;
 }
 
 /*
@@ -55,27 +80,31 @@ int linear_forward(
     int64_t k,
     int64_t m,
     const float *restrict x,
-    int64_t x_s0,
     const float *restrict weight,
-    int64_t weight_s0,
     const float *restrict bias,
     float *restrict y,
     void *workspace)
 {
-    (void)k;
-    (void)x;
-    (void)x_s0;
-    (void)weight;
-    (void)weight_s0;
-    char *space = workspace;
-    float *restrict stored = carve(&space, 4*m*n);
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 32768)
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t i = 0; i < n; i++) {
-            #pragma omp simd
-            for (int64_t j = 0; j < m; j++) {
-                const float kept = y[i*m + j];
-                y[i*m + j] = kept + bias[j];
+    (void)workspace;
+    if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
+        return 1;
+    const int64_t groups = row_groups(n, 32, 32);
+    const int64_t rows = (n + groups - 1) / groups;
+    const int64_t block = block_rows(m, 32);
+    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 65536)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t first = group*rows;
+        const int64_t last = MIN(n, first + rows);
+        for (int64_t i0 = first; i0 < last; i0 += block) {
+            const int64_t i1 = MIN(last, i0 + block);
+            gemm_f32(PLAIN, TRANSPOSED, i1 - i0, m, k, x + i0*k, k, weight, k, 0.0f, y + i0*m, m);
+            for (int64_t i = i0; i < i1; i++) {
+                float *y_i = y + i*m;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    const float product = y_i[j];
+                    y_i[j] = product + bias[j];
+                }
             }
         }
     }
@@ -84,9 +113,9 @@ int linear_forward(
 
 int64_t linear_backward_workspace(int64_t n, int64_t k, int64_t m)
 {
-    (void)k;
     return 0
-        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
+        + ROUND_UP(row_groups(n, 128, 4) * (4*k*m))
+        + ROUND_UP(row_groups(n, 128, 4) * (4*m));
 }
 
 /*
@@ -103,42 +132,48 @@ int linear_backward(
     int64_t k,
     int64_t m,
     const float *restrict x,
-    int64_t x_s0,
     const float *restrict weight,
-    int64_t weight_s0,
     const float *restrict grad_y,
-    int64_t grad_y_s0,
     float *restrict grad_x,
     float *restrict grad_weight,
     float *restrict grad_bias,
     void *workspace)
 {
-    (void)k;
-    (void)x;
-    (void)x_s0;
-    (void)weight;
-    (void)weight_s0;
-    (void)grad_x;
-    (void)grad_weight;
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    const int64_t groups = row_groups(n, 4, 32);
+    float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (4*m));
+    if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
+        return 1;
+    const int64_t groups = row_groups(n, 128, 4);
     const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
+    const int64_t block = block_rows(k, 32);
+    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
     for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
+        const int64_t first = group*rows;
+        const int64_t last = MIN(n, first + rows);
+        float *restrict product_own = product_part + group*(k*m);
+        for (int64_t j = 0; j < m; j++) {
+            for (int64_t p = 0; p < k; p++)
+                product_own[j*k + p] = 0.0f;
+        }
         float *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
             grad_bias_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            for (int64_t i = 0; i < n; i++) {
+        for (int64_t i0 = first; i0 < last; i0 += block) {
+            const int64_t i1 = MIN(last, i0 + block);
+            gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, grad_y + i0*m, m, weight, k, 0.0f, grad_x + i0*k,
+                k);
+            gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, grad_y + i0*m, m, x + i0*k, k, 1.0f,
+                product_own, k);
+            for (int64_t i = i0; i < i1; i++) {
+                const float *grad_y_i = grad_y + i*m;
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
+                    grad_bias_own[j] += grad_y_i[j];
             }
         }
     }
+    combine_sum_f32(groups, k*m, product_part, grad_weight);
     combine_sum_f32(groups, m, grad_bias_part, grad_bias);
     return 0;
 }

@@ -1,4 +1,7 @@
-/* Linear, written by symgrad. * Backward PROVED. */
+/*
+ * Linear, written by symgrad.
+ * Backward PROVED.
+ */
 #ifndef SYMGRAD_LINEAR_H
 #define SYMGRAD_LINEAR_H
 
@@ -9,19 +12,19 @@ extern "C" {
 #endif
 
 int64_t linear_forward_workspace(int64_t n, int64_t k, int64_t m);
-int linear_forward(int64_t n, int64_t k, int64_t m, const float *x, int64_t x_s0, const float *weight, int64_t weight_s0, const float *bias, float *y, void *workspace);
+int linear_forward(int64_t n, int64_t k, int64_t m, const float *x, const float *weight, const float *bias, float *y, void *workspace);
 int64_t linear_backward_workspace(int64_t n, int64_t k, int64_t m);
-int linear_backward(int64_t n, int64_t k, int64_t m, const float *x, int64_t x_s0, const float *weight, int64_t weight_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_weight, float *grad_bias, void *workspace);
+int linear_backward(int64_t n, int64_t k, int64_t m, const float *x, const float *weight, const float *grad_y, float *grad_x, float *grad_weight, float *grad_bias, void *workspace);
 int64_t linear_backward_110_workspace(int64_t n, int64_t k, int64_t m);
-int linear_backward_110(int64_t n, int64_t k, int64_t m, const float *x, int64_t x_s0, const float *weight, int64_t weight_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_weight, void *workspace);
+int linear_backward_110(int64_t n, int64_t k, int64_t m, const float *x, const float *weight, const float *grad_y, float *grad_x, float *grad_weight, void *workspace);
 int64_t linear_backward_101_workspace(int64_t m, int64_t k, int64_t n);
-int linear_backward_101(int64_t m, int64_t k, int64_t n, const float *weight, int64_t weight_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, float *grad_bias, void *workspace);
+int linear_backward_101(int64_t m, int64_t k, int64_t n, const float *weight, const float *grad_y, float *grad_x, float *grad_bias, void *workspace);
 int64_t linear_backward_100_workspace(int64_t m, int64_t k, int64_t n);
-int linear_backward_100(int64_t m, int64_t k, int64_t n, const float *weight, int64_t weight_s0, const float *grad_y, int64_t grad_y_s0, float *grad_x, void *workspace);
+int linear_backward_100(int64_t m, int64_t k, int64_t n, const float *weight, const float *grad_y, float *grad_x, void *workspace);
 int64_t linear_backward_011_workspace(int64_t n, int64_t k, int64_t m);
-int linear_backward_011(int64_t n, int64_t k, int64_t m, const float *x, int64_t x_s0, const float *grad_y, int64_t grad_y_s0, float *grad_weight, float *grad_bias, void *workspace);
+int linear_backward_011(int64_t n, int64_t k, int64_t m, const float *x, const float *grad_y, float *grad_weight, float *grad_bias, void *workspace);
 int64_t linear_backward_010_workspace(int64_t n, int64_t k, int64_t m);
-int linear_backward_010(int64_t n, int64_t k, int64_t m, const float *x, int64_t x_s0, const float *grad_y, int64_t grad_y_s0, float *grad_weight, void *workspace);
+int linear_backward_010(int64_t n, int64_t k, int64_t m, const float *x, const float *grad_y, float *grad_weight, void *workspace);
 int64_t linear_backward_001_workspace(int64_t n, int64_t m);
 int linear_backward_001(int64_t n, int64_t m, const float *grad_y, int64_t grad_y_s0, float *grad_bias, void *workspace);
 

@@ -48,21 +48,23 @@ OP = Op(
                 "linear_forward",
                 sizes=("n", "k", "m"),
                 inputs=(
-                    Array("x", "float32", ("n", "k"), strides=(0,)),
-                    Array("weight", "float32", ("m", "k"), strides=(0,)),
+                    Array("x", "float32", ("n", "k")),
+                    Array("weight", "float32", ("m", "k")),
                     Array("bias", "float32", ("m",)),
                 ),
                 outputs=(Array("y", "float32", ("n", "m")),),
+                statuses=("a matrix is too large for the BLAS",),
             ),
             forward=Kernel(
                 "linear_forward",
                 sizes=("n", "k", "m"),
                 inputs=(
-                    Array("x", "float32", ("n", "k"), strides=(0,)),
-                    Array("weight", "float32", ("m", "k"), strides=(0,)),
+                    Array("x", "float32", ("n", "k")),
+                    Array("weight", "float32", ("m", "k")),
                     Array("bias", "float32", ("m",)),
                 ),
                 outputs=(Array("y", "float32", ("n", "m")),),
+                statuses=("a matrix is too large for the BLAS",),
             ),
             backward=(
                 Backward(
@@ -71,15 +73,16 @@ OP = Op(
                         "linear_backward",
                         sizes=("n", "k", "m"),
                         inputs=(
-                            Array("x", "float32", ("n", "k"), strides=(0,)),
-                            Array("weight", "float32", ("m", "k"), strides=(0,)),
-                            Array("grad_y", "float32", ("n", "m"), strides=(0,)),
+                            Array("x", "float32", ("n", "k")),
+                            Array("weight", "float32", ("m", "k")),
+                            Array("grad_y", "float32", ("n", "m")),
                         ),
                         outputs=(
                             Array("grad_x", "float32", ("n", "k")),
                             Array("grad_weight", "float32", ("m", "k")),
                             Array("grad_bias", "float32", ("m",)),
                         ),
+                        statuses=("a matrix is too large for the BLAS",),
                     ),
                     residuals=(0, 1),
                     cotangents=(0,),
@@ -90,14 +93,15 @@ OP = Op(
                         "linear_backward_110",
                         sizes=("n", "k", "m"),
                         inputs=(
-                            Array("x", "float32", ("n", "k"), strides=(0,)),
-                            Array("weight", "float32", ("m", "k"), strides=(0,)),
-                            Array("grad_y", "float32", ("n", "m"), strides=(0,)),
+                            Array("x", "float32", ("n", "k")),
+                            Array("weight", "float32", ("m", "k")),
+                            Array("grad_y", "float32", ("n", "m")),
                         ),
                         outputs=(
                             Array("grad_x", "float32", ("n", "k")),
                             Array("grad_weight", "float32", ("m", "k")),
                         ),
+                        statuses=("a matrix is too large for the BLAS",),
                     ),
                     residuals=(0, 1),
                     cotangents=(0,),
@@ -108,13 +112,14 @@ OP = Op(
                         "linear_backward_101",
                         sizes=("m", "k", "n"),
                         inputs=(
-                            Array("weight", "float32", ("m", "k"), strides=(0,)),
-                            Array("grad_y", "float32", ("n", "m"), strides=(0,)),
+                            Array("weight", "float32", ("m", "k")),
+                            Array("grad_y", "float32", ("n", "m")),
                         ),
                         outputs=(
                             Array("grad_x", "float32", ("n", "k")),
                             Array("grad_bias", "float32", ("m",)),
                         ),
+                        statuses=("a matrix is too large for the BLAS",),
                     ),
                     residuals=(1,),
                     cotangents=(0,),
@@ -125,10 +130,11 @@ OP = Op(
                         "linear_backward_100",
                         sizes=("m", "k", "n"),
                         inputs=(
-                            Array("weight", "float32", ("m", "k"), strides=(0,)),
-                            Array("grad_y", "float32", ("n", "m"), strides=(0,)),
+                            Array("weight", "float32", ("m", "k")),
+                            Array("grad_y", "float32", ("n", "m")),
                         ),
                         outputs=(Array("grad_x", "float32", ("n", "k")),),
+                        statuses=("a matrix is too large for the BLAS",),
                     ),
                     residuals=(1,),
                     cotangents=(0,),
@@ -139,13 +145,14 @@ OP = Op(
                         "linear_backward_011",
                         sizes=("n", "k", "m"),
                         inputs=(
-                            Array("x", "float32", ("n", "k"), strides=(0,)),
-                            Array("grad_y", "float32", ("n", "m"), strides=(0,)),
+                            Array("x", "float32", ("n", "k")),
+                            Array("grad_y", "float32", ("n", "m")),
                         ),
                         outputs=(
                             Array("grad_weight", "float32", ("m", "k")),
                             Array("grad_bias", "float32", ("m",)),
                         ),
+                        statuses=("a matrix is too large for the BLAS",),
                     ),
                     residuals=(0,),
                     cotangents=(0,),
@@ -156,10 +163,11 @@ OP = Op(
                         "linear_backward_010",
                         sizes=("n", "k", "m"),
                         inputs=(
-                            Array("x", "float32", ("n", "k"), strides=(0,)),
-                            Array("grad_y", "float32", ("n", "m"), strides=(0,)),
+                            Array("x", "float32", ("n", "k")),
+                            Array("grad_y", "float32", ("n", "m")),
                         ),
                         outputs=(Array("grad_weight", "float32", ("m", "k")),),
+                        statuses=("a matrix is too large for the BLAS",),
                     ),
                     residuals=(0,),
                     cotangents=(0,),
@@ -180,6 +188,7 @@ OP = Op(
     ),
     files=("linear.c", "linear_pruned.c"),
     header="linear.h",
+    blas=True,
 )
 
 
@@ -238,7 +247,7 @@ def inference(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> An
             if y.shape != (n, m):
                 raise _Unusual
             _p_y = _pointer(_c_float32, y, True)
-        if not _call_linear_forward(n, k, m, _p_x, k, _p_weight, k, _p_bias, _p_y, _workspace.pointer, _workspace.size):
+        if not _call_linear_forward(n, k, m, _p_x, _p_weight, _p_bias, _p_y, _workspace.pointer, _workspace.size):
             return y
     except _UNUSUAL:
         pass
@@ -277,7 +286,7 @@ def forward(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> tupl
             if y.shape != (n, m):
                 raise _Unusual
             _p_y = _pointer(_c_float32, y, True)
-        if not _call_linear_forward(n, k, m, _p_x, k, _p_weight, k, _p_bias, _p_y, _workspace.pointer, _workspace.size):
+        if not _call_linear_forward(n, k, m, _p_x, _p_weight, _p_bias, _p_y, _workspace.pointer, _workspace.size):
             return y, Residuals((x, weight, n, k, m))
     except _UNUSUAL:
         pass
@@ -319,7 +328,7 @@ def _backward_111(residuals, grad_y, out):
         if grad_bias.shape != (m,):
             raise _Unusual
         _p_grad_bias = _pointer(_c_float32, grad_bias, True)
-    if _call_linear_backward(n, k, m, _p_x, k, _p_weight, k, _p_grad_y, m, _p_grad_x, _p_grad_weight, _p_grad_bias, _workspace.pointer, _workspace.size):
+    if _call_linear_backward(n, k, m, _p_x, _p_weight, _p_grad_y, _p_grad_x, _p_grad_weight, _p_grad_bias, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, grad_weight, grad_bias)
 
@@ -352,7 +361,7 @@ def _backward_110(residuals, grad_y, out):
         if grad_weight.shape != (m, k):
             raise _Unusual
         _p_grad_weight = _pointer(_c_float32, grad_weight, True)
-    if _call_linear_backward_110(n, k, m, _p_x, k, _p_weight, k, _p_grad_y, m, _p_grad_x, _p_grad_weight, _workspace.pointer, _workspace.size):
+    if _call_linear_backward_110(n, k, m, _p_x, _p_weight, _p_grad_y, _p_grad_x, _p_grad_weight, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, grad_weight, None)
 
@@ -384,7 +393,7 @@ def _backward_101(residuals, grad_y, out):
         if grad_bias.shape != (m,):
             raise _Unusual
         _p_grad_bias = _pointer(_c_float32, grad_bias, True)
-    if _call_linear_backward_101(m, k, n, _p_weight, k, _p_grad_y, m, _p_grad_x, _p_grad_bias, _workspace.pointer, _workspace.size):
+    if _call_linear_backward_101(m, k, n, _p_weight, _p_grad_y, _p_grad_x, _p_grad_bias, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None, grad_bias)
 
@@ -409,7 +418,7 @@ def _backward_100(residuals, grad_y, out):
         if grad_x.shape != (n, k):
             raise _Unusual
         _p_grad_x = _pointer(_c_float32, grad_x, True)
-    if _call_linear_backward_100(m, k, n, _p_weight, k, _p_grad_y, m, _p_grad_x, _workspace.pointer, _workspace.size):
+    if _call_linear_backward_100(m, k, n, _p_weight, _p_grad_y, _p_grad_x, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None, None)
 
@@ -441,7 +450,7 @@ def _backward_011(residuals, grad_y, out):
         if grad_bias.shape != (m,):
             raise _Unusual
         _p_grad_bias = _pointer(_c_float32, grad_bias, True)
-    if _call_linear_backward_011(n, k, m, _p_x, k, _p_grad_y, m, _p_grad_weight, _p_grad_bias, _workspace.pointer, _workspace.size):
+    if _call_linear_backward_011(n, k, m, _p_x, _p_grad_y, _p_grad_weight, _p_grad_bias, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (None, grad_weight, grad_bias)
 
@@ -466,7 +475,7 @@ def _backward_010(residuals, grad_y, out):
         if grad_weight.shape != (m, k):
             raise _Unusual
         _p_grad_weight = _pointer(_c_float32, grad_weight, True)
-    if _call_linear_backward_010(n, k, m, _p_x, k, _p_grad_y, m, _p_grad_weight, _workspace.pointer, _workspace.size):
+    if _call_linear_backward_010(n, k, m, _p_x, _p_grad_y, _p_grad_weight, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (None, grad_weight, None)
 

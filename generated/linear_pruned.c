@@ -1,4 +1,8 @@
-/* Linear, written by symgrad. * Backward PROVED. * Backwards of some of the gradients only; the name tells which inputs'. */
+/*
+ * Linear, written by symgrad.
+ * Backward PROVED.
+ * Backwards of some of the gradients only; the name tells which inputs'.
+ */
 #include <math.h>
 #include <stdint.h>
 
@@ -7,7 +11,13 @@
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
+#if SHORT_ROW > 32
+#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
+#endif
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -17,6 +27,26 @@ static void *carve(char **space, int64_t bytes)
     char *const piece = *space;
     *space += ROUND_UP(bytes);
     return piece;
+}
+
+enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
+
+void cblas_sgemm(int order, int a_form, int b_form, int m, int n, int k, float alpha,
+    const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+
+/* c = a b + beta c, with the m by k matrix a and the k by n matrix b as they lie or transposed. */
+static void gemm_f32(int a_form, int b_form, int64_t m, int64_t n, int64_t k,
+    const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+    float *c, int64_t ldc)
+{
+    cblas_sgemm(ROW_MAJOR, a_form, b_form, (int)m, (int)n, (int)k, 1.0f, a, (int)MAX(lda, 1),
+        b, (int)MAX(ldb, 1), beta, c, (int)MAX(ldc, 1));
+}
+
+/* As many rows as keep what they leave behind in half of a cache of 1.5 MB. */
+static int64_t block_rows(int64_t numbers, int64_t least)
+{
+    return MAX(least, MIN(256, 196608 / (numbers + 1) / 8 * 8));
 }
 
 /* How many groups rows are cut into: it depends on their number only, never on the threads. */
@@ -40,10 +70,8 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
 
 int64_t linear_backward_110_workspace(int64_t n, int64_t k, int64_t m)
 {
-    (void)n;
-    (void)k;
-    (void)m;
-    return 0;
+    return 0
+        + ROUND_UP(row_groups(n, 128, 4) * (4*k*m));
 }
 
 /*
@@ -59,33 +87,32 @@ int linear_backward_110(
     int64_t k,
     int64_t m,
     const float *restrict x,
-    int64_t x_s0,
     const float *restrict weight,
-    int64_t weight_s0,
     const float *restrict grad_y,
-    int64_t grad_y_s0,
     float *restrict grad_x,
     float *restrict grad_weight,
     void *workspace)
 {
-    (void)k;
-    (void)m;
-    (void)x;
-    (void)x_s0;
-    (void)weight;
-    (void)weight_s0;
-    (void)grad_y;
-    (void)grad_y_s0;
-    (void)grad_x;
-    (void)grad_weight;
-    (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: n > 32768)
-    for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
-        const int64_t i1 = MIN(n, i0 + BLOCK);
-        #pragma omp simd
-        for (int64_t i = i0; i < i1; i++) {
+    char *space = workspace;
+    float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
+    if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
+        return 1;
+    const int64_t groups = row_groups(n, 128, 4);
+    const int64_t rows = (n + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 32768)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
+        float *restrict product_own = product_part + group*(k*m);
+        for (int64_t j = 0; j < m; j++) {
+            for (int64_t p = 0; p < k; p++)
+                product_own[j*k + p] = 0.0f;
         }
+        gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, grad_y + i0*m, m, weight, k, 0.0f, grad_x + i0*k, k);
+        gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, grad_y + i0*m, m, x + i0*k, k, 1.0f,
+            product_own, k);
     }
+    combine_sum_f32(groups, k*m, product_part, grad_weight);
     return 0;
 }
 
@@ -93,7 +120,7 @@ int64_t linear_backward_101_workspace(int64_t m, int64_t k, int64_t n)
 {
     (void)k;
     return 0
-        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
+        + ROUND_UP(row_groups(n, 32, 32) * (4*m));
 }
 
 /*
@@ -109,33 +136,34 @@ int linear_backward_101(
     int64_t k,
     int64_t n,
     const float *restrict weight,
-    int64_t weight_s0,
     const float *restrict grad_y,
-    int64_t grad_y_s0,
     float *restrict grad_x,
     float *restrict grad_bias,
     void *workspace)
 {
-    (void)k;
-    (void)weight;
-    (void)weight_s0;
-    (void)grad_x;
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    const int64_t groups = row_groups(n, 4, 32);
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 32, 32) * (4*m));
+    if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
+        return 1;
+    const int64_t groups = row_groups(n, 32, 32);
     const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
+    const int64_t block = block_rows(k, 32);
+    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 65536)
     for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
+        const int64_t first = group*rows;
+        const int64_t last = MIN(n, first + rows);
         float *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
             grad_bias_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            for (int64_t i = 0; i < n; i++) {
+        for (int64_t i0 = first; i0 < last; i0 += block) {
+            const int64_t i1 = MIN(last, i0 + block);
+            gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, grad_y + i0*m, m, weight, k, 0.0f, grad_x + i0*k,
+                k);
+            for (int64_t i = i0; i < i1; i++) {
+                const float *grad_y_i = grad_y + i*m;
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
+                    grad_bias_own[j] += grad_y_i[j];
             }
         }
     }
@@ -163,35 +191,29 @@ int linear_backward_100(
     int64_t k,
     int64_t n,
     const float *restrict weight,
-    int64_t weight_s0,
     const float *restrict grad_y,
-    int64_t grad_y_s0,
     float *restrict grad_x,
     void *workspace)
 {
-    (void)m;
-    (void)k;
-    (void)weight;
-    (void)weight_s0;
-    (void)grad_y;
-    (void)grad_y_s0;
-    (void)grad_x;
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: n > 65536)
-    for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
-        const int64_t i1 = MIN(n, i0 + BLOCK);
-        #pragma omp simd
-        for (int64_t i = i0; i < i1; i++) {
-        }
+    if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
+        return 1;
+    const int64_t groups = row_groups(n, 32, 32);
+    const int64_t rows = (n + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 65536)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
+        gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, grad_y + i0*m, m, weight, k, 0.0f, grad_x + i0*k, k);
     }
     return 0;
 }
 
 int64_t linear_backward_011_workspace(int64_t n, int64_t k, int64_t m)
 {
-    (void)k;
     return 0
-        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
+        + ROUND_UP(row_groups(n, 128, 4) * (4*k*m))
+        + ROUND_UP(row_groups(n, 128, 4) * (4*m));
 }
 
 /*
@@ -207,46 +229,52 @@ int linear_backward_011(
     int64_t k,
     int64_t m,
     const float *restrict x,
-    int64_t x_s0,
     const float *restrict grad_y,
-    int64_t grad_y_s0,
     float *restrict grad_weight,
     float *restrict grad_bias,
     void *workspace)
 {
-    (void)k;
-    (void)x;
-    (void)x_s0;
-    (void)grad_weight;
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    const int64_t groups = row_groups(n, 4, 32);
+    float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (4*m));
+    if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
+        return 1;
+    const int64_t groups = row_groups(n, 128, 4);
     const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
+    const int64_t block = block_rows(0, 32);
+    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 65536)
     for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
+        const int64_t first = group*rows;
+        const int64_t last = MIN(n, first + rows);
+        float *restrict product_own = product_part + group*(k*m);
+        for (int64_t j = 0; j < m; j++) {
+            for (int64_t l = 0; l < k; l++)
+                product_own[j*k + l] = 0.0f;
+        }
         float *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
             grad_bias_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            for (int64_t i = 0; i < n; i++) {
+        for (int64_t i0 = first; i0 < last; i0 += block) {
+            const int64_t i1 = MIN(last, i0 + block);
+            gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, grad_y + i0*m, m, x + i0*k, k, 1.0f,
+                product_own, k);
+            for (int64_t i = i0; i < i1; i++) {
+                const float *grad_y_i = grad_y + i*m;
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
+                    grad_bias_own[j] += grad_y_i[j];
             }
         }
     }
+    combine_sum_f32(groups, k*m, product_part, grad_weight);
     combine_sum_f32(groups, m, grad_bias_part, grad_bias);
     return 0;
 }
 
 int64_t linear_backward_010_workspace(int64_t n, int64_t k, int64_t m)
 {
-    (void)n;
-    (void)k;
-    (void)m;
-    return 0;
+    return 0
+        + ROUND_UP(row_groups(n, 128, 4) * (4*k*m));
 }
 
 /*
@@ -261,33 +289,36 @@ int linear_backward_010(
     int64_t k,
     int64_t m,
     const float *restrict x,
-    int64_t x_s0,
     const float *restrict grad_y,
-    int64_t grad_y_s0,
     float *restrict grad_weight,
     void *workspace)
 {
-    (void)k;
-    (void)m;
-    (void)x;
-    (void)x_s0;
-    (void)grad_y;
-    (void)grad_y_s0;
-    (void)grad_weight;
-    (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: n > 65536)
-    for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
-        const int64_t i1 = MIN(n, i0 + BLOCK);
-        #pragma omp simd
-        for (int64_t i = i0; i < i1; i++) {
+    char *space = workspace;
+    float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
+    if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
+        return 1;
+    const int64_t groups = row_groups(n, 128, 4);
+    const int64_t rows = (n + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: k*m*n > 65536)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
+        float *restrict product_own = product_part + group*(k*m);
+        for (int64_t j = 0; j < m; j++) {
+            for (int64_t l = 0; l < k; l++)
+                product_own[j*k + l] = 0.0f;
         }
+        gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, grad_y + i0*m, m, x + i0*k, k, 1.0f,
+            product_own, k);
     }
+    combine_sum_f32(groups, k*m, product_part, grad_weight);
     return 0;
 }
 
 int64_t linear_backward_001_workspace(int64_t n, int64_t m)
 {
     return 0
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -307,22 +338,48 @@ int linear_backward_001(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 4, 32) * (4*m));
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float *restrict grad_bias_own = grad_bias_part + group*m;
-        for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            #pragma omp simd
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] += grad_y[i*grad_y_s0 + j];
+                grad_bias_own[j] = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                for (int64_t j = 0; j < m; j++) {
+                    float grad_bias_ = 0.0f;
+                    #pragma omp simd reduction(+:grad_bias_)
+                    for (int64_t i = i2; i < i3; i++)
+                        grad_bias_ += grad_y[i*grad_y_s0 + j];
+                    grad_bias_own[j] += grad_bias_;
+                }
+            }
         }
+        combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 65536)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                const float *grad_y_i = grad_y + i*grad_y_s0;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_own[j] += grad_y_i[j];
+            }
+        }
+        combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
     }
-    combine_sum_f32(groups, m, grad_bias_part, grad_bias);
     return 0;
 }

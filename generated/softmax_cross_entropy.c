@@ -1,4 +1,7 @@
-/* SoftmaxCrossEntropy, written by symgrad. * Backward PROVED, under: the maximum of logits is reached more than once. */
+/*
+ * SoftmaxCrossEntropy, written by symgrad.
+ * Backward PROVED, under: 0 <= labels < c.
+ */
 #include <math.h>
 #include <stdint.h>
 
@@ -15,6 +18,12 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
+#if SHORT_ROW > 32
+#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
+#endif
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -49,7 +58,8 @@ int64_t softmax_cross_entropy_workspace(int64_t n, int64_t c)
 {
     return 0
         + ROUND_UP(4*c*n)
-        + ROUND_UP(row_groups(n, 4, 32) * (4));
+        + ROUND_UP(row_groups(n, 64, 32) * 4)
+        + ROUND_UP(row_groups(n, 4, 32) * 4);
 }
 
 /*
@@ -71,49 +81,105 @@ int softmax_cross_entropy(
 {
     char *space = workspace;
     float *restrict stored = carve(&space, 4*c*n);
-    float *restrict total_part = carve(&space, row_groups(n, 4, 32) * (4));
+    float *restrict total_part = carve(&space, row_groups(n, 64, 32) * 4);
+    float *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
     int outside = 0;
-    for (int64_t i = 0; i < n; i++)
-        outside |= (labels[i] < 0) | (labels[i] >= c);
+    for (int64_t k = 0; k < n; k++)
+        outside |= (labels[k] < 0) | (labels[k] >= c);
     if (outside)
         return 1;
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float total = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            float greatest = -INFINITY;
-            int greatest_nan = 0;
-            #pragma omp simd reduction(max:greatest) reduction(|:greatest_nan)
-            for (int64_t j = 0; j < c; j++) {
-                const float value = logits[i*logits_s0 + j];
-                greatest = value > greatest ? value : greatest;
-                greatest_nan |= value != value;
-            }
-            if (greatest_nan)
-                greatest = NAN;
+    float total;
+    if (c < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
             float total_ = 0.0f;
-            #pragma omp simd reduction(+:total_)
-            for (int64_t j = 0; j < c; j++) {
-                const float shifted = logits[i*logits_s0 + j] - greatest;
-                total_ += expf(shifted);
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                float shifted_greatest[64];
+                float total_2[64];
+                float kept[64];
+                for (int64_t i = i2; i < i3; i++)
+                    shifted_greatest[i - i2] = -INFINITY;
+                for (int64_t j = 0; j < c; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float value = logits[i*logits_s0 + j];
+                        shifted_greatest[i - i2] = value > shifted_greatest[i - i2] || value !=
+                            value ? value : shifted_greatest[i - i2];
+                    }
+                }
+                for (int64_t i = i2; i < i3; i++)
+                    total_2[i - i2] = 0.0f;
+                for (int64_t j = 0; j < c; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float shifted = logits[i*logits_s0 + j] - shifted_greatest[i - i2];
+                        total_2[i - i2] += expf(shifted);
+                    }
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++)
+                    kept[i - i2] = logf(total_2[i - i2]);
+                for (int64_t j = 0; j < c; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float shifted = logits[i*logits_s0 + j] - shifted_greatest[i - i2];
+                        stored[i*c + j] = shifted - kept[i - i2];
+                    }
+                }
+                float total_3 = 0.0f;
+                #pragma omp simd reduction(+:total_3)
+                for (int64_t i = i2; i < i3; i++)
+                    total_3 += stored[i*c + labels[i]];
+                total_ += total_3;
             }
-            const float t = logf(total_);
-            #pragma omp simd
-            for (int64_t j = 0; j < c; j++) {
-                const float shifted_ = logits[i*logits_s0 + j] - greatest;
-                stored[i*c + j] = shifted_ - t;
-            }
-            total += stored[i*c + labels[i]];
+            total_part[group] = total_;
         }
-        total_part[group] = total;
+        combine_sum_f32(groups, 1, total_part, &total);
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float total_ = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                float shifted_greatest = -INFINITY;
+                int shifted_greatest_nan = 0;
+                const float *logits_i = logits + i*logits_s0;
+                #pragma omp simd reduction(max:shifted_greatest) reduction(|:shifted_greatest_nan)
+                for (int64_t j = 0; j < c; j++) {
+                    const float value = logits_i[j];
+                    shifted_greatest = value > shifted_greatest ? value : shifted_greatest;
+                    shifted_greatest_nan |= value != value;
+                }
+                if (shifted_greatest_nan)
+                    shifted_greatest = NAN;
+                float total_2 = 0.0f;
+                #pragma omp simd reduction(+:total_2)
+                for (int64_t j = 0; j < c; j++) {
+                    const float shifted = logits_i[j] - shifted_greatest;
+                    total_2 += expf(shifted);
+                }
+                const float t = logf(total_2);
+                float *stored_i = stored + i*c;
+                #pragma omp simd
+                for (int64_t j = 0; j < c; j++) {
+                    const float shifted = logits_i[j] - shifted_greatest;
+                    stored_i[j] = shifted - t;
+                }
+                total_ += stored[i*c + labels[i]];
+            }
+            total_part_[group] = total_;
+        }
+        combine_sum_f32(groups, 1, total_part_, &total);
     }
-    float total_2;
-    combine_sum_f32(groups, 1, total_part, &total_2);
-    loss[0] = -(total_2/(float)n);
+    loss[0] = -(total/(float)n);
     return 0;
 }
 
@@ -121,7 +187,8 @@ int64_t softmax_cross_entropy_forward_workspace(int64_t n, int64_t c)
 {
     (void)c;
     return 0
-        + ROUND_UP(row_groups(n, 4, 32) * (4));
+        + ROUND_UP(row_groups(n, 64, 32) * 4)
+        + ROUND_UP(row_groups(n, 4, 32) * 4);
 }
 
 /*
@@ -143,49 +210,105 @@ int softmax_cross_entropy_forward(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict total_part = carve(&space, row_groups(n, 4, 32) * (4));
+    float *restrict total_part = carve(&space, row_groups(n, 64, 32) * 4);
+    float *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
     int outside = 0;
-    for (int64_t i = 0; i < n; i++)
-        outside |= (labels[i] < 0) | (labels[i] >= c);
+    for (int64_t k = 0; k < n; k++)
+        outside |= (labels[k] < 0) | (labels[k] >= c);
     if (outside)
         return 1;
-    const int64_t groups = row_groups(n, 4, 32);
-    const int64_t rows = (n + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
-    for (int64_t group = 0; group < groups; group++) {
-        const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(n, i0 + rows);
-        float total = 0.0f;
-        for (int64_t i = i0; i < i1; i++) {
-            float greatest = -INFINITY;
-            int greatest_nan = 0;
-            #pragma omp simd reduction(max:greatest) reduction(|:greatest_nan)
-            for (int64_t j = 0; j < c; j++) {
-                const float value = logits[i*logits_s0 + j];
-                greatest = value > greatest ? value : greatest;
-                greatest_nan |= value != value;
-            }
-            if (greatest_nan)
-                greatest = NAN;
+    float total;
+    if (c < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
             float total_ = 0.0f;
-            #pragma omp simd reduction(+:total_)
-            for (int64_t j = 0; j < c; j++) {
-                const float shifted = logits[i*logits_s0 + j] - greatest;
-                total_ += expf(shifted);
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                float shifted_greatest[64];
+                float total_2[64];
+                float kept[64];
+                for (int64_t i = i2; i < i3; i++)
+                    shifted_greatest[i - i2] = -INFINITY;
+                for (int64_t j = 0; j < c; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float value = logits[i*logits_s0 + j];
+                        shifted_greatest[i - i2] = value > shifted_greatest[i - i2] || value !=
+                            value ? value : shifted_greatest[i - i2];
+                    }
+                }
+                for (int64_t i = i2; i < i3; i++)
+                    total_2[i - i2] = 0.0f;
+                for (int64_t j = 0; j < c; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float shifted = logits[i*logits_s0 + j] - shifted_greatest[i - i2];
+                        total_2[i - i2] += expf(shifted);
+                    }
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++)
+                    kept[i - i2] = logf(total_2[i - i2]);
+                for (int64_t j = 0; j < c; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float shifted = logits[i*logits_s0 + j] - shifted_greatest[i - i2];
+                        log_probabilities[i*c + j] = shifted - kept[i - i2];
+                    }
+                }
+                float total_3 = 0.0f;
+                #pragma omp simd reduction(+:total_3)
+                for (int64_t i = i2; i < i3; i++)
+                    total_3 += log_probabilities[i*c + labels[i]];
+                total_ += total_3;
             }
-            const float t = logf(total_);
-            #pragma omp simd
-            for (int64_t j = 0; j < c; j++) {
-                const float shifted_ = logits[i*logits_s0 + j] - greatest;
-                log_probabilities[i*c + j] = shifted_ - t;
-            }
-            total += log_probabilities[i*c + labels[i]];
+            total_part[group] = total_;
         }
-        total_part[group] = total;
+        combine_sum_f32(groups, 1, total_part, &total);
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float total_ = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                float shifted_greatest = -INFINITY;
+                int shifted_greatest_nan = 0;
+                const float *logits_i = logits + i*logits_s0;
+                #pragma omp simd reduction(max:shifted_greatest) reduction(|:shifted_greatest_nan)
+                for (int64_t j = 0; j < c; j++) {
+                    const float value = logits_i[j];
+                    shifted_greatest = value > shifted_greatest ? value : shifted_greatest;
+                    shifted_greatest_nan |= value != value;
+                }
+                if (shifted_greatest_nan)
+                    shifted_greatest = NAN;
+                float total_2 = 0.0f;
+                #pragma omp simd reduction(+:total_2)
+                for (int64_t j = 0; j < c; j++) {
+                    const float shifted = logits_i[j] - shifted_greatest;
+                    total_2 += expf(shifted);
+                }
+                const float t = logf(total_2);
+                float *log_probabilities_i = log_probabilities + i*c;
+                #pragma omp simd
+                for (int64_t j = 0; j < c; j++) {
+                    const float shifted = logits_i[j] - shifted_greatest;
+                    log_probabilities_i[j] = shifted - t;
+                }
+                total_ += log_probabilities[i*c + labels[i]];
+            }
+            total_part_[group] = total_;
+        }
+        combine_sum_f32(groups, 1, total_part_, &total);
     }
-    float total_2;
-    combine_sum_f32(groups, 1, total_part, &total_2);
-    loss[0] = -(total_2/(float)n);
+    loss[0] = -(total/(float)n);
     return 0;
 }
 
@@ -202,7 +325,7 @@ int64_t softmax_cross_entropy_backward_workspace(int64_t n, int64_t c)
  *     grad_logits = grad_loss*(exp(log_probabilities) - one_hot)/n
  * in:   labels i64[n], log_probabilities f32[n c], grad_loss f32[]
  * out:  grad_logits f32[n c]
- * Backward PROVED, under: the maximum of logits is reached more than once.
+ * Backward PROVED, under: 0 <= labels < c.
  */
 int softmax_cross_entropy_backward(
     int64_t n,
@@ -216,15 +339,33 @@ int softmax_cross_entropy_backward(
 {
     (void)workspace;
     const float grad_loss_0 = grad_loss[0];
-    #pragma omp parallel for schedule(static) if(parallel: c*n > 8192)
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t labels_i = labels[i];
-        #pragma omp simd
-        for (int64_t j = 0; j < c; j++) {
-            const int one_hot = labels_i == j;
-            const float t = expf(log_probabilities[i*log_probabilities_s0 + j]) - (one_hot ? 1.0f :
-                0.0f);
-            grad_logits[i*c + j] = grad_loss_0*t/(float)n;
+    if (c < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: c*n > 8192)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            for (int64_t j = 0; j < c; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const int one_hot = labels[i] == j;
+                    const float t = expf(log_probabilities[i*log_probabilities_s0 + j]) - (one_hot
+                        ? 1.0f : 0.0f);
+                    grad_logits[i*c + j] = grad_loss_0*t/(float)n;
+                }
+            }
+        }
+    } else {
+        #pragma omp parallel for schedule(static) if(parallel: c*n > 8192)
+        for (int64_t i = 0; i < n; i++) {
+            const float *log_probabilities_i = log_probabilities + i*log_probabilities_s0;
+            const int64_t labels_i = labels[i];
+            float *grad_logits_i = grad_logits + i*c;
+            #pragma omp simd
+            for (int64_t j = 0; j < c; j++) {
+                const int one_hot = labels_i == j;
+                const float t = grad_loss_0 * (expf(log_probabilities_i[j]) - (one_hot ? 1.0f :
+                    0.0f));
+                grad_logits_i[j] = t/(float)n;
+            }
         }
     }
     return 0;

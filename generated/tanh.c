@@ -1,4 +1,7 @@
-/* Tanh, written by symgrad. * Backward PROVED. */
+/*
+ * Tanh, written by symgrad.
+ * Backward PROVED.
+ */
 #include <math.h>
 #include <stdint.h>
 
@@ -75,8 +78,8 @@ int tanh_backward(
         const int64_t i1 = MIN(m*n, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
-            const float y_ij = y[i];
-            grad_x[i] = grad_y[i] * (1.0f - y_ij * y_ij);
+            const float y_i = y[i];
+            grad_x[i] = grad_y[i] * (1.0f - y_i * y_i);
         }
     }
     return 0;

@@ -1,4 +1,7 @@
-/* Tanh, written by symgrad. * Backward PROVED. */
+/*
+ * Tanh, written by symgrad.
+ * Backward PROVED.
+ */
 #ifndef SYMGRAD_TANH_H
 #define SYMGRAD_TANH_H
 
