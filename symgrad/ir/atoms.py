@@ -132,7 +132,7 @@ class Derived(Atom):
         if self.function == "mod":
             return 0 if lows[1] is not None and lows[1] > 0 else None
         if self.function == "floordiv":
-            return 0 if lows[0] is not None and lows[0] >= 0 else None
+            return 0 if all(low is not None and low >= 0 for low in lows) else None
         if self.function == "min":
             return None if None in lows else min(low for low in lows if low is not None)
         known = [low for low in lows if low is not None]

@@ -246,8 +246,8 @@ def symmetric_inverses(subject: Subject, equal: Equal) -> list[str]:
     nodes = subject.everything.nodes
     found = []
     for node in nodes:
-        if node.op == "inverse" and node.args[0].op != "input":
-            matrix = node.args[0]
+        matrix = node.args[0] if node.op == "inverse" else None
+        if matrix is not None and matrix.op != "input" and not is_atom(matrix):
             lowering = Lowering(subject.graph, opaque_atoms(nodes))
             *batch, row, column = gradient_indices(matrix.shape)
             given = lowering.element(matrix, (*batch, row, column), body=True)

@@ -16,6 +16,8 @@ from tests.codegen.support import FAST, compile_graphs
 from tests.codegen.test_matrix import drawn, padded
 from tests.graphs import Example
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = {"float32": 2e-3, "float64": 1e-9}
 
 

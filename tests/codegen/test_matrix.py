@@ -18,6 +18,8 @@ from symgrad.passes.evaluate import evaluate
 from tests.codegen.support import FAST, Array, Kernel, compile_graphs
 from tests.ops.cases import OPS, Case, cases
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 PARTS = 8
 IN_C = [name for name in OPS if get(name).lower or get(name).scalar]

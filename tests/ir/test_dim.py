@@ -131,3 +131,7 @@ def test_a_symbolic_size_has_no_truth_value() -> None:
     assert not Dim.of(0)
     assert Dim.of(3) == 3
     assert hash(Dim.of(3)) == hash(3)
+
+
+def test_quotient_by_a_negative_size_has_no_lower_bound() -> None:
+    assert (Dim.size("n") // (0 - Dim.size("m"))).least is None

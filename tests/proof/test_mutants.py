@@ -16,6 +16,8 @@ from symgrad.proof.subject import Subject
 from tests.proof.builders import K, M, N, chain, row_sum, softmax, subject, tensor
 from tests.proof.mutants import Mutant, differs, mutants, proved
 
+pytestmark = pytest.mark.slow
+
 EPSILON = 0.125
 
 
