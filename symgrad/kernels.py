@@ -87,8 +87,13 @@ def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
 
 
 def plan(graphs: FunctionGraphs) -> OpPlan:
-    """Split each case into its kernels.  Raises what tracing the backward raised."""
+    """Split each case into its kernels.
+
+    A case of sizes in which backward fails gets none, so that calls with these sizes are refused;
+    where every case fails, what backward raised is raised.
+    """
     graphs = with_backward(graphs)
+    graphs = replace(graphs, cases=_usable(graphs.cases))
     joints = [_joint(graphs, case) for case in graphs.cases]
     differentiable = tuple(
         any(joint.gradients[position] is not None for joint in joints)
@@ -125,6 +130,16 @@ def signatures(op: OpPlan, signature_of: SignatureOf) -> tuple[OpSignature, ...]
 
 
 # -- planning
+
+
+def _usable(cases: tuple[FunctionCase, ...]) -> tuple[FunctionCase, ...]:
+    """The cases whose backward gave gradients of usable shapes; all of them where none did."""
+    usable = tuple(
+        case
+        for case in cases
+        if case.problem is None and all(found.problem is None for found in case.gradients)
+    )
+    return usable or cases
 
 
 def _with_derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:

@@ -125,6 +125,49 @@ def test_wrong_backward_is_refused() -> None:
     np.testing.assert_allclose(op(np.zeros((1, 2), np.float32)), 0)
 
 
+class SqueezedBias(sg.Function):
+    """PyTorch's documented linear layer in the old style: its bias gradient is wrong for m == 1."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Any) -> Any:
+        input, weight, bias = ctx.saved_tensors
+        grad_input = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_input = grad_output.mm(weight)
+        if ctx.needs_input_grad[1]:
+            grad_weight = grad_output.t().mm(input)
+        if bias is not None and ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0).squeeze(0)
+        return grad_input, grad_weight, grad_bias
+
+
+def test_sizes_for_which_backward_fails_get_no_kernel() -> None:
+    report = sg.verify(SqueezedBias, "n k", "m k", "m")
+    assert "PROVED if m != 1" in str(report)
+    assert report.verdict is sg.REFUTED
+    with pytest.raises(NotProvedError, match="m != 1"):
+        sg.compile(SqueezedBias, "n k", "m k", "m")
+    op = sg.compile(SqueezedBias, "n k", "m k", "m", allow=("REFUTED",))
+    x, weight, bias, grad = _data([(2, 4), (3, 4), (3,), (2, 3)], 2)
+    y, residuals = op.forward(x, weight, bias)
+    np.testing.assert_allclose(y, x @ weight.T + bias, rtol=1e-5, atol=1e-5)
+    _agree(op.backward(residuals, grad), [grad @ weight, grad.T @ x, grad.sum(0)])
+    with pytest.raises(KernelArgumentError, match="m != 1"):
+        op.forward(x, weight[:1], bias[:1])
+
+
+def test_the_old_linear_without_a_bias_is_proved() -> None:
+    assert sg.verify(SqueezedBias, "n k", "m k", None).verdict is sg.PROVED
+
+
 def test_allow_is_checked() -> None:
     with pytest.raises(SpecError, match="allow"):
         sg.compile(Wrong, "n m", allow="REFUTED")
