@@ -79,10 +79,10 @@ def mutants_of(function: Any, category: str) -> list[Mutant]:
         return []
     original = ast.unparse(tree)
     found: dict[str, str] = {}
-    for description, changed in _edited(tree):
-        text = ast.unparse(changed)
+    for edit in _all_edits(tree):
+        text = ast.unparse(_replaced(tree, edit))
         if text != original:
-            found.setdefault(text, description)
+            found.setdefault(text, edit.description)
     name = function.__name__
     return [Mutant(category, name, what, text) for text, what in found.items()]
 
@@ -91,9 +91,9 @@ def mutated_again(mutant: Mutant, choice: random.Random) -> Mutant:
     """A second edit of what was edited already."""
     tree = ast.parse(mutant.source).body[0]
     assert isinstance(tree, ast.ClassDef)
-    description, changed = choice.choice(list(_edited(tree)))
-    what = f"{mutant.description}; {description}"
-    return Mutant(mutant.category, mutant.name, what, ast.unparse(changed))
+    edit = choice.choice(list(_all_edits(tree)))
+    what = f"{mutant.description}; {edit.description}"
+    return Mutant(mutant.category, mutant.name, what, ast.unparse(_replaced(tree, edit)))
 
 
 def _class_tree(function: Any) -> ast.ClassDef:
@@ -113,8 +113,17 @@ def _backward(tree: ast.ClassDef) -> ast.FunctionDef | None:
     return None
 
 
-def _edited(tree: ast.ClassDef) -> Iterator[tuple[str, ast.ClassDef]]:
-    """The class with one edit each, in the order of the text."""
+@dataclass(frozen=True)
+class _Edit:
+    """What would be put for a node of the class; None: nothing."""
+
+    description: str
+    old: ast.AST
+    new: ast.AST | None
+
+
+def _all_edits(tree: ast.ClassDef) -> Iterator[_Edit]:
+    """Every edit of the class's backward, in the order of the text."""
     backward = _backward(tree)
     assert backward is not None
     names = _Names(tree, backward)
@@ -122,11 +131,13 @@ def _edited(tree: ast.ClassDef) -> Iterator[tuple[str, ast.ClassDef]]:
         for node in ast.walk(statement):
             for description, replacement in _edits(node, names):
                 line = f"line {getattr(node, 'lineno', statement.lineno)}"
-                yield f"{line}: {description}", _replaced(tree, node, replacement)
+                yield _Edit(f"{line}: {description}", node, replacement)
 
 
-def _replaced(tree: ast.ClassDef, old: ast.AST, new: ast.AST | None) -> ast.ClassDef:
-    changed = copy.deepcopy(tree, {id(old): new if new is not None else ast.Pass()})
+def _replaced(tree: ast.ClassDef, edit: _Edit) -> ast.ClassDef:
+    """The class with one edit made."""
+    new = edit.new if edit.new is not None else ast.Pass()
+    changed = copy.deepcopy(tree, {id(edit.old): new})
     return ast.fix_missing_locations(changed)
 
 
