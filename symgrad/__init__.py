@@ -10,9 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from symgrad import nn as nn
+    from symgrad import optim as optim
     from symgrad.compiler import NumpyBackendWarning as NumpyBackendWarning
     from symgrad.compiler import compile as compile
     from symgrad.compiler import verify as verify
+    from symgrad.drawing.draw import draw as draw
     from symgrad.errors import SymgradError as SymgradError
     from symgrad.frontend.dtypes import finfo as finfo
     from symgrad.frontend.dtypes import iinfo as iinfo
@@ -68,6 +71,7 @@ _SOURCES: dict[str, str] = {
     "compile": "symgrad.compiler",
     "custom_bwd": "symgrad.frontend.function",
     "custom_fwd": "symgrad.frontend.function",
+    "draw": "symgrad.drawing.draw",
     "enable_grad": "symgrad.tensor.modes",
     "finfo": "symgrad.frontend.dtypes",
     "float32": "symgrad.ir.dtype",
@@ -86,8 +90,10 @@ _SOURCES: dict[str, str] = {
     "jacobian": "symgrad.tensor.functional",
     "jvp": "symgrad.tensor.functional",
     "manual_seed": "symgrad.tensor.creation",
+    "nn": "symgrad:nn",
     "no_grad": "symgrad.tensor.modes",
     "once_differentiable": "symgrad.frontend.function",
+    "optim": "symgrad:optim",
     "set_default_dtype": "symgrad.tensor.modes",
     "set_grad_enabled": "symgrad.tensor.modes",
     "surrogate": "symgrad.frontend.surrogate",
@@ -108,7 +114,9 @@ def __getattr__(name: str) -> Any:
         value = importlib.import_module("importlib.metadata").version("symgrad")
     elif name in _SOURCES:
         module, _, attribute = _SOURCES[name].partition(":")
-        value = getattr(importlib.import_module(module), attribute or name)
+        package = module == __name__  # a package that is a public name itself
+        found = importlib.import_module(f"{module}.{attribute}" if package else module)
+        value = found if package else getattr(found, attribute or name)
     else:
         value = _operation(name)
     globals()[name] = value

@@ -93,19 +93,19 @@ def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
     order: int, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    """Is the backward right?  Exit status 0 only if all are PROVED."""
-    from symgrad.reporting import Judged, judge_all, summary
+    """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
+
+    Shapes come from --shapes, else from the annotations of forward (x: "f32[n m]", or
+    jaxtyping's types), else they are found by trying, which the report then says: the verdict
+    holds for the stated shapes.
+    """
+    from symgrad.judging import Request
+    from symgrad.reporting import judge_all, summary
 
     chosen = [function for target in targets for function in discover.functions(target)]
-    values, facts = _static(static), _pairs(assume, "--assume")
-
-    def judge(function: Any) -> Any:
-        return compiler.verify(
-            function, *_specs(shapes), static=values, assume=facts, order=order
-        )  # fmt: skip
-
+    request = Request(_specs(shapes), _static(static), _pairs(assume, "--assume"), order)
     console = Console(stderr=as_json, highlight=False)
-    judged: list[Judged] = judge_all(chosen, judge, console)
+    judged = judge_all(chosen, request, console)
     if as_json:
         click.echo(json.dumps([one.to_dict() for one in judged], indent=2))
     else:
@@ -161,14 +161,35 @@ def _finish(difference: str, check: bool, folder: Path) -> None:
 @main.command()
 @click.argument("target", metavar="FILE|PACKAGE:CLASS")
 @click.option("--stage", type=click.Choice(compiler.STAGES), default="graph", show_default=True)
+@click.option(
+    "--draw",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.svg",
+    help="Draw forward, backward and what is saved, instead.",
+)
 @_arguments
 def show(
-    target: str, stage: str, shapes: str | None, static: Sequence[str], assume: Sequence[str]
-) -> None:
+    target: str, stage: str, draw: Path | None, shapes: str | None, static: Sequence[str],
+    assume: Sequence[str],
+) -> None:  # fmt: skip
     """Print a stage of the compiler, in the names of the user's source."""
+    if draw is not None:
+        _draw(target, draw, shapes, static)
+        return
     for function in discover.functions(target):
         text = compiler.show(
             function, *_specs(shapes), stage=stage, static=_static(static),
             assume=_pairs(assume, "--assume") or None,
         )  # fmt: skip
         click.echo(text)
+
+
+def _draw(target: str, path: Path, shapes: str | None, static: Sequence[str]) -> None:
+    from symgrad.drawing import draw
+
+    chosen = discover.functions(target)
+    if len(chosen) != 1:
+        names = ", ".join(function.__qualname__ for function in chosen)
+        raise SpecError(f"{target} has {len(chosen)} Functions: {names}", hint="add :Class")
+    draw(chosen[0], *_specs(shapes), static=_static(static)).save(path)
+    click.echo(f"written: {path}")

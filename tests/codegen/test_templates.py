@@ -12,8 +12,9 @@ from symgrad.codegen.accumulate import CombineView
 from symgrad.codegen.environment import environment
 from symgrad.codegen.kernel import KernelView, SlotView
 from symgrad.codegen.render import FileView, ProductView, VectorView
+from symgrad.drawing.render import ArrowView, BoxView, DrawingView, PanelView
 
-TEMPLATES = ["kernel.c.j2", "kernel.h.j2", "kernel.cdef.j2"]
+TEMPLATES = ["kernel.c.j2", "kernel.h.j2", "kernel.cdef.j2", "drawing.svg.j2"]
 FORBIDDEN = (
     nodes.Assign, nodes.AssignBlock, nodes.Filter, nodes.FilterBlock, nodes.Call, nodes.Macro,
     nodes.BinExpr, nodes.UnaryExpr, nodes.Compare, nodes.CondExpr, nodes.Include, nodes.Import,
@@ -21,7 +22,8 @@ FORBIDDEN = (
 )  # fmt: skip
 VIEWS: dict[str, type[Any]] = {
     "file": FileView, "vector": VectorView, "combine": CombineView, "kernel": KernelView,
-    "slot": SlotView, "product": ProductView,
+    "slot": SlotView, "product": ProductView, "drawing": DrawingView, "panel": PanelView,
+    "arrow": ArrowView, "box": BoxView,
 }  # fmt: skip
 
 
@@ -71,7 +73,8 @@ def test_lint_finds(text: str) -> None:
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_holes_are_fields_of_the_view(name: str) -> None:
     template = parsed(name)
-    assert meta.find_undeclared_variables(template) == {"file"}
+    given = {"drawing"} if name == "drawing.svg.j2" else {"file"}
+    assert meta.find_undeclared_variables(template) == given
     for hole in template.find_all(nodes.Getattr):
         assert isinstance(hole.node, nodes.Name)
         if hole.node.name != "loop":

@@ -1,0 +1,313 @@
+"""Where the boxes and arrows of a picture go.
+
+In: ``Picture``.  Out: ``Placed``: boxes with corners, arrows as paths, panels.
+Imports: ``symgrad.drawing.picture``; igraph, when something is laid out.
+
+Forward runs down on the left, backward up on the right, so that an operation and what undoes it
+lie beside each other.  Each side is a layered graph, laid out by igraph (the method of Sugiyama,
+Tagawa and Toda); an arrow over several rows keeps to the column that igraph gives it.  What is
+saved lies in a lane between the two, in the gap below the row that it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from symgrad.drawing.picture import (
+    BACKWARD,
+    FORWARD,
+    SAVED,
+    DrawingError,
+    Picture,
+    Vertex,
+)
+
+CHARACTER, MARGIN, BOX, PILL = 7.3, 11.0, 40.0, 22.0
+COLUMN_GAP, ROW_GAP, PANEL, LANE_STEP = 26.0, 34.0, 26.0, 7.0
+LONGEST, MOST = 30, 2000
+
+Point = tuple[float, float]
+Slot = tuple[int, int, int]  # a vertex, -1, -1; or an edge's ends and the place of a bend
+
+
+@dataclass(frozen=True)
+class Box:
+    """A vertex and its rectangle."""
+
+    vertex: Vertex
+    left: float
+    top: float
+    width: float
+    height: float
+
+    @property
+    def middle(self) -> float:
+        """The x of its centre."""
+        return self.left + self.width / 2
+
+    @property
+    def bottom(self) -> float:
+        """The y of its lower side."""
+        return self.top + self.height
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """A path: ``points`` from the source on; ``square``: along corners, not as a curve."""
+
+    kind: str
+    points: tuple[Point, ...]
+    square: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A titled background."""
+
+    stage: str
+    left: float
+    top: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A picture, placed."""
+
+    picture: Picture
+    boxes: tuple[Box, ...]
+    arrows: tuple[Arrow, ...]
+    panels: tuple[Panel, ...]
+    width: float
+    height: float
+
+
+def shortened(text: str) -> str:
+    """Text that fits a box."""
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def width_of(vertex: Vertex) -> float:
+    """How wide the box of a vertex is."""
+    if vertex.stage == SAVED:
+        words = [f"{shortened(vertex.name)} {shortened(vertex.detail)}"]
+    else:
+        words = [shortened(f"{vertex.name} {vertex.label}".strip()), shortened(vertex.detail)]
+    return max(64.0, max(map(len, words)) * CHARACTER + 2 * MARGIN)
+
+
+def place(picture: Picture) -> Placed:
+    """Lay a picture out.  Raises DrawingError when igraph is missing or there is too much."""
+    if len(picture.vertices) > MOST:
+        raise DrawingError(
+            f"the graph has {len(picture.vertices)} vertices; a picture has at most {MOST}",
+            hint="draw a part of it",
+        )
+    return _Layout(picture).placed()
+
+
+class _Side:
+    """Forward or backward: rows from the top, columns from the left."""
+
+    def __init__(self, picture: Picture, stage: str) -> None:
+        self.up = stage == BACKWARD
+        self.members = [n for n, one in enumerate(picture.vertices) if one.stage == stage]
+        inside = set(self.members)
+        self.edges = [e for e in picture.edges if e.source in inside and e.target in inside]
+        depth = _depths(self.members, [(e.source, e.target) for e in self.edges])
+        self.rows = 1 + max(depth.values(), default=-1)
+        self.row = {n: self.rows - 1 - d if self.up else d for n, d in depth.items()}
+        widest = max((width_of(picture.vertices[n]) for n in self.members), default=0.0)
+        self.middle: dict[int, float] = {}
+        self.bends: dict[tuple[int, int], list[tuple[float, int]]] = {}
+        self.width = 0.0
+        if self.members:
+            self._columns(widest + COLUMN_GAP, depth)
+            self._part(picture)
+            left = min(self.middle[n] - width_of(picture.vertices[n]) / 2 for n in self.members)
+            bends = [x - 4 for bend in self.bends.values() for x, _ in bend]
+            self._shift(-min([left, *bends]))
+            right = max(self.middle[n] + width_of(picture.vertices[n]) / 2 for n in self.members)
+            self.width = max([right, *(x + 4 for b in self.bends.values() for x, _ in b)])
+
+    def _columns(self, gap: float, depth: dict[int, int]) -> None:
+        import igraph
+
+        number = {n: place for place, n in enumerate(self.members)}
+        pairs = [(number[e.source], number[e.target]) for e in self.edges]
+        graph = igraph.Graph(n=len(self.members), edges=pairs, directed=True)
+        layers = [depth[n] for n in self.members]
+        found = graph.layout_sugiyama(layers=layers, hgap=gap, vgap=1, maxiter=200)
+        self.middle = {n: float(found[number[n]][0]) for n in self.members}
+        for edge, points in zip(self.edges, found.edge_routing, strict=True):
+            rows = [(float(x), self._flipped(round(y))) for x, y in points]
+            self.bends[edge.source, edge.target] = rows
+
+    def _part(self, picture: Picture) -> None:
+        """Push to the right what igraph has put closer together than it was told to."""
+        rows: dict[int, list[tuple[float, float, Slot]]] = {}
+        for n in self.members:
+            item = (self.middle[n], width_of(picture.vertices[n]) / 2, (n, -1, -1))
+            rows.setdefault(self.row[n], []).append(item)
+        for (source, target), bend in self.bends.items():
+            for place, (x, row) in enumerate(bend):
+                rows.setdefault(row, []).append((x, 4.0, (source, target, place)))
+        for row, items in rows.items():
+            edge = -float("inf")
+            for x, half, (n, target, place) in sorted(items, key=lambda item: (item[0], item[2])):
+                moved = max(x, edge + COLUMN_GAP / 2 + half)
+                edge = moved + half
+                if target < 0:
+                    self.middle[n] = moved
+                else:
+                    self.bends[n, target][place] = (moved, row)
+
+    def sink(self, rows: int) -> None:
+        """Let the side stand on the lowest of so many rows."""
+        by = rows - self.rows
+        self.row = {n: row + by for n, row in self.row.items()}
+        self.bends = {e: [(x, row + by) for x, row in b] for e, b in self.bends.items()}
+
+    def _flipped(self, depth: int) -> int:
+        return self.rows - 1 - depth if self.up else depth
+
+    def _shift(self, by: float) -> None:
+        self.middle = {n: x + by for n, x in self.middle.items()}
+        self.bends = {e: [(x + by, row) for x, row in b] for e, b in self.bends.items()}
+
+
+def _depths(members: Sequence[int], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """The longest path to each vertex; one that nothing leads to stands right before its use."""
+    depth = dict.fromkeys(members, 0)
+    following: dict[int, list[int]] = {n: [] for n in members}
+    entered = {target for _, target in edges}
+    for source, target in edges:
+        following[source].append(target)
+    for source in members:  # sources come before what is computed of them
+        for target in following[source]:
+            depth[target] = max(depth[target], depth[source] + 1)
+    for source in members:
+        if source not in entered and following[source]:
+            depth[source] = min(depth[target] for target in following[source]) - 1
+    return depth
+
+
+class _Layout:
+    """Puts the two sides and the lane between them together."""
+
+    def __init__(self, picture: Picture) -> None:
+        try:
+            import igraph  # noqa: F401
+        except ImportError:
+            raise DrawingError(
+                "pictures are laid out by igraph, which is not installed",
+                hint="pip install 'symgrad[draw]'",
+            ) from None
+        self.picture = picture
+        self.forward = _Side(picture, FORWARD)
+        self.backward = _Side(picture, BACKWARD)
+        rows = max(self.forward.rows, self.backward.rows)
+        self.forward.sink(rows)
+        self.backward.sink(rows)
+        self.pills = [n for n, one in enumerate(picture.vertices) if one.stage == SAVED]
+        self.boxes: dict[int, Box] = {}
+        self.arrows: list[Arrow] = []
+        self._rows()
+        self._columns()
+
+    def _rows(self) -> None:
+        """The y of each row; the gap below it holds the pills that leave it."""
+        self.origin = {
+            n: min((e.source for e in self.picture.edges if e.target == n), default=None)
+            for n in self.pills
+        }
+        self.gap_of = {n: self.forward.row.get(o, 0) for n, o in self.origin.items()}  # type: ignore[arg-type]
+        rows = max(self.forward.rows, self.backward.rows)
+        stacked = [sum(gap == row for gap in self.gap_of.values()) for row in range(rows)]
+        self.tops, y = [], 0.0
+        for row in range(rows):
+            self.tops.append(y)
+            y += BOX + max(ROW_GAP, 14 + (PILL + 8) * stacked[row])
+        self.height = y - (0 if stacked and stacked[-1] else ROW_GAP)
+
+    def _columns(self) -> None:
+        """The x of the two sides and of the lane: pills, then a channel for their arrows."""
+        self.lane = self.forward.width + 2 * PANEL
+        widest = max((width_of(self.picture.vertices[n]) for n in self.pills), default=0.0)
+        channel = LANE_STEP * (len(self.pills) + 1)
+        self.channel = self.lane + widest
+        self.right = self.lane + (widest + channel + PANEL if self.pills else -PANEL / 2)
+
+    def placed(self) -> Placed:
+        """Everything in its place."""
+        for side, left in ((self.forward, 0.0), (self.backward, self.right)):
+            for n in side.members:
+                width = width_of(self.picture.vertices[n])
+                x = left + side.middle[n] - width / 2
+                top = self.tops[side.row[n]]
+                self.boxes[n] = Box(self.picture.vertices[n], x, top, width, BOX)
+        self._place_pills()
+        for side, left in ((self.forward, 0.0), (self.backward, self.right)):
+            for edge in side.edges:
+                self.arrows.append(self._curve(side, left, edge.source, edge.target))
+        for order, n in enumerate(self.pills):
+            self._crossing(order, n)
+        width = self.right + self.backward.width if self.backward.members else self.forward.width
+        boxes = tuple(self.boxes[n] for n in sorted(self.boxes))
+        return Placed(
+            self.picture, boxes, tuple(self.arrows), tuple(self._panels()), width, self.height
+        )
+
+    def _place_pills(self) -> None:
+        used: dict[int, int] = {}
+        for n in self.pills:
+            row = self.gap_of[n]
+            above = used.setdefault(row, 0)
+            used[row] += 1
+            top = self.tops[row] + BOX + 10 + (PILL + 8) * above
+            vertex = self.picture.vertices[n]
+            self.boxes[n] = Box(vertex, self.lane, top, width_of(vertex), PILL)
+
+    def _curve(self, side: _Side, left: float, source: int, target: int) -> Arrow:
+        """From box to box, straight down the columns of the rows between."""
+        first, last = self.boxes[source], self.boxes[target]
+        points = [(first.middle, first.top if side.up else first.bottom)]
+        for x, row in side.bends[source, target]:
+            ends = [self.tops[row], self.tops[row] + BOX]
+            points += [(left + x, y) for y in (reversed(ends) if side.up else ends)]
+        points.append((last.middle, last.bottom if side.up else last.top))
+        return Arrow("gradient" if side.up else "value", tuple(points))
+
+    def _crossing(self, order: int, n: int) -> None:
+        """The arrows of a saved tensor: out below its box, across in gaps, up in the channel."""
+        pill = self.boxes[n]
+        y = pill.top + PILL / 2
+        origin = self.origin[n]
+        if origin is not None:
+            box = self.boxes[origin]
+            x = box.left + box.width - 14 - 3 * (order % 4)
+            corners: tuple[Point, ...] = ((x, box.bottom), (x, y), (pill.left, y))
+            self.arrows.append(Arrow("saved", corners, square=True))
+        x = self.channel + LANE_STEP * (order + 1)
+        for edge in self.picture.edges:
+            if edge.source != n:
+                continue
+            box = self.boxes[edge.target]
+            below = box.bottom + 9 + 3.5 * (order % 5)
+            into = box.left + 12 + 5 * (order % 4)
+            corners = (
+                (pill.left + pill.width, y), (x, y), (x, below), (into, below), (into, box.bottom),
+            )  # fmt: skip
+            self.arrows.append(Arrow("saved", corners, square=True))
+
+    def _panels(self) -> list[Panel]:
+        found = []
+        for stage, side, left in (
+            (FORWARD, self.forward, 0.0), (BACKWARD, self.backward, self.right)
+        ):  # fmt: skip
+            if side.members:
+                top = self.tops[min(side.row.values())]
+                found.append(Panel(stage, left, top, side.width, self.height - top))
+        return found

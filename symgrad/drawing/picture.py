@@ -1,0 +1,73 @@
+"""What a picture shows: boxes and arrows, before anything is placed.
+
+In: what ``function`` and ``tape`` found.  Out: frozen records.  Imports: ``symgrad.errors``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symgrad.errors import SymgradError
+
+FORWARD, SAVED, BACKWARD = "forward", "saved", "backward"
+STAGES = (FORWARD, SAVED, BACKWARD)
+
+
+class DrawingError(SymgradError, RuntimeError):
+    """A graph cannot be drawn: it is too large, has no such case, or igraph is missing."""
+
+
+@dataclass(frozen=True)
+class Vertex:
+    """One box.
+
+    ``kind``: ``leaf``, ``parameter``, ``data``, ``operation``, ``output``, ``saved``,
+    ``cotangent`` or ``gradient``.  ``name``: the user's; ``label``: what it is; ``detail``: dtype
+    and shape; ``tooltip``: everything that is too long for a box.
+    """
+
+    stage: str
+    kind: str
+    name: str
+    label: str
+    detail: str
+    tooltip: str = ""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """An arrow between two vertices, by their places in ``Picture.vertices``."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True)
+class Picture:
+    """All that is shown, in an order in which sources come before what is computed of them."""
+
+    title: str
+    note: str
+    vertices: tuple[Vertex, ...]
+    edges: tuple[Edge, ...]
+
+
+class Builder:
+    """Collects vertices and edges, each once."""
+
+    def __init__(self) -> None:
+        self.vertices: list[Vertex] = []
+        self.edges: dict[Edge, None] = {}
+
+    def add(self, vertex: Vertex) -> int:
+        """Enter a vertex; its number."""
+        self.vertices.append(vertex)
+        return len(self.vertices) - 1
+
+    def join(self, source: int, target: int) -> None:
+        """Enter an arrow."""
+        self.edges.setdefault(Edge(source, target))
+
+    def picture(self, title: str, note: str = "") -> Picture:
+        """What was collected."""
+        return Picture(title, note, tuple(self.vertices), tuple(self.edges))
