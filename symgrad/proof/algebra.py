@@ -2,8 +2,8 @@
 
 In: two expressions of one pool and declared facts.  Out: ``Equality``: are they equal, by which
 method, under which conditions; or why that is not known.
-Imports: ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``report``, ``witness``, ``polytext``,
-``normal``.
+Imports: ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``domain_text``, ``report``, ``witness``,
+``polytext``, ``normal``.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import SizeCondition
-from symgrad.ir.graph import Node
-from symgrad.proof import witness
-from symgrad.proof.assume import Assumption
-from symgrad.proof.normal.context import DEFAULT_BUDGET
+from symgrad.ir.graph import Graph, Node
+from symgrad.proof import assume, witness
+from symgrad.proof.domain_text import domain_conditions
+from symgrad.proof.normal.context import DEFAULT_BUDGET, Assumption
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.polytext import PolyText
@@ -50,7 +50,7 @@ def merge(found: Iterable[Equality], method: str) -> Equality:
 
 
 def facts_of(
-    assumptions: Iterable[Assumption],
+    assumptions: Iterable[assume.Assumption],
     uses: Mapping[str, IntegerUse],
     conditions: Sequence[SizeCondition] = (),
     *,
@@ -102,7 +102,7 @@ def with_ranks(facts: Facts, nodes: Iterable[Node]) -> Facts:
     return replace(facts, permutations=axes, ranges={**facts.ranges, **sizes})
 
 
-def _interval(assumption: Assumption) -> Interval | None:
+def _interval(assumption: assume.Assumption) -> Interval | None:
     if assumption.kind == "positive":
         return POSITIVE_INTERVAL
     if assumption.kind == "nonnegative":
@@ -142,24 +142,27 @@ def decide_equal(
     define: Callable[[str, tuple[Dim, ...]], Expr | None],
     *,
     budget: int = DEFAULT_BUDGET,
+    graph: Graph | None = None,
 ) -> Equality:
     """Prove two expressions equal, witnesses of the almost-everywhere steps included.
 
     ``leaves``: the nodes that cut names stand for, for text.  ``define``: what an element of a
-    computed index tensor is, None for any other.
+    computed index tensor is, None for any other.  ``graph``: where conditions find user's words.
     """
     result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
     if not result.is_zero:
         return Equality(False, reason=_reason(result, leaves), exhausted=out_of_budget(result))
     conditions: list[Condition] = []
     text = PolyText(leaves)
+    assumptions = list(result.assumptions)
     for obligation in result.obligations:
         found = witness.discharge(obligation, facts, text)
         if found.problem:
             return Equality(False, reason=found.problem)
         conditions += found.conditions
-    for assumption in result.assumptions:
-        conditions.append(Condition("domain", text.relation(assumption.poly, assumption.relation)))
+        if found.nonzero:
+            assumptions.append(Assumption(obligation.rule, "!=", obligation.base))
+    conditions += domain_conditions(assumptions, result.context, leaves, graph)
     conditions += [Condition("literal", reading) for reading in result.readings]
     kept = tuple(dict.fromkeys(conditions))
     return Equality(True, result.stage or "", conditions=kept)

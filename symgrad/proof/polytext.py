@@ -16,6 +16,7 @@ from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.poly import Poly
 
 _LETTERS = "ijklmnopqrstuvw"
+_FIRST = (kinds.NUMBER, kinds.SIZE)
 _RELATIONS = {kinds.POSITIVE: "> 0", kinds.ATLEAST: ">= 0", kinds.EQUAL: "== 0"}
 
 
@@ -44,8 +45,9 @@ class PolyText:
         return text
 
     def _monomial(self, monomial: Monomial, value: Number) -> str:
-        above = [self._factor(a, e) for a, e in monomial if e > 0 or a.kind == kinds.EXP]
-        below = [self._factor(a, -e) for a, e in monomial if e < 0 and a.kind != kinds.EXP]
+        factors = sorted(monomial, key=lambda item: (item[0].kind not in _FIRST, item[0].erased))
+        above = [self._factor(a, e) for a, e in factors if e > 0 or a.kind == kinds.EXP]
+        below = [self._factor(a, -e) for a, e in factors if e < 0 and a.kind != kinds.EXP]
         numerator, denominator = Fraction(value).numerator, Fraction(value).denominator
         if numerator != 1 or not above:
             above.insert(0, str(numerator))

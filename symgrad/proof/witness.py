@@ -35,10 +35,15 @@ _SIZES = (2, 3, 1, 5)
 
 @dataclass(frozen=True)
 class Payment:
-    """The conditions that come with a paid obligation; ``problem`` says why it is not paid."""
+    """What comes with a paid obligation; ``problem`` says why it is not paid.
+
+    ``nonzero``: the base may vanish on more than a null set, and what holds is told of where it
+    does not.
+    """
 
     conditions: tuple[Condition, ...] = ()
     problem: str = ""
+    nonzero: bool = False
 
 
 def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
@@ -64,7 +69,7 @@ def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
     if not paid:
         return Payment(problem=f"no point was found at which {text.of(base)} is not zero")
     if vanishing or obligation.piecewise:
-        return Payment((Condition("nonzero", f"{text.of(base)} == 0"),))
+        return Payment(nonzero=True)
     return Payment()
 
 

@@ -1,0 +1,116 @@
+"""Signs beyond those of the normal form: what is shown positive is positive at every point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts
+from symgrad.proof.positivity import holds, primitive, semidefinite
+from tests.proof.normal_terms import Standard, Term
+
+SMALL = st.integers(-3, 3)
+
+
+def _variance(s: Standard) -> Term:
+    mean = s.sum([s.i], s.x) / s.n
+    return s.sum([s.i], (s.x - mean) ** 2) / s.n
+
+
+def _weighted(s: Standard) -> Term:
+    weight = s.leaf("w", s.i)
+    whole, first = s.sum([s.i], weight), s.sum([s.i], weight * s.x)
+    return s.sum([s.i], weight * s.x**2) * whole - first**2
+
+
+def _of_two_axes(s: Standard) -> Term:
+    z = s.at("z", s.i, s.j)
+    return s.sum([s.i, s.j], z**2) * s.n * s.m - s.sum([s.i, s.j], z) ** 2
+
+
+ALWAYS: dict[str, Callable[[Standard], Term]] = {
+    "variance": _variance,
+    "weighted variance": _weighted,
+    "of two axes": _of_two_axes,
+    "distance": lambda s: s.sum([s.i], (s.x - s.y) ** 2),
+    "form": lambda s: s.x**2 - s.x * s.y + s.y**2,
+    "scalar product": lambda s: (
+        s.sum([s.i], s.x**2) * s.sum([s.i], s.y**2) - s.sum([s.i], s.x * s.y) ** 2
+    ),
+    "covariance of sums": lambda s: (
+        s.n * s.sum([s.i], (s.x + s.y) ** 2) - s.sum([s.i], s.x + s.y) ** 2
+    ),
+}
+SOMETIMES: dict[str, Callable[[Standard], Term]] = {
+    "variance by too much": lambda s: _variance(s) * s.n - s.sum([s.i], s.x**2),
+    "sum": lambda s: s.sum([s.i], s.x) + 100,
+    "indefinite form": lambda s: s.x**2 - 3 * s.x * s.y + s.y**2 + 1,
+    "square of the sum": lambda s: s.sum([s.i], s.x**2) - s.sum([s.i], s.x) ** 2 + 1,
+    "difference": lambda s: s.sum([s.i], s.x**2) - s.sum([s.i], s.y**2) + 1,
+    "cube": lambda s: 1 + s.sum([s.i], s.x) ** 3,
+}
+
+
+def _standard() -> Standard:
+    return Standard(Facts(intervals={"w": POSITIVE_INTERVAL}))
+
+
+@pytest.mark.parametrize("name", ALWAYS)
+def test_what_always_holds(name: str) -> None:
+    s = _standard()
+    term = ALWAYS[name](s)
+    assert holds(s.context, term.poly, ">=")
+    assert not holds(s.context, term.poly, ">"), "it may be 0"
+    assert not holds(s.context, term.poly, "!=")
+    more = (term + Fraction(1, 1000)).poly
+    assert holds(s.context, more, ">")
+    assert holds(s.context, more, "!=")
+
+
+@pytest.mark.parametrize("name", SOMETIMES)
+def test_what_does_not(name: str) -> None:
+    s = _standard()
+    assert not holds(s.context, SOMETIMES[name](s).poly, ">=")
+    assert not holds(s.context, SOMETIMES[name](s).poly, "!=")
+
+
+@given(st.lists(SMALL, min_size=7, max_size=7), st.integers(0, 1000))
+@example([1, 0, -1, 0, 0, 0, 0], 0)
+@example([1, -2, 0, 1, 0, 0, 1], 0)
+def test_what_is_shown_holds_at_every_point(c: list[int], seed: int) -> None:
+    s = _standard()
+    sums = (s.sum([s.i], s.x), s.sum([s.i], s.y))
+    term = (
+        c[0] * s.n * s.sum([s.i], s.x**2) + c[1] * s.sum([s.i], s.x * s.y) * s.n
+        + c[2] * sums[0] ** 2 + c[3] * s.n * s.sum([s.i], s.y**2) + c[4] * sums[0] * sums[1]
+        + c[5] * sums[1] ** 2 + c[6] * s.n
+    )  # fmt: skip
+    for relation in (">", ">="):
+        if holds(s.context, term.poly, relation):
+            for n in (1, 2, 5):
+                value = term.value(seed=seed, n=n)
+                assert value > 0 or (relation == ">=" and value > -1e-9)
+
+
+@given(st.integers(1, 4), st.data())
+def test_semidefinite_is_what_numpy_says(size: int, data: st.DataObject) -> None:
+    entries = [data.draw(SMALL) for _ in range(size * size)]
+    matrix = np.array(entries, dtype=float).reshape(size, size)
+    matrix = matrix + matrix.T if data.draw(st.booleans()) else matrix @ matrix.T
+    least = float(np.min(np.linalg.eigvalsh(matrix)))
+    exact = [[Fraction(int(value)) for value in row] for row in matrix]
+    assert semidefinite(exact) == (least > -1e-9)
+
+
+def test_one_way_to_write_a_condition() -> None:
+    s = _standard()
+    variance = _variance(s)
+    assert primitive(s.context, variance.poly) == primitive(
+        s.context, (variance * s.n * Fraction(2, 3)).poly
+    )
+    assert primitive(s.context, (s.x * 6 - 4).poly) == (s.x * 3 - 2).poly
