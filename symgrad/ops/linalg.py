@@ -192,8 +192,8 @@ def _cholesky_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | Non
     if tangent is None:
         return None
     symmetric = (tangent + transpose(tangent)) * 0.5
-    left = apply("solve_triangular", node, symmetric, upper=False)
-    both = transpose(apply("solve_triangular", node, transpose(left), upper=False))
+    inverse = apply("inverse", node)
+    both = matmul(inverse, matmul(symmetric, transpose(inverse)))
     return matmul(node, _lower_half(both))
 
 
@@ -243,5 +243,5 @@ def _solve_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 
 structural(
     "solve_triangular", "linalg", rule=_solve_rule, numpy=_solve, lower=None, vjp=_solve_vjp,
-    arity=2, tangent=_solve_tangent,
+    arity=2, linear=(1,), tangent=_solve_tangent,
 )  # fmt: skip

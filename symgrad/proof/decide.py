@@ -1,8 +1,8 @@
 """The staged decision: refute, or prove with the consent of the second oracle, or say why not.
 
 In: a ``Subject``.  Out: a ``Judgement`` of each of its gradients.
-Imports: ``symgrad.proof``: ``algebra``, ``literals``, ``oracle``, ``prove``, ``refute``,
-``subject``, ``verdict``; mpmath.
+Imports: ``symgrad.proof``: ``literals``, ``oracle``, ``refute``, ``setup``, ``subject``,
+``verdict``; mpmath.
 
 1. doubles at points over many shapes: where a gradient looks wrong, 60 digits decide;
 2. 60 digits at a few points: nothing is PROVED without this;
@@ -13,17 +13,15 @@ Imports: ``symgrad.proof``: ``algebra``, ``literals``, ``oracle``, ``prove``, ``
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
 from symgrad.proof import literals
-from symgrad.proof.algebra import Equality, decide_equal, facts_of, with_ranks
-from symgrad.proof.domains import domains
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
-from symgrad.proof.prove import Goal, Prover, inverse_names, symmetric_inverses
 from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.report import Condition
 from symgrad.proof.sample import Point
+from symgrad.proof.setup import proving
 from symgrad.proof.subject import Evaluation, NoPointError, Subject, precisely
 from symgrad.proof.verdict import Verdict
 
@@ -255,47 +253,21 @@ class _Decision:
     def _prove(self, names: list[str]) -> None:
         if not names:
             return
-        subject = self.subject
-        own = [d for d in domains(subject.forward.nodes) if not self._declared(d.name)]
-        facts = facts_of(
-            [*own, *subject.assumptions], subject.sampler.uses, subject.conditions,
-            shapes={name: node.shape for name, node in subject.by_name.items()},
-            inverses=inverse_names(subject.everything.nodes),
-            recognise=subject.recognised,
-        )  # fmt: skip
-        facts = with_ranks(facts, subject.everything.nodes)
-
-        def equal(goal: Goal) -> Equality:
-            budget = min(self.budget, goal.budget or self.budget)
-            return decide_equal(
-                goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=budget
-            )
-
-        known = symmetric_inverses(subject, equal)
-        if known:
-            facts = replace(facts, symmetric=facts.symmetric | set(known))
-        prover = Prover(subject, equal)
+        ready = proving(self.subject, self.budget)
         for name in names:
             if name in self.found:
                 continue
-            equality = prover.prove(name)
+            equality = ready.prover.prove(name)
             if equality.equal:
                 self.found[name] = Judgement(
                     Verdict.PROVED,
                     method=equality.method,
-                    conditions=(
-                        *(Condition("domain", str(domain)) for domain in own),
-                        *equality.conditions,
-                    ),
-                    recognised=subject.recognised,
+                    conditions=(*ready.conditions, *equality.conditions),
+                    recognised=self.subject.recognised,
                     passed=tuple(point.sizes for point in self.evidence[name].passed),
                 )
             else:
                 self._look_harder(name, equality.reason)
-
-    def _declared(self, name: str) -> bool:
-        """Is something declared of the elements of an input?"""
-        return any(known.name == name for known in self.subject.assumptions)
 
     def _look_harder(self, name: str, reason: str) -> None:
         """Forty more points, the last few in 60 digits, before giving up."""

@@ -2,7 +2,7 @@
 
 In: a ``Subject`` and the name of an input.  Out: ``Equality``.
 Imports: ``symgrad.index``, ``symgrad.ir``, ``symgrad.proof``: ``reference``, ``algebra``,
-``adjoints``, ``subject``.
+``adjoints``, ``goal``, ``subject``.
 
 1. *cut*: the results of forward contractions are opaque leaves: what holds for arbitrary values
    of them holds for theirs, and nothing blows up;
@@ -19,16 +19,15 @@ proves at once may cost another one minutes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Access, Call, Expr, Reduce, postorder
 from symgrad.ir.graph import Node, ancestors
-from symgrad.ops.record import get
 from symgrad.proof.adjoints import matches
 from symgrad.proof.algebra import Equality, merge
+from symgrad.proof.goal import Goal, definitions, is_atom, opaque_atoms
 from symgrad.proof.reference import gradient, gradient_indices
 from symgrad.proof.subject import Subject
 
@@ -41,23 +40,8 @@ NEAR = 4_000
 PIECE = 40_000
 """Work for the normal form of one piece."""
 
-Equal = Callable[["Goal"], Equality]
+Equal = Callable[[Goal], Equality]
 Stage = Callable[[str, "int | None"], Equality]
-
-
-@dataclass(frozen=True)
-class Goal:
-    """Two expressions to be proved equal; None is zero.
-
-    ``leaves``: the nodes that cut names stand for.  ``define``: what an element of a computed
-    index tensor is, None for any other tensor.  ``budget``: work for its normal form.
-    """
-
-    hand: Expr
-    reference: Expr | None
-    leaves: Mapping[str, Node]
-    define: Callable[[str, tuple[Dim, ...]], Expr | None]
-    budget: int | None = None
 
 
 class Prover:
@@ -230,62 +214,6 @@ class Pieces:
         if own is None or others is None:
             return others if own is None else own
         return lowering.pool.call("add", own, others, dtype=own.dtype)
-
-
-def inverse_names(nodes: Iterable[Node]) -> dict[str, str]:
-    """The names of inverse matrices in index notation, with those of the matrices."""
-    return {
-        f"%{node.index}": node.args[0].label if node.args[0].op == "input" else
-        f"%{node.args[0].index}"
-        for node in nodes if node.op == "inverse"
-    }  # fmt: skip
-
-
-def symmetric_inverses(subject: Subject, equal: Equal) -> list[str]:
-    """The names of inverses whose matrices are symmetric, as proved: so are they themselves."""
-    nodes = subject.everything.nodes
-    found = []
-    for node in nodes:
-        matrix = node.args[0] if node.op == "inverse" else None
-        if matrix is not None and matrix.op != "input" and not is_atom(matrix):
-            lowering = Lowering(subject.graph, opaque_atoms(nodes))
-            *batch, row, column = gradient_indices(matrix.shape)
-            given = lowering.element(matrix, (*batch, row, column), body=True)
-            turned = lowering.element(matrix, (*batch, column, row), body=True)
-            leaves = {f"%{cut.index}": cut for cut in lowering.cuts}
-            answer = equal(Goal(given, turned, leaves, definitions(lowering), QUICK))
-            if answer.equal and not answer.conditions:
-                found.append(f"%{node.index}")
-    return found
-
-
-def is_atom(node: Node) -> bool:
-    """Has the node no index notation, so that the proof takes it as it is?"""
-    op = get(node.op)
-    return op.lower is None and op.scalar is None and node.op != "input"
-
-
-def opaque_atoms(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes that are read as they are: inverses and factors, with their matrices, and ranks."""
-    found: dict[Node, None] = {}
-    for node in nodes:
-        if node.op == "rank":
-            found[node] = None
-        elif is_atom(node):
-            found.update(dict.fromkeys([*(a for a in node.args if a.op != "input"), node]))
-    return list(found)
-
-
-def definitions(lowering: Lowering) -> Callable[[str, tuple[Dim, ...]], Expr | None]:
-    """What the elements of the index tensors are that lowering had to cut."""
-
-    def define(tensor: str, indices: tuple[Dim, ...]) -> Expr | None:
-        forced = {f"%{node.index}": node for node in lowering.forced}
-        if tensor not in forced:
-            return None
-        return lowering.element(forced[tensor], indices, body=True)
-
-    return define
 
 
 def _reads(reader: Node, node: Node, proved: Iterable[Node]) -> bool:

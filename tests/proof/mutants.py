@@ -14,10 +14,9 @@ from random import Random
 
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node, ancestors
-from symgrad.proof.algebra import Equality, decide_equal, facts_of
 from symgrad.proof.oracle import DomainError
-from symgrad.proof.prove import Goal, Prover, inverse_names
 from symgrad.proof.refute import confirmed, tolerance
+from symgrad.proof.setup import proving
 from symgrad.proof.subject import NoPointError, Subject, precisely
 
 BUDGET = 60_000
@@ -134,16 +133,4 @@ def differs(mutant: Mutant, points: int = 6) -> bool | None:
 
 def proved(mutant: Mutant) -> bool:
     """Does the normal form prove the mutant?  No number is looked at."""
-    subject = mutant.subject
-    facts = facts_of(
-        subject.assumptions, subject.sampler.uses, subject.conditions,
-        shapes={name: node.shape for name, node in subject.by_name.items()},
-        inverses=inverse_names(subject.everything.nodes),
-    )  # fmt: skip
-
-    def equal(goal: Goal) -> Equality:
-        return decide_equal(
-            goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=BUDGET
-        )  # fmt: skip
-
-    return Prover(subject, equal).prove(mutant.name).equal
+    return proving(mutant.subject, BUDGET).prover.prove(mutant.name).equal

@@ -5,22 +5,13 @@
 as soon as an entry is no longer needed; a wrong verdict is never excused here.
 """
 
-_NOT_TRACKED = "what detach, attributes and copies cut off is noticed, not followed"
-_INNER = "the backward of an applied Function is not judged"
-
 UNDECIDED: dict[str, str] = {
     "BilinearGrid": "index_add of four linear indices, then a view: over the budget of steps",
-    "CholeskyOfGram": "the tangent of a Cholesky factor has no index notation",
-    "TriangularSolve": "the tangent of a triangular solve has no index notation",
     "MaskedSoftmax": "minus infinity by a mask that is an input: exp of plus infinity",
     "Pact": "minimum of relu and a level: four terms of indicators are left",
     "RollFar": "a roll by fifteen asks about fifteen sizes",
     "NarrowWindow": "no sample falls between two thresholds that are close together",
     "SpecialIndex": "no sample has an index that only long axes have",
-    "CubeDetached": _NOT_TRACKED,
-    "TanhAttribute": _NOT_TRACKED,
-    "SigmoidByParts": _INNER,
-    "SigmoidByWrongParts": _INNER,
 }
 
 CONDITION_NOT_FOUND: dict[str, str] = {}

@@ -103,10 +103,11 @@ class Atom:
 
 
 class AtomTable:
-    """Makes atoms, each once."""
+    """Makes atoms, each once.  ``special``: tensors whose elements have rules in products."""
 
-    def __init__(self) -> None:
+    def __init__(self, special: frozenset[str] = frozenset()) -> None:
         self._atoms: dict[tuple[Any, ...], Atom] = {}
+        self._special = special
 
     def __len__(self) -> int:
         return len(self._atoms)
@@ -117,6 +118,8 @@ class AtomTable:
         found = self._atoms.get(identity)
         if found is None:
             found = _make(kind, data)
+            if kind == LEAF and data[0] in self._special:
+                found.special = True
             self._atoms[identity] = found
         return found
 

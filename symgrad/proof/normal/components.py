@@ -14,6 +14,7 @@ from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import (
     deltas,
     labels,
+    leaves,
     multiply,
     permutations,
     relations,
@@ -31,8 +32,8 @@ Exponents = dict[Atom, Number]
 def component(context: Context, binders: list[Atom], factors: Exponents) -> Poly:
     """The sum of one connected component."""
     rules = (
-        _inverse_matrix, permutations.counted_once, _fold, _reverse, deltas.merge_flattened,
-        _closed_form,
+        _inverse_matrix, _cholesky_product, permutations.counted_once, _fold, _reverse,
+        deltas.merge_flattened, _closed_form,
     )  # fmt: skip
     for rule in rules:
         changed = rule(context, binders, factors)
@@ -133,6 +134,46 @@ def _inverse_matrix(context: Context, binders: list[Atom], factors: Exponents) -
                 body = multiply.multiply(context, multiply.monomial_poly(context, rest), delta)
                 return sums.sum_over(context, [v for v in binders if v is not binder], body)
     return None
+
+
+def _cholesky_product(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_k L[i,k] L[j,k] = (A[i,j] + A[j,i]) / 2`` for the Cholesky factor L of A.
+
+    [rule: cholesky]
+    """
+    known = context.facts.factors
+    for binder in binders if known else ():
+        holders = [a for a in factors if binder in a.free]
+        powers = [factors[a] for a in holders]
+        if powers not in ([2], [1, 1]) or any(a.kind != kinds.LEAF for a in holders):
+            continue
+        first, last = holders[0], holders[-1]
+        if first.data[0] != last.data[0] or first.data[0] not in known:
+            continue
+        ends = _common_column(first, last, binder)
+        if ends is None:
+            continue
+        *batch, row, other = ends
+        matrix = known[first.data[0]]
+        both = leaves.leaf(context, matrix, (*batch, row, other)) + leaves.leaf(
+            context, matrix, (*batch, other, row)
+        )
+        rest = {a: e for a, e in factors.items() if a not in holders}
+        body = multiply.multiply(context, multiply.monomial_poly(context, rest), both)
+        left = [v for v in binders if v is not binder]
+        return sums.sum_over(context, left, body.scaled(Fraction(1, 2)))
+    return None
+
+
+def _common_column(left: Atom, right: Atom, binder: Atom) -> tuple[Poly, ...] | None:
+    """The batch and the rows of ``left[..., i, k] right[..., j, k]``."""
+    *batch, row, inner = left.data[1]
+    *other_batch, other, other_inner = right.data[1]
+    variable = of_atom(binder)
+    if inner != variable or other_inner != variable or batch != other_batch:
+        return None
+    outside = (*batch, row, other)
+    return None if any(binder in index.free for index in outside) else outside
 
 
 def _matrix_ends(left: Atom, right: Atom, binder: Atom) -> tuple[Poly, Poly] | None:

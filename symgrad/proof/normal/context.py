@@ -80,7 +80,7 @@ class Context:
         self.domain: dict[Poly, bool] = {}
         self.in_domain = False
         self.memo: dict[Any, Any] = {}
-        self._table = AtomTable()
+        self._table = AtomTable(self.facts.lower | self.facts.upper)
         self._fresh = 0
 
     def atom(self, kind: str, *data: Any) -> Atom:
@@ -100,6 +100,7 @@ class Context:
 
     def require_nonzero(self, rule: str, base: Poly) -> None:
         """Record that ``base`` must not vanish identically, unless that is plain to see."""
+        self._refuse_triangles(base)
         if _plainly_nonzero(base):
             return
         key = (rule, base)
@@ -108,9 +109,16 @@ class Context:
 
     def require_distinct(self, rule: str, base: Poly, left: Atom, right: Atom) -> None:
         """Record that ``base`` must not vanish identically where ``left != right``."""
+        self._refuse_triangles(base)
         key = (rule, base)
         if key not in self.obligations:
             self.obligations[key] = Obligation(rule, base, base.piecewise, (left, right))
+
+    def _refuse_triangles(self, base: Poly) -> None:
+        """Elements of triangular matrices are 0 on one side: they are not generic."""
+        triangular = self.facts.lower | self.facts.upper
+        if triangular and any(_off_diagonal(atom, triangular) for atom in atoms_in(base)):
+            raise Undecided("an element of a triangular matrix may be 0 for all inputs")
 
     @contextmanager
     def within_domain(self) -> Iterator[None]:
@@ -146,6 +154,28 @@ class Context:
         key = (rule, relation, poly)
         if key not in self.assumptions:
             self.assumptions[key] = Assumption(rule, relation, poly)
+
+
+def _off_diagonal(atom: Atom, tensors: frozenset[str]) -> bool:
+    """Is it an element of one of these tensors, but not one of a diagonal?"""
+    return atom.kind == LEAF and atom.data[0] in tensors and atom.data[1][-1] != atom.data[1][-2]
+
+
+def atoms_in(item: Any) -> Iterator[Atom]:
+    """The atoms of a polynomial at any depth, each once, those in extents left out."""
+    todo: list[Any] = [item]
+    seen: set[Atom] = set()
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Atom):
+            if part not in seen:
+                seen.add(part)
+                yield part
+                todo.extend(() if part.kind == INDEX else part.data)
+        elif isinstance(part, Poly):
+            todo.extend(atom for monomial in part.terms for atom, _ in monomial)
+        elif isinstance(part, tuple):
+            todo.extend(part)
 
 
 def _plainly_nonzero(base: Poly) -> bool:

@@ -41,7 +41,9 @@ class Facts:
     of the tensor may be exchanged.  ``one_hot``: along its last axis, of this size, the tensor
     is 1 once, else 0.  ``binary``: the elements are 0 or 1.  ``unique``: no value occurs twice
     in the rank-1 integer tensor.  ``inverses``: this tensor is the inverse of that one, as
-    matrices over the last two axes.  ``permutations``: along this axis, whose size is its
+    matrices over the last two axes.  ``lower``, ``upper``: over its last two axes the tensor is
+    triangular.  ``factors``: this tensor is the lower Cholesky factor of the symmetric part of
+    that one.  ``permutations``: along this axis, whose size is its
     declared range, the integer tensor holds every index once.  ``recognise``: read rounded
     known constants as what they round.
     """
@@ -54,6 +56,9 @@ class Facts:
     binary: frozenset[str] = frozenset()
     unique: frozenset[str] = frozenset()
     inverses: Mapping[str, str] = field(default_factory=dict)
+    lower: frozenset[str] = frozenset()
+    upper: frozenset[str] = frozenset()
+    factors: Mapping[str, str] = field(default_factory=dict)
     permutations: Mapping[str, int] = field(default_factory=dict)
     recognise: bool = False
 

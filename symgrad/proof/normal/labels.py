@@ -210,6 +210,10 @@ class Colouring:
         if atom.kind == kinds.EQUAL:
             sides = (self._item(atom.data[0], colours), self._item(-atom.data[0], colours))
             return hash((kinds.text_key(atom.kind), min(sides), max(sides)))
+        if atom.kind == kinds.ATLEAST:  # either way round, so that orienting it is well defined
+            rest = Poly({m: c for m, c in atom.data[0].terms.items() if m})
+            sides = (self._item(rest, colours), self._item(-rest, colours))
+            return hash((kinds.text_key(atom.kind), min(sides), max(sides)))
         parts = [self._item(item, colours) for item in atom.data]
         return hash((kinds.text_key(atom.kind), *parts))
 

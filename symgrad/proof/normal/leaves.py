@@ -1,16 +1,16 @@
 """Elements of tensors, as declared facts make them.
 
 In: a tensor's name and index polynomials.  Out: a leaf atom, or what a fact turns it into.
-Imports: ``atoms``, ``poly``, ``context``, ``relations``.
+Imports: ``atoms``, ``poly``, ``context``, ``power``, ``relations``, ``triangular``.
 """
 
 from __future__ import annotations
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import relations
+from symgrad.proof.normal import power, relations, triangular
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.facts import HOT
-from symgrad.proof.normal.poly import Poly, of_atom
+from symgrad.proof.normal.poly import ZERO, Poly, of_atom
 
 
 def leaf(context: Context, tensor: str, indices: tuple[Poly, ...], sort: str = "real") -> Poly:
@@ -27,7 +27,21 @@ def leaf(context: Context, tensor: str, indices: tuple[Poly, ...], sort: str = "
         sort = "bool"
     if tensor in facts.symmetric and len(indices) >= 2:
         indices = symmetric_order(indices)
+    if triangular.is_outside(context, tensor, indices):
+        return ZERO
+    turned = _inverted_diagonal(context, tensor, indices)
+    if turned is not None:
+        return turned
     return of_atom(context.atom(kinds.LEAF, tensor, indices, sort))
+
+
+def _inverted_diagonal(context: Context, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
+    """The diagonal of the inverse of a triangular matrix: one over its own.  [rule: triangular]."""
+    facts = context.facts
+    matrix = facts.inverses.get(tensor)
+    if matrix is None or tensor not in facts.lower | facts.upper or indices[-1] != indices[-2]:
+        return None
+    return power.power(context, leaf(context, matrix, indices), -1)
 
 
 def symmetric_order(indices: tuple[Poly, ...]) -> tuple[Poly, ...]:

@@ -10,7 +10,7 @@ import itertools
 from fractions import Fraction
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import counts, power, signs
+from symgrad.proof.normal import counts, power, signs, triangular
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import (
@@ -97,6 +97,11 @@ def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
     relations = [a for a in special if a.kind in kinds.RELATIONS and a in exponents]
     if len(relations) > 1 and not _combine_relations(context, exponents, relations):
         return ZERO
+    if relations:
+        kept = triangular.implied(context, exponents)
+        if isinstance(kept, Poly):
+            return kept
+        exponents = kept
     if context.factored:
         return _expand_single_let(context, exponents, special)
     for atom in special:
@@ -122,7 +127,12 @@ def _rewrite_atom(context: Context, exponents: Exponents, atom: Atom) -> Poly | 
     elif atom.kind == kinds.INFINITY:
         if exponent != 1 or any(not a.indicator and a is not atom for a in exponents):
             raise Undecided("an infinity is multiplied with something other than a condition")
-    elif atom.data[0] == "sin" and isinstance(exponent, int) and exponent >= 2:
+    elif (
+        atom.kind == kinds.FUNCTION
+        and atom.data[0] == "sin"
+        and isinstance(exponent, int)
+        and exponent >= 2
+    ):
         rest = {**exponents, atom: exponent - 2}
         cosine = of_atom(context.atom(kinds.FUNCTION, "cos", atom.data[1]), 2)
         return multiply(context, monomial_poly(context, rest), ONE - cosine)  # [rule: trigonometry]

@@ -61,6 +61,8 @@ def _own_sign(context: Context, atom: Atom) -> int:
     if kind == kinds.LEAF:
         if data[2] == "int":
             return UNKNOWN if context.facts.range_of(data[0]) is None else NONNEGATIVE
+        if data[0] in context.facts.factors and data[1][-1] == data[1][-2]:
+            return POSITIVE  # [rule: cholesky]
         interval = context.facts.intervals.get(data[0])
         if interval is None or interval.low is None or interval.low < 0:
             return UNKNOWN

@@ -1,0 +1,50 @@
+"""Everything a proof of one subject needs: facts, matrices made ready, the prover.
+
+In: a ``Subject``.  Out: ``Proving``.  Imports: ``symgrad.proof``: ``algebra``, ``domains``,
+``goal``, ``matrices``, ``prove``, ``report``, ``subject``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symgrad.proof.algebra import Equality, decide_equal, facts_of, with_ranks
+from symgrad.proof.domains import domains
+from symgrad.proof.goal import Goal
+from symgrad.proof.matrices import prepared
+from symgrad.proof.normal.facts import Facts
+from symgrad.proof.prove import Prover
+from symgrad.proof.report import Condition
+from symgrad.proof.subject import Subject
+
+
+@dataclass(frozen=True)
+class Proving:
+    """A prover, and the conditions under which all that it proves holds."""
+
+    prover: Prover
+    conditions: tuple[Condition, ...]
+
+
+def proving(subject: Subject, budget: int) -> Proving:
+    """The prover of a subject; ``budget``: work for one normal form."""
+    declared = {known.name for known in subject.assumptions}
+    own = [d for d in domains(subject.forward.nodes) if d.name not in declared]
+    facts = facts_of(
+        [*own, *subject.assumptions], subject.sampler.uses, subject.conditions,
+        shapes={name: node.shape for name, node in subject.by_name.items()},
+        recognise=subject.recognised,
+    )  # fmt: skip
+
+    def equal_under(goal: Goal, facts: Facts) -> Equality:
+        work = min(budget, goal.budget or budget)
+        return decide_equal(
+            goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
+            graph=subject.graph,
+        )  # fmt: skip
+
+    ready = prepared(subject, facts, equal_under)
+    known = with_ranks(ready.facts, ready.subject.everything.nodes)
+    prover = Prover(ready.subject, lambda goal: equal_under(goal, known))
+    said = [Condition("domain", str(domain)) for domain in own]
+    return Proving(prover, (*said, *ready.conditions))
