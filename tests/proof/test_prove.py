@@ -12,7 +12,8 @@ from symgrad.ir.graph import Node
 from symgrad.proof.algebra import Equality, decide_equal, facts_of
 from symgrad.proof.assume import parse_all
 from symgrad.proof.decide import judge
-from symgrad.proof.prove import Goal, Pieces
+from symgrad.proof.goal import Goal
+from symgrad.proof.prove import Pieces
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict
 from tests.proof.builders import K, M, N, chain, elementwise, row_sum, softmax, subject, tensor
