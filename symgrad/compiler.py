@@ -172,15 +172,18 @@ def _judged_rank(
     surrogate = (
         trace(declared, *specs, static=static, batch_rank=rank) if declared is not None else None
     )
-    variants = [
-        trace(
-            function, *specs, static=static, assume=assume, needs_input_grad=mask, batch_rank=rank
-        )
-        for mask in _masks_asked_for(graphs)
-    ]
+
+    def traced(mask: dict[str, bool] | None, histories: bool = False) -> FunctionGraphs:
+        return trace(
+            function, *specs, static=static, assume=assume, needs_input_grad=mask,
+            batch_rank=rank, histories=histories,
+        )  # fmt: skip
+
+    asked_for = _masks_asked_for(graphs)
+    masks_twice = [None, *asked_for] if order > 1 and not (graphs.derived or graphs.once) else []
     options = VerifyOptions(
-        assume=assume or {}, surrogate=surrogate, variants=variants, order=order,
-        suggest=suggest,
+        assume=assume or {}, surrogate=surrogate, variants=[traced(mask) for mask in asked_for],
+        order=order, suggest=suggest, histories=[traced(mask, True) for mask in masks_twice],
     )  # fmt: skip
     return verify_function(with_backward(graphs), options)
 

@@ -20,12 +20,14 @@ from symgrad.frontend.context import Context, kept_tensors, state_of
 from symgrad.frontend.facts import Facts
 from symgrad.frontend.function import (
     Function,
+    class_of,
     has_backward,
     new_context,
     raw_method,
     run_backward,
     run_forward,
 )
+from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
 from symgrad.frontend.outcome import as_symgrad_error
 from symgrad.frontend.session import Session, activate
 from symgrad.frontend.symbolic_math import symbolic_math
@@ -47,12 +49,16 @@ def trace_case(
     caller: FrameType,
     distinct: frozenset[str] = frozenset(),
     inner: dict[Any, InnerCall] | None = None,
+    histories: bool = False,
 ) -> FunctionCase:
     """Trace one case.  Raises what forward raises, and NeedsDecision.
 
-    ``inner`` collects the Functions that it applies.
+    ``inner`` collects the Functions that it applies.  ``histories``: follow what PyTorch would
+    record, for differentiating backward again.
     """
     session = Session(facts, distinct=distinct, inner=inner)
+    if histories:
+        session.history = History(session)
     session.namer.start(caller)
     run = _Run(session, function, binding, needed)
     with activate(session), symbolic_math():
@@ -61,13 +67,12 @@ def trace_case(
         cotangents = run.make_cotangents(given_cotangents)
         found: tuple[Gradient, ...] = ()
         problem: SymgradError | None = None
-        cut = ""
         if has_backward(function):
-            cut = run.copies()
-            session.detached = None
+            if session.history is not None:
+                run.follow(session.history, cotangents)
             found, problem = run.backward()
-            if session.detached is not None:
-                cut = f"backward uses detach, data or no_grad ({session.detached})"
+            if session.history is not None:
+                session.history.own_rule(class_of(function).__name__, run.linked(cotangents), found)
         elif session.detached is not None:
             raise ProtocolError(
                 "a value is cut off from differentiation (detach, data, no_grad), and there is no "
@@ -87,7 +92,8 @@ def trace_case(
         problem=problem,
         written=tuple(session.written),
         requires=tuple(session.requires),
-        cut=cut,
+        cut=session.history.reason if session.history is not None else "",
+        rules=session.history.rules if session.history is not None else (),
     )
 
 
@@ -118,6 +124,7 @@ class _Run:
     saved: list[Node] = field(default_factory=list)
     slots: list[Any] = field(default_factory=list)
     handles: tuple[Any, ...] = ()
+    begun: Mark = field(init=False)
     context: Context = field(init=False)
     given: list[Callable[[], Any]] = field(default_factory=list)
 
@@ -126,6 +133,8 @@ class _Run:
         self.context = new_context(self.function, dict(self.binding.init))
         handles = {arg.name: self._value(arg) for arg in self.binding.arguments}
         self.handles = tuple(handles.values())
+        if self.session.history is not None:
+            self.begun = self.session.history.mark()
         positional = [handles[arg.name] for arg in self.binding.arguments if not arg.keyword]
         named = {arg.name: handles[arg.name] for arg in self.binding.arguments if arg.keyword}
         self.context.needs_input_grad = tuple(
@@ -164,19 +173,26 @@ class _Run:
             if not tensor.storage.label:
                 tensor.storage.label = tensor.node.name or f"saved_{number}"
 
-    def copies(self) -> str:
-        """Which kept tensors are copies of inputs or outputs, unconnected to these; as text."""
-        named = {node: name for name, node in self.inputs.items()}
-        named |= dict(zip(self.outputs, self.output_names, strict=True))
-        own = [
-            tensor.storage
-            for tensor in (*self.handles, *self.slots)
-            if isinstance(tensor, SymbolicTensor)
+    # -- histories
+
+    def follow(self, history: History, cotangents: Sequence[_Cotangent]) -> None:
+        """Forward is over: what it made has the history that PyTorch would give it."""
+        changed = state_of(self.context).dirty
+        for tensor in self.handles:
+            written = isinstance(tensor, SymbolicTensor) and tensor.storage.version
+            if written and not any(tensor is one for one in changed):
+                history.give_up("forward changes an input in place")
+        floats = tuple(node for node in self.inputs.values() if node.dtype.is_float)
+        step = Returned(OWN_RULE, 0, floats)
+        history.returned(self.begun, self.slots, self.linked(cotangents), step, changed)
+        history.following = True
+
+    def linked(self, cotangents: Sequence[_Cotangent]) -> list[Node | None]:
+        """The cotangent of each slot, None for what has none."""
+        nodes = iter(cotangents)
+        return [
+            next(nodes).node if isinstance(slot, SymbolicTensor) else None for slot in self.slots
         ]
-        for tensor in kept_tensors(self.context):
-            if tensor.node in named and not any(tensor.storage is storage for storage in own):
-                return f"forward saves a copy of {named[tensor.node]} in place of it"
-        return ""
 
     # -- outputs
 
@@ -270,6 +286,8 @@ class _Run:
             found = self._gradients()
         except Exception as error:
             return (), as_symgrad_error(error, "backward")
+        if self.session.history is not None:
+            return found, None
         if not self.session.written and not self._same_again(found):
             self.session.note_written("ctx")
         return found, None

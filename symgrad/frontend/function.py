@@ -78,7 +78,11 @@ def _inline(
     ctx.needs_input_grad = tuple(
         isinstance(arg, SymbolicTensor) and arg.dtype.is_float for arg in args
     )
-    output = run_forward(function, ctx, args, kwargs)
+    history = session.history
+    if history is not None and history.following and has_backward(function):
+        output = history.call(function, ctx, args, kwargs)
+    else:
+        output = run_forward(function, ctx, args, kwargs)
     given = tuple(map(_argument, args))
     named = tuple((name, _argument(value)) for name, value in kwargs.items())
     call = InnerCall(function, given, named, here())
@@ -127,6 +131,11 @@ def class_of(function: type[Function] | Function) -> type[Function]:
 def has_backward(function: type[Function] | Function) -> bool:
     """Is there a hand-written backward?"""
     return class_of(function).backward is not Function.backward
+
+
+def is_once(function: type[Function] | Function) -> bool:
+    """Is its backward marked as not to be differentiated again?"""
+    return bool(getattr(raw_method(function, "backward")[0], "once_differentiable", False))
 
 
 def separate_setup(function: type[Function] | Function) -> bool:

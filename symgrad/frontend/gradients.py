@@ -43,6 +43,24 @@ def collect(
     return tuple(gradients)
 
 
+def collect_by_position(
+    session: Session, returned: Any, args: Sequence[Any]
+) -> tuple[Gradient, ...]:
+    """The gradients of the float tensors among ``args``, in order.  Raises ProtocolError."""
+    values = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    if len(values) < len(args) or any(value is not None for value in values[len(args) :]):
+        raise ProtocolError(
+            f"backward returned {len(values)} gradients for {len(args)} arguments of forward"
+        )
+    found = []
+    for position, (arg, value) in enumerate(zip(args, values, strict=False)):
+        if isinstance(arg, SymbolicTensor) and arg.dtype.is_float:
+            if value is not None and not isinstance(value, SymbolicTensor):
+                raise ProtocolError(f"the gradient at position {position} is no tensor")
+            found.append(_gradient(session, str(position), arg.node, value))
+    return tuple(found)
+
+
 def _check(position: int, argument: Argument, value: Any) -> None:
     if value is None:
         return
@@ -64,6 +82,7 @@ def _gradient(session: Session, name: str, input: Node, value: Any) -> Gradient:
         return Gradient(name, None)
     returned: Node = value.node
     location = returned.location
+    session.check_gradient(input.shape, returned.shape)
     axes = broadcast_axes(input.shape, returned.shape)
     if axes is None:
         problem = _wrong_shape(name, input, returned, location)

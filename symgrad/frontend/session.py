@@ -7,12 +7,12 @@ Imports: ``symgrad.ops``, ``symgrad.ir`` and the frontend's facts and names.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import symgrad.ops  # noqa: F401  (registers the ops)
 from symgrad.errors import Location, ProtocolError, SymgradError
@@ -22,6 +22,9 @@ from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import InnerCall, SizeCondition
 from symgrad.ir.graph import Graph, Node, current_location
+
+if TYPE_CHECKING:
+    from symgrad.frontend.history import History
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -65,7 +68,13 @@ class Session:
     ``detached``: the first place where a value was cut off from differentiation.
     ``distinct``: inputs whose entries are declared to be all different.
     ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
+    ``history``: what PyTorch would record, where that is followed.
+    ``packed``: does one axis stand for any number of them (``symgrad.frontend.packs``)?
+    ``tensor_class``: the class of its tensors where that is not ``SymbolicTensor``.
     """
+
+    packed = False
+    tensor_class: type[Any] | None = None
 
     def __init__(
         self,
@@ -85,6 +94,7 @@ class Session:
         self.orders: dict[Node, Order] = {}
         self.inner = {} if inner is None else inner
         self.detached: Location | None = None
+        self.history: History | None = None
 
     def apply(self, op: str, *args: Node, **attrs: Any) -> Node:
         """The node ``op(*args, **attrs)``, stamped with the user's line; so are its errors."""
@@ -154,6 +164,27 @@ class Session:
         if self._with_zero.decide(left, relation, right) is None:
             self.requires.append(SizeCondition(left, relation, right))
             self._with_zero = self._with_zero.assume(left, relation, right) or self._with_zero
+
+    def flat(self, dim: Dim) -> Dim:
+        """A size in the symbols that the program may see."""
+        return dim
+
+    def check_dtype(self, compute: Callable[[bool], DType]) -> DType:
+        """``compute(False)``; with True, tensors that may have no axes have none."""
+        return compute(False)
+
+    def check_gradient(self, input: Sequence[Dim], returned: Sequence[Dim]) -> None:
+        """A gradient of the shape ``returned`` is about to be summed to that of its input."""
+
+    def note_write(self, storage: Any) -> None:
+        """Some memory is about to be written."""
+
+    def call(self, name: str, raw: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call the operation of a name."""
+        return raw(*args, **kwargs)
+
+    def close(self) -> None:
+        """The traced program has ended."""
 
     def note_written(self, name: str) -> None:
         """Remember that ``name`` was mutated in place."""

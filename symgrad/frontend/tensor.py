@@ -40,6 +40,12 @@ class SymbolicTensor:
     layout = "strided"
     is_cpu = True
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> SymbolicTensor:
+        """An object of the class that the trace in progress asks for."""
+        session = active() if cls is SymbolicTensor else None
+        found: SymbolicTensor = object.__new__((session and session.tensor_class) or cls)
+        return found
+
     def __init__(
         self,
         storage: Storage,
@@ -51,6 +57,9 @@ class SymbolicTensor:
         self.steps = steps
         self.strides = contiguous_strides(storage.node.shape) if strides is None else strides
         self._cached: tuple[int, Node] | None = None
+        session = active()
+        if session is not None and session.history is not None:
+            session.history.born(self)
 
     @property
     def node(self) -> Node:
@@ -91,6 +100,8 @@ class SymbolicTensor:
         """
         node, strides = self.node, self.strides
         session = current()
+        if session.history is not None:
+            steps = (*steps, *session.history.cuts())
         for step in steps:
             found = step.strides(node.shape, strides)
             if found is None:
@@ -126,6 +137,8 @@ class SymbolicTensor:
                 )  # fmt: skip
             value = session.reshape(value, value.shape[extra:])
         value = session.expand(session.cast(value, self.dtype), shape)
+        if session.history is not None:
+            value = session.history.written(self.storage.node, value)
         self.storage.write(session, self.steps, value)
 
     # -- what it is

@@ -17,7 +17,7 @@ from symgrad.errors import ControlFlowError, SpecError, SymgradError
 from symgrad.frontend.arguments import Argument, Binding, bind
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import Facts, NeedsDecision
-from symgrad.frontend.function import Function, class_of, has_backward
+from symgrad.frontend.function import Function, class_of, has_backward, is_once
 from symgrad.frontend.outcome import refuses_sizes
 from symgrad.frontend.source import class_location, method_sources
 from symgrad.ir.dtype import DType, float32
@@ -37,6 +37,7 @@ def trace(
     dtype: DType = float32,
     batch_rank: int = BATCH_RANK,
     most_cases: int = MOST_CASES,
+    histories: bool = False,
 ) -> FunctionGraphs:
     """Trace forward and backward for all sizes.
 
@@ -45,7 +46,8 @@ def trace(
     tensor inputs; all float inputs by default.  ``given_cotangents``: in order of the outputs,
     False for one that backward gets no cotangent of.  ``assume``: declared assumptions by input,
     on top of those in the class's attribute ``assume``.  ``dtype``: that of specs without one.
-    ``batch_rank``: how many axes ``*batch`` stands for.
+    ``batch_rank``: how many axes ``*batch`` stands for.  ``histories``: put markers into the
+    graphs that say what PyTorch would record, for the proof of second order only.
 
     Raises SpecError, and what forward raises; what goes wrong in backward is recorded in the
     case.  Sizes that forward itself refuses have no case.
@@ -55,6 +57,7 @@ def trace(
     options = _CaseOptions(
         function, binding, _needed(binding, needs_input_grad), given_cotangents,
         frozenset(name for name, text in assumptions.items() if text.startswith("unique")),
+        histories=histories,
     )  # fmt: skip
     cases, refused = _all_cases(options, Facts(_size_names(binding)), most_cases)
     inputs = tuple(arg.name for arg in binding.arguments if arg.is_tensor)
@@ -75,6 +78,7 @@ def trace(
         refused=tuple(refused),
         inner=tuple(options.inner.values()),
         asked=tuple(name for name, wanted in options.needed.items() if wanted),
+        once=has_backward(function) and is_once(function),
     )  # fmt: skip
 
 
@@ -88,12 +92,14 @@ class _CaseOptions:
     given_cotangents: Sequence[bool] | None
     distinct: frozenset[str]
     inner: dict[Any, InnerCall] = field(default_factory=dict)
+    histories: bool = False
 
     def trace(self, facts: Facts) -> FunctionCase:
         """One case.  Raises NeedsDecision where these facts leave a question open."""
         return trace_case(
             self.function, self.binding, facts, self.needed, self.given_cotangents,
             caller=sys._getframe(), distinct=self.distinct, inner=self.inner,
+            histories=self.histories,
         )  # fmt: skip
 
 

@@ -47,6 +47,24 @@ class Gradient:
 
 
 @dataclass(frozen=True)
+class AppliedRule:
+    """How a Function that was applied is differentiated: by its own backward.
+
+    ``cotangents``: an input of the graph for each thing that it returned, None where there is no
+    derivative.  ``gradients``: what its backward makes of them, one for each float tensor that it
+    was given, None for none.  ``problem``: backward failed.  ``once``: it is marked
+    once_differentiable.
+    """
+
+    name: str
+    cotangents: tuple[Node | None, ...]
+    gradients: tuple[Node | None, ...]
+    location: Location | None = None
+    problem: SymgradError | None = None
+    once: bool = False
+
+
+@dataclass(frozen=True)
 class FunctionCase:
     """One trace.  ``graph`` holds everything; the rest says which node is what.
 
@@ -57,7 +75,8 @@ class FunctionCase:
     from.  ``problem``: backward raised; the gradients are empty.  ``written``: saved tensors,
     inputs or cotangents that backward (or forward) mutated in place, by name.  ``requires``: what
     follows from sizes being at least 1 and was used, so that a kernel must check it for size 0.
-    ``cut``: where what backward computes is cut off from being differentiated again, as text.
+    ``rules``: where the trace follows histories, what differentiates the ``applied`` nodes of the
+    graph, the Function itself first; ``cut``: why its history cannot be told, as text.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -72,6 +91,7 @@ class FunctionCase:
     written: tuple[str, ...] = ()
     requires: tuple[SizeCondition, ...] = ()
     cut: str = ""
+    rules: tuple[AppliedRule, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +124,8 @@ class FunctionGraphs:
     ``derived``: there is no hand-written backward.  ``static``: the non-tensor arguments.
     ``source``: the text of forward and backward, for digests.  ``refused``: sizes that have no
     case, because forward does not accept them.  ``inner``: the Functions that it applies.
-    ``asked``: the inputs that ``needs_input_grad`` was true for.
+    ``asked``: the inputs that ``needs_input_grad`` was true for.  ``once``: backward is marked
+    once_differentiable.
     """
 
     name: str
@@ -119,3 +140,4 @@ class FunctionGraphs:
     refused: tuple[RefusedCase, ...] = ()
     inner: tuple[InnerCall, ...] = ()
     asked: tuple[str, ...] = ()
+    once: bool = False

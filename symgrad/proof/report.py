@@ -84,11 +84,15 @@ class InputReport:
 
 @dataclass(frozen=True)
 class Finding:
-    """One theorem of the protocol, such as "linear in the cotangents"."""
+    """One theorem of the protocol, such as "linear in the cotangents".
+
+    ``counterexample``: where it does not hold, of what is refuted at a point.
+    """
 
     name: str
     verdict: Verdict
     text: str = ""
+    counterexample: CounterexampleReport | None = None
 
 
 @dataclass(frozen=True)

@@ -1,93 +1,186 @@
-"""The backward of the backward: does what was saved keep its dependence on the inputs?
+"""The backward of the backward: is what PyTorch makes of it the derivative of the backward?
 
-In: a ``Subject`` whose gradients are the hand-written ones.  Out: a ``Finding``.
-Imports: ``symgrad.errors``, ``symgrad.ir``, ``symgrad.proof``: ``adjoints``, ``decide``,
-``report``, ``subject``, ``verdict``.
+In: a Function traced with histories.  Out: a ``Finding``.
+Imports: ``symgrad.errors``, ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``decide``, ``history``,
+``rebuild``, ``refute``, ``report``, ``snippet``, ``subject``, ``verdict``.
 
-Differentiating a backward again, PyTorch follows saved inputs and saved outputs back to the
-inputs; an intermediate that forward computed and saved is a constant to it.  The second
-derivative that this gives is judged like a hand-written gradient, the forward being the backward.
+Differentiating a backward again, PyTorch follows saved inputs and outputs back to the inputs.  An
+intermediate that forward computed and kept is a constant to it, and so is whatever was detached;
+a Function that backward applies is differentiated by its own backward.  The derivative that this
+gives is judged like a hand-written gradient, the forward being the backward.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from symgrad.ir.graph import Node, ancestors
-from symgrad.proof.adjoints import reverse
-from symgrad.proof.decide import judge
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node
+from symgrad.proof.assume import Assumption
+from symgrad.proof.blame import blamed
+from symgrad.proof.decide import Judgement, judge
+from symgrad.proof.history import Recorded, stripped
+from symgrad.proof.protocol import digest
 from symgrad.proof.rebuild import zero_like
-from symgrad.proof.refute import Counterexample
-from symgrad.proof.report import Finding
+from symgrad.proof.refute import Counterexample, input_values
+from symgrad.proof.report import CounterexampleReport, Finding
+from symgrad.proof.snippet import numpy_snippet
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict, worst
 
 NAME = "second order"
+_KEPT = "nothing that backward reads has lost its dependence on the inputs"
+_ONCE = "is marked once_differentiable: differentiating it again raises an error"
 
 
-def second_order(subject: Subject, *, budget: int, cut: str = "") -> Finding:
+def second_order(
+    traced: Sequence[FunctionGraphs],
+    declared: Sequence[Assumption],
+    *,
+    trusted: bool,
+    budget: int,
+) -> Finding:
     """Judge the derivative of the backward by the inputs and by the cotangents.
 
-    ``cut``: how backward cuts values off from differentiation, where it does; what PyTorch then
-    differentiates is not what is written, and nothing is decided.
+    ``traced``: the Function, and its variants for other ``needs_input_grad``, with histories.
+    ``trusted``: its first derivative is proved.
     """
-    if cut:
-        return Finding(NAME, Verdict.UNDECIDED, f"{cut}: some dependence may be lost")
-    lost = lost_nodes(subject)
-    if not lost:
-        said = "nothing that backward reads has lost its dependence on the inputs"
-        return Finding(NAME, Verdict.PROVED, said)
-    judged = judge(_twice(subject, lost), budget=budget)
+    if not traced:
+        return Finding(NAME, Verdict.UNDECIDED, "it was not traced with histories")
+    constant = {assumption.name for assumption in declared if assumption.kind == "constant"}
+    found = Finding(NAME, Verdict.PROVED, _KEPT)
+    seen: set[tuple[object, ...]] = set()
+    for graphs in traced:
+        wanted = [name for name in graphs.asked if name not in constant]
+        for case in graphs.cases:
+            one = _case(case, wanted, declared, trusted, budget, seen)
+            if one is not None and (one.verdict > found.verdict or found.text == _KEPT):
+                found = one
+    return found
+
+
+def _case(
+    case: FunctionCase,
+    wanted: Sequence[str],
+    declared: Sequence[Assumption],
+    trusted: bool,
+    budget: int,
+    seen: set[tuple[object, ...]],
+) -> Finding | None:
+    """What is found in one case; None where there is nothing to judge, or it is known already."""
+    if case.cut:
+        return Finding(NAME, Verdict.UNDECIDED, f"not followed: {case.cut}")
+    recorded = Recorded(case, wanted, trusted=trusted)
+    if not recorded.markers:
+        return None
+    key = (*map(str, case.conditions), *wanted, *map(digest, recorded.gradients.values()))
+    if key in seen:
+        return None
+    seen.add(key)
+    failing = _failing_rule(recorded)
+    if failing is not None:
+        return failing
+    affected = frozenset().union(*(marker.depends for marker in recorded.markers))
+    names = [name for name in _names([*recorded.inputs, *recorded.cotangents]) if name in affected]
+    own = _names(recorded.inputs)
+    names = [name for name in names if name in wanted or name not in own]
+    twice = _Twice.of(recorded, names, declared)
+    judged = judge(twice.subject, budget=budget)
     verdict = worst(judgement.verdict for judgement in judged.values())
-    if verdict is Verdict.PROVED:
+    name = next(name for name in names if judged[name].verdict is verdict)
+    return _finding(recorded, twice, name, judged[name])
+
+
+def _names(nodes: Iterable[Node]) -> list[str]:
+    return [str(node.attributes["name"]) for node in nodes]
+
+
+def _failing_rule(recorded: Recorded) -> Finding | None:
+    """A Function that backward applies and that cannot be differentiated."""
+    for marker in recorded.markers:
+        rule = marker.rule
+        if rule is not None and rule.once:
+            said = f"the backward of {rule.name}, applied in backward ({rule.location}), {_ONCE}"
+            return Finding(NAME, Verdict.REFUTED, said)
+        if rule is not None and rule.problem is not None:
+            said = f"the backward of {rule.name}, applied in backward, fails: {rule.problem.what}"
+            return Finding(NAME, Verdict.UNDECIDED, said)
+    return None
+
+
+@dataclass(frozen=True)
+class _Twice:
+    """The backward as a forward, with the derivative that PyTorch would find for it.
+
+    ``adjoint``: of each node of ``recorded``; ``new``: where its nodes are in the subject.
+    """
+
+    subject: Subject
+    adjoint: dict[Node, Node]
+    new: dict[Node, Node]
+
+    @staticmethod
+    def of(recorded: Recorded, names: Sequence[str], declared: Sequence[Assumption]) -> _Twice:
+        graph, outputs = recorded.graph, []
+        for name, gradient in recorded.gradients.items():
+            outputs.append((gradient, graph.input(f"grad_grad_{name}", gradient.type)))
+        adjoint = recorded.derivative(outputs)
+        by_name = dict(
+            zip(
+                _names([*recorded.inputs, *recorded.cotangents]),
+                [*recorded.inputs, *recorded.cotangents], strict=True,
+            )
+        )  # fmt: skip
+        found = {
+            name: adjoint.get(by_name[name], zero_like(graph, by_name[name])) for name in names
+        }
+        inputs = [*recorded.all_inputs, *recorded.cotangents]
+        roots = [*inputs, *(node for pair in outputs for node in pair), *found.values()]
+        roots += [node for m in recorded.markers for node in (m.node, adjoint.get(m.node))
+                  if node is not None]  # fmt: skip
+        plain, new = stripped(roots)
+        subject = Subject(
+            plain, [new[node] for node in inputs],
+            [(new[node], new[cotangent]) for node, cotangent in outputs],
+            {name: new[node] for name, node in found.items()},
+            conditions=recorded.case.conditions, assumptions=declared,
+        )  # fmt: skip
+        return _Twice(subject, adjoint, new)
+
+
+def _finding(recorded: Recorded, twice: _Twice, name: str, judgement: Judgement) -> Finding:
+    if judgement.verdict is Verdict.UNDECIDED:
+        return Finding(NAME, Verdict.UNDECIDED, f"by {name}: {judgement.reason}")
+    if judgement.verdict is Verdict.PROVED:
         return Finding(NAME, Verdict.PROVED)
-    names = ", ".join(f"`{node.label}`" for node in lost)
-    for name, judgement in judged.items():
-        if judgement.verdict is not verdict:
-            continue
-        if verdict is Verdict.UNDECIDED:
-            return Finding(NAME, verdict, f"by {name}: {judgement.reason}")
-        said = (
-            f"{names} was computed in forward and saved: its dependence on {name} is lost when "
-            f"backward is differentiated again{_shown(judgement.counterexample)}; save inputs or "
-            "outputs and recompute it in backward"
-        )
-        return Finding(NAME, verdict, said)
-    return Finding(NAME, verdict)
-
-
-def _shown(found: Counterexample | None) -> str:
+    found = judgement.counterexample
+    point = None if found is None else found.point
+    reasons = blamed(recorded, twice.adjoint, name, point)
+    said = "; ".join(reasons) or f"the derivative by {name} is wrong"
     if found is None:
-        return ""
-    return f" (at {found.element}: {found.hand:.6g} instead of {found.true:.6g})"
+        return Finding(NAME, Verdict.REFUTED, said)
+    shown = _shown(twice.subject, found)
+    said += f" (at {shown})"
+    return Finding(NAME, Verdict.REFUTED, said, shown)
 
 
-def lost_nodes(subject: Subject) -> list[Node]:
-    """Saved float intermediates that the gradients read: neither inputs nor outputs."""
-    outputs = {node for node, _ in subject.outputs}
-    read = set(ancestors(subject.gradients.values(), stop=[*subject.saved, *outputs]))
-    return [
-        node for node in dict.fromkeys(subject.saved)
-        if node in read and node not in outputs and node.op not in ("input", "constant", "size")
-        and node.dtype.is_float
-    ]  # fmt: skip
+def _shown(subject: Subject, found: Counterexample) -> CounterexampleReport:
+    return CounterexampleReport(
+        sizes=dict(sorted(found.point.sizes.items())),
+        inputs=dict(_nested(subject, found)),
+        element=f"the derivative of backward by {found.element}",
+        hand=found.hand,
+        true=found.true,
+        snippet=numpy_snippet(subject, found) or "",
+    )
 
 
-def _twice(subject: Subject, lost: Sequence[Node]) -> Subject:
-    """The backward as a forward, with the derivative that PyTorch would find for it."""
-    graph = subject.graph
-    outputs = []
-    for name, gradient in subject.gradients.items():
-        outputs.append((gradient, graph.input(f"grad_grad_{name}", gradient.type)))
-    nodes = ancestors([gradient for gradient, _ in outputs])
-    found = reverse(outputs, nodes, held=lost)
-    cotangents = [cotangent for _, cotangent in subject.outputs]
-    inputs = [*subject.inputs, *(node for node in cotangents if node not in subject.inputs)]
-    gradients = {
-        node.attributes["name"]: found[node] if node in found else zero_like(graph, node)
-        for node in inputs if node.dtype.is_float
-    }  # fmt: skip
-    return Subject(
-        graph, inputs, outputs, gradients, conditions=subject.conditions,
-        assumptions=subject.assumptions,
-    )  # fmt: skip
+def _nested(subject: Subject, found: Counterexample) -> Iterator[tuple[str, object]]:
+    values = input_values(subject, found.point)
+    for node in subject.sampler.inputs:
+        name = node.attributes["name"]
+        plain = [float(v) if node.dtype.is_float else v for v in values[name]]
+        for size in reversed([size.at(found.point.sizes) for size in node.shape]):
+            plain = [plain[i : i + size] for i in range(0, len(plain), size)] if size else []
+        yield name, plain[0] if plain else []

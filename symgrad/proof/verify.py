@@ -20,9 +20,10 @@ from symgrad.proof.decide import BUDGET, Judgement, judge
 from symgrad.proof.protocol import findings, variants_agree
 from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.report import Finding, Report
+from symgrad.proof.second_order import NAME as SECOND_ORDER
 from symgrad.proof.second_order import second_order
 from symgrad.proof.subject import Subject
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.verdict import Verdict, worst
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,9 @@ class VerifyOptions:
     ``assume``: declared assumptions by input, beside those of the class.  ``surrogate``: the
     traced function that backward is meant to be the derivative of, with the same inputs.
     ``variants``: the same Function traced for other ``needs_input_grad`` masks.  ``budget``: work
-    for one normal form.  ``suggest``: look for a repair of what is refuted.
+    for one normal form.  ``suggest``: look for a repair of what is refuted.  ``order``: 2 where the
+    backward of the backward is judged as well, from ``histories``: the Function and its variants
+    traced with what PyTorch would record.
     """
 
     assume: Mapping[str, str] = field(default_factory=dict)
@@ -41,6 +44,7 @@ class VerifyOptions:
     budget: int = BUDGET
     suggest: bool = True
     order: int = 1
+    histories: Sequence[FunctionGraphs] = ()
 
 
 @dataclass(frozen=True)
@@ -76,13 +80,9 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         protocol = findings(graphs, subjects, [one.judgements for one in judged])
         agree = variants_agree(graphs, options.variants, partial(_judge_some, declared, options))
         protocol += [agree] if agree is not None else []
-        if options.order > 1:
-            twice = [
-                second_order(one.subject, budget=options.budget, cut=one.case.cut)
-                for one in judged if one.judgements
-            ]  # fmt: skip
-            twice += _inner_unknown(graphs)
-            protocol += [max(twice, key=lambda finding: finding.verdict)] if twice else []
+        if options.order > 1 and not graphs.once:
+            first = worst([*(one.verdict for one in inputs.values()), *_verdicts(protocol)])
+            protocol.append(_twice(graphs, options, declared, first))
     return Report(
         name=graphs.name,
         location=graphs.location,
@@ -94,11 +94,21 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
     )
 
 
-def _inner_unknown(graphs: FunctionGraphs) -> list[Finding]:
-    """Differentiated again, an applied Function answers with a backward of its own."""
-    names = sorted({getattr(one.function, "__name__", "") for one in graphs.inner})
-    said = f"the backward of {', '.join(names)}, applied here, is not judged"
-    return [Finding("second order", Verdict.UNDECIDED, said)] if names else []
+def _verdicts(findings: Sequence[Finding]) -> list[Verdict]:
+    return [finding.verdict for finding in findings]
+
+
+def _twice(
+    graphs: FunctionGraphs, options: VerifyOptions, declared: Sequence[Assumption], first: Verdict
+) -> Finding:
+    """The finding on the backward of the backward.  ``first``: the verdict of first order."""
+    if graphs.derived:
+        return Finding(SECOND_ORDER, Verdict.PROVED, "the derived backward keeps every dependence")
+    if first is Verdict.REFUTED:
+        said = "not judged, since the backward itself is wrong"
+        return Finding(SECOND_ORDER, Verdict.UNDECIDED, said)
+    trusted = first is Verdict.PROVED and options.surrogate is None
+    return second_order(options.histories, declared, trusted=trusted, budget=options.budget)
 
 
 def _judge_case(
@@ -224,6 +234,11 @@ def _notes(
         notes.append(f"forward does not accept {sizes}: {case.reason.what}")
     if _missing_backward(graphs):
         notes.append("there is no hand-written backward; the derived one was not given to judge")
+    if options.order > 1 and graphs.once:
+        notes.append(
+            "backward is marked once_differentiable: there is no second order; differentiating it "
+            "again raises an error, as in PyTorch"
+        )
     if options.surrogate is not None:
         notes.append(f"judged against the declared surrogate {options.surrogate.name}")
         notes += _surrogate_notes(judged)

@@ -59,20 +59,21 @@ class _GradMode:
         return made
 
     def __init__(self) -> None:
-        self._before: list[bool] = []
+        self._before: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
-        session = active()
-        if session is not None and not self.mode:
-            session.note_detached()
-        self._before.append(state.grad_enabled)
+        self._before.append((state.grad_enabled, _traced(self.mode)))
         state.grad_enabled = self.mode
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        state.grad_enabled = self._before.pop()
+        self._restore()
+
+    def _restore(self) -> None:
+        state.grad_enabled, before = self._before.pop()
+        _traced(before)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, run in such a block."""
@@ -86,6 +87,19 @@ class _GradMode:
 
     def _again(self) -> _GradMode:
         return type(self)()
+
+
+def _traced(mode: bool) -> bool:
+    """Tell the trace in progress, if any, whether operations are recorded; say what was so far."""
+    session = active()
+    if session is None:
+        return True
+    if not mode:
+        session.note_detached()
+    if session.history is None:
+        return True
+    before, session.history.recording = session.history.recording, mode
+    return before
 
 
 class no_grad(_GradMode):
@@ -125,18 +139,16 @@ class set_grad_enabled(_GradMode):
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self.mode = bool(mode)
-        self._before.append(state.grad_enabled)
+        self._before.append((state.grad_enabled, _traced(self.mode)))
         state.grad_enabled = self.mode
 
     def __enter__(self) -> None:
         state.grad_enabled = self.mode
-        session = active()
-        if session is not None and not self.mode:
-            session.note_detached()
+        _traced(self.mode)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The function, run in such a block; the mode outside is what it was."""
-        state.grad_enabled = self._before.pop()
+        self._restore()
         return super().__call__(function)
 
     def _again(self) -> _GradMode:

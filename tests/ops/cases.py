@@ -29,7 +29,7 @@ Array = np.ndarray[Any, Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Uses = tuple[list[TensorType], dict[str, Any]]
 
-OPS = [name for name in names() if get(name).kind != "source"]
+OPS = [name for name in names() if get(name).kind not in ("source", "marker")]
 ELEMENTWISE = [name for name in OPS if get(name).kind == "elementwise"]
 FLOATS = (dtypes.float32, dtypes.float64)
 SYMBOLS = ("n", "m", "k")

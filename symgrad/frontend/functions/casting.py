@@ -12,8 +12,9 @@ from typing import Any
 
 from symgrad.frontend.dtypes import as_dtype, is_dtype
 from symgrad.frontend.functions.movement import share
+from symgrad.frontend.history import DETACHED, Detached, detached
 from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
-from symgrad.frontend.selection import SelectedTensor
+from symgrad.frontend.selection import SelectedTensor, select
 from symgrad.frontend.session import active, current
 from symgrad.frontend.table import FUNCTIONS, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
@@ -93,15 +94,23 @@ def cpu(self: Tensor, *args: Any, **ignored: Any) -> Tensor:
 @operation("detach")
 def detach(input: Any) -> Tensor:
     """The tensor cut off from differentiation, in the same memory."""
-    source = as_tensor(input)
-    current().note_detached()
-    return source if isinstance(source, SelectedTensor) else share(source)
+    source, session = as_tensor(input), current()
+    session.note_detached()
+    history = session.history
+    if history is None or not history.following:
+        return source if isinstance(source, SelectedTensor) else share(source)
+    if isinstance(source, SelectedTensor):
+        return select(detached(session, source.whole, DETACHED), source.mask)
+    return source.shared(Detached(DETACHED))
 
 
 @operation("detach_", function=False)
 def detach_(self: Tensor) -> Tensor:
     """The tensor itself, cut off from differentiation."""
-    current().note_detached()
+    session = current()
+    session.note_detached()
+    if session.history is not None and session.history.following:
+        session.history.give_up("detach_ is not followed")
     return self
 
 
@@ -144,13 +153,25 @@ def no_grad() -> Iterator[None]:
     session = active()
     if session is not None:
         session.note_detached()
-    yield
+    with _recording(False):
+        yield
 
 
 @contextmanager
 def enable_grad() -> Iterator[None]:
-    """A block that differentiation enters, as it does anyway."""
-    yield
+    """A block that differentiation enters, as it does outside ``no_grad``."""
+    with _recording(True):
+        yield
+
+
+@contextmanager
+def _recording(mode: bool) -> Iterator[None]:
+    session = active()
+    if session is None or session.history is None:
+        yield
+    else:
+        with session.history.set_recording(mode):
+            yield
 
 
 @contextmanager

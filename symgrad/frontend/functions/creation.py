@@ -13,6 +13,7 @@ from typing import Any
 from symgrad.errors import ShapeError
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.movement import shape_of
+from symgrad.frontend.history import unlinked
 from symgrad.frontend.lift import array_node, as_node, as_tensor, is_number, result_dtype
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import SymFloat, as_dim, is_size
@@ -99,7 +100,7 @@ def new_full(
 @operation("new_tensor", function=False)
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     """A constant in the dtype of this tensor."""
-    return tensor(data, dtype=_kind(dtype, self.dtype))
+    return unlinked(as_tensor_(data, dtype=_kind(dtype, self.dtype)))
 
 
 @operation("new", function=False)
@@ -110,9 +111,15 @@ def new(self: Tensor, *size: Any, **ignored: Any) -> Tensor:
     return filled(0, shape_of(size), self.dtype)
 
 
-@operation("tensor", "as_tensor", "asarray", "scalar_tensor", method=False)
+@operation("tensor", "scalar_tensor", method=False)
 def tensor(data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
-    """A constant: a number, a nested list of numbers, a NumPy array."""
+    """A constant: a number, a nested list of numbers, a NumPy array; or a detached copy."""
+    return unlinked(as_tensor_(data, dtype=dtype))
+
+
+@operation("as_tensor", "asarray", method=False)
+def as_tensor_(data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
+    """The same of numbers; of a tensor what it is, in that dtype."""
     kind = as_dtype(dtype) if dtype is not None else None
     if isinstance(data, Tensor):
         return fresh(as_node(data, kind))

@@ -1,0 +1,329 @@
+"""What PyTorch would record of a trace, for differentiating backward again.
+
+In: the tensors that forward and backward make.  Out: ``detach`` and ``applied`` markers in the
+graph, and an ``AppliedRule`` for each Function that was applied.
+Imports: ``symgrad.ir``, the frontend's session, tensors, contexts and Functions.
+
+PyTorch runs forward without recording.  Of what it made, the outputs get the Function itself as
+their history; everything else is a constant, wherever it was kept: saved, on ctx, in a list, in a
+global.  In backward, ``detach``, ``data`` and ``no_grad`` make constants, and a Function applied
+there is differentiated by its own backward, not by what its forward does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.errors import SymgradError
+from symgrad.frontend import gradients
+from symgrad.frontend.context import Context, state_of
+from symgrad.frontend.function import Function, class_of, is_once, run_backward, run_forward
+from symgrad.frontend.outcome import as_symgrad_error
+from symgrad.frontend.session import Session, current, here
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import Shape, Storage
+from symgrad.ir.function import AppliedRule
+from symgrad.ir.graph import Node, ancestors
+
+SAVED, DETACHED, UNRECORDED = "saved", "detached", "unrecorded"
+"""Why a value is a constant: made in forward and kept; by ``detach``; under ``no_grad``."""
+OWN_RULE = 0
+AnyFunctionType = type[Function] | Function
+
+
+@dataclass(frozen=True)
+class Detached:
+    """A step to the same elements, cut off from differentiation."""
+
+    why: str
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The same elements."""
+        return detached(session, whole, self.why)
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """What is written, which the record of the whole does not know of."""
+        if session.history is not None:
+            session.history.give_up("a tensor that is cut off from differentiation is written")
+        return part
+
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The same strides."""
+        return strides
+
+
+@dataclass(frozen=True)
+class Returned:
+    """A step to the same elements, with a Function as their history."""
+
+    rule: int
+    output: int
+    inputs: tuple[Node, ...]
+
+    def read(self, session: Session, whole: Node) -> Node:
+        """The same elements."""
+        return session.apply("applied", whole, *self.inputs, rule=self.rule, output=self.output)
+
+    def write(self, session: Session, whole: Node, part: Node) -> Node:
+        """What is written, which the record of the whole does not know of."""
+        if session.history is not None:
+            session.history.give_up("an output that shares memory is written")
+        return part
+
+    def strides(self, shape: Shape, strides: Shape) -> Shape | None:
+        """The same strides."""
+        return strides
+
+
+def detached(session: Session, node: Node, why: str) -> Node:
+    """``node`` as a constant; itself where it is one anyway."""
+    if not node.dtype.is_float or node.op in ("detach", "constant", "size"):
+        return node
+    return session.apply("detach", node, why=why)
+
+
+def unlinked(tensor: SymbolicTensor) -> SymbolicTensor:
+    """A tensor with memory of its own, as a constant where histories are followed."""
+    session = current()
+    if session.history is not None and session.history.following:
+        _set_node(tensor.storage, Detached(DETACHED).read)
+    return tensor
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How much had been made at some time."""
+
+    tensors: int
+    storages: int
+
+
+class History:
+    """What a trace would have recorded so far.
+
+    ``following``: markers are put into the graph, as in backward, not as in forward, whose values
+    get them when it is over.  ``recording``: not inside ``no_grad``.  ``reason``: why the record
+    cannot be told; empty where it can.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.following = False
+        self.recording = True
+        self.reason = ""
+        self._rules: list[AppliedRule | None] = [None]
+        self._made: list[SymbolicTensor] = []
+        self._storages: dict[int, Storage] = {}
+
+    @property
+    def rules(self) -> tuple[AppliedRule, ...]:
+        """What differentiates the ``applied`` nodes, by their attribute ``rule``."""
+        return tuple(rule for rule in self._rules if rule is not None)
+
+    def give_up(self, reason: str) -> None:
+        """Remember the first thing that is not followed."""
+        self.reason = self.reason or f"{reason} ({here()})"
+
+    # -- tensors
+
+    def born(self, tensor: SymbolicTensor) -> None:
+        """A tensor was made."""
+        self._made.append(tensor)
+        if id(tensor.storage) not in self._storages:
+            self._storages[id(tensor.storage)] = tensor.storage
+            if self.following and not self.recording:
+                tensor.storage.node = detached(self.session, tensor.storage.node, UNRECORDED)
+
+    def cuts(self) -> tuple[Detached, ...]:
+        """The last steps to a view that is made now."""
+        return () if self.recording or not self.following else (Detached(UNRECORDED),)
+
+    def written(self, whole: Node, value: Node) -> Node:
+        """What a write into a tensor, that is ``whole`` so far, makes of ``value``."""
+        if self.recording or not self.following:
+            return value
+        if _has_history(whole):
+            self.give_up("what has a history is written under no_grad")
+        return detached(self.session, value, UNRECORDED)
+
+    @contextmanager
+    def set_recording(self, mode: bool) -> Iterator[None]:
+        """A block inside or outside ``no_grad``."""
+        before, self.recording = self.recording, mode
+        try:
+            yield
+        finally:
+            self.recording = before
+
+    # -- Functions
+
+    def mark(self) -> Mark:
+        """How much there is now."""
+        return Mark(len(self._made), len(self._storages))
+
+    def returned(
+        self,
+        since: Mark,
+        slots: Sequence[Any],
+        cotangents: Sequence[Node | None],
+        returned: Returned,
+        changed: Sequence[Any] = (),
+    ) -> list[Any]:
+        """Cut off what a forward made, and put its Function behind what it returned.
+
+        ``slots``: all that it returned; ``cotangents``: None for a slot without a derivative.
+        ``returned``: its rule and inputs.  ``changed``: the inputs that it says it changed.  The
+        result: the slots as their receiver sees them.
+        """
+        made = self._made[since.tensors :]
+        new = set(list(self._storages)[since.storages :])
+        linked = {
+            id(slot): place for place, slot in enumerate(slots) if cotangents[place] is not None
+        }
+        shown = [tensor for tensor in made if id(tensor) in linked]
+        beneath = {id(tensor.storage) for tensor in shown}
+        for tensor in made:
+            if id(tensor) not in linked and (
+                id(tensor.storage) not in new or id(tensor.storage) in beneath
+            ):
+                _add_step(tensor, Detached(SAVED))
+        for key in list(self._storages)[since.storages :]:
+            if key not in beneath:
+                _set_node(self._storages[key], Detached(SAVED).read)
+        for tensor in shown:
+            step = Returned(returned.rule, linked[id(tensor)], returned.inputs)
+            _link(tensor, step, alone=id(tensor.storage) in new and _count(shown, tensor) == 1)
+        return [
+            self._as_returned(slot, place, made, cotangents, returned, changed)
+            for place, slot in enumerate(slots)
+        ]
+
+    def _as_returned(
+        self,
+        slot: Any,
+        place: int,
+        made: Sequence[SymbolicTensor],
+        cotangents: Sequence[Node | None],
+        returned: Returned,
+        changed: Sequence[Any],
+    ) -> Any:
+        """A slot; where it is an input, a view of it, or itself where it was changed."""
+        own = any(slot is tensor for tensor in made)
+        if own or cotangents[place] is None:
+            return slot
+        step = Returned(returned.rule, place, returned.inputs)
+        if any(slot is tensor for tensor in changed):
+            _add_step(slot, step)
+            return slot
+        return slot.shared(step)
+
+    def call(
+        self,
+        function: AnyFunctionType,
+        ctx: Context,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+    ) -> Any:
+        """Apply a Function in backward: its outputs are differentiated by its backward."""
+        inputs = [arg for arg in args if isinstance(arg, SymbolicTensor) and arg.dtype.is_float]
+        nodes = tuple(tensor.node for tensor in inputs)
+        number = len(self._rules)
+        self._rules.append(None)
+        self.following = False
+        try:
+            since = self.mark()
+            output = run_forward(function, ctx, args, kwargs)
+            several = isinstance(output, (tuple, list))
+            slots = list(output) if several else [output]
+            self._check_written(function, ctx, inputs, nodes)
+            cotangents = [self._cotangent(ctx, slot, number) for slot in slots]
+            step = Returned(number, 0, nodes)
+            self._rules[number] = AppliedRule(class_of(function).__name__, (), ())
+            found = self.returned(since, slots, cotangents, step, state_of(ctx).dirty)
+            self._rules[number] = self._rule(function, ctx, args, slots, cotangents)
+        finally:
+            self.following = True
+        return type(output)(found) if several else found[0]
+
+    def _check_written(
+        self, function: AnyFunctionType, ctx: Context, inputs: Sequence[Any], nodes: Sequence[Node]
+    ) -> None:
+        if any(t.node is not node for t, node in zip(inputs, nodes, strict=True)):
+            self.give_up(f"{class_of(function).__name__} changes its argument in place")
+
+    def _cotangent(self, ctx: Context, slot: Any, number: int) -> Node | None:
+        if not isinstance(slot, SymbolicTensor) or not slot.dtype.is_float:
+            return None
+        if any(slot is tensor for tensor in state_of(ctx).non_differentiable):
+            return None
+        name = self.session.namer.unique(f"grad_{number}")
+        return self.session.graph.input(name, slot.node.type)
+
+    def _rule(
+        self,
+        function: AnyFunctionType,
+        ctx: Context,
+        args: Sequence[Any],
+        slots: Sequence[Any],
+        cotangents: Sequence[Node | None],
+    ) -> AppliedRule:
+        """Run backward on cotangents of its own."""
+        name, location = class_of(function).__name__, here()
+        given = tuple(cotangents)
+        if is_once(function):
+            return AppliedRule(name, given, (), location, once=True)
+        zero = state_of(ctx).materialize
+        values = [
+            fresh(cotangent) if cotangent is not None else self._undefined(slot, zero)
+            for slot, cotangent in zip(slots, cotangents, strict=True)
+        ]
+        try:
+            result = run_backward(function, ctx, values)
+            found = gradients.collect_by_position(self.session, result, args)
+        except Exception as error:
+            return AppliedRule(name, given, (), location, as_symgrad_error(error, "backward"))
+        problem: SymgradError | None = next((g.problem for g in found if g.problem), None)
+        return AppliedRule(name, given, tuple(g.node for g in found), location, problem)
+
+    def _undefined(self, slot: Any, materialize: bool) -> Any:
+        if not materialize or not isinstance(slot, SymbolicTensor):
+            return None
+        node = slot.node
+        return fresh(self.session.expand(self.session.constant(0, node.dtype), node.shape))
+
+    def own_rule(self, name: str, cotangents: Sequence[Node | None], found: Sequence[Any]) -> None:
+        """What differentiates the outputs of the traced Function itself."""
+        nodes = tuple(gradient.node for gradient in found)
+        self._rules[OWN_RULE] = AppliedRule(name, tuple(cotangents), nodes)
+
+
+def _add_step(tensor: SymbolicTensor, step: Detached | Returned) -> None:
+    tensor.steps = (*tensor.steps, step)
+    tensor._cached = None
+
+
+def _set_node(storage: Storage, change: Any) -> None:
+    """Other contents of the same values, which is no write."""
+    storage.node = change(current(), storage.node)
+    storage.version += 1
+
+
+def _count(shown: Sequence[SymbolicTensor], tensor: SymbolicTensor) -> int:
+    return sum(other.storage is tensor.storage for other in shown)
+
+
+def _link(tensor: SymbolicTensor, step: Returned, *, alone: bool) -> None:
+    """Put a Function behind a tensor: behind its memory where nothing else returned shows it."""
+    if alone and not tensor.steps:
+        _set_node(tensor.storage, step.read)
+    else:
+        _add_step(tensor, step)
+
+
+def _has_history(node: Node) -> bool:
+    """Does a node depend, through floats, on what is differentiated by?"""
+    cut = [one for one in ancestors([node]) if one.op == "detach" or not one.dtype.is_float]
+    return any(one.op == "input" for one in ancestors([node], stop=cut) if one.dtype.is_float)

@@ -1,0 +1,38 @@
+"""Markers: what PyTorch's record of a computation says beside its values.
+
+In: nothing.  Out: records.  Imports: ``symgrad.ops.record`` and ``symgrad.ir``.
+
+Both are the identity of their first argument.  ``detach`` cuts its value off from
+differentiation; ``applied`` is what a Function returned: its derivative by the other arguments is
+that Function's own backward.  Only a trace that follows histories has markers, and only the proof
+of second order reads them: it takes them out before anything is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from symgrad.ir.dim import Dim
+from symgrad.ir.expr import Expr
+from symgrad.ir.graph import Node
+from symgrad.ir.types import TensorType
+from symgrad.ops.record import Array, Reader, structural
+
+KIND = "marker"
+
+
+def _rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+    return args[0]
+
+
+def _first(array: Array, *others: Array, **attrs: Any) -> Array:
+    return array
+
+
+def _lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
+    return reader.read(0, *indices)
+
+
+structural("detach", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None)
+structural("applied", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, arity=None)
