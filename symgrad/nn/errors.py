@@ -1,0 +1,41 @@
+"""What can go wrong with modules and their functions, in PyTorch's words.
+
+In: what happened.  Out: SymgradErrors that are also the builtin error that PyTorch raises.
+Imports: ``symgrad.errors``.
+"""
+
+from __future__ import annotations
+
+from symgrad.errors import SymgradError
+
+
+class ModuleValueError(SymgradError, ValueError):
+    """A value that a module or a function of modules does not take."""
+
+
+class ModuleTypeError(SymgradError, TypeError):
+    """Something of another type stands where a module or a parameter is needed."""
+
+
+class ModuleKeyError(SymgradError, KeyError):
+    """A name that a parameter, a buffer or a module cannot have, or that there is not."""
+
+
+class ModuleIndexError(SymgradError, IndexError):
+    """An index outside of a container, of a table, or of the classes."""
+
+
+class ModuleAttributeError(SymgradError, AttributeError):
+    """An attribute that a module has not."""
+
+
+class ModuleShapeError(SymgradError, RuntimeError):
+    """Shapes that do not fit a module."""
+
+
+class StateDictError(SymgradError, RuntimeError):
+    """A state that does not fit a module."""
+
+
+class UnsupportedOptionError(SymgradError, NotImplementedError):
+    """An option of PyTorch's that there is not."""

@@ -1,0 +1,38 @@
+"""Softmax and its logarithm, along the last axis.
+
+In: matrices.  Out: ``symgrad.Function`` classes.  Imports: symgrad's public names.
+"""
+
+import symgrad as sg
+
+
+class Softmax(sg.Function):
+    """``exp(x) / sum(exp(x))`` of each row, without overflow."""
+
+    @staticmethod
+    def forward(ctx, x: "f32[n m]"):
+        powers = sg.exp(x - x.amax(-1, keepdim=True))
+        y = powers / powers.sum(-1, keepdim=True)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        (y,) = ctx.saved_tensors
+        return y * (grad_y - (grad_y * y).sum(-1, keepdim=True))
+
+
+class LogSoftmax(sg.Function):
+    """The logarithm of softmax of each row, without overflow."""
+
+    @staticmethod
+    def forward(ctx, x: "f32[n m]"):
+        shifted = x - x.amax(-1, keepdim=True)
+        y = shifted - sg.log(sg.exp(shifted).sum(-1, keepdim=True))
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        (y,) = ctx.saved_tensors
+        return grad_y - sg.exp(y) * grad_y.sum(-1, keepdim=True)
