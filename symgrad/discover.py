@@ -17,18 +17,18 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
-from symgrad.errors import SpecError
+from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
+from symgrad.frontend.outcome import blame
 
 
 def functions(target: str) -> list[type[Function]]:
     """The Functions of a file, folder or package, or the one class named after a colon.
 
-    Raises SpecError when nothing is there, or nothing of that name; what a module raises while it
-    is imported is raised on.
+    Raises SpecError when nothing is there, or nothing of that name, or a file cannot be imported.
     """
     place, _, wanted = target.partition(":")
-    found = [cls for module in _modules(place) for cls in _defined(module)]
+    found = [cls for module in _modules(place) for cls in defined(module)]
     if wanted:
         named = [cls for cls in found if cls.__qualname__ == wanted]
         if not named:
@@ -73,9 +73,14 @@ def load_file(path: Path) -> ModuleType:
     sys.path.insert(0, str(resolved.parent))
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[name]
-        raise
+        if isinstance(error, SymgradError) or not isinstance(error, Exception):
+            raise
+        where, _ = blame(error)
+        raise SpecError(
+            f"{path} cannot be imported: {type(error).__name__}: {error}", location=where
+        ) from error
     finally:
         sys.path.remove(str(resolved.parent))
     return module
@@ -93,7 +98,7 @@ def _package(name: str) -> Iterator[ModuleType]:
         yield importlib.import_module(info.name)
 
 
-def _defined(module: ModuleType) -> list[type[Function]]:
+def defined(module: ModuleType) -> list[type[Function]]:
     """The Function classes that a module itself defines and that have a forward."""
     own = [
         cls

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.errors import SpecError
+from symgrad.frontend.annotations import annotated_spec
 from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
-from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
+from symgrad.frontend.spec import TensorSpec, as_spec
 
 Kind = inspect._ParameterKind
 _EMPTY = inspect.Parameter.empty
@@ -64,17 +65,29 @@ def bind(
     values = dict(static or {})
     init = tuple((name, values.pop(name)) for name in init_parameters(function) if name in values)
     binder = _Binder(function, list(specs), values)
-    for parameter in _parameters(function):
+    for parameter in parameters(function):
         binder.take(parameter)
     return Binding(binder.finish(), init)
 
 
-def _parameters(function: type[Function] | Function) -> list[inspect.Parameter]:
+def positions(
+    function: type[Function] | Function,
+    specs: Sequence[Any] = (),
+    static: Mapping[str, Any] | None = None,
+) -> dict[str, int]:
+    """Where in backward's result the gradient of each argument stands."""
+    found = bind(function, specs, static).arguments
+    positional = (argument.name for argument in found if not argument.keyword)
+    return {name: position for position, name in enumerate(positional)}
+
+
+def parameters(function: type[Function] | Function) -> list[inspect.Parameter]:
+    """The parameters of forward that are the user's: without ctx, self and cls."""
     plain, hidden = raw_method(function, "forward")
-    parameters = list(inspect.signature(plain).parameters.values())
-    if parameters and parameters[0].kind is Kind.VAR_POSITIONAL:
-        return parameters
-    return parameters[hidden:]
+    found = list(inspect.signature(plain).parameters.values())
+    if found and found[0].kind is Kind.VAR_POSITIONAL:
+        return found
+    return found[hidden:]
 
 
 class _Binder:
@@ -110,7 +123,7 @@ class _Binder:
             return
         spec = annotated_spec(parameter.annotation, self.scope) if self.annotated else None
         if spec is not None:
-            self.found.append(Argument(name, spec, keyword=keyword))
+            self.found.append(Argument(name, spec.with_own_axes(name), keyword=keyword))
         elif self.specs and not keyword and self._takes_spec(default):
             self._add(name, self.specs.pop(0), keyword=False)
         elif default is not _EMPTY:
@@ -129,7 +142,8 @@ class _Binder:
         if spec is None or _is_number(spec):
             self.found.append(Argument(name, value=spec, keyword=keyword))
         else:
-            self.found.append(Argument(name, as_spec(spec), keyword=keyword))
+            own = as_spec(spec).with_own_axes(name)
+            self.found.append(Argument(name, own, keyword=keyword))
 
     def finish(self) -> tuple[Argument, ...]:
         """The arguments; trailing ones that were left to their defaults are not passed."""

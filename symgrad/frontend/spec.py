@@ -1,28 +1,29 @@
 """Shape specs: ``"n m"``, ``"f32[n m]"``, ``"*batch 2*n"``, in jaxtyping's notation.
 
-In: text, annotations, or None for an absent tensor.  Out: ``TensorSpec``.
+In: text.  Out: ``TensorSpec``.
 Imports: ``symgrad.ir``, the frontend's dtypes.
 
     spec ::= dtype "[" dims "]" | dims          dtype: f32 f64 i64 bool
     dims ::= dim*                               separated by blanks; none: a number of rank 0
     dim  ::= name | integer | expression        an expression has no blanks: n+1, 2*n, (n-1)//2
            | "*" name | "..."                   any number of axes; at most one of them
+           | "_"                                a size of its own
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import typing
 from dataclasses import dataclass, replace
 from typing import Any
 
 from symgrad.errors import SpecError
-from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import BY_NAME, BY_SHORT, DType, bool_, float32, float64, int64
+from symgrad.ir.dim import Dim, Size
+from symgrad.ir.dtype import BY_NAME, BY_SHORT, DType
 
 _TYPED = re.compile(r"^\s*(\w+)\s*\[(.*)\]\s*$", re.DOTALL)
 ANY_RANK = "batch"
+ANONYMOUS = "_"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,15 @@ class TensorSpec:
         axes = tuple(Dim.size(f"{self.batch}_{axis}") for axis in range(rank))
         dims = (*self.dims[: self.position], *axes, *self.dims[self.position :])
         return replace(self, dims=dims, batch=None, position=0)
+
+    def with_own_axes(self, argument: str) -> TensorSpec:
+        """The spec with names for the axes that were left without one (``_``)."""
+        dims = tuple(
+            dim.substitute({Size(ANONYMOUS): Dim.size(f"{argument}_axis{axis}")})
+            for axis, dim in enumerate(self.dims)
+        )
+        batch = f"{argument}_axes" if self.batch == ANONYMOUS else self.batch
+        return replace(self, dims=dims, batch=batch)
 
     @property
     def sizes(self) -> tuple[str, ...]:
@@ -151,66 +161,3 @@ def as_spec(value: Any) -> TensorSpec:
     raise SpecError(
         f"{value!r} is no shape spec", hint='specs are texts such as "n m" or "f64[n 3]"'
     )
-
-
-# -- annotations
-
-
-def annotated_spec(annotation: Any, scope: dict[str, Any]) -> TensorSpec | None:
-    """The spec that an annotation states: a text, ``Annotated[..., "n m"]``, jaxtyping's types.
-
-    ``scope``: the globals of the function, for annotations that were postponed.  None where the
-    annotation says nothing of a shape.
-    """
-    if isinstance(annotation, str):
-        return _from_text(annotation, scope)
-    if typing.get_origin(annotation) is typing.Annotated:
-        for extra in typing.get_args(annotation)[1:]:
-            if isinstance(extra, TensorSpec):
-                return extra
-            if isinstance(extra, str):
-                return parse_spec(extra)
-        return annotated_spec(typing.get_args(annotation)[0], scope)
-    if isinstance(getattr(annotation, "dim_str", None), str):
-        return replace(parse_spec(annotation.dim_str), dtype=_jaxtyping_dtype(annotation))
-    for option in typing.get_args(annotation):  # Optional[...]
-        if option is not type(None) and (found := annotated_spec(option, scope)) is not None:
-            return found
-    return None
-
-
-def _from_text(text: str, scope: dict[str, Any]) -> TensorSpec | None:
-    typed = _TYPED.match(text)
-    if typed and (typed.group(1) in BY_SHORT or typed.group(1) in BY_NAME):
-        return parse_spec(text)
-    try:
-        value = eval(text, scope)
-    except Exception:  # an annotation is not ours to judge: "n m" is no Python either
-        try:
-            return parse_spec(text) if " " in text.strip() else None
-        except SpecError:
-            return None
-    return annotated_spec(value, scope) if not _plain_text(value) else _from_plain(value)
-
-
-def _plain_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _from_plain(value: str) -> TensorSpec | None:
-    try:
-        return parse_spec(value)
-    except SpecError:
-        return None
-
-
-def _jaxtyping_dtype(annotation: Any) -> DType | None:
-    """The one dtype that the type admits; the default float where it admits several floats."""
-    dtypes = getattr(annotation, "dtypes", ())
-    names = [str(name) for name in dtypes] if isinstance(dtypes, (list, tuple)) else []
-    floats = [name for name in names if name in ("float32", "float64")]
-    if len(floats) == 1:
-        return float32 if floats[0] == "float32" else float64
-    if floats or not names:
-        return None
-    return bool_ if names == ["bool"] else int64

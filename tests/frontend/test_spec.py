@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.errors import SpecError
-from symgrad.frontend.spec import TensorSpec, annotated_spec, parse_spec
+from symgrad.frontend.annotations import annotated_spec
+from symgrad.frontend.spec import TensorSpec, parse_spec
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import ALL, bool_, float32, float64, int64
 

@@ -1,0 +1,99 @@
+"""Shapes that the annotations of forward state.
+
+In: an annotation: a text, ``Annotated[..., "n m"]``, one of jaxtyping's types, any of them
+postponed or optional.  Out: ``TensorSpec``, or None where it says nothing of a shape.
+Imports: the frontend's specs, ``symgrad.ir.dtype``.
+"""
+
+from __future__ import annotations
+
+import ast
+import typing
+from dataclasses import replace
+from typing import Any
+
+from symgrad.errors import SpecError
+from symgrad.frontend.spec import TensorSpec, parse_spec
+from symgrad.ir.dtype import BY_NAME, BY_SHORT, DType, bool_, float32, float64, int64
+
+_KINDS: dict[str, DType | None] = {
+    "Float": None, "Inexact": None, "Num": None, "Real": None, "Shaped": None,
+    "Float32": float32, "Float64": float64, "Bool": bool_, "Int": int64, "UInt": int64,
+    "Integer": int64, "Int64": int64, "Int32": int64,
+}  # fmt: skip
+"""jaxtyping's names, for annotations that cannot be evaluated when they are read."""
+
+
+def annotated_spec(annotation: Any, scope: dict[str, Any]) -> TensorSpec | None:
+    """The spec that an annotation states; None where it says nothing of a shape.
+
+    ``scope``: the globals of the function, for annotations that were postponed.  Raises SpecError
+    for a shape that cannot be read.
+    """
+    if isinstance(annotation, str):
+        return _from_text(annotation, scope)
+    if typing.get_origin(annotation) is typing.Annotated:
+        for extra in typing.get_args(annotation)[1:]:
+            if isinstance(extra, TensorSpec):
+                return extra
+            if isinstance(extra, str):
+                return parse_spec(extra)
+        return annotated_spec(typing.get_args(annotation)[0], scope)
+    if isinstance(getattr(annotation, "dim_str", None), str):
+        return replace(parse_spec(annotation.dim_str), dtype=_jaxtyping_dtype(annotation))
+    for option in typing.get_args(annotation):  # Optional[...]
+        if option is not type(None) and (found := annotated_spec(option, scope)) is not None:
+            return found
+    return None
+
+
+def _from_text(text: str, scope: dict[str, Any]) -> TensorSpec | None:
+    name, bracket, _ = text.strip().partition("[")
+    if bracket and (name in BY_SHORT or name in BY_NAME):
+        return parse_spec(text)
+    try:
+        value = eval(text, scope)
+    except Exception:  # an annotation is not ours to judge: "n m" is no Python either
+        return _unevaluated(text)
+    if not isinstance(value, str):
+        return annotated_spec(value, scope)
+    return _from_text(value, scope) or _plain(value)
+
+
+def _plain(text: str) -> TensorSpec | None:
+    """Sizes alone; a single word such as ``Tensor`` is rather the name of a type."""
+    word = text.strip()
+    if word.isidentifier() and len(word) > 1 and word[0].isupper():
+        return None
+    try:
+        return parse_spec(text)
+    except SpecError:
+        return None
+
+
+def _unevaluated(text: str) -> TensorSpec | None:
+    """Sizes alone, or ``Float[Tensor, "n m"]`` of names that only a type checker imports."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return _plain(text) if " " in text.strip() else None
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple):
+            name = part.value.attr if isinstance(part.value, ast.Attribute) else part.value
+            kind = name.id if isinstance(name, ast.Name) else name
+            *_, shape = part.slice.elts
+            if kind in _KINDS and isinstance(shape, ast.Constant) and isinstance(shape.value, str):
+                return replace(parse_spec(shape.value), dtype=_KINDS[kind])
+    return None
+
+
+def _jaxtyping_dtype(annotation: Any) -> DType | None:
+    """The one dtype that the type admits; the default float where it admits several floats."""
+    dtypes = getattr(annotation, "dtypes", ())
+    names = [str(name) for name in dtypes] if isinstance(dtypes, (list, tuple)) else []
+    floats = [name for name in names if name in ("float32", "float64")]
+    if len(floats) == 1:
+        return float32 if floats[0] == "float32" else float64
+    if floats or not names:
+        return None
+    return bool_ if all(name.startswith("bool") for name in names) else int64

@@ -1,0 +1,144 @@
+"""``pytest --symgrad``: every Function that a file defines is a test, as doctests are.
+
+In: the files that pytest collects.  Out: one item a Function: PROVED passes, all else fails with
+the report.  Imports pytest; the rest of symgrad only once ``--symgrad`` is given, because pytest
+loads this module at every start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from symgrad.frontend.function import Function
+    from symgrad.judging import Judged
+
+_SHAPES = "symgrad_shapes"
+_CLASS = re.compile(r"^\s*class\s+\w+\s*\(", re.MULTILINE)
+_NEVER = ("setup.py", "__main__.py", "conftest.py")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--symgrad``, ``--symgrad-allow``, ``--symgrad-order``, and the same as ini options."""
+    group = parser.getgroup("symgrad", "hand-written backwards, proved")
+    group.addoption(
+        "--symgrad", action="store_true", default=None,
+        help="collect every symgrad.Function of the .py files as a test: PROVED passes",
+    )  # fmt: skip
+    group.addoption(
+        "--symgrad-allow", action="append", choices=["UNDECIDED"], metavar="VERDICT",
+        help="let UNDECIDED pass, too",
+    )  # fmt: skip
+    group.addoption(
+        "--symgrad-order", type=int, choices=[1, 2], default=None,
+        help="2: the backward of the backward, too",
+    )  # fmt: skip
+    parser.addini("symgrad", "collect every symgrad.Function as a test", type="bool", default=False)
+    parser.addini("symgrad_allow", "verdicts that pass beside PROVED: UNDECIDED", type="args")
+    parser.addini("symgrad_order", "1, or 2 for the backward of the backward, too", default="1")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A collector for a file that may define Functions."""
+    config = parent.config
+    wanted = config.getoption("symgrad")
+    if not (config.getini("symgrad") if wanted is None else wanted):
+        return None
+    if file_path.suffix != ".py" or file_path.name in _NEVER:
+        return None
+    if not _CLASS.search(file_path.read_text(encoding="utf-8", errors="replace")):
+        return None
+    found: FunctionFile = FunctionFile.from_parent(parent, path=file_path)
+    return found
+
+
+class FunctionFile(pytest.Module):
+    """A file, imported as pytest imports test modules; its items are the Functions it defines."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """The Functions, in the order of the source.  Raises CollectError, as ``obj`` does."""
+        module = self.obj
+        from symgrad.discover import defined
+
+        for function in defined(module):
+            yield FunctionItem.from_parent(self, name=function.__qualname__, function=function)
+
+
+class FunctionItem(pytest.Item):
+    """The proof of one Function as a test."""
+
+    def __init__(self, *, function: type[Function], **options: Any) -> None:
+        super().__init__(**options)
+        self.function = function
+        self.add_marker("symgrad")
+
+    def runtest(self) -> None:
+        """Judge it.  Raises NotPassed, which holds the report."""
+        from symgrad.judging import Request, judge
+
+        judged = judge(self.function, Request(order=_order(self.config)))
+        if judged.shapes.text:
+            self.user_properties.append((_SHAPES, judged.shapes.text))
+        if not judged.proved and judged.verdict not in _allowed(self.config):
+            raise NotPassed(judged)
+        self.add_report_section("call", "symgrad", judged.text)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """The report is all there is to say; where symgrad itself fails, a traceback."""
+        if isinstance(excinfo.value, NotPassed):
+            return excinfo.value.judged.text
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """The file, the line of the class, the name."""
+        from symgrad.frontend.source import class_location
+
+        location = class_location(self.function)
+        return self.path, location.line - 1 if location else None, f"[symgrad] {self.name}"
+
+
+class NotPassed(Exception):
+    """A backward that is not PROVED, nor allowed not to be."""
+
+    def __init__(self, judged: Judged) -> None:
+        super().__init__(judged.text)
+        self.judged = judged
+
+
+def _order(config: pytest.Config) -> int:
+    given = config.getoption("symgrad_order")
+    text = str(config.getini("symgrad_order") if given is None else given)
+    if text not in ("1", "2"):
+        raise pytest.UsageError(f"symgrad_order is 1 or 2, not {text!r}")
+    return int(text)
+
+
+def _allowed(config: pytest.Config) -> list[str]:
+    allowed = [*(config.getoption("symgrad_allow") or ()), *config.getini("symgrad_allow")]
+    if not set(allowed) <= {"UNDECIDED"}:
+        raise pytest.UsageError(f"symgrad_allow can only be UNDECIDED, not {', '.join(allowed)}")
+    return allowed
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker ``symgrad`` known, so that ``-m`` can choose."""
+    config.addinivalue_line("markers", "symgrad: the proof of a Function (--symgrad)")
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """No guess is silent: the shapes that were found by trying, for passed tests, too."""
+    lines = [
+        f"{report.nodeid}: {text}"
+        for reports in terminalreporter.stats.values() for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, text in report.user_properties if name == _SHAPES
+    ]  # fmt: skip
+    if lines:
+        terminalreporter.section("symgrad: shapes found by trying")
+        for line in sorted(lines):
+            terminalreporter.line(line)

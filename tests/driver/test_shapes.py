@@ -1,0 +1,186 @@
+"""Shapes found by trying: as general as forward allows, never chosen so that a mistake hides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import symgrad as sg
+from symgrad import shapes
+from symgrad.errors import SpecError
+from symgrad.frontend.trace import trace
+from symgrad.judging import Request, judge
+
+
+def op(forward: Any, backward: Any = lambda ctx, grad: grad) -> type[sg.Function]:
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Op", (sg.Function,), methods)
+
+
+class Linear(sg.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias=None):
+        ctx.save_for_backward(x, weight)
+        y = x @ weight.t()
+        return y if bias is None else y + bias
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight, grad.t() @ x, grad.sum(0)
+
+
+class Scaled(sg.Function):
+    @staticmethod
+    def forward(ctx, x, alpha):
+        ctx.alpha = alpha
+        return x * alpha
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.alpha, None
+
+
+class Product(sg.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[1], None
+
+
+class Embedding(sg.Function):
+    @staticmethod
+    def forward(ctx, weight, tokens):
+        ctx.save_for_backward(tokens)
+        ctx.rows = weight.shape[0]
+        return weight[tokens]
+
+    @staticmethod
+    def backward(ctx, grad):
+        (tokens,) = ctx.saved_tensors
+        return sg.zeros(ctx.rows, grad.shape[-1]).index_add(0, tokens, grad), None
+
+
+class Halves(sg.Function):
+    @staticmethod
+    def forward(ctx, x, dim, training):
+        ctx.training = training
+        return sg.softmax(x, dim) if training else x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None, None
+
+
+class Transposed(sg.Function):
+    """The gradient of weight is transposed: no choice of shapes may make that right."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight.t(), grad.t() @ x
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        (op(lambda ctx, x: x + 1), "x: n m"),
+        (op(lambda ctx, x, y: x + y), "x: n m, y: n m"),
+        (op(lambda ctx, q, k, v: q @ k.transpose(-1, -2) @ v), "q: n m, k: k m, v: k l"),
+        (op(lambda ctx, a, b: sg.bmm(a, b)), "a: n m k, b: n k l"),
+        (op(lambda ctx, a, b: sg.cat([a, b], 1)), "a: n m, b: n k"),
+        (op(lambda ctx, a, b: sg.stack([a, b])), "a: n m, b: n m"),
+        (op(lambda ctx, a: sg.linalg.inv(a)), "a: n n"),
+        (op(lambda ctx, x: x.mean((0, 2, 3))), "x: n m k l"),
+        (op(lambda ctx, x, w: x + w.view(3, 1)), "x: 3 n, w: 3"),
+        (op(lambda ctx, *xs: sg.cat(xs, 0)), "xs_0: n m, xs_1: k m"),
+        (op(lambda ctx, x, *, flag: x if flag else 2 * x), "x: n m, flag = -1"),
+        (Linear, "x: n m, weight: k m, bias: k"),
+        (Scaled, "x: n m, alpha: any number, without a gradient"),
+        (Product, "x: n m, y: n m"),
+        (Embedding, "weight: n m, tokens: i64[k]"),
+        (Halves, "x: n m, dim = -1, training = True"),
+        (Transposed, "x: n m, weight: m k"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value.__name__,
+)
+def test_found(function: type[sg.Function], text: str) -> None:
+    found = shapes.find(function)
+    assert found.text == text
+    graphs = trace(function, *found.specs, static=found.static, assume=found.assume)
+    assert graphs.cases
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict"),
+    [(Linear, "PROVED"), (Scaled, "PROVED"), (Product, "REFUTED"), (Embedding, "PROVED"),
+     (Transposed, "REFUTED")],
+)  # fmt: skip
+def test_the_verdict_says_what_it_holds_for(function: type[sg.Function], verdict: str) -> None:
+    judged = judge(function, Request())
+    assert judged.verdict == verdict
+    assert judged.shapes.text
+    assert f"shapes found by trying: {judged.shapes.text}" in " ".join(judged.text.split())
+
+
+@settings(max_examples=16)
+@given(st.lists(st.booleans(), min_size=1, max_size=4))
+def test_chains_of_products_of_matrices(transposed: list[bool]) -> None:
+    """The sizes of a chain are all different, but for the inner ones that have to be equal."""
+
+    names = [f"w{i}" for i in range(len(transposed))]
+    lines = [
+        f"    x = x @ {n}{'.t()' if t else ''}" for n, t in zip(names, transposed, strict=True)
+    ]
+    source = "\n".join([f"def forward(ctx, x, {', '.join(names)}):", *lines, "    return x"])
+    scope: dict[str, Any] = {}
+    exec(source, scope)
+    found = shapes.find(op(scope["forward"]))
+    first, *rest = (str(spec).split() for spec in found.specs)
+    inner = first[1]
+    for turned, sizes in zip(transposed, rest, strict=True):
+        rows, columns = reversed(sizes) if turned else sizes
+        assert rows == inner
+        inner = columns
+    assert len({size for sizes in (first, *rest) for size in sizes}) == len(transposed) + 2
+
+
+def test_annotations_that_are_there_are_kept() -> None:
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        return x + y
+
+    forward.__annotations__["x"] = "f32[rows m]"
+    assert shapes.find(op(forward)).specs == ("f32[rows m]", "rows m")
+
+
+def test_values_that_are_given_are_kept() -> None:
+    function = op(lambda ctx, x, beta: x * beta)
+    found = shapes.find(function, {"beta": 2.5})
+    assert found.specs == ("n m",)
+    assert found.static == {"beta": 2.5}
+    assert found.text == "x: n m"
+
+
+def test_nothing_is_found() -> None:
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        raise ValueError("never")
+
+    with pytest.raises(SpecError) as caught:
+        shapes.find(op(forward))
+    said = str(caught.value)
+    assert "x: n m, y: k l: TraceError: forward raised ValueError: never" in said
+    assert '--shapes "n m; n m"' in said
+    assert "--static" in said
+    assert caught.value.location is not None
