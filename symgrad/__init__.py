@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from symgrad.proof.verdict import PROVED as PROVED
     from symgrad.proof.verdict import REFUTED as REFUTED
     from symgrad.proof.verdict import UNDECIDED as UNDECIDED
+    from symgrad.runtime.threads import get_num_threads as get_num_threads
+    from symgrad.runtime.threads import set_num_threads as set_num_threads
     from symgrad.tensor import autograd as autograd
     from symgrad.tensor.creation import from_numpy as from_numpy
     from symgrad.tensor.creation import manual_seed as manual_seed
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
     from symgrad.tensor.functions import tensor as tensor
     from symgrad.tensor.gradcheck import gradcheck as gradcheck
     from symgrad.tensor.gradcheck import gradgradcheck as gradgradcheck
+    from symgrad.tensor.jit import JitWarning as JitWarning
+    from symgrad.tensor.jit import jit as jit
     from symgrad.tensor.modes import enable_grad as enable_grad
     from symgrad.tensor.modes import get_default_dtype as get_default_dtype
     from symgrad.tensor.modes import inference_mode as inference_mode
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
 # The module that a name comes from, and its name there where it differs.
 _SOURCES: dict[str, str] = {
     "Function": "symgrad.frontend.function",
+    "JitWarning": "symgrad.tensor.jit",
     "NumpyBackendWarning": "symgrad.compiler",
     "PROVED": "symgrad.proof.verdict",
     "REFUTED": "symgrad.proof.verdict",
@@ -78,6 +83,7 @@ _SOURCES: dict[str, str] = {
     "float64": "symgrad.ir.dtype",
     "from_numpy": "symgrad.tensor.creation",
     "get_default_dtype": "symgrad.tensor.modes",
+    "get_num_threads": "symgrad.runtime.threads",
     "grad": "symgrad.tensor.functional",
     "gradcheck": "symgrad.tensor.gradcheck",
     "gradgradcheck": "symgrad.tensor.gradcheck",
@@ -88,6 +94,7 @@ _SOURCES: dict[str, str] = {
     "int64": "symgrad.ir.dtype",
     "is_grad_enabled": "symgrad.tensor.modes",
     "jacobian": "symgrad.tensor.functional",
+    "jit": "symgrad.tensor.jit",
     "jvp": "symgrad.tensor.functional",
     "manual_seed": "symgrad.tensor.creation",
     "nn": "symgrad:nn",
@@ -96,6 +103,7 @@ _SOURCES: dict[str, str] = {
     "optim": "symgrad:optim",
     "set_default_dtype": "symgrad.tensor.modes",
     "set_grad_enabled": "symgrad.tensor.modes",
+    "set_num_threads": "symgrad.runtime.threads",
     "surrogate": "symgrad.frontend.surrogate",
     "tensor": "symgrad.tensor.functions",
     "value_and_grad": "symgrad.tensor.functional",

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError
+from symgrad.frontend.arguments import positions
 from symgrad.frontend.function import Function
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import BATCH_RANK, trace
@@ -77,12 +78,15 @@ def compile(
     planned, report = _planned(function, specs, static, assume, allow)
     emitted = emit(planned, proof_line(report))
     try:
-        return make_op(emitted.wrapper(), emitted.texts, key_extra=planned.graphs.source)
+        return make_op(
+            emitted.wrapper(), emitted.texts, key_extra=planned.graphs.source,
+            origin=(function, specs, static),
+        )  # fmt: skip
     except (BuildError, CacheError) as error:
         warnings.warn(
             f"{planned.name} runs on NumPy: {error.what}", NumpyBackendWarning, stacklevel=2
         )
-        return NumpyOp(planned)
+        return NumpyOp(planned, origin=(function, specs, static))
 
 
 def build(
@@ -185,7 +189,20 @@ def _judged_rank(
         assume=assume or {}, surrogate=surrogate, variants=[traced(mask) for mask in asked_for],
         order=order, suggest=suggest, histories=[traced(mask, True) for mask in masks_twice],
     )  # fmt: skip
-    return verify_function(with_backward(graphs), options)
+    if not suggest or graphs.derived:
+        return verify_function(with_backward(graphs), options)
+    from symgrad.pasting import Pasting, verify_and_mend
+
+    def again(changed: AnyFunction) -> FunctionGraphs:
+        return trace(changed, *specs, static=static, assume=assume, batch_rank=rank)
+
+    def whole(changed: AnyFunction) -> Report:
+        return verify(
+            changed, *specs, static=static, assume=assume, order=order, suggest=False
+        )  # fmt: skip
+
+    pasting = Pasting(function, again, options, positions(function, specs, static))
+    return verify_and_mend(graphs, options, pasting, whole)
 
 
 def _masks_asked_for(graphs: FunctionGraphs) -> list[dict[str, bool]]:

@@ -21,6 +21,7 @@ from symgrad.kernels import KernelPlan, OpPlan, signatures
 from symgrad.passes.evaluate import evaluate
 from symgrad.runtime import spec
 from symgrad.runtime.load import Library
+from symgrad.runtime.op import overriding
 from symgrad.runtime.support import Caller, Residuals
 
 NDArray = np.ndarray[Any, Any]
@@ -29,30 +30,35 @@ NDArray = np.ndarray[Any, Any]
 class NumpyOp:
     """An op on NumPy arrays; called as a compiled one, and checked in the same way."""
 
-    def __init__(self, plan: OpPlan) -> None:
+    def __init__(self, plan: OpPlan, origin: Any = None) -> None:
+        self.origin = origin
+        self.behind_tape: Any = None
         kernels = {kernel.name: kernel for kernel in plan.kernels}
         self._signatures = signatures(plan, lambda name: _signature(kernels[name]))
         self._op = _spec(plan.name, self._signatures)
         kinds = tuple(_residuals(plan.name, case) for case in self._op.cases)
-        self._caller = _NumpyCaller(self._op, kinds, kernels)
+        self.caller: Caller = _NumpyCaller(self._op, kinds, kernels)
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
-        """The outputs alone: one array, or a tuple of several."""
-        return self._caller.inference(inputs, out)
+        """The outputs alone: one array, or a tuple of several; tensors for tensors."""
+        override = overriding(inputs)
+        if override is not None:
+            return override(self, inputs, out)
+        return self.caller.inference(inputs, out)
 
     def inference(self, *inputs: Any, out: Any = None) -> Any:
         """The outputs alone."""
-        return self._caller.inference(inputs, out)
+        return self.caller.inference(inputs, out)
 
     def forward(self, *inputs: Any, out: Any = None) -> tuple[Any, Residuals]:
         """The outputs, and what backward needs."""
-        return self._caller.forward(inputs, out)
+        return self.caller.forward(inputs, out)
 
     def backward(
         self, residuals: Any, *cotangents: Any, needs_input_grad: Any = None, out: Any = None
     ) -> tuple[NDArray | None, ...]:
         """The gradients of the inputs, None for each that is not needed."""
-        return self._caller.backward(residuals, cotangents, needs_input_grad, out)
+        return self.caller.backward(residuals, cotangents, needs_input_grad, out)
 
     def __repr__(self) -> str:
         return f"<op {self.name}, evaluated with NumPy>"

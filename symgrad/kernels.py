@@ -80,17 +80,18 @@ def snake_case(name: str) -> str:
 
 
 def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
-    """The Function with its backward derived where none is written by hand."""
+    """The Function with its backward derived where none is written by hand, and none given."""
     if not graphs.derived:
         return graphs
     return replace(graphs, cases=tuple(_with_derived(graphs, case) for case in graphs.cases))
 
 
-def plan(graphs: FunctionGraphs) -> OpPlan:
+def plan(graphs: FunctionGraphs, *, pruned: bool = True) -> OpPlan:
     """Split each case into its kernels.
 
     A case of sizes in which backward fails gets none, so that calls with these sizes are refused;
-    where every case fails, what backward raised is raised.
+    where every case fails, what backward raised is raised.  ``pruned=False``: one backward kernel
+    of all gradients, and none for some of them.
     """
     graphs = with_backward(graphs)
     graphs = replace(graphs, cases=_usable(graphs.cases))
@@ -102,7 +103,7 @@ def plan(graphs: FunctionGraphs) -> OpPlan:
     )
     name = snake_case(graphs.name)
     cases = tuple(
-        _plan_case(name, number, len(joints), case, joint, differentiable)
+        _plan_case(name, number, len(joints), case, joint, _masks(differentiable, pruned))
         for number, (case, joint) in enumerate(zip(graphs.cases, joints, strict=True))
     )
     return OpPlan(name, graphs, differentiable, cases)
@@ -143,10 +144,17 @@ def _usable(cases: tuple[FunctionCase, ...]) -> tuple[FunctionCase, ...]:
 
 
 def _with_derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:
+    if case.gradients:
+        return case
     wanted = [case.inputs[graphs.input_names.index(name)] for name in graphs.differentiable]
     found = vjp(case.outputs, case.cotangents, wanted)
     pairs = zip(graphs.differentiable, found, strict=True)
     return replace(case, gradients=tuple(Gradient(name, node, node) for name, node in pairs))
+
+
+def _masks(differentiable: tuple[bool, ...], pruned: bool) -> list[tuple[bool, ...]]:
+    found = masks(differentiable)
+    return found if pruned else found[:1]
 
 
 def _joint(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
@@ -166,9 +174,9 @@ def _joint(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
 
 def _plan_case(
     name: str, number: int, count: int, case: FunctionCase, joint: Joint,
-    differentiable: tuple[bool, ...],
+    wanted: list[tuple[bool, ...]],
 ) -> CasePlan:  # fmt: skip
-    parts = split(joint, masks(differentiable))
+    parts = split(joint, wanted)
     mark = f"_case{number}" if count > 1 else ""
     forward = KernelPlan(f"{name}_forward{mark}", simplify(parts.forward))
     extra = any(residual.source == "kernel" for residual in parts.residuals)

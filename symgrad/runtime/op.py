@@ -9,31 +9,57 @@ The text is the one that a generated package holds; only the names it imports fr
 from __future__ import annotations
 
 import linecache
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy
+
 from symgrad.runtime.digests import digest
 from symgrad.runtime.load import keep_in_memory
+from symgrad.runtime.support import Caller
+
+OVERRIDE = "__symgrad_compiled__"
+"""A class whose objects are no arrays may have this method, which then takes a call over:
+``value.__symgrad_compiled__(op, inputs, out)``."""
+
+
+def overriding(inputs: Sequence[Any]) -> Any:
+    """The method ``OVERRIDE`` of the first input that has one; None where none does."""
+    for value in inputs:
+        if type(value) is not numpy.ndarray:
+            found = getattr(type(value), OVERRIDE, None)
+            if found is not None:
+                return found.__get__(value)
+    return None
 
 
 class CompiledOp:
     """An op on NumPy arrays.
 
     ``op(x)`` gives the outputs; ``op.forward(x)`` also the residuals, from which
-    ``op.backward(residuals, gy)`` computes the gradients.  Each takes ``out=``.
+    ``op.backward(residuals, gy)`` computes the gradients.  Each takes ``out=``.  Called with
+    tensors, ``op(x)`` gives tensors, whose backward runs ``op.backward``.
+
+    ``origin``: whatever says what it was compiled from, for those who differentiate it again.
     """
 
-    def __init__(self, module: ModuleType, source: str) -> None:
+    def __init__(self, module: ModuleType, source: str, origin: Any = None) -> None:
         self.module = module
         self.source = source
+        self.origin = origin
+        self.behind_tape: Any = None
+        self.caller: Caller = module._careful
         self.forward: Any = module.forward
         self.backward: Any = module.backward
         self.inference: Any = module.inference
 
     def __call__(self, *inputs: Any, out: Any = None) -> Any:
-        """The outputs alone: one array, or a tuple of several."""
+        """The outputs alone: one array, or a tuple of several; tensors for tensors."""
+        override = overriding(inputs)
+        if override is not None:
+            return override(self, inputs, out)
         return self.inference(*inputs, out=out)
 
     def __repr__(self) -> str:
@@ -55,7 +81,9 @@ class CompiledOp:
         return tuple(self.library_path.with_name(name) for name in self.module.OP.files)
 
 
-def make_op(wrapper: str, texts: Mapping[str, str], *, key_extra: str = "") -> CompiledOp:
+def make_op(
+    wrapper: str, texts: Mapping[str, str], *, key_extra: str = "", origin: Any = None
+) -> CompiledOp:  # fmt: skip
     """The op of a wrapper's text (rendered for ``symgrad.runtime``) and its C.
 
     ``texts`` maps the file names in the wrapper's ``OP`` to their text; ``key_extra`` is what else
@@ -70,4 +98,4 @@ def make_op(wrapper: str, texts: Mapping[str, str], *, key_extra: str = "") -> C
     module = ModuleType(f"symgrad_wrapper_{mark}")
     module.__file__ = file
     exec(compile(wrapper, file, "exec", dont_inherit=True), module.__dict__)
-    return CompiledOp(module, wrapper)
+    return CompiledOp(module, wrapper, origin)

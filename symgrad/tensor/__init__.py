@@ -17,7 +17,8 @@ from typing import Any
 
 from symgrad.tensor import apply as _apply  # noqa: F401  (attaches what Functions call)
 from symgrad.tensor import autograd as autograd
-from symgrad.tensor import methods as _methods  # noqa: F401  (attaches the methods)
+from symgrad.tensor import compiledop as _compiledop  # noqa: F401  (attaches what ops call)
+from symgrad.tensor import lifted_methods as _lifted_methods  # noqa: F401  (attaches methods)
 from symgrad.tensor.creation import as_tensor as as_tensor
 from symgrad.tensor.creation import from_numpy as from_numpy
 from symgrad.tensor.functions import FUNCTIONS as FUNCTIONS

@@ -31,12 +31,14 @@ class _SymbolicArgument(Exception):
 
 def invoke(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
     """Apply the operation ``call`` of the frontend to tensors, arrays and plain values."""
+    if state.lifting:
+        return call(*as_traced(args), **as_traced(kwargs or {}))
     tensors: list[Tensor] = []
     try:
         parts = [_frozen(arg, tensors) for arg in args]
         named = [(word, _frozen(kwargs[word], tensors)) for word in kwargs] if kwargs else ()
     except _SymbolicArgument:
-        return call(*_as_arrays(args), **_as_arrays(kwargs or {}))
+        return call(*as_traced(args), **as_traced(kwargs or {}))
     key = (call, state.dtype.name, *parts, *named)
     try:
         plan = _plans.get(key)
@@ -120,19 +122,20 @@ def _template(value: Any, slots: list[Slot]) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _as_arrays(value: Any) -> Any:
-    """Arguments for a trace: tensors are constants of it."""
+def as_traced(value: Any) -> Any:
+    """Arguments for a trace: tensors are constants of it; inputs, where the trace lifts them."""
     if isinstance(value, Tensor):
-        return value._array
+        session: Any = active()
+        return session.lift(value) if state.lifting else value._array
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        return type(value)(_as_arrays(item) for item in value)
+        return type(value)(as_traced(item) for item in value)
     if isinstance(value, Mapping):
-        return {name: _as_arrays(item) for name, item in value.items()}
+        return {name: as_traced(item) for name, item in value.items()}
     return value
 
 
 def tracing(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    """The arguments for the trace in progress, tensors as constants; None if there is none."""
+    """The arguments for the trace in progress; None if there is none."""
     if active() is None:
         return None
-    return _as_arrays(tuple(args)), _as_arrays(kwargs)
+    return as_traced(tuple(args)), as_traced(kwargs)

@@ -200,7 +200,7 @@ def _tracked(
                 f"the argument {place} to differentiate by is no Tensor but a "
                 f"{type(value).__name__}"
             )
-        fresh = _connected(value) if connect and value.requires_grad else value.detach()
+        fresh = connected(value) if connect and value.requires_grad else value.detach()
         if not fresh.requires_grad:
             fresh.requires_grad_()
         moved[place % len(moved)] = fresh
@@ -208,7 +208,8 @@ def _tracked(
     return moved, wanted
 
 
-def _connected(value: Tensor) -> Tensor:
+def connected(value: Tensor) -> Tensor:
+    """The same tensor, and one of its own to differentiate by."""
     found: Tensor = value.view_as(value)
     return found
 

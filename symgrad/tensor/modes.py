@@ -1,7 +1,7 @@
 """Whether operations are recorded, and the default float dtype.
 
 In: the user's choice.  Out: the same for everything that computes with tensors, per thread.
-Imports: the frontend's session and dtypes, ``symgrad.ir``.
+Imports: ``symgrad.errors``, the frontend's session and dtypes, ``symgrad.ir``.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+from symgrad.errors import ControlFlowError
 from symgrad.frontend.dtypes import as_dtype
-from symgrad.frontend.session import active
+from symgrad.frontend.session import active, here
 from symgrad.ir.dtype import DType, float32
 from symgrad.tensor.errors import TensorTypeError
 
@@ -21,10 +22,26 @@ from symgrad.tensor.errors import TensorTypeError
 class _State(threading.local):
     grad_enabled = True
     dtype = float32
+    lifting = False
 
 
 state = _State()
-"""``grad_enabled``, ``dtype``: of this thread."""
+"""Of this thread.  ``lifting``: operations on tensors become part of the trace in progress."""
+
+
+def lifted(tensor: Any) -> Any:
+    """The input that stands for a tensor in the trace in progress, which lifts tensors."""
+    session: Any = active()
+    return session.lift(tensor)
+
+
+def check_readable() -> None:
+    """Raises ControlFlowError where a trace would take a tensor's values of today for constants."""
+    if state.lifting:
+        raise ControlFlowError(
+            "the values of a tensor are read while a function of tensors is traced",
+            location=here(), hint="compute with the tensor, and read values outside",
+        )  # fmt: skip
 
 
 def is_grad_enabled() -> bool:

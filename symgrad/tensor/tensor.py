@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.frontend.views import Step
 from symgrad.ir.dtype import BY_NAME, DType
 from symgrad.tensor import errors
-from symgrad.tensor.modes import state
+from symgrad.tensor.modes import check_readable, lifted, state
 from symgrad.tensor.parts import Size, Version
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory, without history; writes to it are not noticed."""
-        return wrap(self._array)
+        return lifted(self).detach() if state.lifting else wrap(self._array)
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -252,6 +252,8 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """The same memory, without history; writes to it are noticed by backward."""
+        if state.lifting:
+            return lifted(self).detach()  # type: ignore[no-any-return]
         found = wrap(self._array)
         found._counter = self.counter()
         found._seen = found._counter.value
@@ -268,6 +270,7 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> Array:
         """Its array, in the same memory.  Raises AutogradError if it requires grad."""
+        check_readable()
         if self.requires_grad and not force:
             raise errors.AutogradError(errors.NUMPY_NEEDS_DETACH)
         return self._array
@@ -283,6 +286,7 @@ class Tensor:
 
     def item(self) -> Any:
         """Its one element as a Python number.  Raises AutogradError if there are more."""
+        check_readable()
         if self._array.size != 1:
             raise errors.AutogradError(
                 f"a Tensor with {self._array.size} elements cannot be converted to Scalar"
@@ -291,9 +295,11 @@ class Tensor:
 
     def tolist(self) -> Any:
         """Its elements as nested lists."""
+        check_readable()
         return self._array.tolist()
 
     def __bool__(self) -> bool:
+        check_readable()
         if self._array.size != 1:
             none = "no values" if not self._array.size else "more than one value"
             raise errors.AutogradError(f"Boolean value of Tensor with {none} is ambiguous")
@@ -306,6 +312,7 @@ class Tensor:
         return int(self.item())
 
     def __index__(self) -> int:
+        check_readable()
         if self._array.size != 1 or self._array.dtype.kind not in "ib":
             raise errors.TensorTypeError(
                 "only integer tensors of a single element can be converted to an index"
@@ -323,6 +330,7 @@ class Tensor:
         return iter(self.unbind(0))
 
     def __contains__(self, value: Any) -> bool:
+        check_readable()
         return bool((self._array == getattr(value, "_array", value)).any())
 
     def __format__(self, spec: str) -> str:

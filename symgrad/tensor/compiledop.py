@@ -1,0 +1,133 @@
+"""Compiled ops called with tensors, and in traces.
+
+In: an op of ``sg.compile``, its arguments.  Out: tensors whose backward runs its kernels.
+Imports: ``symgrad.errors``, the frontend's Functions and session, this package's kernel nodes,
+variants and gradients.
+
+Where the backward is differentiated again, the Function that the op was compiled from is traced,
+and kernels of the derivative are compiled; where that cannot be, the Function runs eagerly, as its
+``apply`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.errors import KernelArgumentError, SymgradError
+from symgrad.frontend.arguments import Argument, Binding, bind
+from symgrad.frontend.function import class_of, is_instance_style
+from symgrad.frontend.session import active
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.tensor import errors, kernelnode
+from symgrad.tensor.functional import connected
+from symgrad.tensor.gradients import grad
+from symgrad.tensor.kernelnode import Mask
+from symgrad.tensor.modes import enable_grad
+from symgrad.tensor.tensor import Tensor
+from symgrad.tensor.variant import Variant
+
+
+class OpKernels:
+    """A compiled op behind the tape (``kernelnode.Kernels``)."""
+
+    def __init__(self, op: Any, function: Any, arguments: Sequence[Argument]) -> None:
+        self.op = op
+        self.function = function
+        self.arguments = tuple(arguments)
+        self.label = f"{class_of(function).__name__}Backward"
+        self.differentiable: Mask = op.caller.op.differentiable
+        self._variants: dict[Any, Variant] = {}
+        self._hopeless = False
+
+    def apply(self, *tensors: Any) -> Any:
+        """The Function itself, for tensors or in a trace."""
+        given = iter(tensors)
+        values = [
+            (one, next(given) if one.is_tensor else one.value) for one in self.arguments
+        ]  # fmt: skip
+        call: Any = getattr(self.function, "apply", None)
+        call = call if isinstance(self.function, type) else self.function
+        positional = [value for one, value in values if not one.keyword]
+        return call(*positional, **{one.name: value for one, value in values if one.keyword})
+
+    def differentiate(
+        self, inputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], mask: Mask
+    ) -> Sequence[Tensor | None]:
+        """The gradients with histories: by kernels of the derivative, else on the tape."""
+        if not self._hopeless:
+            try:
+                family = self._variant(inputs).prepare(inputs, ()).entry.family
+                return family.differentiate(inputs, cotangents, mask)
+            except errors.FreedGraphError:
+                raise
+            except (SymgradError, NotImplementedError, KeyError):
+                self._hopeless = True
+        return on_tape(self.apply, inputs, cotangents, mask)
+
+    def _variant(self, inputs: Sequence[Tensor]) -> Variant:
+        kinds = tuple((one.dtype.name, one.ndim) for one in inputs)
+        found = self._variants.get(kinds)
+        if found is None:
+            found = self._variants[kinds] = Variant(self.apply, tuple(inputs), {})
+        return found
+
+
+def on_tape(
+    call: Any, inputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], mask: Mask
+) -> list[Tensor | None]:
+    """The gradients of ``call`` by what its operations record, with histories."""
+    with enable_grad():
+        moved = [connected(one) if asked else one for one, asked in zip(inputs, mask, strict=True)]
+        result = call(*moved)
+    outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+    pairs = [
+        (one, cotangent) for one, cotangent in zip(outputs, cotangents, strict=True)
+        if cotangent is not None and one.requires_grad
+    ]  # fmt: skip
+    wanted = [one for one, asked in zip(moved, mask, strict=True) if asked]
+    found: Any = iter([None] * len(wanted))
+    if pairs:
+        given = [cotangent for _, cotangent in pairs]
+        found = iter(
+            grad([one for one, _ in pairs], wanted, given, create_graph=True, allow_unused=True)
+        )
+    return [next(found) if asked else None for asked in mask]
+
+
+def kernels_of(op: Any) -> OpKernels:
+    """What is behind the tape for an op that ``sg.compile`` made.  Raises KernelArgumentError."""
+    if op.behind_tape is None:
+        if op.origin is None:
+            raise KernelArgumentError(
+                f"{op.name}: nothing says which Function it was compiled from",
+                hint="call it with NumPy arrays, or compile it with sg.compile",
+            )
+        function, specs, static = op.origin
+        binding: Binding = bind(function, specs, static)
+        if binding.init and isinstance(function, type) and is_instance_style(function):
+            function = function(**dict(binding.init))
+        op.behind_tape = OpKernels(op, function, binding.arguments)
+    assert isinstance(op.behind_tape, OpKernels)
+    return op.behind_tape
+
+
+def _called(self: Any, op: Any, inputs: Sequence[Any], out: Any) -> Any:
+    """An op is called with a tensor among its inputs."""
+    if out is not None:
+        raise KernelArgumentError(
+            f"{op.name}: out= takes arrays, and is for calls with arrays alone",
+            hint="call it under sg.no_grad() with tensor.numpy() and out=",
+        )
+    kernels = kernels_of(op)
+    if active() is not None:
+        return kernels.apply(*inputs)
+    count = len(kernels.differentiable)
+    if len(inputs) != count:
+        raise KernelArgumentError(f"{op.name} takes {count} inputs, {len(inputs)} were given")
+    found = kernelnode.call(kernels, kernelnode.as_tensors(op.name, inputs))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+for _kind in (Tensor, SymbolicTensor):
+    setattr(_kind, "__symgrad_compiled__", _called)  # noqa: B010

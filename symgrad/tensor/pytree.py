@@ -1,0 +1,110 @@
+"""Arguments and results as trees of tuples, lists and dicts, whose leaves are tensors.
+
+In: nested Python values.  Out: their tensors in order, and a key of everything else.
+Imports: numpy, the frontend's session and tensors, this package's dispatch and tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.frontend.session import active
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.tensor.dispatch import as_tensor
+from symgrad.tensor.errors import TensorTypeError
+from symgrad.tensor.tensor import Tensor
+
+Rebuild = Callable[[Sequence[Any]], Any]
+
+
+class Hole:
+    """Where a tensor stood."""
+
+
+HOLE = Hole()
+
+
+def flatten(value: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
+    """A key of a value: dtypes and shapes of its tensors, the values of its other leaves.
+
+    Its tensors (arrays as constants) are appended to ``tensors``, its other leaves to ``rest``.
+    Raises TensorTypeError for a leaf that has no hash.
+    """
+    kind = type(value)
+    if isinstance(value, Tensor):
+        tensors.append(value)
+        return value._array.dtype.char, value._array.shape
+    if kind is tuple or kind is list or isinstance(value, (tuple, list)):
+        return kind, tuple([flatten(item, tensors, rest) for item in value])
+    if isinstance(value, dict):
+        return kind, tuple([(name, flatten(value[name], tensors, rest)) for name in value])
+    if isinstance(value, np.ndarray):
+        return flatten(as_tensor(value), tensors, rest)
+    rest.append(value)
+    if kind is float:
+        return kind, value.hex()
+    try:
+        hash(value)
+    except TypeError:
+        raise TensorTypeError(
+            f"an argument of type {kind.__name__} is neither a tensor nor a value with a hash",
+            hint="pass tensors in tuples, lists and dicts, and anything else as a hashable value",
+        ) from None
+    return kind, value
+
+
+def emptied(value: Any) -> Any:
+    """The value with ``HOLE`` in place of each of its tensors."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        return HOLE
+    return _mapped(value, emptied)
+
+
+def filled(value: Any, leaves: Iterator[Any]) -> Any:
+    """The value with the next of ``leaves`` in place of each ``HOLE``."""
+    if value is HOLE:
+        return next(leaves)
+    return _mapped(value, lambda item: filled(item, leaves))
+
+
+def holes(value: Any) -> int:
+    """How many tensors stood in a value."""
+    if isinstance(value, (tuple, list)):
+        return sum(map(holes, value))
+    if isinstance(value, dict):
+        return sum(map(holes, value.values()))
+    return int(value is HOLE)
+
+
+def results(value: Any, found: list[SymbolicTensor]) -> Rebuild:
+    """How a result is built of tensors; its symbolic ones are appended to ``found``."""
+    if isinstance(value, Tensor):
+        session: Any = active()
+        value = session.lift(value)
+    if isinstance(value, SymbolicTensor):
+        place = len(found)
+        found.append(value)
+        return lambda tensors: tensors[place]
+    if isinstance(value, (tuple, list)):
+        parts = [results(item, found) for item in value]
+        return lambda tensors: _like(value, [part(tensors) for part in parts])
+    if isinstance(value, dict):
+        named = [(name, results(item, found)) for name, item in value.items()]
+        return lambda tensors: type(value)((name, part(tensors)) for name, part in named)
+    return lambda tensors: value
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, (tuple, list)):
+        return _like(value, [change(item) for item in value])
+    if isinstance(value, dict):
+        return type(value)((name, change(item)) for name, item in value.items())
+    return value
+
+
+def _like(value: Any, items: list[Any]) -> Any:
+    kind: Any = type(value)
+    return kind(*items) if hasattr(kind, "_fields") else kind(items)
