@@ -23,6 +23,7 @@ from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.polytext import PolyText
 from symgrad.proof.ranges import IntegerUse
 from symgrad.proof.report import Condition
+from symgrad.proof.sizes import least_sizes
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,11 @@ def facts_of(
     conditions: Sequence[SizeCondition] = (),
     *,
     shapes: Mapping[str, Sequence[Dim]] | None = None,
-    inverses: Mapping[str, str] | None = None,
     recognise: bool = False,
 ) -> Facts:
     """What the normal form may rely on: declarations, index ranges, decided size conditions.
 
-    ``shapes``: those of the inputs, by name.  ``inverses``: the name of a matrix by the name of
-    its inverse.
+    ``shapes``: those of the inputs, by name.
     """
     shapes = shapes or {}
     intervals: dict[str, Interval] = {}
@@ -80,14 +79,13 @@ def facts_of(
     return Facts(
         intervals=intervals,
         ranges=ranges,
-        least_sizes=_least_sizes(conditions),
+        least_sizes=least_sizes(conditions),
         symmetric=frozenset(named.get("symmetric", ())),
         one_hot={
             name: shapes[name][-1] for name in sorted(named.get("one-hot", ())) if shapes.get(name)
         },
         binary=frozenset(named.get("binary", ())),
         unique=frozenset(named.get("unique", ())),
-        inverses=dict(inverses or {}),
         recognise=recognise,
     )
 
@@ -114,24 +112,6 @@ def _interval(assumption: assume.Assumption) -> Interval | None:
             assumption.low, assumption.high, assumption.low_open, assumption.high_open
         )  # fmt: skip
     return None
-
-
-def _least_sizes(conditions: Sequence[SizeCondition]) -> dict[str, int]:
-    """``k != 1``, ``k > 3`` and ``k >= 4`` as least values of single sizes."""
-    least: dict[str, int] = {}
-    for _ in range(2):
-        for condition in conditions:
-            names, bound = condition.left.sizes, condition.right.constant
-            if len(names) != 1 or condition.left != Dim.size(names[0]) or bound is None:
-                continue
-            (name,), known = names, least.get(names[0], 1)
-            if condition.relation == "!=" and bound == known:
-                least[name] = bound + 1
-            elif condition.relation == ">":
-                least[name] = max(known, bound + 1)
-            elif condition.relation == ">=":
-                least[name] = max(known, bound)
-    return least
 
 
 def decide_equal(

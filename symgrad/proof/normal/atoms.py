@@ -20,6 +20,7 @@ Kinds and their data (``Poly`` is defined in ``poly``):
     product    binder, body                 the product over the binder
     sum        binders, monomial            one connected component, canonically labelled
     floordiv   P, Q                         the integer quotient, rounded down
+    angle       y, x                        of the point (x, y): atan2
     infinity                                the infinity of a mask, only met as -infinity
 """
 
@@ -37,7 +38,7 @@ INDEX, SIZE, NUMBER, LEAF = "index", "size", "number", "leaf"
 EXP, FUNCTION, POWER = "exp", "function", "power"
 POSITIVE, ATLEAST, EQUAL = "positive", "atleast", "equal"
 MAXIMUM, ARGMAX, PRODUCT, SUM = "maximum", "argmax", "product", "sum"
-FLOORDIV, INFINITY = "floordiv", "infinity"
+FLOORDIV, ANGLE, INFINITY = "floordiv", "angle", "infinity"
 
 RELATIONS = frozenset((POSITIVE, ATLEAST, EQUAL))
 BINDERS = frozenset((MAXIMUM, ARGMAX, PRODUCT, SUM))
@@ -147,7 +148,7 @@ def _is_piecewise(kind: str, data: tuple[Any, ...], parts: list[Any]) -> bool:
     """An element read at a data-dependent index is as generic as any other."""
     if kind == LEAF:
         return bool(data[2] != "real")
-    if kind in (POSITIVE, MAXIMUM, ARGMAX):
+    if kind in (POSITIVE, MAXIMUM, ARGMAX, ANGLE):
         return True
     if kind == FUNCTION and data[0] in PIECEWISE_FUNCTIONS:
         return True

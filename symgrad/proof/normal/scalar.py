@@ -14,7 +14,7 @@ from typing import Any
 import sympy
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import functions, lifting, multiply, power, relations
+from symgrad.proof.normal import angles, functions, lifting, multiply, power, relations
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom
@@ -202,10 +202,16 @@ def _zero(context: Context, args: Any, environment: Environment) -> Poly:
     return ZERO
 
 
+def _atan2(context: Context, args: Any, environment: Environment) -> Poly:
+    y, x = _values(context, args, environment)
+    return angles.angle(context, y, x)
+
+
 _HANDLERS: dict[str, Callable[[Context, Any, Environment], Poly]] = {
     "Add": _add, "Mul": _mul, "Pow": _pow, "Abs": _abs, "sign": _sign, "Max": _max, "Min": _min,
     "Heaviside": _heaviside, "Piecewise": _piecewise, "DiracDelta": _zero, "Not": _not,
-    "polygamma": _polygamma, "Equality": _relation("eq"), "Unequality": _relation("ne"),
+    "polygamma": _polygamma, "atan2": _atan2,
+    "Equality": _relation("eq"), "Unequality": _relation("ne"),
     "StrictGreaterThan": _relation("gt"), "GreaterThan": _relation("ge"),
     "StrictLessThan": _relation("lt"), "LessThan": _relation("le"),
     "And": _connective(conjunction), "Or": _connective(disjunction),

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import (
+    angles,
     extrema,
     functions,
     integers,
@@ -103,6 +104,10 @@ def _function(task: Substitution, atom: Atom) -> Poly:
     return functions.apply(task.context, atom.data[0], task.poly(atom.data[1]))
 
 
+def _angle(task: Substitution, atom: Atom) -> Poly:
+    return angles.angle(task.context, task.poly(atom.data[0]), task.poly(atom.data[1]))
+
+
 def _base(task: Substitution, atom: Atom) -> Poly:
     return task.poly(atom.data[0])
 
@@ -150,7 +155,7 @@ def opened(
 
 _REBUILD = {
     kinds.SIZE: _same, kinds.NUMBER: _same, kinds.INFINITY: _same, kinds.INDEX: _index,
-    kinds.LEAF: _leaf, kinds.EXP: _exp, kinds.FUNCTION: _function, kinds.POWER: _base,
+    kinds.LEAF: _leaf, kinds.EXP: _exp, kinds.ANGLE: _angle, kinds.FUNCTION: _function, kinds.POWER: _base,
     kinds.POSITIVE: _positive, kinds.ATLEAST: _atleast, kinds.EQUAL: _equal,
     kinds.FLOORDIV: _floordiv, kinds.SUM: _sum, kinds.MAXIMUM: _bound, kinds.ARGMAX: _bound,
     kinds.PRODUCT: _bound,
