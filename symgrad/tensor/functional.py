@@ -1,9 +1,10 @@
 """Derivatives of Python functions: ``grad``, ``vjp``, ``jvp``, ``jacobian``, ``hessian``, ``hvp``.
 
 In: a function of tensors.  Out: functions that return derivatives, or derivatives at a point.
-Imports: numpy, this package's gradients, modes and tensors.
+Imports: numpy, this package's gradients, modes, symbolic gradients and tensors.
 
 Each may be applied to the result of another: derivatives are recorded when their arguments are.
+In a trace of a function of tensors (``sg.jit``) they differentiate the graph so far.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.tensor import errors
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.gradients import grad as gradients
-from symgrad.tensor.modes import enable_grad, state
+from symgrad.tensor.modes import enable_grad, lifted, state
+from symgrad.tensor.symbolic import basis, is_symbolic, is_tensor, renewed, zeros_like
 from symgrad.tensor.tensor import Tensor, wrap
 
 Places = int | Sequence[int]
@@ -39,7 +41,7 @@ def value_and_grad(
             moved, wanted = _tracked(args, argnums)
             result = func(*moved, **kwargs)
         value, aux = result if has_aux else (result, None)
-        if not isinstance(value, Tensor) or value.numel() != 1:
+        if not is_tensor(value) or value.numel() != 1:
             raise errors.AutogradError(
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor",
                 hint="sum() it, or use sg.vjp or sg.jacobian",
@@ -76,7 +78,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     def pull_back(*cotangents: Any) -> tuple[Any, ...]:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
-        vectors = [given] if isinstance(given, Tensor) else list(given)
+        vectors = [given] if is_tensor(given) else list(given)
         deep = nested or _nested(vectors)
         return tuple(_gradients(outputs, wanted, vectors, deep, keep=True))
 
@@ -95,14 +97,14 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
         moved, wanted = _tracked(points, range(len(points)))
         value = func(*moved)
         outputs = _outputs(value)
-        vectors = [wrap(np.zeros_like(one._array)).requires_grad_() for one in outputs]
+        vectors = [_zeros(one).requires_grad_() for one in outputs]
         pulled = _gradients(outputs, wanted, vectors, True)
         pairs = [
             (one, direction) for one, direction in zip(pulled, directions, strict=True)
             if one.requires_grad
         ]  # fmt: skip
         if not pairs:
-            zeros = [wrap(np.zeros_like(one._array)) for one in outputs]
+            zeros = [_zeros(one) for one in outputs]
             return _detached(value), _like(value, zeros)
         found = gradients(
             [one for one, _ in pairs], vectors, [direction for _, direction in pairs],
@@ -155,14 +157,17 @@ def hvp(
 ) -> tuple[Any, Any]:  # fmt: skip
     """``(value, H·v)`` of a function whose value is one number."""
     points = _several(inputs)
-    given = [wrap(np.ones((), points[0]._array.dtype))] if v is None else _several(v)
+    given = [_one(points[0])] if v is None else _several(v)
     deep = create_graph or _nested([*points, *given])
     with enable_grad():
         moved, wanted = _tracked(points, range(len(points)), connect=deep)
         value = _scalar(func(*moved))
         first = gradients([value], wanted, create_graph=True, materialize_grads=True)
-        pairs = [(one, vector) for one, vector in zip(first, given, strict=True) if one.grad_fn]
-        found: Sequence[Any] = [wrap(np.zeros_like(one._array)) for one in wanted]
+        pairs = [
+            (one, vector) for one, vector in zip(first, given, strict=True)
+            if one.grad_fn or is_symbolic(one)
+        ]  # fmt: skip
+        found: Sequence[Any] = [_zeros(one) for one in wanted]
         if pairs:
             found = gradients(
                 [one for one, _ in pairs], wanted, [vector for _, vector in pairs],
@@ -181,7 +186,7 @@ def _several(value: Any) -> list[Any]:
 
 def _nested(values: Sequence[Any]) -> bool:
     """Is this derivative itself to be differentiated?"""
-    return state.grad_enabled and any(isinstance(v, Tensor) and v.requires_grad for v in values)
+    return state.grad_enabled and any(is_tensor(v) and v.requires_grad for v in values)
 
 
 def _tracked(
@@ -194,8 +199,8 @@ def _tracked(
     places = [argnums] if isinstance(argnums, int) else list(argnums)
     moved, wanted = list(args), []
     for place in places:
-        value = args[place]
-        if not isinstance(value, Tensor):
+        value = lifted(args[place]) if _is_lifted(args[place]) else args[place]
+        if not is_tensor(value):
             raise errors.TensorTypeError(
                 f"the argument {place} to differentiate by is no Tensor but a "
                 f"{type(value).__name__}"
@@ -210,8 +215,21 @@ def _tracked(
 
 def connected(value: Tensor) -> Tensor:
     """The same tensor, and one of its own to differentiate by."""
-    found: Tensor = value.view_as(value)
+    found: Tensor = renewed(value) if is_symbolic(value) else value.view_as(value)
     return found
+
+
+def _is_lifted(value: Any) -> bool:
+    """Is it a tensor that the trace in progress takes for an input?"""
+    return state.lifting and isinstance(value, Tensor)
+
+
+def _zeros(like: Any) -> Any:
+    return zeros_like(like) if is_symbolic(like) else wrap(np.zeros_like(like._array))
+
+
+def _one(like: Any) -> Any:
+    return wrap(np.ones((), str(like.dtype)))
 
 
 def _gradients(
@@ -221,7 +239,7 @@ def _gradients(
     """The gradients, zeros where an input is not used."""
     pairs = [(one, v) for one, v in zip(outputs, vectors, strict=True) if one.requires_grad]
     if not pairs:
-        return [wrap(np.zeros_like(one._array)) for one in wanted]
+        return [_zeros(one) for one in wanted]
     found = gradients(
         [one for one, _ in pairs], wanted, [vector for _, vector in pairs],
         retain_graph=keep or deep, create_graph=deep, materialize_grads=True,
@@ -232,7 +250,7 @@ def _gradients(
 def _outputs(value: Any) -> list[Tensor]:
     found = _several(value)
     for one in found:
-        if not isinstance(one, Tensor):
+        if not is_tensor(one):
             raise errors.TensorTypeError(
                 f"the function returned a {type(one).__name__} where a Tensor is needed"
             )
@@ -242,7 +260,7 @@ def _outputs(value: Any) -> list[Tensor]:
 def _detached(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_detached(one) for one in value)
-    return value.detach() if isinstance(value, Tensor) else value
+    return value.detach() if is_tensor(value) else value
 
 
 def _like(value: Any, found: Sequence[Any]) -> Any:
@@ -251,14 +269,17 @@ def _like(value: Any, found: Sequence[Any]) -> Any:
 
 
 def _scalar(value: Any) -> Tensor:
-    if not isinstance(value, Tensor) or value.numel() != 1:
+    if not is_tensor(value) or value.numel() != 1:
         raise errors.AutogradError(
             "The Tensor returned by the function given to hessian should contain a single element"
         )
-    return value
+    found: Tensor = value
+    return found
 
 
-def _basis(tensor: Tensor) -> list[Tensor]:
+def _basis(tensor: Any) -> list[Any]:
+    if is_symbolic(tensor):
+        return list(basis(tensor))
     found = []
     for place in range(tensor.numel()):
         array = np.zeros_like(tensor._array)
@@ -282,7 +303,7 @@ def _rows(outputs: Sequence[Tensor], wanted: Sequence[Tensor], deep: bool) -> li
         ]
         blocks.append([
             _stacked([row[place] for row in rows], 0, (*output.shape, *one.shape)) if rows
-            else wrap(np.zeros((*output.shape, *one.shape), one._array.dtype))
+            else wrap(np.zeros((*output.shape, *one.shape), str(one.dtype)))
             for place, one in enumerate(wanted)
         ])  # fmt: skip
     return blocks
@@ -297,7 +318,7 @@ def _columns(
     for place, one in enumerate(wanted):
         columns: list[list[Any]] = []
         for direction in _basis(one):
-            along = [wrap(np.zeros_like(other._array)) for other in wanted]
+            along = [_zeros(other) for other in wanted]
             along[place] = direction
             columns.append(_several(jvp(func, points, along)[1]))
         for number, output in enumerate(outputs):
@@ -305,6 +326,6 @@ def _columns(
             column = [each[number] for each in columns]
             blocks[number].append(
                 _stacked(column, output.ndim, shape) if column
-                else wrap(np.zeros(shape, one._array.dtype))
+                else wrap(np.zeros(shape, str(one.dtype)))
             )  # fmt: skip
     return blocks

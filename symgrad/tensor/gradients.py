@@ -17,6 +17,8 @@ from symgrad.tensor import errors
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.engine import Run, initial
 from symgrad.tensor.node import Edge, Grad, edge_of
+from symgrad.tensor.symbolic import grad as symbolic_grad
+from symgrad.tensor.symbolic import is_symbolic
 from symgrad.tensor.tensor import Tensor, wrap
 
 Several = Tensor | Sequence[Any] | None
@@ -25,7 +27,7 @@ Several = Tensor | Sequence[Any] | None
 def _sequence(value: Several) -> list[Any]:
     if value is None:
         return []
-    return [value] if isinstance(value, Tensor) else list(value)
+    return [value] if isinstance(value, Tensor) or is_symbolic(value) else list(value)
 
 
 def _roots(
@@ -102,6 +104,9 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
             "allow_unused=False."
         )
+    if any(map(is_symbolic, (*roots, *wanted))):
+        unused, zeros = bool(allow_unused), materialize_grads
+        return symbolic_grad(roots, wanted, given, unused=unused, zeros=zeros)
     if is_grads_batched:
         return _batched(roots, wanted, given, keep, create_graph, allow_unused)
     if len(given) != len(roots):
