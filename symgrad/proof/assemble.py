@@ -88,7 +88,10 @@ def _report(
         if name in chosen.judgements:
             found = find_conditions(chosen.subject, name, decided, budget=options.budget)
         if options.suggest:
-            diagnosis = diagnose(chosen.subject, name, gradient, chosen.case, budget=options.budget)
+            diagnosis = diagnose(
+                chosen.subject, name, gradient, chosen.case, budget=options.budget,
+                paste=options.paste,
+            )  # fmt: skip
     else:
         for one in judged:
             conditions += kinks(one.subject, name, _named(one))
@@ -104,7 +107,7 @@ def _report(
         diagnosis=diagnosis.words,
         suggestion=diagnosis.suggestion,
         derived=diagnosis.derived,
-        location=gradient.location if gradient is not None else graphs.location,
+        location=(gradient.location if gradient is not None else None) or graphs.location,
         cases=_cases(judged, outcomes),
     )
 

@@ -93,13 +93,24 @@ class NoSpelling(Exception):
 class CodeWriter:
     """Writes nodes as code.
 
-    ``names``: nodes printed by their names.  ``shapes``: where a size can be read from, such as
-    ``{n: "x.shape[0]"}``; other sizes are printed by their own names.
+    ``names``: nodes printed by their names, or by the texts of a mapping.  ``shapes``: where a
+    size can be read from, such as ``{n: "x.shape[0]"}``; other sizes are printed by their own
+    names.  ``numbers``: literals printed by the names of variables.  ``taken``: names that
+    statements must not bind.  ``strict``: an input that is not in ``names`` has no spelling.
     """
 
-    def __init__(self, names: Iterable[Node] = (), shapes: Mapping[str, str] | None = None) -> None:
-        self.names = {node: node.label for node in names}
+    def __init__(
+        self, names: Iterable[Node] | Mapping[Node, str] = (),
+        shapes: Mapping[str, str] | None = None, *, numbers: Mapping[float, str] | None = None,
+        taken: Iterable[str] = (), module: str = "sg", strict: bool = False,
+    ) -> None:  # fmt: skip
+        given = names if isinstance(names, Mapping) else {node: node.label for node in names}
+        self.names = dict(given)
         self.shapes = dict(shapes or {})
+        self.numbers = dict(numbers or {})
+        self.taken = frozenset(taken)
+        self.module = module
+        self.strict = strict
         self._memo: dict[Node, Text] = {}
 
     def text(self, node: Node, level: int = 0) -> str:
@@ -118,7 +129,7 @@ class CodeWriter:
         Raises NoSpelling.
         """
         lines: list[str] = []
-        taken = {*self.names.values(), *words(self.names)}
+        taken = {*self.names.values(), *words(self.names), *self.taken}
         for part in shared(node, self.names):
             name = next(n for n in (f"t{i}" for i in range(1000)) if n not in taken)
             statements = self._statements(part, name)
@@ -136,7 +147,7 @@ class CodeWriter:
         """The statements that compute a node; none where it is short enough to be repeated."""
         if node.op in WRITING:
             part = self.text(node.args[0])
-            zeros = f"{name} = sg.zeros({self._shape(node.shape)})"
+            zeros = f"{name} = {self.module}.zeros({self._shape(node.shape)})"
             flipped = whole_flip(node)
             if flipped:
                 return [f"{name} = {self.text(node.args[0], ATOM)}.flip({axes(flipped)})"]
@@ -161,6 +172,8 @@ class CodeWriter:
         if node in self.names:
             return self.names[node], ATOM
         if node.op == "input":
+            if self.strict:
+                raise NoSpelling(node.label)
             return node.label, ATOM
         if node.op in _INFIX:
             return self._infix(node)
@@ -171,7 +184,7 @@ class CodeWriter:
             return handler(self, node)
         if node.op in _FUNCTIONS or node.op in _PLAIN_FUNCTIONS:
             name = _PLAIN_FUNCTIONS.get(node.op, node.op)
-            return f"sg.{name}({', '.join(self._operands(node))})", ATOM
+            return f"{self.module}.{name}({', '.join(self._operands(node))})", ATOM
         if node.op in _REDUCTIONS:
             listed = axes(node.attributes["axes"])
             return f"{self._inside(node.args[0], ATOM)}.{_REDUCTIONS[node.op]}({listed})", ATOM
@@ -195,6 +208,9 @@ class CodeWriter:
     # -- ops with a spelling of their own
 
     def _negative(self, node: Node) -> Text:
+        inner = node.args[0]
+        if inner.op == "neg" and inner not in self.names:
+            return self._memo[inner.args[0]]
         return f"-{self._inside(node.args[0], UNARY)}", UNARY
 
     def _not(self, node: Node) -> Text:
@@ -202,6 +218,8 @@ class CodeWriter:
 
     def _constant(self, node: Node) -> Text:
         value = node.attributes["value"].value
+        if value in self.numbers and not isinstance(value, bool):
+            return self.numbers[value], ATOM
         if not finite(value):
             return f"float({str(value)!r})", ATOM
         if isinstance(value, float) and value == int(value) if finite(value) else False:
@@ -214,11 +232,16 @@ class CodeWriter:
     def dim(self, dim: Dim) -> str:
         """A size as code."""
         if dim.atom is not None and isinstance(dim.atom, Size):
-            return self.shapes.get(dim.atom.name, dim.atom.name)
+            return self._size_text(dim.atom.name)
         text = str(dim)
         for name in sorted(dim.sizes, key=len, reverse=True):
-            text = replace_word(text, name, self.shapes.get(name, name))
+            text = replace_word(text, name, self._size_text(name))
         return text
+
+    def _size_text(self, name: str) -> str:
+        if self.strict and name not in self.shapes:
+            raise NoSpelling(name)
+        return self.shapes.get(name, name)
 
     def _shape(self, shape: Sequence[Dim]) -> str:
         return ", ".join(self.dim(Dim.of(size)) for size in shape)
@@ -227,8 +250,8 @@ class CodeWriter:
         if node.args[0].op == "constant":
             value = self._inside(node.args[0], 0)
             if value == "0":
-                return f"sg.zeros({self._shape(node.shape)})", ATOM
-            return f"sg.full(({self._shape(node.shape)},), {value})", ATOM
+                return f"{self.module}.zeros({self._shape(node.shape)})", ATOM
+            return f"{self.module}.full(({self._shape(node.shape)},), {value})", ATOM
         return f"{self._inside(node.args[0], ATOM)}.expand({self._shape(node.shape)})", ATOM
 
     def _reshape(self, node: Node) -> Text:
@@ -256,24 +279,37 @@ class CodeWriter:
         order, inner = node.attributes["axes"], self._inside(node.args[0], ATOM)
         moved = [axis for axis, source in enumerate(order) if axis != source]
         if moved == [node.rank - 2, node.rank - 1]:
-            return f"{inner}.mT", ATOM
+            return self._turned_product(node.args[0]) or (f"{inner}.mT", ATOM)
         if len(moved) == 2:
             return f"{inner}.transpose({moved[0]}, {moved[1]})", ATOM
         return f"{inner}.permute({', '.join(map(str, order))})", ATOM
+
+    def _turned_product(self, node: Node) -> Text | None:
+        """The transpose of an unnamed matrix product, as the product of the transposes."""
+        if node.op != "einsum" or node in self.names:
+            return None
+        product = matrix_product(node.attributes["spec"])
+        if product is None:
+            return None
+        swapped, (first, second) = product
+        pair = node.args if swapped else node.args[::-1]
+        return self._product(pair, (not second, not first))
+
+    def _product(self, pair: Sequence[Node], turned: Sequence[bool]) -> Text:
+        sides = [
+            self._side(arg, turn, level)
+            for arg, turn, level in zip(pair, turned, (PRODUCT, PRODUCT + 1), strict=True)
+        ]
+        return " @ ".join(sides), PRODUCT
 
     def _einsum(self, node: Node) -> Text:
         spec = node.attributes["spec"]
         product = matrix_product(spec)
         if product is not None:
             swapped, turned = product
-            pair = node.args[::-1] if swapped else node.args
-            sides = [
-                self._side(arg, turn, level)
-                for arg, turn, level in zip(pair, turned, (PRODUCT, PRODUCT + 1), strict=True)
-            ]
-            return " @ ".join(sides), PRODUCT
+            return self._product(node.args[::-1] if swapped else node.args, turned)
         operands = ", ".join(self._inside(arg, 0) for arg in node.args)
-        return f'sg.einsum("{spec}", {operands})', ATOM
+        return f'{self.module}.einsum("{spec}", {operands})', ATOM
 
     def _side(self, arg: Node, turned: bool, level: int) -> str:
         """A side of a matrix product; what would be transposed twice is not at all."""
@@ -285,11 +321,11 @@ class CodeWriter:
     def _cast(self, node: Node) -> Text:
         if node.dtype.is_float and node.args[0].dtype.is_float:
             return self._memo[node.args[0]]
-        return f"{self._inside(node.args[0], ATOM)}.to(sg.{node.dtype})", ATOM
+        return f"{self._inside(node.args[0], ATOM)}.to({self.module}.{node.dtype})", ATOM
 
     def _concat(self, node: Node) -> Text:
         parts = ", ".join(self._inside(arg, 0) for arg in node.args)
-        return f"sg.cat([{parts}], {node.attributes['axis']})", ATOM
+        return f"{self.module}.cat([{parts}], {node.attributes['axis']})", ATOM
 
     def _index(self, node: Node) -> Text:
         places = ", ".join(self._inside(arg, 0) for arg in node.args[1:])
@@ -327,7 +363,7 @@ class CodeWriter:
         return f"{inner}.{node.op}({axis})", ATOM
 
     def _iota(self, node: Node) -> Text:
-        return f"sg.arange({self.dim(Dim.of(node.attributes['length']))})", ATOM
+        return f"{self.module}.arange({self.dim(Dim.of(node.attributes['length']))})", ATOM
 
 
 _HANDLERS: dict[str, Callable[[CodeWriter, Node], Text]] = {

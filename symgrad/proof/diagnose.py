@@ -2,7 +2,7 @@
 
 In: a ``Subject``, the name of a refuted gradient, what backward returned.  Out: ``Diagnosis``.
 Imports: ``symgrad.ir``, ``symgrad.proof``: ``adjoints``, ``code``, ``numbers``, ``oracle``,
-``repair``, ``subject``, ``suggest``; numpy.
+``repair``, ``scope``, ``subject``, ``suggest``; numpy.
 
 Numbers at a few points suggest an explanation; an explanation that comes with code is given only
 when the code is proved.  In order: the shape; a factor that is missing; two gradients exchanged;
@@ -12,9 +12,10 @@ too many.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -24,11 +25,21 @@ from symgrad.ir.graph import Graph, Node, ancestors, copy_into
 from symgrad.proof.adjoints import reverse
 from symgrad.proof.numbers import Array
 from symgrad.proof.repair import Fix, fixes, shape_fixes
+from symgrad.proof.scope import Paste, Scope
 from symgrad.proof.subject import Evaluation, Subject
-from symgrad.proof.suggest import derived, is_proved, spelled, writer_for
+from symgrad.proof.suggest import (
+    derived_code,
+    derived_nodes,
+    is_proved,
+    spelled,
+    spelled_in,
+    writer_for,
+)
 from symgrad.proof.trials import Trials
 
 MOST_CONSTANTS = 40
+MOST_OFFERS = 4
+MOST_BLAMED = 60
 
 
 @dataclass(frozen=True)
@@ -41,25 +52,67 @@ class Diagnosis:
 
 
 def diagnose(
-    subject: Subject, name: str, gradient: Gradient | None, case: FunctionCase, *, budget: int
-) -> Diagnosis:
-    """What is wrong with a gradient and how to write it."""
+    subject: Subject, name: str, gradient: Gradient | None, case: FunctionCase, *, budget: int,
+    paste: Paste | None = None,
+) -> Diagnosis:  # fmt: skip
+    """What is wrong with a gradient and how to write it.
+
+    ``paste``: tries code in the user's own text; without it, code is proved by itself.
+    """
     trials = Trials(subject, name)
-    true = derived(subject, name, budget)
+    offer = partial(_offered, subject, name, case, budget, paste)
     words: list[str] = []
     suggestion: str | None = None
     if trials.usable:
-        for fix in _candidates(subject, name, trials, gradient):
-            code = _code(subject, fix)
-            if code is not None and is_proved(subject, name, fix.node, budget):
-                words.append(fix.words)
-                suggestion = code
+        for fix in islice(_candidates(subject, name, trials, gradient), MOST_OFFERS):
+            suggestion = offer(fix.node)
+            if suggestion is not None:
+                words.append(_words(subject, fix, None if paste is None else paste.scope(case)))
                 break
         if not words:
             words += _explanations(subject, name, trials)
-    if suggestion is None and true is not None and true.proved:
-        suggestion = true.code
-    return Diagnosis(tuple(words), suggestion, None if true is None else true.code)
+    true = derived_nodes(subject, name)
+    if suggestion is None:
+        for one in true:
+            suggestion = offer(one.node, one.copies)
+            if suggestion is not None:
+                break
+    if paste is not None and suggestion is not None and (said := paste.saves(name)):
+        words.append(said)
+    return Diagnosis(tuple(words), suggestion, derived_code(subject, true))
+
+
+def _offered(
+    subject: Subject, name: str, case: FunctionCase, budget: int, paste: Paste | None,
+    node: Node, copies: Mapping[Node, Node] | None = None,
+) -> str | None:  # fmt: skip
+    """The code of a node, once it is proved.  ``copies``: where the node's graph has others."""
+    if paste is not None:
+        return paste.offer(case, name, partial(spelled_in, subject, node, copies))
+    writer = writer_for(subject, copies, [] if copies is not None else _named(subject, node))
+    code = spelled(writer, node)
+    proved = code is not None and is_proved(subject, name, node, budget, copies)
+    return code if proved else None
+
+
+def _words(subject: Subject, fix: Fix, scope: Scope | None) -> str:
+    """What was wrong, with the code of the blamed nodes put in, and the line."""
+    codes = []
+    for node in fix.blamed:
+        code = None if scope is None else spelled_in(subject, node, None, scope)
+        named = [*_named(subject, node), *([node] if node.name else [])]
+        code = code or spelled(writer_for(subject, None, named), node) or node.op
+        codes.append(f"`{code if len(code) <= MOST_BLAMED else node.op}`")
+    known = fix.blamed[0].location if fix.blamed else None
+    line = f" (line {known.line})" if known is not None and fix.words.count("{}") else ""
+    return fix.words.format(*codes) + line
+
+
+def _named(subject: Subject, node: Node) -> list[Node]:
+    """The nodes of backward that have names and that ``node`` is computed from."""
+    forward = set(subject.forward.nodes)
+    inner = (part for part in ancestors([node]) if part.name and part not in forward)
+    return [part for part in inner if part is not node]
 
 
 def _candidates(
@@ -69,12 +122,6 @@ def _candidates(
         yield from fixes(subject, name, trials)
     elif subject.returned.get(name) is not None:
         yield from shape_fixes(subject, name, subject.returned[name], trials)
-
-
-def _code(subject: Subject, fix: Fix) -> str | None:
-    backward = set(subject.everything.nodes) - set(subject.forward.nodes)
-    named = [node for node in ancestors([fix.node]) if node.name and node in backward]
-    return spelled(writer_for(subject, [node for node in named if node is not fix.node]), fix.node)
 
 
 def _explanations(subject: Subject, name: str, trials: Trials) -> list[str]:

@@ -1,6 +1,7 @@
-"""A Function for several numbers of batch axes: the worst of the verdicts, and where it arises.
+"""A Function for any number of batch axes, or for several numbers of them: one report.
 
-In: reports by the number of axes that ``*batch`` stands for.  Out: one ``Report``.
+In: the report for one axis that stands for all; or reports by the number of axes that ``*batch``
+stands for.  Out: one ``Report`` that says for which numbers it holds.
 Imports: ``symgrad.proof.report``, ``symgrad.proof.verdict``.
 """
 
@@ -13,8 +14,30 @@ from symgrad.proof.report import Finding, InputReport, Report
 from symgrad.proof.verdict import Verdict
 
 
-def merge_ranks(reports: Mapping[int, Report]) -> Report:
-    """One report of those by rank: of each input the worst verdict, with the rank it belongs to."""
+def for_any_rank(report: Report, groups: Mapping[str, str], smallest: Report | None) -> Report:
+    """The report for one batch axis, of a program that does not depend on their number.
+
+    ``groups``: the name of the number of elements by that of the batch axes.  ``smallest``: the
+    report without batch axes, whose counterexamples are the smallest.
+    """
+    stated = "; ".join(
+        f"*{group}: any number of axes, {size} elements together" for group, size in groups.items()
+    )
+    inputs = dict(report.inputs)
+    for name, one in report.inputs.items():
+        other = smallest.inputs.get(name) if smallest is not None else None
+        if one.counterexample is not None and other is not None and other.counterexample:
+            inputs[name] = replace(one, counterexample=other.counterexample)
+    seconds = report.seconds + (smallest.seconds if smallest is not None else 0.0)
+    domain = f"{report.domain}; {stated}"
+    return replace(report, inputs=inputs, domain=domain, seconds=seconds)
+
+
+def for_ranks(reports: Mapping[int, Report], observation: str) -> Report:
+    """One report of those by rank: of each input the worst verdict, with the rank it belongs to.
+
+    ``observation``: what in the program depends on the number of batch axes.
+    """
     base = reports[max(reports)]
     names = list(dict.fromkeys(name for report in reports.values() for name in report.inputs))
     ranks = ", ".join(map(str, sorted(reports)))
@@ -22,8 +45,11 @@ def merge_ranks(reports: Mapping[int, Report]) -> Report:
         base,
         inputs={name: _worst_input(name, reports) for name in names},
         protocol=_worst_findings(reports),
-        domain=f"{base.domain}; for {ranks} batch axes, each by itself",
+        domain=f"{base.domain}; for {ranks} batch axes only, each by itself",
+        notes=tuple(dict.fromkeys(note for report in reports.values() for note in report.notes))
+        + (f"not for every number of batch axes: {observation}",),
         seconds=sum(report.seconds for report in reports.values()),
+        mend=next((report.mend for report in reports.values() if report.mend is not None), None),
     )
 
 

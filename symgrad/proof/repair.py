@@ -26,10 +26,14 @@ MOST_FACTORS = 24
 
 @dataclass(frozen=True)
 class Fix:
-    """A node with the right numbers, and what was wrong."""
+    """A node with the right numbers, and what was wrong.
+
+    ``blamed``: the nodes whose code is to be put for ``{}`` in the words.
+    """
 
     node: Node
     words: str
+    blamed: tuple[Node, ...] = ()
 
 
 # -- shapes
@@ -110,11 +114,11 @@ def _scaled(subject: Subject, hand: Node, trials: Trials) -> Iterator[Fix]:
         node = hand * value
         if trials.node_is_true(node):
             yield Fix(node if value != -1.0 else -hand, words)
-    for factor, label in _factors(subject, hand):
+    for factor, label, named in _factors(subject, hand):
         if trials.node_is_true(hand * factor):
-            yield Fix(hand * factor, f"a factor is missing: multiply by {label}")
+            yield Fix(hand * factor, f"a factor is missing: multiply by {label}", named)
         if trials.node_is_true(hand / factor):
-            yield Fix(hand / factor, f"a factor too many: divide by {label}")
+            yield Fix(hand / factor, f"a factor too many: divide by {label}", named)
 
 
 _NUMBERS = (
@@ -125,20 +129,20 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _factors(subject: Subject, like: Node) -> Iterator[tuple[Node, str]]:
-    """Sizes and known tensors, broadcast to the shape of ``like``, with their names."""
+def _factors(subject: Subject, like: Node) -> Iterator[tuple[Node, str, tuple[Node, ...]]]:
+    """Sizes and known tensors, broadcast to the shape of ``like``, with words for them."""
     graph = subject.graph
     symbols = sorted({name for size in subject.sampler.shapes for name in size.sizes})
     for symbol in symbols:
         size = graph.expand(graph.size(Dim.size(symbol), like.dtype), like.shape)
-        yield size, f"the size {symbol}"
-        yield graph.apply("sqrt", size), f"the square root of the size {symbol}"
+        yield size, f"the size {symbol}", ()
+        yield graph.apply("sqrt", size), f"the square root of the size {symbol}", ()
     seen: set[Node] = set()
     for node in _known(subject):
         for spread in _broadcasts(node, like):
             if spread not in seen and node is not like:
                 seen.add(spread)
-                yield spread, node.label
+                yield spread, "{}", (node,)
 
 
 def _known(subject: Subject) -> list[Node]:
@@ -238,47 +242,56 @@ def _inside(subject: Subject, hand: Node, trials: Trials) -> Iterator[Fix]:
         if node not in forward and node.op not in ("input", "constant", "size", "expand")
     ]  # fmt: skip
     for node in inner[-MOST_NODES:]:
-        for variant, words in _variants(subject, node):
+        for variant, words, named in _variants(subject, node):
             made = _try(lambda n=node, v=variant: _replaced(hand, n, v))
             if made is not None and trials.node_is_true(made):
-                yield Fix(made, words)
+                yield Fix(made, words, (node, *named))
 
 
-def _variants(subject: Subject, node: Node) -> Iterator[tuple[Node, str]]:
-    label = node.label if node.name else f"`{node.op}`"
+Variant = tuple[Node, str, tuple[Node, ...]]
+
+
+def _variants(subject: Subject, node: Node) -> Iterator[Variant]:
+    """Other nodes for one, with words in which the first ``{}`` stands for the node itself."""
     if node.dtype.is_float:
-        yield -node, f"the sign of {label} is wrong"
+        yield -node, "the sign of {} is wrong", ()
         for value in (2.0, 0.5):
-            yield node * value, f"{label} is off by a factor {1 / value:g}"
-        yield from _other_operation(node, label)
+            yield node * value, f"{{}} is off by a factor {1 / value:g}", ()
+        for made, words in _other_operation(node):
+            yield made, words, ()
         if node.rank <= 4:
-            yield from _other_factors(subject, node, label)
+            yield from _other_factors(subject, node)
     if node.op == "sum":
-        yield from _other_axes(node)
+        for made, words in _other_axes(node):
+            yield made, words, ()
 
 
-def _other_operation(node: Node, label: str) -> Iterator[tuple[Node, str]]:
+def _other_operation(node: Node) -> Iterator[tuple[Node, str]]:
     graph = node.graph
     if node.op in ("sub", "div"):
-        yield graph.apply(node.op, *node.args[::-1]), f"the operands of {label} are exchanged"
+        yield graph.apply(node.op, *node.args[::-1]), "the operands of {} are exchanged"
     if node.op in _CONTRARY:
         other = _CONTRARY[node.op]
-        yield graph.apply(other, *node.args), f"{label} should be {other}"
+        yield (
+            graph.apply(other, *node.args),
+            f"in {{}}, {_VERBS[node.op]} should be {_VERBS[other]}",
+        )
         for arg in node.args:
-            yield arg, f"an operand of {label} is too many"
+            yield arg, "an operand of {} is too many"
     if node.op in _UNARY:
-        yield node.args[0], f"{label} is applied once too often"
+        yield node.args[0], f"in {{}}, `{node.op}` is applied once too often"
 
 
-def _other_factors(subject: Subject, node: Node, label: str) -> Iterator[tuple[Node, str]]:
-    for factor, name in _factors(subject, node):
-        yield node * factor, f"inside, a factor is missing: multiply {label} by {name}"
-        yield node / factor, f"inside, a factor is too many: divide {label} by {name}"
+def _other_factors(subject: Subject, node: Node) -> Iterator[Variant]:
+    for factor, name, named in _factors(subject, node):
+        yield node * factor, f"inside, a factor is missing: multiply {{}} by {name}", named
+        yield node / factor, f"inside, a factor is too many: divide {{}} by {name}", named
         if node.op == "mul":
             for arg in node.args:
-                yield factor * arg, f"inside, one factor of {label} should be {name}"
+                yield factor * arg, f"inside, one factor of {{}} should be {name}", named
 
 
+_VERBS = {"add": "`+`", "sub": "`-`", "mul": "`*`", "div": "`/`"}
 _CONTRARY = {"add": "sub", "sub": "add", "mul": "div", "div": "mul"}
 _UNARY = frozenset(
     ("exp", "log", "tanh", "sigmoid", "sqrt", "square", "sin", "cos", "abs", "relu",
@@ -294,7 +307,7 @@ def _other_axes(node: Node) -> Iterator[tuple[Node, str]]:
             made = node.graph.apply("sum", arg, axes=axes)
             if made.shape == node.shape:
                 own = _axes(node.attributes["axes"])
-                yield made, f"the sum should run over {_axes(axes)}, not {own}"
+                yield made, f"the sum in {{}} should run over {_axes(axes)}, not {own}"
 
 
 def _replaced(root: Node, old: Node, new: Node) -> Node | None:

@@ -6,8 +6,9 @@ Imports: ``symgrad.errors``, ``symgrad.proof.verdict``, ``symgrad.proof.layout``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from symgrad.errors import Location, NotProvedError
@@ -99,7 +100,7 @@ class Finding:
 class Report:
     """The verdict on a Function; printing it shows what a person wants to read.
 
-    ``domain``: what all verdicts take for granted ("for all n, m >= 1").
+    ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``mend``: makes the diff.
     """
 
     name: str
@@ -110,6 +111,15 @@ class Report:
     domain: str = ""
     seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
+    mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def diff(self) -> str:
+        """A unified diff of the user's file after which what is refuted here is PROVED.
+
+        Empty where nothing is refuted, or where no repair could be written into the file.
+        """
+        return self.mend() if self.mend is not None else ""
 
     @property
     def verdict(self) -> Verdict:

@@ -107,6 +107,8 @@ class Subject:
         self.by_name = {node.attributes["name"]: node for node in inputs}
         self.saved: tuple[Node, ...] = ()
         """What backward can read by name: saved tensors, set by whoever knows them."""
+        self.copies: Mapping[Node, Node] = {}
+        """Where the nodes of the case went, of which this is a copy."""
         self.returned: dict[str, Node] = {}
         """Gradients whose shape does not fit their inputs, as backward returned them."""
 

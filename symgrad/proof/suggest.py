@@ -1,21 +1,22 @@
-"""What was meant: a gradient as tensor code, offered only when it is itself proved.
+"""What was meant: a gradient as tensor code.
 
-In: a ``Subject`` with a refuted gradient.  Out: code in the user's saved names.
+In: a ``Subject`` with a refuted gradient.  Out: nodes, and code in the names of a scope.
 Imports: ``symgrad.errors``, ``symgrad.ir``, ``symgrad.proof``: ``adjoints``, ``code``,
-``decide``, ``subject``, ``verdict``.
+``decide``, ``rebuild``, ``scope``, ``spelling``, ``subject``, ``verdict``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.errors import SymgradError
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Graph, Node
 from symgrad.proof.adjoints import derived_gradients
 from symgrad.proof.code import CodeWriter, NoSpelling
 from symgrad.proof.decide import judge
 from symgrad.proof.rebuild import zero_like
+from symgrad.proof.scope import Scope
 from symgrad.proof.spelling import size_sources
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict
@@ -25,29 +26,55 @@ MOST_LINES = 20
 
 
 @dataclass(frozen=True)
-class Suggestion:
-    """Tensor code for a gradient; ``proved``: it was judged like a hand-written one."""
+class Derived:
+    """A derived gradient in a graph of its own; ``copies``: where the subject's nodes went."""
 
-    code: str
-    proved: bool
+    graph: Graph
+    node: Node
+    copies: Mapping[Node, Node]
 
 
-def is_proved(subject: Subject, name: str, gradient: Node, budget: int) -> bool:
-    """Would this node of the subject's graph be the right gradient?"""
+def is_proved(
+    subject: Subject, name: str, gradient: Node, budget: int,
+    copies: Mapping[Node, Node] | None = None,
+) -> bool:  # fmt: skip
+    """Would this node of the subject's graph, or of a copy of it, be the right gradient?"""
+    new = copies if copies is not None else {node: node for node in subject.everything.nodes}
     candidate = Subject(
-        subject.graph, subject.inputs, subject.outputs, {name: gradient},
+        gradient.graph, [new[node] for node in subject.inputs if node in new],
+        [(new[output], new[cotangent]) for output, cotangent in subject.outputs], {name: gradient},
         conditions=subject.conditions, assumptions=subject.assumptions,
         recognised=subject.recognised,
     )  # fmt: skip
     return judge(candidate, budget=budget)[name].verdict is Verdict.PROVED
 
 
-def writer_for(subject: Subject, extra: Iterable[Node] = ()) -> CodeWriter:
+def writer_for(
+    subject: Subject, copies: Mapping[Node, Node] | None = None, extra: Iterable[Node] = ()
+) -> CodeWriter:
     """Code in terms of what backward can read: cotangents, saved tensors, inputs, ``extra``."""
-    named = [*subject.saved, *extra]
+    new = copies if copies is not None else {node: node for node in subject.everything.nodes}
+    named = [*(new.get(node, node) for node in subject.saved), *extra]
     reachable = [node for node in named if node.name]
     inputs = [node for node in reachable if node.rank] or subject.inputs
     return CodeWriter(reachable, size_sources([*inputs, *(c for _, c in subject.outputs)]))
+
+
+def spelled_in(
+    subject: Subject, node: Node, copies: Mapping[Node, Node] | None, scope: Scope
+) -> str | None:
+    """The code of a node in terms of what a scope can name; None where there is none."""
+    names: dict[Node, str] = {}
+    for own, text in scope.names.items():
+        known = subject.copies.get(own)
+        known = known if copies is None or known is None else copies.get(known)
+        if known is not None:
+            names.setdefault(known, text)
+    writer = CodeWriter(
+        names, scope.sizes, numbers=scope.numbers, taken=scope.taken, module=scope.module,
+        strict=True,
+    )  # fmt: skip
+    return spelled(writer, node)
 
 
 def spelled(writer: CodeWriter, node: Node) -> str | None:
@@ -61,42 +88,30 @@ def spelled(writer: CodeWriter, node: Node) -> str | None:
     return code if readable else None
 
 
-def derived(subject: Subject, name: str, budget: int) -> Suggestion | None:
-    """The gradient as the op records derive it, in the user's names.
+def derived_nodes(subject: Subject, name: str) -> list[Derived]:
+    """The gradient as the op records derive it, shortest form first.
 
     Shifts by a maximum, which cancel, are first taken as constants: that is shorter.
     """
     shifts = [node for node in subject.forward.nodes if node.op in ("amax", "amin")]
-    for held in ([shifts] if shifts else []) + [[]]:
-        found = _derived(subject, name, held, budget)
-        if found is not None and found.proved:
-            return found
-    return found
+    found = (_derived(subject, name, held) for held in ([shifts] if shifts else []) + [[]])
+    return [one for one in found if one is not None]
 
 
-def _derived(subject: Subject, name: str, held: Sequence[Node], budget: int) -> Suggestion | None:
+def derived_code(subject: Subject, found: Sequence[Derived]) -> str | None:
+    """The true gradient as code in forward's names."""
+    one = found[-1] if found else None
+    return None if one is None else spelled(writer_for(subject, one.copies), one.node)
+
+
+def _derived(subject: Subject, name: str, held: Sequence[Node]) -> Derived | None:
     try:
         graph, copies, adjoints = derived_gradients(subject, held)
     except (SymgradError, ValueError, KeyError):
         return None
-    node = adjoints.get(subject.by_name[name])
+    wanted = subject.by_name[name]
+    node = adjoints.get(wanted)
     if node is None:
-        node = zero_like(graph, copies.get(subject.by_name[name]) or graph.input(
-            name, subject.by_name[name].type
-        ))  # fmt: skip
-    copy = Subject(
-        graph, _copies(copies, subject.inputs),
-        [(copies[o], copies[c]) for o, c in subject.outputs], {name: node},
-        conditions=subject.conditions, assumptions=subject.assumptions,
-        recognised=subject.recognised,
-    )  # fmt: skip
-    copy.saved = tuple(copies[saved] for saved in subject.saved if saved in copies)
-    code = spelled(writer_for(copy), node)
-    if code is None:
-        return None
-    proved = judge(copy, budget=budget)[name].verdict is Verdict.PROVED
-    return Suggestion(code, proved)
-
-
-def _copies(copies: dict[Node, Node], inputs: Sequence[Node]) -> list[Node]:
-    return [copies[node] for node in inputs if node in copies]
+        copies.setdefault(wanted, graph.input(name, wanted.type))
+        node = zero_like(graph, copies[wanted])
+    return Derived(graph, node, copies)

@@ -20,6 +20,7 @@ from symgrad.proof.decide import BUDGET, Judgement, judge
 from symgrad.proof.protocol import findings, variants_agree
 from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.report import Finding, Report
+from symgrad.proof.scope import Paste
 from symgrad.proof.second_order import NAME as SECOND_ORDER
 from symgrad.proof.second_order import second_order
 from symgrad.proof.subject import Subject
@@ -35,7 +36,7 @@ class VerifyOptions:
     ``variants``: the same Function traced for other ``needs_input_grad`` masks.  ``budget``: work
     for one normal form.  ``suggest``: look for a repair of what is refuted.  ``order``: 2 where the
     backward of the backward is judged as well, from ``histories``: the Function and its variants
-    traced with what PyTorch would record.
+    traced with what PyTorch would record.  ``paste``: who tries repairs in the user's own text.
     """
 
     assume: Mapping[str, str] = field(default_factory=dict)
@@ -45,6 +46,7 @@ class VerifyOptions:
     suggest: bool = True
     order: int = 1
     histories: Sequence[FunctionGraphs] = ()
+    paste: Paste | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,24 @@ def _judge_some(
     return judge(subject, budget=options.budget)
 
 
+def gradient_is_proved(graphs: FunctionGraphs, name: str, options: VerifyOptions) -> bool:
+    """Is one gradient of a traced Function PROVED, in all cases?"""
+    declared = parse_all([*graphs.assumptions, *options.assume.items()])
+    for number, case in enumerate(graphs.cases):
+        if case.problem is not None:
+            return False
+        if options.surrogate is None:
+            subject = subject_of(case, declared)
+        else:
+            subject = _with_surrogate(case, options.surrogate.cases[number], declared)
+        if name not in subject.gradients:
+            return False
+        subject.gradients = {name: subject.gradients[name]}
+        if judge(subject, budget=options.budget)[name].verdict is not Verdict.PROVED:
+            return False
+    return True
+
+
 def subject_of(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     """The subject of a case; a gradient that backward left None is judged as zero."""
     graph, new, gradients = _copied_case(case, declared)
@@ -161,6 +181,7 @@ def subject_of(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
 def _remember(subject: Subject, case: FunctionCase, new: Mapping[Node, Node]) -> None:
     """What a diagnosis needs to know beside the gradients."""
     subject.saved = tuple(new[node] for node in case.saved)
+    subject.copies = new
     subject.returned = {
         gradient.input: new[gradient.returned]
         for gradient in case.gradients

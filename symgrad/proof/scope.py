@@ -1,0 +1,48 @@
+"""What a backward can name where it returns, and who tries a repair by pasting it there.
+
+In: nothing.  Out: ``Scope``, a record; ``Paste``, what the driver provides.
+Imports: ``symgrad.ir``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from symgrad.ir.function import FunctionCase
+from symgrad.ir.graph import Node
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Texts of what is in reach at one return statement of a backward.
+
+    ``names``: nodes of the case's graph.  ``sizes``: where a size can be read from.  ``numbers``:
+    variables that hold a plain number.  ``module``: what the user calls symgrad.  ``taken``: names
+    that must not be bound.  ``unsaved``: inputs that only become readable by being saved.
+    """
+
+    names: Mapping[Node, str]
+    sizes: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[float, str] = field(default_factory=dict)
+    module: str = "sg"
+    taken: frozenset[str] = frozenset()
+    unsaved: Mapping[Node, str] = field(default_factory=dict)
+
+
+Spell = Callable[[Scope], str | None]
+"""The code of one gradient in a scope; None where it has none there."""
+
+
+class Paste(Protocol):
+    """Repairs tried in the user's own text: nothing is offered that was not proved there."""
+
+    def scope(self, case: FunctionCase) -> Scope | None:
+        """What backward can name where it returns in a case, where that is known."""
+
+    def offer(self, case: FunctionCase, name: str, spell: Spell) -> str | None:
+        """The code of the gradient of ``name`` if, pasted into backward, it is PROVED."""
+
+    def saves(self, name: str) -> str:
+        """What has to be saved for the code that was offered last, in words; empty for nothing."""
