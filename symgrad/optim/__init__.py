@@ -2,4 +2,12 @@
 
 In: parameters with gradients.  Out: the parameters, moved.
 Imports: ``symgrad.tensor``, ``symgrad.compiler`` and what is below.
+
+    updates (formulas) --inplace--> C that writes where it read --kernels--> step
 """
+
+from symgrad.optim import lr_scheduler as lr_scheduler
+from symgrad.optim.adam import Adam as Adam
+from symgrad.optim.adam import AdamW as AdamW
+from symgrad.optim.optimizer import Optimizer as Optimizer
+from symgrad.optim.sgd import SGD as SGD

@@ -1,0 +1,134 @@
+"""An elementwise update -> one kernel that writes its results where it read its arguments.
+
+In: a Function of vectors whose outputs are new values of inputs.  Out: a compiled op.
+Imports: the stages from tracing to the runtime.
+
+The C that symgrad emits for such a Function says ``restrict``: outputs lie apart from inputs.  Here
+they are the same memory, so the keyword goes, and the text is looked at: there must be one loop,
+each array that is written is read in one place, at the same index, before it is written there.
+Then no iteration reads what another one wrote.  The kernel's arguments are the inputs that stay,
+its outputs those that change; whether these overlap is checked at each call, as always.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
+from symgrad.codegen.wrapper import render_wrapper, wrapper_view
+from symgrad.errors import CodegenError
+from symgrad.frontend.function import Function
+from symgrad.frontend.trace import trace
+from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
+from symgrad.ir.formula import formulas
+from symgrad.ir.function import FunctionCase
+from symgrad.ir.graph import Graph, ancestors, copy_into
+from symgrad.kernels import snake_case
+from symgrad.passes.simplify import simplify
+from symgrad.runtime.op import CompiledOp, make_op
+
+
+def compile_in_place(
+    update: type[Function], specs: Sequence[str], written: Sequence[str], static: Mapping[str, Any]
+) -> CompiledOp:
+    """``op(*inputs that stay, out=(those that change))``.
+
+    ``specs``: one an input; ``written``: for each output, the input that it replaces.  Raises
+    CodegenError where it cannot work in place, BuildError where no compiler works.
+    """
+    graphs = trace(update, *specs, static=static)
+    name = snake_case(graphs.name)
+    emitted = _emitted(graphs.cases[0], graphs.input_names, name)
+    inner = emitted.signature
+    check_in_place(emitted, inner, written)
+    outer = _outer(inner, f"{name}_in_place", written)
+    lines = (f"{graphs.name}, in place, written by symgrad.",)
+    file = emit_file([emitted], FileDoc(name, lines))
+    texts = {
+        f"{name}.c": file.source.replace("*restrict ", "*") + _entry(inner, outer, written),
+        f"{name}.h": file.header.replace(
+            "#include <stdint.h>\n", f"#include <stdint.h>\n\n{_prototypes(outer)}", 1
+        ),
+    }
+    signature = OpSignature(
+        outer.name, outer.inputs, outer.outputs, (False,) * len(outer.inputs), (), outer, outer, ()
+    )
+    view = wrapper_view(name, (signature,), files=(f"{name}.c",), header=f"{name}.h", summary=lines)
+    return make_op(render_wrapper(view), texts)
+
+
+def _emitted(case: FunctionCase, names: Sequence[str], name: str) -> EmittedKernel:
+    """The kernel of forward alone."""
+    graph = Graph()
+    new = copy_into(graph, [*case.inputs, *ancestors(case.outputs)], {})
+    for output, node in zip(case.output_names, case.outputs, strict=True):
+        graph.output(f"new_{output}" if output in names else output, new[node])
+    graph = simplify(graph)
+    return emit_kernel(graph, name, KernelDoc(name.replace("_", " "), formulas(graph), ""))
+
+
+def check_in_place(
+    emitted: EmittedKernel, signature: KernelSignature, written: Sequence[str]
+) -> None:
+    """Is the text right if each output is the memory of an input?  Raises CodegenError."""
+    source = emit_file([emitted], FileDoc(signature.name)).source
+    body = source[source.index(f"int {signature.name}(") :]
+    body = body[body.index("{") :]
+    if body.count("for (") != 2:  # blocks, and the elements of a block
+        raise CodegenError(f"{signature.name} has not one loop")
+    loop = body[body.rindex("for (") :]
+    for output, name in zip(signature.outputs, written, strict=True):
+        pattern = r"\b{}\[(\w+)\]"
+        reads = list(re.finditer(pattern.format(name), loop))
+        writes = list(re.finditer(pattern.format(output.name), loop))
+        if len(reads) != 1 or len(writes) != 1 or f"{name}[" in body[: -len(loop)]:
+            raise CodegenError(f"{signature.name} does not read {name} once and write it once")
+        done = loop.index(";", writes[0].start())  # a statement reads before it writes
+        if reads[0].group(1) != writes[0].group(1) or reads[0].start() > done:
+            raise CodegenError(f"{signature.name} may read {name} after it has been written")
+    if len(set(written)) != len(signature.outputs):
+        raise CodegenError(f"{signature.name} writes an input twice")
+
+
+def _outer(inner: KernelSignature, name: str, written: Sequence[str]) -> KernelSignature:
+    """The kernel as it is called: what changes is an output alone."""
+    arrays = {array.name: array for array in inner.inputs}
+    outputs = tuple(replace(arrays[one], strides=()) for one in written)
+    inputs = tuple(array for array in inner.inputs if array.name not in written)
+    return replace(inner, name=name, inputs=inputs, outputs=outputs)
+
+
+def _parameters(outer: KernelSignature) -> str:
+    def pointer(array: ArrayArgument, const: str) -> str:
+        return f"{const}{array.dtype.c} *{array.name}"
+
+    words = [f"int64_t {size}" for size in outer.sizes]
+    words += [pointer(array, "const ") for array in outer.inputs]
+    words += [pointer(array, "") for array in outer.outputs]
+    return ", ".join([*words, "void *workspace"])
+
+
+def _sizes(outer: KernelSignature) -> str:
+    return ", ".join(f"int64_t {size}" for size in outer.sizes)
+
+
+def _prototypes(outer: KernelSignature) -> str:
+    return (
+        f"int64_t {outer.name}_workspace({_sizes(outer)});\n"
+        f"int {outer.name}({_parameters(outer)});\n"
+    )
+
+
+def _entry(inner: KernelSignature, outer: KernelSignature, written: Sequence[str]) -> str:
+    """The C function that calls the kernel with the same memory twice."""
+    arguments = [*inner.sizes, *(array.name for array in inner.inputs), *written, "workspace"]
+    return (
+        f"\nint64_t {outer.name}_workspace({_sizes(outer)})\n"
+        f"{{\n    return {inner.name}_workspace({', '.join(outer.sizes)});\n}}\n"
+        "\n/* In place: each output is the memory of the input that it replaces. */\n"
+        f"int {outer.name}({_parameters(outer)})\n"
+        f"{{\n    return {inner.name}({', '.join(arguments)});\n}}\n"
+    )

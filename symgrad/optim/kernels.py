@@ -1,0 +1,84 @@
+"""The update of one parameter: one call of a compiled kernel, or NumPy where no compiler works.
+
+In: an update's formula, arrays.  Out: the arrays, written in place.
+Imports: the eager tensor, the driver's warning, its neighbours in ``symgrad.optim``.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from symgrad.compiler import NumpyBackendWarning
+from symgrad.errors import BuildError, CacheError
+from symgrad.frontend.function import Function
+from symgrad.optim.inplace import compile_in_place
+from symgrad.runtime.op import CompiledOp
+from symgrad.tensor.modes import no_grad
+from symgrad.tensor.tensor import Array, Tensor, wrap
+
+Static = tuple[tuple[str, Any], ...]
+_SPECS = {np.dtype("float32"): "f32", np.dtype("float64"): "f64"}
+
+
+class Update:
+    """A formula with its plain arguments: ``update(scalars, grad, param, *state)`` writes.
+
+    ``scalars``: a vector; ``grad``: an array of the shape of ``param``; both stay.  ``param`` and
+    ``state``: arrays of one shape and dtype, which take their new values.
+    """
+
+    def __init__(self, formula: type[Function], **static: Any) -> None:
+        self.formula = formula
+        self.static: Static = tuple(sorted(static.items()))
+
+    def __call__(self, scalars: Array, grad: Array, *written: Array) -> None:
+        """Write the new values.  All arrays have one dtype."""
+        op = None
+        if all(array.flags.c_contiguous for array in written):
+            op = _kernel(self.formula, self.static, grad.dtype, scalars.size)
+        if op is None or _overlap(grad, written):
+            self._on_numpy(scalars, grad, written)
+        elif grad.size:
+            flat = np.ascontiguousarray(grad).reshape(-1)
+            op.inference(flat, scalars, out=tuple([one.reshape(-1) for one in written]))
+
+    def _on_numpy(self, scalars: Array, grad: Array, written: Sequence[Array]) -> None:
+        """The same formula, operation by operation."""
+        tensors = [wrap(one) for one in (written[0], grad, *written[1:], scalars)]
+        with no_grad():
+            found = self.formula.apply(*tensors, **dict(self.static))
+        several: Sequence[Tensor] = found if isinstance(found, tuple) else (found,)
+        for array, new in zip(written, several, strict=True):
+            np.copyto(array, new._array)
+
+
+def _overlap(grad: Array, written: Sequence[Array]) -> bool:
+    """Might arrays share memory?  Kernels refuse that."""
+    arrays = (grad, *written)
+    return any(
+        np.may_share_memory(one, other)
+        for position, one in enumerate(written, 1)
+        for other in arrays[:position]
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _kernel(formula: Any, static: Static, dtype: np.dtype[Any], scalars: int) -> CompiledOp | None:
+    """The kernel of a formula for vectors of a dtype; None, with a warning, without a compiler."""
+    given = dict(static)
+    parameters = list(inspect.signature(formula.forward).parameters)[1:]
+    names = [name for name in parameters if name not in given]
+    word = _SPECS[dtype]
+    specs = [f"{word}[{scalars}]" if name == "scalars" else f"{word}[n]" for name in names]
+    written = [name for name in names if name not in ("grad", "scalars")]
+    try:
+        return compile_in_place(formula, specs, written, given)
+    except (BuildError, CacheError) as error:
+        warnings.warn(f"optimizers run on NumPy: {error.what}", NumpyBackendWarning, stacklevel=4)
+        return None
