@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from symgrad.compiler import NumpyBackendWarning as NumpyBackendWarning
     from symgrad.compiler import compile as compile
     from symgrad.compiler import verify as verify
+    from symgrad.custom.define import custom_op as custom_op
     from symgrad.drawing.draw import draw as draw
     from symgrad.errors import SymgradError as SymgradError
     from symgrad.frontend.dtypes import finfo as finfo
@@ -76,6 +77,7 @@ _SOURCES: dict[str, str] = {
     "compile": "symgrad.compiler",
     "custom_bwd": "symgrad.frontend.function",
     "custom_fwd": "symgrad.frontend.function",
+    "custom_op": "symgrad.custom.define",
     "draw": "symgrad.drawing.draw",
     "enable_grad": "symgrad.tensor.modes",
     "finfo": "symgrad.frontend.dtypes",

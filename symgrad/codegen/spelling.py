@@ -98,6 +98,8 @@ def _helper(
 ) -> Expression:  # fmt: skip
     name = f"symgrad_{helper.name}"
     used.helpers[name] = helper.source
+    if operand == float32 and helper.single:
+        return Call(f"{name}f", tuple(operands))
     if operand != float32:
         return Call(name, tuple(operands))
     widened = tuple(Cast("double", one) for one in operands)

@@ -36,6 +36,11 @@ def register(operation: Operation) -> None:
     _operations[operation.name] = operation
 
 
+def withdraw(name: str) -> None:
+    """Take an op back that turned out not to be what it was declared to be."""
+    del _operations[name]
+
+
 def lookup(name: str) -> Operation:
     """The record of an op.  Raises UnsupportedOpError."""
     try:

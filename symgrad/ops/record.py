@@ -101,11 +101,13 @@ class Helper:
     """A C function that no C library has: ``source`` defines ``symgrad_<name>``.
 
     It takes and returns doubles (or ``int64_t``, where it stands in ``Scalar.c_integer``); f32
-    operands are converted to double, and the result back.
+    operands are converted to double, and the result back; unless ``single``: ``source`` then
+    defines ``symgrad_<name>f`` too, which takes and returns floats.
     """
 
     name: str
     source: str
+    single: bool = False
 
 
 Spelling = Infix | Function | Template | Helper

@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.errors import ControlFlowError, UnsupportedOpError
 from symgrad.ir.function import FunctionGraphs, Gradient
 from symgrad.ir.graph import Node
+from symgrad.proof import uninterpreted
 from symgrad.proof.assume import Assumption
 from symgrad.proof.conditions import FoundCondition, find_conditions
 from symgrad.proof.decide import Judgement
@@ -80,6 +81,7 @@ def _report(
     chosen, decided = judged[number], known[[o.verdict for o in known].index(verdict)]
     conditions = [Condition("declared", str(a)) for a in declared if a.kind != "constant"]
     conditions += _index_ranges(chosen.subject, declared)
+    conditions += _axioms(chosen.subject)
     conditions += [condition for outcome in known for condition in outcome.conditions]
     gradient = _gradient(chosen, name)
     found: list[FoundCondition] = []
@@ -120,6 +122,13 @@ def _index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Cond
         for name, use in sorted(subject.sampler.uses.items())
         if use.bounds and name not in known
     ]
+
+
+def _axioms(subject: Subject) -> list[Condition]:
+    """What was declared of functions that came with C of their own."""
+    nodes = subject.everything.nodes
+    found = [Condition("axiom", one.axiom) for one in uninterpreted.among(nodes)]
+    return found + [Condition("axiom", said) for said in uninterpreted.meanings(nodes)]
 
 
 def _named(one: JudgedCase) -> list[Node]:

@@ -22,6 +22,7 @@ from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, 
 from symgrad.proof.report import Condition
 from symgrad.proof.sample import Point
 from symgrad.proof.setup import proving
+from symgrad.proof.sizes import contradictory
 from symgrad.proof.subject import Evaluation, NoPointError, Subject, precisely
 from symgrad.proof.verdict import Verdict
 
@@ -59,14 +60,22 @@ class Evidence:
     failed: list[Point] = field(default_factory=list)
 
 
-def judge(subject: Subject, *, budget: int = BUDGET) -> dict[str, Judgement]:
-    """Judge every gradient of a subject."""
+def judge(
+    subject: Subject, *, budget: int = BUDGET, until_refuted: bool = False
+) -> dict[str, Judgement]:
+    """Judge every gradient of a subject; ``until_refuted``: of a wrong one the first alone.
+
+    Of sizes that no case can have, everything holds.
+    """
+    if contradictory(subject.conditions):
+        nothing = Judgement(Verdict.PROVED, method="no sizes meet the conditions")
+        return dict.fromkeys(subject.gradients, nothing)
     try:
         subject.settle()
     except NoPointError as error:
         undecided = Judgement(Verdict.UNDECIDED, reason=error.what)
         return dict.fromkeys(subject.gradients, undecided)
-    return _Decision(subject, budget).run()
+    return _Decision(subject, budget).run(until_refuted)
 
 
 class _Decision:
@@ -77,9 +86,12 @@ class _Decision:
         self.evidence = {name: Evidence() for name in subject.gradients}
         self.found: dict[str, Judgement] = {}
 
-    def run(self) -> dict[str, Judgement]:
+    def run(self, until_refuted: bool = False) -> dict[str, Judgement]:
         self._screen()
-        self._refute(self.evidence)
+        for name in self.evidence:
+            self._refute([name])
+            if until_refuted and name in self.found:
+                return self.found
         doubtful = self._consult(self._open())
         if doubtful:
             self._reread(doubtful)
@@ -191,11 +203,11 @@ class _Decision:
             try:
                 at = self.subject.evaluate_precise(point)
                 joint = {name: self.subject.direction(name, at) for name in names}
-                if self.subject.compare(at, joint).gap <= tolerance():
+                if self.subject.compare(at, joint).gap <= tolerance(self.subject):
                     return names, []
                 right = [
                     name for name in names
-                    if self.subject.compare(at, {name: joint[name]}).gap <= tolerance()
+                    if self.subject.compare(at, {name: joint[name]}).gap <= tolerance(self.subject)
                 ]  # fmt: skip
             except DomainError:
                 return [], []

@@ -1,7 +1,7 @@
 """Polynomials of the normal form as text, in the user's names.
 
 In: polynomials, and the nodes that cut names stand for.  Out: one-line formulas.
-Imports: ``symgrad.proof.normal``, ``symgrad.ir``.
+Imports: ``symgrad.proof.normal``, ``symgrad.proof.uninterpreted``, ``symgrad.ir``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from symgrad.ir.graph import Node
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.poly import Poly
+from symgrad.proof.uninterpreted import PREFIX
 
 _LETTERS = "ijklmnopqrstuvw"
 _FIRST = (kinds.NUMBER, kinds.SIZE)
@@ -80,7 +81,9 @@ class PolyText:
         if kind == kinds.LEAF:
             return self._leaf(data)
         if kind == kinds.FUNCTION:
-            return f"{data[0]}({self.of(data[1])})"
+            return f"{data[0].removeprefix(PREFIX)}({self.of(data[1])})"
+        if kind == kinds.ANGLE:
+            return f"atan2({self.of(data[0])}, {self.of(data[1])})"
         if kind == kinds.POWER:
             return f"({self.of(data[0])})"
         if kind in _RELATIONS:

@@ -20,6 +20,7 @@ import mpmath
 import numpy as np
 
 from symgrad.ir.dtype import bool_
+from symgrad.proof import uninterpreted
 from symgrad.proof.numbers import Array
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, PRECISE_TOLERANCE_DIGITS, DomainError
 from symgrad.proof.sample import DENOMINATOR, Point, Unsatisfiable, impose
@@ -46,8 +47,13 @@ class Counterexample:
         return f"{self.input}[{inside}]" if self.at else self.input
 
 
-def tolerance() -> Any:
-    """The greatest relative gap that counts as agreement in 60 digits."""
+def tolerance(subject: Subject | None = None) -> Any:
+    """The greatest relative gap that counts as agreement in 60 digits.
+
+    For a subject that computes with functions of which only doubles are known, in these.
+    """
+    if subject is not None and uninterpreted.among(subject.everything.nodes):
+        return mpmath.mpf(uninterpreted.VALUE_TOLERANCE)
     return mpmath.mpf(10) ** -PRECISE_TOLERANCE_DIGITS
 
 
@@ -68,7 +74,7 @@ def confirmed(subject: Subject, point: Point, name: str, direction: Array | None
             at = subject.evaluate_precise(point)
             along = {name: subject.direction(name, at) if direction is None else direction}
             comparison = subject.compare(at, along)
-            if comparison.gap <= tolerance():
+            if comparison.gap <= tolerance(subject):
                 return False
             return _derivatives_agree(subject, at, along, comparison.quotient)
         except DomainError:
@@ -147,7 +153,7 @@ def check_element(
             direction[...] = mpmath.mpf(0)
             direction[at] = mpmath.mpf(1)
             comparison = subject.compare(exact, {name: direction})
-            if comparison.gap <= tolerance():
+            if comparison.gap <= tolerance(subject):
                 return None
             if not _derivatives_agree(subject, exact, {name: direction}, comparison.quotient):
                 return None

@@ -20,7 +20,7 @@ from symgrad.proof.verdict import Verdict, worst
 class Condition:
     """Something a verdict depends on.
 
-    ``kind``: declared, domain, kink, ties, index, size, literal, nonzero or found.
+    ``kind``: declared, domain, kink, ties, index, size, literal, nonzero, axiom or found.
     """
 
     kind: str

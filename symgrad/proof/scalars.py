@@ -21,6 +21,7 @@ from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ops.record import get
+from symgrad.proof import uninterpreted
 
 STEPS = frozenset(("floor", "ceil", "round", "trunc", "sign", "floordiv"))
 """Constant but on a null set: their derivative is zero."""
@@ -62,6 +63,15 @@ def partial_expr(
     return _Translation(pool, tuple(operands), dtype).of(derivative)
 
 
+def translated(pool: Any, expression: Any, operands: Sequence[Any], dtype: DType) -> Any:
+    """A sympy expression in ``u0``, ``u1``, ... made of what ``pool`` makes.
+
+    ``pool`` has the methods ``call``, ``literal`` and ``select`` of ``ExprPool``.  Raises
+    GraphError for what has no form over the registry.
+    """
+    return _Translation(pool, tuple(operands), dtype).of(sympy.sympify(expression))
+
+
 class _Translation:
     """sympy -> index notation, over the ops of the registry and the number ``pi``."""
 
@@ -99,6 +109,9 @@ class _Translation:
             order = int(args[0])
             if order < len(_POLYGAMMA):
                 return self.call(_POLYGAMMA[order], self.of(args[1]))
+        if uninterpreted.is_uninterpreted(kind):
+            name = kind.removeprefix(uninterpreted.PREFIX)
+            return self.call(name, *(self.of(part) for part in args))
         if kind in _NAMES:
             return self.call(_NAMES[kind], *(self.of(part) for part in args))
         raise GraphError(f"the derivative {expression} has no form in index notation")
@@ -213,6 +226,11 @@ def value_function(function: str, arity: int) -> Callable[..., Any]:
 def partial_function(function: str, arity: int, position: int) -> Callable[..., Any]:
     """A partial derivative of the op as a function of mpmath numbers."""
     return _lambdify(partial(function, arity, position), arity)
+
+
+def lambdified(expression: Any, arity: int) -> Callable[..., Any]:
+    """An expression in ``u0``, ... as a function of mpmath numbers; NaN where it has a pole."""
+    return _lambdify(expression, arity)
 
 
 def _lambdify(expression: Any, arity: int) -> Callable[..., Any]:

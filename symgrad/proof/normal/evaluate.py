@@ -19,6 +19,7 @@ from typing import Any
 
 import mpmath
 
+from symgrad.proof import uninterpreted
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.poly import Poly
@@ -51,6 +52,10 @@ class Exact:
             return Fraction(value.__floor__())
         raise NotEvaluable(f"{name} is not rational")
 
+    def angle(self, y: Any, x: Any) -> Any:
+        """The angle of the point (x, y)."""
+        raise NotEvaluable("no angle is computed in this arithmetic")
+
     def is_positive(self, value: Any) -> bool:
         """Is it certainly positive?  Raises NotEvaluable where that cannot be told."""
         return bool(value > 0)
@@ -80,6 +85,12 @@ class Floating(Exact):
         if value < 0:
             raise NotEvaluable("a root of a negative number")
         return mpmath.power(value, self.number(exponent))
+
+    def angle(self, y: Any, x: Any) -> Any:
+        """The angle of the point (x, y)."""
+        if not x and not y:
+            raise NotEvaluable("the angle of the origin")
+        return mpmath.atan2(y, x)
 
     def is_positive(self, value: Any) -> bool:
         """Is it positive?  Raises NotEvaluable for what may be rounding."""
@@ -127,7 +138,10 @@ class Enclosure(Exact):
             return getattr(mpmath.iv, name)(value)
         if name in _RISING:
             return self._monotone(name, value)
-        raise NotEvaluable(f"no enclosure of {name}")
+        try:
+            return uninterpreted.enclosed(name, value)
+        except ValueError as error:
+            raise NotEvaluable(str(error)) from error
 
     def _monotone(self, name: str, value: Any) -> Any:
         """Both ends at 30 more digits than the interval arithmetic has, widened by their error."""
@@ -267,6 +281,8 @@ class Evaluation:
             return self.field.function(data[0], self.value(data[1]))
         if kind == kinds.POWER:
             return self.value(data[0])
+        if kind == kinds.ANGLE:
+            return self.field.angle(self.value(data[0]), self.value(data[1]))
         return self._bound(atom)
 
     def _constant(self, value: int | str) -> Any:
@@ -316,15 +332,15 @@ class Evaluation:
 
     def _masked(self, body: Poly) -> Any:
         """The value, None where it is minus infinity."""
-        kept = {}
+        kept, infinite = {}, Fraction(0)
         for monomial, value in body.terms.items():
             if not any(a.kind == kinds.INFINITY for a, _ in monomial):
                 kept[monomial] = value
             elif all(self.holds(a) for a, _ in monomial if a.indicator):
-                if value > 0:
-                    raise NotEvaluable("plus infinity")
-                return None
-        return self.value(Poly(kept))
+                infinite += value
+        if infinite > 0:
+            raise NotEvaluable("plus infinity")
+        return None if infinite else self.value(Poly(kept))
 
     def _ranges(self, binders: tuple[Atom, ...]) -> Iterator[None]:
         """Set the binders to all their values, one after the other."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from symgrad.proof import uninterpreted
+from symgrad.proof.normal import angles, factor, lifting, multiply, power, signs
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import factor, lifting, multiply, power, signs
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
@@ -28,7 +29,10 @@ _GAMMA = ("loggamma", "polygamma0", "polygamma1", "polygamma2")
 
 
 def apply(context: Context, name: str, argument: Poly) -> Poly:
-    """The function ``name`` (sympy's name) of one argument.  Raises Undecided if unknown."""
+    """The function ``name`` (sympy's name) of one argument.  Raises Undecided if unknown.
+
+    A function of which only the derivative is declared is an atom.  [rule: declared-derivative]
+    """
     if name == "exp":
         return exponential(context, argument)
     if name == "log":
@@ -36,7 +40,7 @@ def apply(context: Context, name: str, argument: Poly) -> Poly:
     lowered = _LOWERED.get(name)
     if lowered is not None:
         return lowered(context, argument)
-    if name not in KNOWN:
+    if name not in KNOWN and not uninterpreted.is_uninterpreted(name):
         raise Undecided(f"nothing is known of the function {name}")
     return _opaque(context, name, argument)
 
@@ -51,6 +55,9 @@ def _opaque(context: Context, name: str, argument: Poly) -> Poly:
         mirrored = _opaque(context, name, -argument)
         return -mirrored if name in ODD else mirrored
     if name in ("sin", "cos"):
+        side = angles.side_of(context, name, argument)
+        if side is not None:
+            return side
         split = _addition_theorem(context, name, argument)
         if split is not None:
             return split

@@ -1,0 +1,129 @@
+"""Derivatives of custom ops: as the user declares them, or sympy's of the meaning.
+
+In: a function of symbolic tensors, or a sympy expression.  Out: nodes in any graph, sympy
+expressions.  Imports: the frontend, ``symgrad.proof.scalars``, ``symgrad.ops``, ``symgrad.ir``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sympy
+
+from symgrad.custom.source import CustomOpError
+from symgrad.frontend.lift import as_node
+from symgrad.frontend.session import Session, activate
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.views import Storage
+from symgrad.ir.dtype import DType, float64
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.types import TensorType
+from symgrad.ops.record import apply, get
+from symgrad.proof import literals, scalars
+
+
+class Template:
+    """Derivatives written with symgrad's operations, traced on numbers and used on any nodes."""
+
+    def __init__(self, name: str, call: Callable[..., Any], arity: int) -> None:
+        session = Session(dtype=float64)
+        with activate(session):
+            nodes = [session.graph.input(f"x{n}", TensorType(float64)) for n in range(arity)]
+            returned = call(*(SymbolicTensor(Storage(node)) for node in nodes))
+            several = isinstance(returned, (tuple, list))
+            parts = list(returned) if several else [returned]
+            if len(parts) != arity:
+                raise CustomOpError(
+                    f"the derivative of {name!r} gives {len(parts)} expressions for {arity} "
+                    "operands",
+                    hint="return one for each operand",
+                )
+            self.results = [as_node(part, float64) for part in parts]
+        self.inputs = nodes
+        self.order = ancestors(self.results)
+        for node in self.order:
+            if node.rank or (node.args and get(node.op).scalar is None):
+                raise CustomOpError(
+                    f"the derivative of {name!r} applies {node.op!r}, which is not elementwise"
+                )
+
+    def nodes(self, operands: Sequence[Node]) -> list[Node]:
+        """The derivatives at these operands."""
+        new: dict[Node, Node] = dict(zip(self.inputs, operands, strict=True))
+        like = operands[0]
+        for node in self.order:
+            if node not in new:
+                new[node] = _put(node, [new[arg] for arg in node.args], like)
+        return [new[node] for node in self.results]
+
+    def expressions(self, operands: Sequence[Any]) -> list[Any]:
+        """The derivatives as sympy expressions."""
+        new: dict[Node, Any] = dict(zip(self.inputs, operands, strict=True))
+        for node in self.order:
+            if node in new:
+                continue
+            if node.op == "constant":
+                new[node] = _number(node.attributes["value"].value)
+            elif node.op == "cast":
+                new[node] = new[node.args[0]]
+            else:
+                body = scalars.body(node.op, len(node.args))
+                symbols = scalars.SYMBOLS[: len(node.args)]
+                pairs = {s: new[arg] for s, arg in zip(symbols, node.args, strict=True)}
+                new[node] = body.xreplace(pairs)
+        return [new[node] for node in self.results]
+
+
+def _put(node: Node, args: list[Node], like: Node) -> Node:
+    if node.op == "constant":
+        value = node.attributes["value"].value
+        dtype = like.dtype if node.dtype.is_float else node.dtype
+        graph = like.graph
+        return graph.expand(graph.constant(value, dtype), like.shape)
+    if node.op == "cast" and node.dtype.is_float:
+        return apply("cast", *args, dtype=like.dtype)
+    return apply(node.op, *args, **node.attributes)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, float):
+        known = literals.recognise(value)
+        return known.expression if known is not None else sympy.Rational(literals.exact(value))
+    return sympy.true if value is True else sympy.false if value is False else sympy.Integer(value)
+
+
+class _NodePool:
+    """What ``scalars.translated`` builds with, here nodes over one shape."""
+
+    def __init__(self, like: Node) -> None:
+        self.like = like
+
+    def call(self, name: str, *operands: Node, dtype: DType) -> Node:
+        """An op applied."""
+        if name == "pi":
+            return self.literal(math.pi, dtype)
+        return apply(name, *operands)
+
+    def literal(self, value: Any, dtype: DType) -> Node:
+        """A number in the shape of the operands."""
+        graph: Graph = self.like.graph
+        return graph.expand(graph.constant(value, dtype), self.like.shape)
+
+    def select(self, condition: Node, chosen: Node, other: Node) -> Node:
+        """A choice, element by element."""
+        return apply("where", condition, chosen, other)
+
+
+def from_meaning(body: Any, arity: int) -> Callable[[Sequence[Node]], list[Node]]:
+    """The derivatives of a sympy expression in ``u0``, ... at nodes, by ``sympy.diff``."""
+    partials = [sympy.diff(body, scalars.SYMBOLS[place]) for place in range(arity)]
+
+    def nodes(operands: Sequence[Node]) -> list[Node]:
+        pool = _NodePool(operands[0])
+        return [
+            scalars.translated(pool, partial, operands, operands[0].dtype) for partial in partials
+        ]
+
+    return nodes

@@ -1,0 +1,44 @@
+"""Functions of which only the derivative is declared, in the normal form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import sympy
+
+from symgrad.proof import uninterpreted
+from symgrad.proof.normal import functions, scalar
+from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import Poly, constant
+
+
+def _known(name: str) -> Any:
+    kind = type(
+        uninterpreted.PREFIX + name, (sympy.Function,),
+        {"nargs": 1, "fdiff": lambda self, argindex=1: self.args[0] ** 2},
+    )  # fmt: skip
+    uninterpreted.declare(name, kind, lambda x: x**3 / 3)
+    return kind
+
+
+def _value(context: Context, kind: Any, argument: Poly) -> Poly:
+    x = sympy.Symbol("x", real=True)
+    return scalar.apply_body(context, kind(x), {x: argument})
+
+
+def test_it_is_an_atom_of_its_argument() -> None:
+    """[rule: declared-derivative]: equal arguments make equal atoms, nothing else is known."""
+    kind = _known("declared_for_a_test")
+    try:
+        context = Context()
+        two, minus = constant(2), constant(-2)
+        assert _value(context, kind, two) == _value(context, kind, two)
+        assert _value(context, kind, two) != _value(context, kind, minus)
+        assert _value(context, kind, two) + _value(context, kind, minus) != constant(0)
+        assert _value(context, kind, constant(0)) != constant(0)
+    finally:
+        uninterpreted.withdraw("declared_for_a_test")
+    with pytest.raises(Undecided, match="nothing is known"):
+        functions.apply(Context(), "custom_declared_for_a_test", constant(2))
