@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -20,6 +20,9 @@ from rich.markup import escape
 
 from symgrad import compiler, discover
 from symgrad.errors import SpecError, SymgradError
+
+if TYPE_CHECKING:
+    from symgrad.judging import Judged, Request
 
 
 class _Group(click.Group):
@@ -83,15 +86,24 @@ def _arguments(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def _file_option(name: str, text: str) -> Callable[..., Any]:
+    path = click.Path(dir_okay=False, path_type=Path)
+    return click.option(name, type=path, metavar="FILE", help=text)
+
+
 @main.command()
 @click.argument("targets", nargs=-1, required=True, metavar="FILE|PACKAGE[:CLASS]...")
 @_arguments
 @click.option("--order", type=click.IntRange(1, 2), default=1, help="2: the backward's too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
+@_file_option("--sarif", "Write what is not PROVED as SARIF 2.1.0, for annotations in CI.")
+@_file_option("--junit", "Write a JUnit report: one test case a Function.")
+@_file_option("--write-test", "Write the counterexamples as a pytest file that fails until mended.")
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
-    order: int, as_json: bool, quiet: bool,
+    order: int, as_json: bool, quiet: bool, sarif: Path | None, junit: Path | None,
+    write_test: Path | None,
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
 
@@ -113,7 +125,33 @@ def verify(
         for one in judged:
             if not one.proved and not quiet:
                 console.print(escape(one.text), soft_wrap=True)
+    _write_files(judged, request, sarif, junit, write_test)
     sys.exit(0 if all(one.proved for one in judged) else 1)
+
+
+def _write_files(
+    judged: Sequence[Judged], request: Request, sarif: Path | None, junit: Path | None,
+    write_test: Path | None,
+) -> None:  # fmt: skip
+    """The verdicts as files, as far as they were asked for."""
+    from symgrad import outputs
+
+    if sarif is not None:
+        outputs.write(sarif, outputs.sarif(judged, Path.cwd()))
+    if junit is not None:
+        outputs.write(junit, outputs.junit(judged))
+    if write_test is None:
+        return
+    from symgrad.regression import regression_tests
+
+    written = regression_tests(judged, request, write_test)
+    if written.text:
+        outputs.write(write_test, written.text)
+        click.echo(f"written: {write_test}, {len(written.tests)} failing", err=True)
+    else:
+        click.echo("no counterexample to write a test for", err=True)
+    for line in written.left_out:
+        click.echo(f"no test for {line}", err=True)
 
 
 @main.command()

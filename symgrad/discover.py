@@ -21,6 +21,9 @@ from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import blame
 
+OWN_MODULES = "_symgrad_"
+"""What the names of modules begin with that were imported by their paths."""
+
 
 def functions(target: str) -> list[type[Function]]:
     """The Functions of a file, folder or package, or the one class named after a colon.
@@ -64,7 +67,7 @@ def load_file(path: Path) -> ModuleType:
         file = getattr(module, "__file__", None)
         if file and Path(file) == resolved and getattr(module, "__spec__", None) is not None:
             return module
-    name = f"_symgrad_{resolved.stem}_{sha256(str(resolved).encode()).hexdigest()[:8]}"
+    name = f"{OWN_MODULES}{resolved.stem}_{sha256(str(resolved).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
         raise SpecError(f"{path} is not a Python file")

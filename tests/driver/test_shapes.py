@@ -139,7 +139,6 @@ def test_the_verdict_says_what_it_holds_for(function: type[sg.Function], verdict
 @given(st.lists(st.booleans(), min_size=1, max_size=4))
 def test_chains_of_products_of_matrices(transposed: list[bool]) -> None:
     """The sizes of a chain are all different, but for the inner ones that have to be equal."""
-
     names = [f"w{i}" for i in range(len(transposed))]
     lines = [
         f"    x = x @ {n}{'.t()' if t else ''}" for n, t in zip(names, transposed, strict=True)

@@ -1,0 +1,220 @@
+"""Verdicts as files that other programs read: SARIF 2.1.0 and JUnit XML.
+
+In: ``Judged`` records.  Out: text, and ``write``, which replaces a file at one stroke.
+Imports: ``symgrad.judging``, ``symgrad.discover``, ``symgrad.errors``; the standard library.
+
+SARIF (https://docs.oasis-open.org/sarif/sarif/v2.1.0/) holds one result for each Function that is
+not PROVED, at the line of its backward.  JUnit holds one test case a Function.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from symgrad.discover import OWN_MODULES
+from symgrad.errors import Location, SpecError
+from symgrad.frontend.function import has_backward, raw_method
+from symgrad.judging import Judged
+
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_RULES = {
+    "REFUTED": (
+        "refuted", "RefutedBackward", "error",
+        "The hand-written backward is not the vector-Jacobian product of forward.",
+        "At the point that the report shows, the difference quotient of forward and its symbolic "
+        "derivative agree with each other and contradict the backward.",
+    ),
+    "UNDECIDED": (
+        "undecided", "UndecidedBackward", "warning",
+        "The hand-written backward was neither proved nor refuted.",
+        "No difference was found at any point that was tried, but no proof either.",
+    ),
+    "ERROR": (
+        "error", "UnreadableFunction", "error",
+        "The Function could not be traced.",
+        "Nothing is known of its backward; the message says what to do.",
+    ),
+}  # fmt: skip
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file: it is there as a whole or not at all.  Raises SpecError where it cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            Path(beside).chmod(0o644)
+            Path(beside).replace(path)
+        finally:
+            with suppress(FileNotFoundError):
+                Path(beside).unlink()
+    except OSError as error:
+        raise SpecError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def blamed(one: Judged) -> Location | None:
+    """The line of the backward that is to blame, or of the class."""
+    if one.error is not None:
+        return one.location
+    worst = [
+        found.location for found in (one.report.inputs.values() if one.report else ())
+        if str(found.verdict) == one.verdict and found.location is not None
+    ]  # fmt: skip
+    if worst:
+        return worst[0]
+    if has_backward(one.function):
+        plain, _ = raw_method(one.function, "backward")
+        code = getattr(inspect.unwrap(plain), "__code__", None)
+        if code is not None:
+            return Location(code.co_filename, code.co_firstlineno)
+    return one.location
+
+
+def short_reason(one: Judged) -> str:
+    """One line: which gradients are not PROVED, and why."""
+    if one.report is None:
+        return f"{one.name}: {one.error.what if one.error else 'not judged'}".splitlines()[0]
+    parts = []
+    for name, found in one.report.inputs.items():
+        if str(found.verdict) == "PROVED":
+            continue
+        said = found.diagnosis[0] if found.diagnosis else found.reason
+        if found.counterexample is not None:
+            said = "; ".join(part for part in (said, str(found.counterexample)) if part)
+        parts.append(f"the gradient of {name} is {found.verdict}{': ' if said else ''}{said}")
+    parts += [
+        f"{finding.name} is {finding.verdict}{': ' if finding.text else ''}{finding.text}"
+        for finding in one.report.protocol if str(finding.verdict) != "PROVED"
+    ]  # fmt: skip
+    return f"{one.name}: {'; '.join(parts)}".replace("\n", " ")
+
+
+# -- SARIF
+
+
+def sarif(judged: Sequence[Judged], root: Path) -> str:
+    """A SARIF log; files below ``root`` are named relative to it."""
+    run = {
+        "tool": {
+            "driver": {
+                "name": "symgrad",
+                "semanticVersion": _semantic(version("symgrad")),
+                "version": version("symgrad"),
+                "rules": [_rule(*rule) for rule in _RULES.values()],
+            }
+        },
+        "originalUriBaseIds": {"SRCROOT": {"uri": f"{root.resolve().as_uri()}/"}},
+        "columnKind": "utf16CodeUnits",
+        "results": [_result(one, root.resolve()) for one in judged if not one.proved],
+    }
+    log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _semantic(text: str) -> str:
+    """``0.1.0.dev0`` as semantic versioning writes it."""
+    match = re.match(r"(\d+\.\d+\.\d+)\.?(.*)", text)
+    if match is None:
+        return "0.0.0"
+    return f"{match[1]}-{match[2].replace('+', '.')}" if match[2] else match[1]
+
+
+def _rule(name: str, title: str, level: str, short: str, full: str) -> dict[str, Any]:
+    return {
+        "id": f"symgrad/{name}",
+        "name": title,
+        "shortDescription": {"text": short},
+        "fullDescription": {"text": full},
+        "help": {"text": f"{short} {full}"},
+        "defaultConfiguration": {"level": level},
+    }
+
+
+def _result(one: Judged, root: Path) -> dict[str, Any]:
+    name, _, level, _, _ = _RULES[one.verdict]
+    found: dict[str, Any] = {
+        "ruleId": f"symgrad/{name}",
+        "ruleIndex": list(_RULES).index(one.verdict),
+        "level": level,
+        "kind": "fail",
+        "message": {"text": short_reason(one), "markdown": f"```text\n{one.text}\n```"},
+        "properties": {"function": one.name, "verdict": one.verdict, "report": one.text},
+    }
+    location = blamed(one)
+    if location is not None:
+        physical: dict[str, Any] = {"artifactLocation": _artifact(location.file, root)}
+        if location.line > 0:
+            physical["region"] = {"startLine": location.line}
+        logical = {"fullyQualifiedName": one.name, "name": one.name, "kind": "type"}
+        found["locations"] = [{"physicalLocation": physical, "logicalLocations": [logical]}]
+    return found
+
+
+def _artifact(file: str, root: Path) -> dict[str, str]:
+    path = Path(file)
+    if not path.is_absolute():
+        path = root / path
+    if path.is_relative_to(root):
+        relative = path.relative_to(root)
+        # a relative URI: what as_uri escapes is escaped, the slash in front is not there
+        uri = Path("/", relative).as_uri().removeprefix("file:///")
+        return {"uri": uri, "uriBaseId": "SRCROOT"}
+    return {"uri": path.as_uri()}
+
+
+# -- JUnit
+
+
+def junit(judged: Sequence[Judged]) -> str:
+    """A JUnit report: failure for REFUTED and UNDECIDED, error for what cannot be traced."""
+    counts = {
+        "tests": str(len(judged)),
+        "failures": str(sum(one.verdict in ("REFUTED", "UNDECIDED") for one in judged)),
+        "errors": str(sum(one.verdict == "ERROR" for one in judged)),
+        "skipped": "0",
+        "time": f"{sum(_seconds(one) for one in judged):.3f}",
+    }
+    top = ElementTree.Element("testsuites", counts)
+    suite = ElementTree.SubElement(top, "testsuite", {"name": "symgrad", **counts})
+    for one in judged:
+        _case(suite, one)
+    ElementTree.indent(top)
+    return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: ElementTree.Element, one: Judged) -> None:
+    location = blamed(one)
+    place = {"file": location.file, "line": str(location.line)} if location else {}
+    file = Path(location.file).stem if location else ""
+    module = one.function.__module__
+    group = file if module.startswith(OWN_MODULES) else module
+    facts = {"classname": group, "name": one.name, "time": f"{_seconds(one):.3f}"}
+    case = ElementTree.SubElement(suite, "testcase", {**facts, **place})
+    if one.proved:
+        ElementTree.SubElement(case, "system-out").text = _xml(one.text)
+        return
+    kind = "error" if one.verdict == "ERROR" else "failure"
+    attributes = {"type": one.verdict, "message": _xml(short_reason(one))}
+    ElementTree.SubElement(case, kind, attributes).text = _xml(one.text)
+
+
+def _seconds(one: Judged) -> float:
+    return one.report.seconds if one.report is not None else 0.0
+
+
+def _xml(text: str) -> str:
+    """Without the characters that XML 1.0 cannot hold."""
+    return _NOT_XML.sub("\ufffd", text)

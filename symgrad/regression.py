@@ -1,0 +1,322 @@
+"""Counterexamples as tests for the user's own repository.
+
+In: ``Judged`` records.  Out: the text of a pytest file, which fails now and passes once backward
+is mended.  Imports: ``symgrad.judging``, ``symgrad.discover``, the frontend.
+
+A test imports the user's Function, applies it at the point of the counterexample and compares
+backward with a difference quotient of forward.  Where the Function cannot be applied in that way
+(its backward is meant for a surrogate, a value has no literal) the test holds both formulas as
+NumPy code instead.  Every test is run before it is written: one that does not fail is left out,
+and named.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from symgrad.discover import OWN_MODULES
+from symgrad.frontend.arguments import Argument, bind
+from symgrad.frontend.function import init_parameters
+from symgrad.frontend.surrogate import surrogate_of
+from symgrad.frontend.trace import trace
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node
+from symgrad.judging import Judged, Request
+from symgrad.proof.report import CounterexampleReport
+
+_HEAD = '''"""Hand-written backwards against difference quotients of their forwards.
+
+Each test holds the smallest point that was found at which a backward was wrong.  It fails until
+the backward is mended, and keeps it right from then on.
+"""
+
+'''
+_IMPORTS = """import importlib.util
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import symgrad as sg
+
+
+"""
+_HELPERS = '''def load(file):
+    """The module of a file, whose path is relative to this one."""
+    path = (Path(__file__).parent / file).resolve()
+    spec = importlib.util.spec_from_file_location(f"_under_test_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(path.parent))
+    return module
+
+
+def outputs(call, inputs):
+    """What forward returns, as a tuple."""
+    found = call(**inputs)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def difference_quotient(call, inputs, cotangents, name, at):
+    """The derivative of sum(cotangent * output) by one element, with an error of order h**4."""
+
+    def objective(step):
+        moved = {key: np.array(value) for key, value in inputs.items()}
+        moved[name][at] += step
+        found = outputs(call, {key: sg.tensor(value) for key, value in moved.items()})
+        return sum(float(np.sum(found[i].numpy() * c)) for i, c in cotangents.items())
+
+    h = 1e-3
+    near, far = objective(h) - objective(-h), objective(2 * h) - objective(-2 * h)
+    return (8 * near - far) / (12 * h)
+
+
+def hand_written(call, inputs, cotangents, name, at):
+    """The same element of the gradient, by backward."""
+    tensors = {
+        key: sg.tensor(value, requires_grad=value.dtype.kind == "f")
+        for key, value in inputs.items()
+    }
+    found = outputs(call, tensors)
+    sum((found[i] * sg.tensor(c)).sum() for i, c in cotangents.items()).backward()
+    gradient = tensors[name].grad
+    return 0.0 if gradient is None else float(gradient.numpy()[at])
+
+
+def agree(hand, true):
+    """Do they agree, but for the error of a difference quotient in double precision?"""
+    return abs(hand - true) <= 1e-6 * (1 + abs(hand) + abs(true))
+'''
+
+
+@dataclass(frozen=True)
+class WrittenTests:
+    """``text``: the file, empty where there is no test.  ``left_out``: what has none, and why."""
+
+    text: str
+    tests: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def regression_tests(judged: Sequence[Judged], request: Request, target: Path) -> WrittenTests:
+    """A test for every counterexample, for a file that is to lie at ``target``."""
+    bodies: list[str] = []
+    names: list[str] = []
+    left_out: list[str] = []
+    for one in judged:
+        for name, found in one.report.inputs.items() if one.report is not None else ():
+            if found.counterexample is None:
+                if str(found.verdict) == "REFUTED":
+                    left_out.append(f"{one.name}, gradient of {name}: {found.reason}")
+                continue
+            title = _unique(f"test_{_snake(one.name)}_gradient_of_{_snake(name)}", names)
+            body = _test(one, name, found.counterexample, request, target, title)
+            if body is None:
+                left_out.append(
+                    f"{one.name}, gradient of {name}: double precision does not show the difference"
+                )
+                continue
+            names.append(title)
+            bodies.append(body)
+    if not bodies:
+        return WrittenTests("", (), tuple(left_out))
+    return WrittenTests(_file(bodies), tuple(names), tuple(left_out))
+
+
+def _file(bodies: Sequence[str]) -> str:
+    """Imports and helpers, as far as the tests need them."""
+    joined = "\n\n\n".join(bodies)
+    if "hand_written(" in joined:
+        return f"{_HEAD}{_imports(_HELPERS + joined)}\n\n{_HELPERS}\n\n{joined}\n"
+    helper = _HELPERS[_HELPERS.index("def agree") :]
+    return f"{_HEAD}{_imports(helper + joined)}\n\n{helper}\n\n{joined}\n"
+
+
+def _imports(text: str) -> str:
+    """The import statements whose names occur."""
+    used = {
+        "importlib.util": "importlib.", "math": "math.", "sys": "sys.", "Path": "Path(",
+        "np": "np.", "sg": "sg.",
+    }  # fmt: skip
+    lines = [
+        line for line in _IMPORTS.strip().splitlines()
+        if not line or used[line.split()[-1]] in text
+    ]  # fmt: skip
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def _test(
+    one: Judged, name: str, found: CounterexampleReport, request: Request, target: Path, title: str
+) -> str | None:  # fmt: skip
+    """The first kind of test that fails, as it should."""
+    for body in (_by_import(one, name, found, request, target, title), _by_formula(found, title)):
+        if body is not None and _fails(_file([body]), title, target):
+            return body
+    return None
+
+
+def _fails(text: str, title: str, target: Path) -> bool:
+    """Does the test end in its own assertion, and in nothing else?"""
+    scope: dict[str, Any] = {"__file__": str(target.resolve()), "__name__": "written_test"}
+    try:
+        exec(compile(text, str(target), "exec"), scope)
+        scope[title]()
+    except AssertionError as error:
+        return "backward says" in str(error)
+    except Exception:
+        return False
+    return False
+
+
+# -- with the user's class
+
+
+def _by_import(
+    one: Judged, name: str, found: CounterexampleReport, request: Request, target: Path, title: str
+) -> str | None:  # fmt: skip
+    """The test that applies the user's class; None where it cannot be written."""
+    static = {**request.static, **one.shapes.static}
+    specs = one.shapes.specs or request.specs
+    if surrogate_of(one.function) is not None or "<locals>" in one.name:
+        return None
+    graphs = trace(one.function, *specs, static=static)
+    case = _case_of(graphs, found)
+    call = _call(one, bind(one.function, specs, static).arguments, static)
+    if case is None or call is None:
+        return None
+    lines = [f"Function = {_import(one, target)}"]
+    lines += [f"inputs = {_dict(((_name(n), n) for n in case.inputs), found)}"]
+    given = [(i, node) for i, node in enumerate(case.cotangents) if node is not None]
+    lines += [f"cotangents = {_dict(given, found)}"]
+    index = re.search(r"\[(.*)\]$", found.element)
+    at = f"({index[1]}{'' if ',' in index[1] else ','})" if index else "()"
+    lines += [
+        "",
+        f"def call({', '.join(graphs.input_names)}):",
+        f"    return {call}",
+        "",
+        f'hand = hand_written(call, inputs, cotangents, "{name}", {at})',
+        f'true = difference_quotient(call, inputs, cotangents, "{name}", {at})',
+    ]
+    return _function(title, found, lines)
+
+
+def _case_of(graphs: FunctionGraphs, found: CounterexampleReport) -> FunctionCase | None:
+    """The case whose inputs and cotangents the counterexample gives values for."""
+    for case in graphs.cases:
+        nodes = [*case.inputs, *(node for node in case.cotangents if node is not None)]
+        if {_name(node) for node in nodes} <= set(found.inputs):
+            return case
+    return None
+
+
+def _name(node: Node) -> str:
+    return str(node.attributes["name"])
+
+
+def _call(one: Judged, arguments: Sequence[Argument], static: dict[str, Any]) -> str | None:
+    """The expression that applies the Function; None where a value cannot be written down."""
+    words = []
+    for argument in arguments:
+        text = argument.name if argument.is_tensor else _literal(argument.value)
+        if one.shapes.assume.get(argument.name) == "constant":
+            text = f"{argument.name}.item()"
+        if text is None:
+            return None
+        words.append(f"{argument.name}={text}" if argument.keyword else text)
+    init = {key: _literal(static[key]) for key in init_parameters(one.function) if key in static}
+    if None in init.values():
+        return None
+    if init:
+        made = ", ".join(f"{key}={text}" for key, text in init.items())
+        return f"Function({made})({', '.join(words)})"
+    return f"Function.apply({', '.join(words)})"
+
+
+def _literal(value: Any) -> str | None:
+    text = repr(value)
+    try:
+        same = ast.literal_eval(text) == value
+    except (ValueError, SyntaxError):
+        return None
+    return text if same is True else None
+
+
+def _import(one: Judged, target: Path) -> str:
+    """Where the class is: in a module by name, or in a file beside the test."""
+    module = one.function.__module__
+    if not module.startswith(OWN_MODULES):
+        return f'importlib.import_module("{module}").{one.name}'
+    location = one.location
+    file = Path(location.file).resolve() if location else Path()
+    relative = os.path.relpath(file, target.resolve().parent)
+    return f'load("{Path(relative).as_posix()}").{one.name}'
+
+
+def _dict(pairs: Any, found: CounterexampleReport) -> str:
+    inner = ", ".join(
+        f"{json.dumps(key)}: {_array(found.inputs[_name(node)], node)}" for key, node in pairs
+    )
+    return f"{{{inner}}}"
+
+
+def _array(value: Any, node: Node) -> str:
+    kind = "float" if node.dtype.is_float else "bool" if node.dtype.short == "bool" else "int"
+    return f"np.array({value!r}, dtype={kind})".replace("nan", "np.nan").replace("inf", "np.inf")
+
+
+# -- with formulas alone
+
+
+def _by_formula(found: CounterexampleReport, title: str) -> str | None:
+    """The test that holds forward and backward as NumPy code, as they were."""
+    if not found.snippet:
+        return None
+    tree = ast.parse(found.snippet)
+    shown = [
+        statement.value.args[1] for statement in tree.body
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    ]  # fmt: skip
+    kept = [
+        line for line in found.snippet.splitlines() if not line.startswith(("import ", "print("))
+    ]
+    hand, true = map(ast.unparse, shown)
+    lines = ["\n".join(kept).strip(), f"hand = float({hand})", f"true = float({true})"]
+    return _function(title, found, "\n".join(lines).splitlines())
+
+
+def _function(title: str, found: CounterexampleReport, lines: Sequence[str]) -> str:
+    sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
+    place = f"{sizes}; " if sizes else ""
+    said = f"{place}{found.element} was {found.hand:.10g}, true is {found.true:.10g}."
+    checks = [
+        'message = f"backward says {hand:.10g}, the difference quotient of forward {true:.10g}"',
+        "assert agree(hand, true), message",
+    ]
+    body = "\n".join([f'"""{said}"""', *lines, *checks])
+    return f"def {title}():\n{textwrap.indent(body, '    ')}"
+
+
+def _snake(name: str) -> str:
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return re.sub(r"\W+", "_", parted).lower()
+
+
+def _unique(name: str, taken: Sequence[str]) -> str:
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    return found

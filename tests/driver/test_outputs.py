@@ -1,0 +1,318 @@
+"""Verdicts as files: SARIF, JUnit, and tests that fail until a backward is mended."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from symgrad.cli import main
+
+OPS = """
+import symgrad as sg
+
+
+class Right(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]"):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad
+
+
+class Wrong(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]"):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x
+
+
+class Unknown(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]"):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad if (grad > 0).any() else grad * 2
+
+
+class Unreadable(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]"):
+        raise RuntimeError("odd \\x1b\\x00 characters <&>")
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+"""
+MARKS = {"REFUTED": "refuted", "UNDECIDED": "undecided", "ERROR": "error"}
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "with blank").mkdir()
+    (tmp_path / "with blank" / "ops.py").write_text(OPS)
+    return tmp_path
+
+
+def line_of(text: str, source: str = OPS) -> int:
+    return source[: source.index(text)].count("\n") + 1
+
+
+def check_sarif(log: Any) -> None:
+    """What SARIF 2.1.0 requires of the objects that are used (sections 3.13 to 3.30)."""
+    assert log["version"] == "2.1.0"
+    assert log["$schema"].endswith("sarif-2.1.0.json")
+    assert log["runs"]
+    for run in log["runs"]:
+        driver = run["tool"]["driver"]
+        assert driver["name"]
+        assert re.fullmatch(r"\d+\.\d+\.\d+(-[\w.]+)?", driver["semanticVersion"])
+        rules = driver["rules"]
+        assert len({rule["id"] for rule in rules}) == len(rules)
+        for rule in rules:
+            assert rule["shortDescription"]["text"].endswith(".")
+            assert rule["defaultConfiguration"]["level"] in ("none", "note", "warning", "error")
+        for base in run["originalUriBaseIds"].values():
+            assert base["uri"].startswith("file:///")
+            assert base["uri"].endswith("/")
+        for result in run["results"]:
+            assert result["message"]["text"]
+            assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+            assert result["level"] in ("none", "note", "warning", "error")
+            assert result["kind"] == "fail"
+            for location in result["locations"]:
+                physical = location["physicalLocation"]
+                artifact = physical["artifactLocation"]
+                assert " " not in artifact["uri"]
+                assert artifact.get("uriBaseId", "SRCROOT") in run["originalUriBaseIds"]
+                assert physical["region"]["startLine"] >= 1
+
+
+def test_sarif(folder: Path) -> None:
+    done = run("verify", "with blank/ops.py", "--quiet", "--sarif", "deep/out.sarif")
+    assert done.exit_code == 1
+    log = json.loads((folder / "deep" / "out.sarif").read_text())
+    check_sarif(log)
+    (only,) = log["runs"]
+    found = {result["properties"]["function"]: result for result in only["results"]}
+    assert list(found) == ["Wrong", "Unknown", "Unreadable"]
+    for name, verdict in zip(found, ("REFUTED", "UNDECIDED", "ERROR"), strict=True):
+        result = found[name]
+        assert result["ruleId"] == f"symgrad/{MARKS[verdict]}"
+        assert "\n" not in result["message"]["text"]
+        assert result["properties"]["report"] in result["message"]["markdown"]
+        artifact = result["locations"][0]["physicalLocation"]["artifactLocation"]
+        assert unquote(artifact["uri"]) == "with blank/ops.py"
+    lines = [
+        result["locations"][0]["physicalLocation"]["region"]["startLine"]
+        for result in found.values()
+    ]
+    assert lines[0] == line_of("return grad * x")
+    assert lines[2] == line_of("raise RuntimeError")
+    assert "grad_x[0]" in found["Wrong"]["message"]["text"]
+
+
+def test_sarif_of_proved_functions_has_no_results(folder: Path) -> None:
+    assert run("verify", "with blank/ops.py:Right", "--sarif", "out.sarif").exit_code == 0
+    log = json.loads((folder / "out.sarif").read_text())
+    check_sarif(log)
+    assert log["runs"][0]["results"] == []
+
+
+def test_junit(folder: Path) -> None:
+    run("verify", "with blank/ops.py", "--quiet", "--junit", "out.xml")
+    top = ElementTree.parse(folder / "out.xml").getroot()
+    assert top.tag == "testsuites"
+    (suite,) = top
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4", "failures": "2", "errors": "1", "skipped": "0"
+    }  # fmt: skip
+    kinds = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert kinds == {
+        "Right": ["system-out"], "Wrong": ["failure"], "Unknown": ["failure"],
+        "Unreadable": ["error"],
+    }  # fmt: skip
+    wrong = suite[1]
+    assert wrong.get("classname") == "ops"
+    assert wrong.get("line") == str(line_of("return grad * x"))
+    assert wrong[0].get("type") == "REFUTED"
+    assert "smallest counterexample found" in str(wrong[0].text)
+
+
+def test_a_file_that_cannot_be_written_is_a_message(folder: Path) -> None:
+    (folder / "blocked").write_text("a file where a folder is wanted")
+    done = run("verify", "with blank/ops.py:Right", "--junit", "blocked/out.xml")
+    assert done.exit_code == 2
+    assert "cannot be written" in done.output
+
+
+def test_what_was_there_is_replaced_as_a_whole(folder: Path) -> None:
+    (folder / "out.xml").write_text("old" * 10_000)
+    run("verify", "with blank/ops.py:Right", "--junit", "out.xml")
+    assert ElementTree.parse(folder / "out.xml").getroot().tag == "testsuites"
+    assert sorted(path.name for path in folder.iterdir()) == ["out.xml", "with blank"]
+
+
+# -- tests from counterexamples
+
+BROKEN = {
+    "two_inputs": (
+        '''
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad @ weight.t(), x.t() @ (BUG * grad)
+''',
+        ["weight"],
+    ),
+    "several_outputs": (
+        '''
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]"):
+        ctx.save_for_backward(x)
+        return sg.exp(x), x.argmax(0), 3 * x
+
+    @staticmethod
+    def backward(ctx, grad_y, _, grad_z):
+        (x,) = ctx.saved_tensors
+        return grad_y * sg.exp(x) + 3 * BUG * grad_z
+''',
+        ["x"],
+    ),
+    "indices_and_values": (
+        '''
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, table: "f32[n m]", rows: "i64[k]", scale=2.5, *, power=2):
+        ctx.save_for_backward(rows)
+        ctx.rows, ctx.scale = table.shape[0], scale * power
+        return table[rows] * ctx.scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        (rows,) = ctx.saved_tensors
+        grad = grad * ctx.scale * BUG
+        return sg.zeros(ctx.rows, grad.shape[-1]).index_add(0, rows, grad), None, None, None
+''',
+        ["table"],
+    ),
+    "numbers": (
+        '''
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, alpha, shift):
+        ctx.alpha = alpha
+        ctx.save_for_backward(x, shift)
+        return alpha * x + shift
+
+    @staticmethod
+    def backward(ctx, grad):
+        return ctx.alpha * BUG * grad, None, grad.sum()
+''',
+        ["x"],
+    ),
+    "old_style": (
+        '''
+class Op(sg.Function):
+    def __init__(self, slope):
+        self.slope = slope
+
+    def forward(self, x):
+        return self.slope * x
+
+    def backward(self, grad):
+        return self.slope * BUG * grad
+''',
+        ["x"],
+    ),
+    "left_out_gradient": (
+        '''
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]", y: "f32[n]"):
+        return x + y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad if BUG == 1 else None
+''',
+        ["y"],
+    ),
+    "surrogate": (
+        '''
+@sg.surrogate(lambda x: 2 * x)
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]"):
+        return sg.sign(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return BUG * grad
+''',
+        ["x"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_written_tests_fail_until_backward_is_mended(
+    kind: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, inputs = BROKEN[kind]
+    folder = pytester.path
+    monkeypatch.chdir(folder)
+    (folder / "src").mkdir()
+    ops = folder / "src" / f"ops_{kind}.py"
+    ops.write_text(f"import symgrad as sg\n\nBUG = 5.0\n{source}")
+    done = run("verify", ops, "--quiet", "--write-test", "tests/test_backward.py")
+    assert done.exit_code == 1
+    text = (folder / "tests" / "test_backward.py").read_text()
+    compile(text, "test_backward.py", "exec")
+    tests = [f"test_op_gradient_of_{name}" for name in inputs]
+    assert re.findall(r"^def (test_\w+)", text, re.MULTILINE) == tests
+    assert re.search(r"grad_\w+(\[.*\])? was \S+, true is \S+\.", text)
+    failed = pytester.runpytest_inprocess("tests", "-p", "no:symgrad")
+    failed.assert_outcomes(failed=len(tests))
+    failed.stdout.fnmatch_lines(["*AssertionError: backward says*"])
+    if kind == "surrogate":  # holds both formulas as they were
+        assert "import symgrad" not in text
+        return
+    ops.write_text(ops.read_text().replace("BUG = 5.0", "BUG = 1.0"))
+    pytester.runpytest_inprocess("tests", "-p", "no:symgrad").assert_outcomes(passed=len(tests))
+
+
+def test_what_has_no_test_is_named(folder: Path) -> None:
+    (folder / "ops.py").write_text(OPS.replace("return grad * x", "return (grad * x).sum()"))
+    done = run("verify", "ops.py", "--quiet", "--write-test", "test_ops.py")
+    assert done.exit_code == 1
+    assert "no counterexample to write a test for" in done.output
+    assert "no test for Wrong, gradient of x" in done.output
+    assert not (folder / "test_ops.py").exists()
