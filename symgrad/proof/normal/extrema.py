@@ -32,6 +32,9 @@ def maximum(context: Context, binder: Atom, body: Poly) -> Poly:
     """
     if binder.data[1].constant == 1:
         return substitute.substitute(context, body, {binder: ZERO})
+    masked = _masked(context, binder, body, maximum)
+    if masked is not None:
+        return masked
     outside, inside = _split(body, binder)
     if not inside.terms:
         return body
@@ -51,6 +54,9 @@ def argmax(context: Context, binder: Atom, body: Poly) -> Poly:
     """The first index at which ``body`` is greatest.  [rule: argmax]."""
     if binder.data[1].constant == 1:
         return ZERO
+    masked = _masked(context, binder, body, argmax)
+    if masked is not None:
+        return masked
     _, inside = _split(body, binder)
     if not inside.terms:
         return ZERO
@@ -62,6 +68,53 @@ def argmax(context: Context, binder: Atom, body: Poly) -> Poly:
     }
     rest = _without(context, base, shared, dropped)
     return of_atom(_bind(context, kinds.ARGMAX, binder, rest if value > 0 else -rest))
+
+
+def _masked(
+    context: Context, binder: Atom, body: Poly, function: Callable[[Context, Atom, Poly], Poly]
+) -> Poly | None:
+    """What a mask that does not depend on the binder leaves; None where there is none.
+
+    That a mask which does keeps an entry is recorded, unless it plainly does.
+    [rule: minus-infinity]
+    """
+    coefficient = _of_infinity(body)
+    if not coefficient.terms or coefficient.constant is not None:
+        return None
+    for monomial in coefficient.terms:
+        for atom, _ in monomial:
+            if atom.indicator and binder not in atom.free:
+                holds, fails = (
+                    function(context, binder, lifting.with_value(context, body, atom, value))
+                    for value in (True, False)
+                )
+                chosen = multiply.multiply(context, of_atom(atom), holds)
+                other = multiply.multiply(context, ONE - of_atom(atom), fails)
+                return chosen + other
+    if not _kept_somewhere(context, binder, coefficient):
+        context.assume("minus-infinity", "row", coefficient.plus(1))
+    return None
+
+
+def _of_infinity(body: Poly) -> Poly:
+    """What infinity is multiplied with."""
+    return Poly({
+        tuple((a, e) for a, e in monomial if a.kind != kinds.INFINITY): value
+        for monomial, value in body.terms.items()
+        if any(a.kind == kinds.INFINITY for a, _ in monomial)
+    })  # fmt: skip
+
+
+def _kept_somewhere(context: Context, binder: Atom, coefficient: Poly) -> bool:
+    """Is an entry not masked, whatever the inputs?"""
+    extent: Poly = binder.data[1]
+    places = [ZERO, extent.plus(-1)]
+    for variable in sorted(coefficient.free, key=lambda v: v.key):
+        if variable is not binder and variable.data[1] == extent:
+            places.append(of_atom(variable))
+    return any(
+        not substitute.substitute(context, coefficient, {binder: place}).terms for place in places
+    )
 
 
 def product(context: Context, binder: Atom, body: Poly) -> Poly:
@@ -150,8 +203,14 @@ def _solved(context: Context, poly: Poly, binder: Atom) -> Poly | None:
 
 
 def _split(body: Poly, binder: Atom) -> tuple[Poly, Poly]:
-    """The terms without and with the binder."""
-    inside = {m: c for m, c in body.terms.items() if any(binder in atom.free for atom, _ in m)}
+    """The terms without and with the binder; an infinity stays with the terms that it masks."""
+    inside = {
+        m: c
+        for m, c in body.terms.items()
+        if any(binder in atom.free or atom.kind == kinds.INFINITY for atom, _ in m)
+    }
+    if not any(binder in atom.free for m in inside for atom, _ in m):
+        inside = {}
     outside = {m: c for m, c in body.terms.items() if m not in inside}
     return Poly(outside), Poly(inside)
 

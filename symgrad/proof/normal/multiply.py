@@ -97,6 +97,10 @@ def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
     relations = [a for a in special if a.kind in kinds.RELATIONS and a in exponents]
     if len(relations) > 1 and not _combine_relations(context, exponents, relations):
         return ZERO
+    if len(relations) > 1:
+        split = _one_holds(context, exponents)
+        if split is not None:
+            return split
     if relations:
         kept = triangular.implied(context, exponents)
         if isinstance(kept, Poly):
@@ -208,32 +212,48 @@ def _combine_relations(context: Context, exponents: Exponents, relations: list[A
 def _combine_same(context: Context, exponents: Exponents, left: Atom, right: Atom) -> bool:
     """[E > 0][F > 0], or [E >= 0][F >= 0], compared with F scaled to E's size."""
     first: Poly = left.data[0]
-    second: Poly = right.data[0]
-    scale = _ratio(first, second)
-    second = second.scaled(magnitude(scale))
     if left.kind == kinds.POSITIVE:
         nonnegative, slack = signs.is_nonnegative, 0
     else:
         nonnegative, slack = signs.integer_nonnegative, -1
-    if scale > 0:
-        if nonnegative(context, first - second):
+    for scale in _ratios(first, right.data[0]):
+        second = right.data[0].scaled(magnitude(scale))
+        if scale < 0:
+            if nonnegative(context, (-first - second).plus(slack)):
+                return False
+        elif nonnegative(context, first - second):
             del exponents[left]
+            return True
         elif nonnegative(context, second - first):
             del exponents[right]
-        return True
-    return not nonnegative(context, (-first - second).plus(slack))
+            return True
+    return True
 
 
-def _ratio(first: Poly, second: Poly) -> Number:
-    """What the leading common monomial of ``second`` is to be scaled by; 1 where there is none.
+def _one_holds(context: Context, exponents: Exponents) -> Poly | None:
+    """``[E > 0][F > 0] = [E > 0] + [F > 0] - 1`` where ``E + F > 0``: one of the two holds.
 
-    Negative where the two go opposite ways.
+    [rule: implied-relation]
     """
-    common = [m for m in first.terms if m and m in second.terms]
-    if not common:
-        return 1
-    lead = max(common, key=monomial_key)
-    return exact(Fraction(first.terms[lead]) / second.terms[lead])
+    signed = [atom for atom in exponents if atom.kind == kinds.POSITIVE]
+    for left, right in itertools.combinations(signed, 2):
+        first, second = left.data[0], right.data[0]
+        for scale in _ratios(first, second):
+            if scale < 0 and signs.is_positive(context, first + second.scaled(-scale)):
+                rest = {a: e for a, e in exponents.items() if a is not left and a is not right}
+                each = [monomial_poly(context, {**rest, atom: 1}) for atom in (left, right)]
+                return total([*each, -monomial_poly(context, rest)])
+    return None
+
+
+def _ratios(first: Poly, second: Poly) -> list[Number]:
+    """What ``second`` may be scaled by so that a term cancels; 1 where the two share none.
+
+    Negative where the terms have opposite signs.
+    """
+    common = sorted((m for m in first.terms if m and m in second.terms), key=monomial_key)
+    found = [exact(Fraction(first.terms[m]) / second.terms[m]) for m in reversed(common)]
+    return list(dict.fromkeys(found)) or [1]
 
 
 def _never_both_equal(context: Context, left: Atom, right: Atom) -> bool:

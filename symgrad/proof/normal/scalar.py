@@ -13,8 +13,8 @@ from typing import Any
 
 import sympy
 
-from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import angles, functions, lifting, multiply, power, relations
+from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom

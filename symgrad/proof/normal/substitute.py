@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import (
     angles,
     extrema,
@@ -21,6 +20,7 @@ from symgrad.proof.normal import (
     relations,
     sums,
 )
+from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, Poly, of_atom, total
@@ -155,8 +155,8 @@ def opened(
 
 _REBUILD = {
     kinds.SIZE: _same, kinds.NUMBER: _same, kinds.INFINITY: _same, kinds.INDEX: _index,
-    kinds.LEAF: _leaf, kinds.EXP: _exp, kinds.ANGLE: _angle, kinds.FUNCTION: _function, kinds.POWER: _base,
-    kinds.POSITIVE: _positive, kinds.ATLEAST: _atleast, kinds.EQUAL: _equal,
-    kinds.FLOORDIV: _floordiv, kinds.SUM: _sum, kinds.MAXIMUM: _bound, kinds.ARGMAX: _bound,
-    kinds.PRODUCT: _bound,
+    kinds.LEAF: _leaf, kinds.EXP: _exp, kinds.ANGLE: _angle, kinds.FUNCTION: _function,
+    kinds.POWER: _base, kinds.POSITIVE: _positive, kinds.ATLEAST: _atleast,
+    kinds.EQUAL: _equal, kinds.FLOORDIV: _floordiv, kinds.SUM: _sum, kinds.MAXIMUM: _bound,
+    kinds.ARGMAX: _bound, kinds.PRODUCT: _bound,
 }  # fmt: skip
