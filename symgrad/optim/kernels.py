@@ -34,7 +34,7 @@ class Update:
     """
 
     def __init__(self, formula: type[Function], **static: Any) -> None:
-        self.formula = formula
+        self.formula: Any = formula
         self.static: Static = tuple(sorted(static.items()))
 
     def __call__(self, scalars: Array, grad: Array, *written: Array) -> None:
