@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError
 from symgrad.frontend.arguments import positions
 from symgrad.frontend.function import Function
+from symgrad.frontend.packs.judge import batch_groups, rank_dependence
+from symgrad.frontend.packs.observation import Observation
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import BATCH_RANK, trace
 from symgrad.ir.function import FunctionGraphs
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from symgrad.runtime.op import CompiledOp
 
 RANKS = (0, 1, 2, 3)
-"""The numbers of batch axes that are tried where a spec allows any."""
+"""The numbers of batch axes that are judged where the program depends on their number."""
 
 STAGES = ("graph", "reverse", "index", "schedule", "c")
 AnyFunction = type[Function] | Function
@@ -92,23 +94,25 @@ def compile(
 def build(
     functions: Sequence[AnyFunction], folder: Path, *, specs: Sequence[str | None] = (),
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
-    compiled: bool = True, root: Path | None = None,
+    compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return what differs.
 
     ``check``: write nothing.  ``compiled``: also build the shared objects.  ``root``: paths in the
-    manifest are written relative to it.  Raises NotProvedError, BuildError.
+    manifest are written relative to it.  ``names``: other names for the ops of some Functions.
+    Raises NotProvedError, BuildError.
     """
     from symgrad.manifest import packaged
     from symgrad.runtime.package import build_package, difference, write_package
 
-    ops = [(*_planned(one, specs, static, assume, allow), one) for one in functions]
-    files = packaged([(planned, report) for planned, report, _ in ops], root)
+    named = names or {}
+    ops = [_planned(one, specs, static, assume, allow, named.get(one, "")) for one in functions]
+    files = packaged(ops, root)
     if check:
         return difference(folder, files)
     write_package(folder, files)
     if compiled:
-        build_package(folder, [planned.name for planned, _, _ in ops])
+        build_package(folder, [planned.name for planned, _ in ops])
     return ""
 
 
@@ -141,33 +145,54 @@ def _judged(
     function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
     order: int = 1, suggest: bool = True,
 ) -> Report:  # fmt: skip
-    """The verdict on a traced Function; where it takes any number of batch axes, for several."""
-    from symgrad.proof.ranks import merge_ranks
+    """The verdict on a traced Function; where it takes any number of batch axes, for all.
 
-    def judge(traced: FunctionGraphs, rank: int) -> Report:
-        return _judged_rank(function, traced, specs, static, assume, order, suggest, rank)
+    If the program does not depend on their number, one axis stands for them; otherwise several
+    numbers are judged, and no others.
+    """
+    from symgrad.proof.ranks import for_any_rank, for_ranks
 
-    if not _may_have_batch_axes(graphs):
+    def traced(rank: int | None) -> FunctionGraphs:
+        return trace(function, *specs, static=static, assume=assume, batch_rank=rank)
+
+    def judge(one: FunctionGraphs, rank: int | None, mended: bool = suggest) -> Report:
+        return _judged_rank(function, one, specs, static, assume, order, mended, rank)
+
+    groups = batch_groups(function, specs, static)
+    if not groups:
         return judge(graphs, BATCH_RANK)
-    other = {
-        rank: trace(function, *specs, static=static, assume=assume, batch_rank=rank)
-        for rank in RANKS
-    }
-    ranks = {tuple(node.rank for node in one.cases[0].inputs) for one in other.values()}
-    if len(ranks) == 1:
-        return judge(graphs, BATCH_RANK)
-    return merge_ranks({rank: judge(traced, rank) for rank, traced in other.items()})
+    observation = _rank_dependence(function, graphs, specs, static, assume, order)
+    if observation is not None:
+        reports = {rank: judge(traced(rank), rank) for rank in RANKS}
+        return for_ranks(reports, str(observation))
+    report = judge(traced(None), None)
+    smallest = judge(traced(0), 0, False) if str(report.verdict) != "PROVED" else None
+    return for_any_rank(report, groups, smallest)
 
 
-def _may_have_batch_axes(graphs: FunctionGraphs) -> bool:
-    """Is some size called ``<name>_0``, as the first of several batch axes is?"""
-    shapes = [node.shape for case in graphs.cases for node in case.inputs]
-    return any(name.endswith("_0") for shape in shapes for size in shape for name in size.sizes)
+def _rank_dependence(
+    function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
+    order: int,
+) -> Observation | None:  # fmt: skip
+    """What depends on the number of batch axes, in any of the traces that a verdict rests on."""
+    programs = [(function, None), *((function, mask) for mask in _masks_asked_for(graphs))]
+    declared = surrogate_of(function)
+    programs += [(declared, None)] if declared is not None else []
+    twice = order > 1 and not (graphs.derived or graphs.once)
+    for program, mask in programs:
+        for histories in (False, True) if twice and program is function else (False,):
+            found = rank_dependence(
+                program, *specs, static=static, needs_input_grad=mask,
+                assume=assume if program is function else None, histories=histories,
+            )  # fmt: skip
+            if found is not None:
+                return found
+    return None
 
 
 def _judged_rank(
     function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
-    order: int, suggest: bool, rank: int,
+    order: int, suggest: bool, rank: int | None,
 ) -> Report:  # fmt: skip
     """The verdict for one number of batch axes, against the surrogate where one is declared."""
     from symgrad.proof.verify import VerifyOptions, verify_function
@@ -217,7 +242,7 @@ def _masks_asked_for(graphs: FunctionGraphs) -> list[dict[str, bool]]:
 
 def _planned(
     function: AnyFunction, specs: Sequence[str | None], static: Static, assume: Assume,
-    allow: Sequence[str],
+    allow: Sequence[str], name: str = "",
 ) -> tuple[OpPlan, Report]:  # fmt: skip
     unknown = set(allow) - {"UNDECIDED", "REFUTED"}
     if isinstance(allow, str) or unknown:
@@ -231,4 +256,4 @@ def _planned(
             location=graphs.location,
             hint=f'mend it, or compile it all the same with allow=("{verdict}",)',
         )
-    return plan(graphs), report
+    return plan(graphs, name=name), report

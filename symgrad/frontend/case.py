@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -50,18 +51,19 @@ def trace_case(
     distinct: frozenset[str] = frozenset(),
     inner: dict[Any, InnerCall] | None = None,
     histories: bool = False,
+    new_session: Callable[..., Session] = Session,
 ) -> FunctionCase:
     """Trace one case.  Raises what forward raises, and NeedsDecision.
 
     ``inner`` collects the Functions that it applies.  ``histories``: follow what PyTorch would
-    record, for differentiating backward again.
+    record, for differentiating backward again.  ``new_session``: makes the trace.
     """
-    session = Session(facts, distinct=distinct, inner=inner)
+    session = new_session(facts, distinct=distinct, inner=inner)
     if histories:
         session.history = History(session)
     session.namer.start(caller)
     run = _Run(session, function, binding, needed)
-    with activate(session), symbolic_math():
+    with activate(session), closing(session), symbolic_math():
         run.forward()
         run.name_outputs()
         cotangents = run.make_cotangents(given_cotangents)

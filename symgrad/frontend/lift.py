@@ -109,13 +109,18 @@ def _stacked(session: Session, nodes: list[Node], dtype: DType | None) -> Node:
 
 def result_dtype(operands: Sequence[Any]) -> DType:
     """The common dtype of tensors, arrays and numbers, as in torch."""
+    return current().check_dtype(lambda bare: _result_dtype(operands, bare))
+
+
+def _result_dtype(operands: Sequence[Any], bare: bool) -> DType:
+    """``bare``: tensors whose only axes are batch axes have none."""
     dimensioned: list[DType] = []
     scalars: list[DType] = []
     numbers: list[int] = []
     for operand in operands:
         if isinstance(operand, SymbolicTensor):
             # What a mask selects is one-dimensional, whatever else is known of it.
-            ranked = isinstance(operand, SelectedTensor) or operand.node.rank
+            ranked = isinstance(operand, SelectedTensor) or _ranked(operand.node, bare)
             (dimensioned if ranked else scalars).append(operand.dtype)
         elif isinstance(operand, np.ndarray):
             (dimensioned if operand.ndim else scalars).append(as_dtype(operand.dtype))
@@ -125,6 +130,11 @@ def result_dtype(operands: Sequence[Any]) -> DType:
             plain = operand.item() if isinstance(operand, np.generic) else operand
             numbers.append(number_category(plain))
     return promoted(dimensioned, scalars, numbers, current().dtype)
+
+
+def _ranked(node: Node, bare: bool) -> bool:
+    only_pack = bare and node.rank == 1 and current().flat(node.shape[0]) != node.shape[0]
+    return node.rank > 0 and not only_pack
 
 
 def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:

@@ -14,13 +14,26 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import ControlFlowError
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import active, current, here
 from symgrad.ir import dim as dims
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node
 
 SizeLike = Any  # int | SymInt, or a rank-0 NumPy integer
+
+
+class PackSize:
+    """The sizes of all axes of a pack, as one item of a shape, to be handed on and not looked at.
+
+    ``dim``: the size of the pack.  ``ticket``: the one call that it is for; None: it is ours.
+    """
+
+    __slots__ = ("dim", "ticket")
+
+    def __init__(self, dim: Dim, ticket: Any = None) -> None:
+        self.dim = dim
+        self.ticket = ticket
 
 
 def is_size(value: Any) -> bool:
@@ -30,7 +43,7 @@ def is_size(value: Any) -> bool:
 
 def as_dim(value: Any) -> Dim:
     """The ``Dim`` of a size.  Raises ControlFlowError for what is no integer."""
-    if isinstance(value, SymInt):
+    if isinstance(value, (SymInt, PackSize)):
         return value.dim
     if isinstance(value, Dim):
         return value
@@ -50,6 +63,9 @@ def as_dim(value: Any) -> Dim:
 def as_size(dim: Dim | int) -> Any:
     """A ``Dim`` as the user sees it: an int when it is one, else a SymInt."""
     number = Dim.of(dim)
+    session = active()
+    if session is not None and session.packed:
+        number = session.flat(number)
     return SymInt(number) if number.constant is None else number.constant
 
 
@@ -61,7 +77,11 @@ class Shape(tuple[Any, ...]):
     @staticmethod
     def of(shape: Iterable[Dim]) -> Shape:
         """The shape of these sizes."""
-        return Shape(map(as_size, shape))
+        session = active()
+        if session is None or not session.packed:
+            return Shape(map(as_size, shape))
+        whole = map(Dim.of, shape)
+        return Shape(as_size(d) if session.flat(d) == d else PackSize(d) for d in whole)
 
     def numel(self) -> Any:
         """The number of elements."""

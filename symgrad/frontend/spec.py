@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,9 +42,12 @@ class TensorSpec:
 
     def with_batch_rank(self, rank: int) -> TensorSpec:
         """The spec with that many batch axes written out, as ``batch_0 batch_1 ...``."""
+        return self.with_batch_axes(Dim.size(f"{self.batch}_{axis}") for axis in range(rank))
+
+    def with_batch_axes(self, axes: Iterable[Dim]) -> TensorSpec:
+        """The spec with axes of these sizes for its batch axes; itself where it has none."""
         if self.batch is None:
             return self
-        axes = tuple(Dim.size(f"{self.batch}_{axis}") for axis in range(rank))
         dims = (*self.dims[: self.position], *axes, *self.dims[self.position :])
         return replace(self, dims=dims, batch=None, position=0)
 

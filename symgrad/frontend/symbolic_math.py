@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from symgrad.frontend.sizes import SymFloat, SymInt
+from symgrad.frontend.sizes import Shape, SymFloat, SymInt
 
 _UNARY = {"sqrt": "sqrt", "exp": "exp", "log": "log", "log2": "log2", "log10": "log10",
           "log1p": "log1p", "tanh": "tanh", "sin": "sin", "cos": "cos", "fabs": "abs"}  # fmt: skip
@@ -63,6 +63,8 @@ def _taking_sizes(name: str, original: Callable[..., Any]) -> Callable[..., Any]
 
 
 def _product(original: Callable[..., Any], values: Any, *, start: Any = 1) -> Any:
+    if isinstance(values, Shape):
+        return values.numel() * start
     items = list(values)
     if not any(isinstance(item, (SymInt, SymFloat)) for item in (*items, start)):
         return original(items, start=start)

@@ -76,13 +76,14 @@ def public(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
                 override = getattr(type(item), OVERRIDE, None)
                 if override is not None:
                     return override(item, name, args, kwargs)
-        if active() is None:
+        session = active()
+        if session is None:
             raise ProtocolError(
                 f"sg.{name} computes with symbolic tensors, while a Function is traced",
                 location=here(),
                 hint="call it inside forward or backward; outside, use NumPy",
             )
-        return call(*args, **kwargs)
+        return session.call(name, call, args, kwargs)
 
     dispatch.__name__ = dispatch.__qualname__ = name
     return dispatch

@@ -7,8 +7,9 @@ Imports: all of the frontend.
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +20,10 @@ from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import Facts, NeedsDecision
 from symgrad.frontend.function import Function, class_of, has_backward, is_once
 from symgrad.frontend.outcome import refuses_sizes
+from symgrad.frontend.session import Session
 from symgrad.frontend.source import class_location, method_sources
+from symgrad.frontend.spec import TensorSpec
+from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs, InnerCall, RefusedCase
 
@@ -35,7 +39,7 @@ def trace(
     given_cotangents: Sequence[bool] | None = None,
     assume: Mapping[str, str] | None = None,
     dtype: DType = float32,
-    batch_rank: int = BATCH_RANK,
+    batch_rank: int | None = BATCH_RANK,
     most_cases: int = MOST_CASES,
     histories: bool = False,
 ) -> FunctionGraphs:
@@ -46,20 +50,22 @@ def trace(
     tensor inputs; all float inputs by default.  ``given_cotangents``: in order of the outputs,
     False for one that backward gets no cotangent of.  ``assume``: declared assumptions by input,
     on top of those in the class's attribute ``assume``.  ``dtype``: that of specs without one.
-    ``batch_rank``: how many axes ``*batch`` stands for.  ``histories``: put markers into the
+    ``batch_rank``: how many axes ``*batch`` stands for; None: one, of the size ``batch``.
+    ``histories``: put markers into the
     graphs that say what PyTorch would record, for the proof of second order only.
 
     Raises SpecError, and what forward raises; what goes wrong in backward is recorded in the
     case.  Sizes that forward itself refuses have no case.
     """
-    binding = _with_specs(bind(function, specs, static), dtype, batch_rank)
-    assumptions = {**_declared(class_of(function)), **(assume or {})}
-    options = _CaseOptions(
-        function, binding, _needed(binding, needs_input_grad), given_cotangents,
-        frozenset(name for name, text in assumptions.items() if text.startswith("unique")),
-        histories=histories,
+    binding = bind(function, specs, static)
+    axes = batch_sizes(binding) if batch_rank is None else {}
+    binding = with_specs(binding, dtype, lambda spec: _written_out(spec, batch_rank, axes))
+    assumptions = {**declared(class_of(function)), **(assume or {})}
+    options = CaseOptions(
+        function, binding, needed(binding, needs_input_grad), given_cotangents,
+        distinct_inputs(assumptions), histories=histories,
     )  # fmt: skip
-    cases, refused = _all_cases(options, Facts(_size_names(binding)), most_cases)
+    cases, refused = all_cases(options, Facts(size_names(binding)), most_cases)
     inputs = tuple(arg.name for arg in binding.arguments if arg.is_tensor)
     found = class_of(function)
     return FunctionGraphs(
@@ -83,7 +89,7 @@ def trace(
 
 
 @dataclass(frozen=True)
-class _CaseOptions:
+class CaseOptions:
     """What all cases of a trace share."""
 
     function: type[Function] | Function
@@ -93,18 +99,19 @@ class _CaseOptions:
     distinct: frozenset[str]
     inner: dict[Any, InnerCall] = field(default_factory=dict)
     histories: bool = False
+    new_session: Callable[..., Session] = Session
 
     def trace(self, facts: Facts) -> FunctionCase:
         """One case.  Raises NeedsDecision where these facts leave a question open."""
         return trace_case(
             self.function, self.binding, facts, self.needed, self.given_cotangents,
             caller=sys._getframe(), distinct=self.distinct, inner=self.inner,
-            histories=self.histories,
+            histories=self.histories, new_session=self.new_session,
         )  # fmt: skip
 
 
-def _all_cases(
-    options: _CaseOptions, start: Facts, most: int
+def all_cases(
+    options: CaseOptions, start: Facts, most: int = MOST_CASES
 ) -> tuple[list[FunctionCase], list[RefusedCase]]:
     """Trace, and split where the program asks about sizes, the general branch first."""
     cases: list[FunctionCase] = []
@@ -138,19 +145,47 @@ def _branches(facts: Facts, question: NeedsDecision) -> list[Facts]:
     return sorted(possible, key=lambda branch: len(branch.substitution))
 
 
-def _with_specs(binding: Binding, dtype: DType, batch_rank: int) -> Binding:
-    """Default dtypes and batch axes written out."""
+def with_specs(
+    binding: Binding, dtype: DType, written_out: Callable[[TensorSpec], TensorSpec]
+) -> Binding:
+    """Default dtypes, and batch axes written out."""
     arguments: list[Argument] = []
     for argument in binding.arguments:
         if argument.spec is not None:
-            spec = argument.spec.with_batch_rank(batch_rank)
+            spec = written_out(argument.spec)
             spec = replace(spec, dtype=spec.dtype or dtype)
             argument = replace(argument, spec=spec)
         arguments.append(argument)
     return replace(binding, arguments=tuple(arguments))
 
 
-def _size_names(binding: Binding) -> tuple[str, ...]:
+def _written_out(spec: TensorSpec, rank: int | None, axes: Mapping[str, str]) -> TensorSpec:
+    if rank is not None or spec.batch is None:
+        return spec.with_batch_rank(rank or 0)
+    return spec.with_batch_axes([Dim.size(axes[spec.batch])])
+
+
+def batch_sizes(binding: Binding) -> dict[str, str]:
+    """For each group of batch axes the name of the number of its elements: its own, if free."""
+    taken, found = set(size_names(binding)), {}
+    for argument in binding.arguments:
+        batch = argument.spec.batch if argument.spec else None
+        if batch is not None and batch not in found:
+            found[batch] = next(
+                name for count in itertools.count()
+                if (name := batch + "_all" * count) not in taken
+            )  # fmt: skip
+            taken.add(found[batch])
+    return found
+
+
+def distinct_inputs(assumptions: Mapping[str, str]) -> frozenset[str]:
+    """The inputs whose entries are declared to be all different."""
+    return frozenset(name for name, text in assumptions.items() if text.startswith("unique"))
+
+
+def size_names(binding: Binding) -> tuple[str, ...]:
+    """The names of all sizes, in order of appearance."""
     names: list[str] = []
     for argument in binding.arguments:
         sizes = argument.spec.sizes if argument.spec else ()
@@ -158,7 +193,7 @@ def _size_names(binding: Binding) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _needed(
+def needed(
     binding: Binding, wanted: Mapping[str, bool] | Sequence[bool] | None
 ) -> dict[str, bool]:  # fmt: skip
     """Whose gradient is asked for.  Raises SpecError for a mask of the wrong length."""
@@ -172,8 +207,9 @@ def _needed(
     return dict(zip(names, map(bool, wanted), strict=True))
 
 
-def _declared(found: type) -> dict[str, str]:
-    declared = getattr(found, "assume", {})
-    if not isinstance(declared, Mapping):
+def declared(found: type) -> dict[str, str]:
+    """The assumptions that a class states."""
+    stated = getattr(found, "assume", {})
+    if not isinstance(stated, Mapping):
         return {}
-    return {str(name): str(text) for name, text in declared.items()}
+    return {str(name): str(text) for name, text in stated.items()}

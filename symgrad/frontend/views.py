@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from symgrad.errors import ShapeError
-from symgrad.frontend.session import Session, here
+from symgrad.frontend.session import Session, current, here
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
@@ -57,7 +57,9 @@ class Reshape:
 
     def strides(self, shape: Shape, strides: Shape) -> Shape | None:
         """The strides of the view."""
-        return reshaped_strides(shape, strides, self.shape)
+        flat = current().flat
+        old, new = tuple(map(flat, shape)), tuple(map(flat, self.shape))
+        return reshaped_strides(old, tuple(map(flat, strides)), new)
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,7 @@ class Storage:
 
     def write(self, session: Session, steps: tuple[Step, ...], part: Node) -> None:
         """Replace what ``steps`` lead to by ``part``, of that shape and of the storage's dtype."""
+        session.note_write(self)
         wholes = [self.node]
         for step in steps[:-1]:
             wholes.append(step.read(session, wholes[-1]))

@@ -7,11 +7,15 @@ Imports: ``symgrad.proof.report``, ``symgrad.proof.verdict``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
 from symgrad.proof.report import Finding, InputReport, Report
 from symgrad.proof.verdict import Verdict
+
+_POSITIONS = re.compile(r"\w\([^)]|@|\[|\.m?T\b|\bshape\b")
+"""What may count axes in a repair: arguments of calls, products of matrices, indices, shapes."""
 
 
 def for_any_rank(report: Report, groups: Mapping[str, str], smallest: Report | None) -> Report:
@@ -27,7 +31,8 @@ def for_any_rank(report: Report, groups: Mapping[str, str], smallest: Report | N
     for name, one in report.inputs.items():
         other = smallest.inputs.get(name) if smallest is not None else None
         if one.counterexample is not None and other is not None and other.counterexample:
-            inputs[name] = replace(one, counterexample=other.counterexample)
+            one = replace(one, counterexample=other.counterexample)
+        inputs[name] = _with_rank(one, 1)
     seconds = report.seconds + (smallest.seconds if smallest is not None else 0.0)
     domain = f"{report.domain}; {stated}"
     return replace(report, inputs=inputs, domain=domain, seconds=seconds)
@@ -41,13 +46,13 @@ def for_ranks(reports: Mapping[int, Report], observation: str) -> Report:
     base = reports[max(reports)]
     names = list(dict.fromkeys(name for report in reports.values() for name in report.inputs))
     ranks = ", ".join(map(str, sorted(reports)))
+    notes = [note for report in reports.values() for note in report.notes]
     return replace(
         base,
         inputs={name: _worst_input(name, reports) for name in names},
         protocol=_worst_findings(reports),
         domain=f"{base.domain}; for {ranks} batch axes only, each by itself",
-        notes=tuple(dict.fromkeys(note for report in reports.values() for note in report.notes))
-        + (f"not for every number of batch axes: {observation}",),
+        notes=tuple(dict.fromkeys([*notes, f"not for every number of batch axes: {observation}"])),
         seconds=sum(report.seconds for report in reports.values()),
         mend=next((report.mend for report in reports.values() if report.mend is not None), None),
     )
@@ -56,11 +61,19 @@ def for_ranks(reports: Mapping[int, Report], observation: str) -> Report:
 def _worst_input(name: str, reports: Mapping[int, Report]) -> InputReport:
     found = {rank: r.inputs[name] for rank, r in reports.items() if name in r.inputs}
     rank = max(found, key=lambda rank: (found[rank].verdict, rank))
-    worst = found[rank]
+    worst = _with_rank(found[rank], rank)
     if worst.verdict is Verdict.PROVED or len({one.verdict for one in found.values()}) == 1:
         return worst
     said = f"with {rank} batch axes"
     return replace(worst, reason=f"{said}: {worst.reason}" if worst.reason else said)
+
+
+def _with_rank(one: InputReport, rank: int) -> InputReport:
+    """The repair, with the number of batch axes that it is written for, where it may matter."""
+    if one.suggestion is None or not _POSITIONS.search(one.suggestion):
+        return one
+    axes = "axis" if rank == 1 else "axes"
+    return replace(one, suggestion=f"# with {rank} batch {axes}\n{one.suggestion}")
 
 
 def _worst_findings(reports: Mapping[int, Report]) -> tuple[Finding, ...]:

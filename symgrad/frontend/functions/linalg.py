@@ -6,6 +6,7 @@ Imports: the frontend's products and reductions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from symgrad.frontend.functions.products import cross, matmul
 from symgrad.frontend.functions.reductions import norm
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import current, here
-from symgrad.frontend.table import FUNCTIONS, operation
+from symgrad.frontend.table import FUNCTIONS, operation, public
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 
 Tensor = SymbolicTensor
@@ -155,9 +156,12 @@ def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False)
     return matrix_norm(A, ord, dim if dim is not None else (-2, -1), keepdim)
 
 
+_LINALG: dict[str, Callable[..., Any]] = {
+    "inv": inverse, "det": det, "slogdet": slogdet, "cholesky": cholesky, "solve": solve,
+    "cross": partial(cross, dim=-1), "solve_triangular": solve_triangular,
+    "matrix_power": matrix_power, "matmul": matmul, "vector_norm": vector_norm,
+    "matrix_norm": matrix_norm, "norm": linalg_norm,
+}  # fmt: skip
 FUNCTIONS["linalg"] = SimpleNamespace(
-    inv=inverse, det=det, slogdet=slogdet, cholesky=cholesky, solve=solve,
-    cross=partial(cross, dim=-1),
-    solve_triangular=solve_triangular, matrix_power=matrix_power, matmul=matmul,
-    vector_norm=vector_norm, matrix_norm=matrix_norm, norm=linalg_norm,
-)  # fmt: skip
+    **{name: public(f"linalg.{name}", call) for name, call in _LINALG.items()}
+)

@@ -1,0 +1,155 @@
+"""Does what a Function does depend on the number of batch axes?
+
+In: a Function and specs, as for ``trace``.  Out: the first thing that depends on it, or None.
+Imports: the frontend's trace, this package.
+
+If there is None, a trace with one batch axis stands for all of them (``docs/trust.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from symgrad.errors import SymgradError
+from symgrad.frontend.arguments import Binding, bind
+from symgrad.frontend.facts import Facts
+from symgrad.frontend.function import Function, class_of
+from symgrad.frontend.packs import rules, rules_products, rules_shapes  # noqa: F401  (fill RULES)
+from symgrad.frontend.packs.call import guarded
+from symgrad.frontend.packs.observation import Observation, RankDependent
+from symgrad.frontend.packs.session import MARK, PackSession
+from symgrad.frontend.packs.tensor import PackTensor
+from symgrad.frontend.source import class_location
+from symgrad.frontend.trace import (
+    CaseOptions,
+    all_cases,
+    batch_sizes,
+    declared,
+    distinct_inputs,
+    needed,
+    size_names,
+    trace,
+    with_specs,
+)
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import DType, float32
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node
+
+AnyFunction = type[Function] | Function
+TRIED = (0, 2)
+"""The numbers of batch axes for which the traces are compared all the same."""
+_LAST_AXES = {"symmetric": 2, "one": 1}
+
+
+def batch_groups(
+    function: AnyFunction, specs: Sequence[Any], static: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """Each group of batch axes that specs leave open, and the name of its number of elements.
+
+    Raises SpecError.
+    """
+    return batch_sizes(bind(function, specs, static))
+
+
+def rank_dependence(
+    function: AnyFunction,
+    *specs: Any,
+    static: Mapping[str, Any] | None = None,
+    needs_input_grad: Mapping[str, bool] | Sequence[bool] | None = None,
+    assume: Mapping[str, str] | None = None,
+    dtype: DType = float32,
+    histories: bool = False,
+) -> Observation | None:
+    """What depends on the number of batch axes first; None: nothing, for any number of them."""
+    binding = bind(function, specs, static)
+    assumptions = {**declared(class_of(function)), **(assume or {})}
+    positional = _positional(binding, assumptions)
+    if positional is not None:
+        return Observation(positional, class_location(class_of(function)))
+    packs = batch_sizes(binding)
+    names = tuple(
+        packs.get(name.removeprefix(MARK), name) if name.startswith(MARK) else name
+        for name in size_names(_packed(binding, dtype))
+    )
+    options = CaseOptions(
+        function, _packed(binding, dtype), needed(binding, needs_input_grad), None,
+        distinct_inputs(assumptions), histories=histories,
+        new_session=partial(PackSession, packs=packs, tensor_class=PackTensor, guard=guarded),
+    )  # fmt: skip
+    try:
+        cases, _ = all_cases(options, Facts(names))
+    except RankDependent as found:
+        return found.observation
+    except SymgradError as error:
+        return Observation(f"tracing it raises: {error.what}", error.location)
+    again = partial(
+        trace, function, *specs, static=static, needs_input_grad=needs_input_grad, assume=assume,
+        dtype=dtype, histories=histories,
+    )  # fmt: skip
+    return _disagreement(function, cases, {rank: partial(again, batch_rank=rank) for rank in TRIED})
+
+
+def _packed(binding: Binding, dtype: DType) -> Binding:
+    return with_specs(
+        binding, dtype, lambda spec: spec.with_batch_axes([Dim.size(f"{MARK}{spec.batch}")])
+    )
+
+
+def _positional(binding: Binding, assumptions: Mapping[str, str]) -> str | None:
+    """An assumption about the last axes of an input of which some may be batch axes."""
+    for argument in binding.arguments:
+        spec = argument.spec
+        if spec is None or spec.batch is None:
+            continue
+        right = len(spec.dims) - spec.position
+        for word, axes in _LAST_AXES.items():
+            if word in assumptions.get(argument.name, "") and right < axes:
+                return f"{argument.name} is declared {assumptions[argument.name]}"
+    return None
+
+
+# -- the traces themselves, as a check of the rules
+
+
+def _disagreement(
+    function: AnyFunction, cases: Sequence[FunctionCase], traces: Mapping[int, Any]
+) -> Observation | None:
+    """A number of batch axes at which a trace differs from that with packs, though none should."""
+    for rank, make in traces.items():
+        where = class_location(class_of(function))
+        try:
+            graphs: FunctionGraphs = make()
+        except SymgradError as error:
+            return Observation(f"with {rank} batch axes: {error.what}", error.location)
+        if len(cases) == len(graphs.cases) == 1:
+            if _skeleton(cases[0], rank) != _skeleton(graphs.cases[0], None):
+                return Observation(f"with {rank} batch axes it does something else", where)
+        elif rank > 1 and len(cases) != len(graphs.cases):
+            return Observation(f"with {rank} batch axes it has other cases", where)
+    return None
+
+
+def _skeleton(case: FunctionCase, rank: int | None) -> tuple[Any, ...]:
+    """What a trace gives, less the graph.  ``rank``: how many axes a pack counts for."""
+
+    def type_of(node: Node | None) -> Any:
+        return None if node is None else (node.dtype, _rank(node, rank))
+
+    return (
+        [type_of(node) for node in (*case.inputs, *case.outputs, *case.cotangents)],
+        [
+            (one.input, type_of(one.node), type_of(one.returned), one.problem is None)
+            for one in case.gradients
+        ],
+        case.written,
+        type(case.problem),
+        len(case.rules),
+    )
+
+
+def _rank(node: Node, rank: int | None) -> int:
+    packs = [size for size in node.shape if any(name.startswith(MARK) for name in size.sizes)]
+    return node.rank + (0 if rank is None else len(packs) * (rank - 1))
