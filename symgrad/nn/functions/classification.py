@@ -10,9 +10,9 @@ import symgrad as sg
 
 
 def _valid(labels, ignore_index):
-    """Which rows count, and labels that are classes in every row."""
-    valid = labels != ignore_index
-    return valid, sg.where(valid, labels, 0)
+    """Which rows count, and a column of labels that are classes in every row."""
+    column = labels.unsqueeze(1)
+    return labels != ignore_index, sg.where(column != ignore_index, column, 0)
 
 
 def _reduced(losses, valid, reduction):
@@ -30,9 +30,9 @@ def _each(grad, valid, reduction):
 
 
 def _targets(labels, x, smoothing):
-    """The probabilities that the labels stand for, for each class."""
+    """The probabilities that a column of labels stands for, for each class."""
     classes = x.shape[1]
-    one_hot = (labels.unsqueeze(1) == sg.arange(classes)).to(x.dtype)
+    one_hot = (labels == sg.arange(classes)).to(x.dtype)
     return one_hot * (1 - smoothing) + smoothing / classes if smoothing else one_hot
 
 
@@ -45,7 +45,7 @@ class NLLLoss(sg.Function):
         ctx.save_for_backward(x, labels)
         ctx.ignore_index, ctx.reduction = ignore_index, reduction
         valid, safe = _valid(labels, ignore_index)
-        losses = -x.gather(1, safe.unsqueeze(1)).squeeze(1)
+        losses = -x.gather(1, safe).squeeze(1)
         return _reduced(losses, valid, reduction)
 
     @staticmethod
@@ -74,7 +74,7 @@ class CrossEntropyLoss(sg.Function):
         valid, safe = _valid(labels, ignore_index)
         shifted = x - x.amax(-1, keepdim=True)
         total = sg.log(sg.exp(shifted).sum(-1))
-        losses = total - shifted.gather(1, safe.unsqueeze(1)).squeeze(1)
+        losses = total - shifted.gather(1, safe).squeeze(1)
         if label_smoothing:
             spread = total - shifted.mean(-1)
             losses = (1 - label_smoothing) * losses + label_smoothing * spread
