@@ -178,14 +178,19 @@ def build(
 @main.command()
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 def regen(check: bool) -> None:
-    """Write generated/ anew from examples/ops.py."""
+    """Write generated/ anew: the ops of the examples, and the kernels that symgrad uses itself."""
+    from symgrad.nn.functions.shipped import SHIPPED
+    from symgrad.tensor.builtin import BUILTIN
+
     root = Path(__file__).resolve().parent.parent
     source, target = root / "examples" / "ops.py", root / "generated"
     if not source.is_file() or not target.is_dir():
         raise SpecError(f"{root} is no checkout of symgrad", hint="regen works in a checkout only")
+    shipped = {**BUILTIN, **SHIPPED}
     difference = compiler.build(
-        discover.functions(str(source)), target, check=check, compiled=False, root=root
-    )
+        [*discover.functions(str(source)), *shipped.values()], target, check=check,
+        compiled=False, root=root, names={one: name for name, one in shipped.items()},
+    )  # fmt: skip
     _finish(difference, check, target)
 
 

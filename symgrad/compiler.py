@@ -216,7 +216,7 @@ def _judged_rank(
     )  # fmt: skip
     if not suggest or graphs.derived:
         return verify_function(with_backward(graphs), options)
-    from symgrad.pasting import Pasting, verify_and_mend
+    from symgrad.pasting.repairs import Pasting, verify_and_mend
 
     def again(changed: AnyFunction) -> FunctionGraphs:
         return trace(changed, *specs, static=static, assume=assume, batch_rank=rank)

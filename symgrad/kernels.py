@@ -86,12 +86,12 @@ def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
     return replace(graphs, cases=tuple(_with_derived(graphs, case) for case in graphs.cases))
 
 
-def plan(graphs: FunctionGraphs, *, pruned: bool = True) -> OpPlan:
+def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPlan:
     """Split each case into its kernels.
 
     A case of sizes in which backward fails gets none, so that calls with these sizes are refused;
     where every case fails, what backward raised is raised.  ``pruned=False``: one backward kernel
-    of all gradients, and none for some of them.
+    of all gradients, and none for some of them.  ``name``: of the op, in place of the Function's.
     """
     graphs = with_backward(graphs)
     graphs = replace(graphs, cases=_usable(graphs.cases))
@@ -101,7 +101,7 @@ def plan(graphs: FunctionGraphs, *, pruned: bool = True) -> OpPlan:
         or (graphs.derived and name in graphs.differentiable)
         for position, name in enumerate(graphs.input_names)
     )
-    name = snake_case(graphs.name)
+    name = name or snake_case(graphs.name)
     cases = tuple(
         _plan_case(name, number, len(joints), case, joint, _masks(differentiable, pruned))
         for number, (case, joint) in enumerate(zip(graphs.cases, joints, strict=True))

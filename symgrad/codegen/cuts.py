@@ -7,7 +7,8 @@ One reverse sweep finds the index maps that each node is read with.  A node is s
 an output or serves as an index, when it is a pattern of its own (a scatter, a running reduction,
 a contraction), when it is a reduction read otherwise than as it lies, or when computing it
 afresh at each of its index maps would cost too much.  What is stored is ``fused`` where it can
-be computed in place by those who read it as it lies; ``opaque`` where only its array is read.
+be computed in place by those who read it as it lies; ``opaque`` where only its array is read, as
+of what serves as an index.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def choose_cuts(
             stored.append(node)
         elif node in required or _worth_storing(equation, demand, home, total[node]):
             stored.append(node)
-            fused.add(node)
+            if node not in serving:
+                fused.add(node)
         maps = [home] if stored and stored[-1] is node else demand
         for where in maps:
             for read, indices in _reads_at(equation, axes[node], where):

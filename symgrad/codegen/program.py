@@ -80,7 +80,7 @@ def build_program(graph: Graph) -> Program:
     outputs = list(dict.fromkeys(graph.outputs.values()))
     system = equations(graph, outputs)
     axes = unify(graph, system)
-    checks = _checks(graph, outputs)
+    checks = _checks(graph, outputs, [node for one in system for node in one.index_reads])
     serving = (stored_node(graph, tensor) for check in checks for tensor in check.tensors)
     required = [*(node for node in outputs if node.op != "input"), *filter(None, serving)]
     cuts = choose_cuts(system, axes, required)
@@ -123,20 +123,23 @@ def _arrays(graph: Graph, stored: tuple[Node, ...]) -> dict[str, tuple[DType, tu
     return found
 
 
-def _checks(graph: Graph, outputs: list[Node]) -> tuple[Check, ...]:
-    """The ranges that indices must keep to, unless they surely do."""
+def _checks(graph: Graph, outputs: list[Node], serving: list[Node]) -> tuple[Check, ...]:
+    """The ranges that indices must keep to, unless they surely do.
+
+    ``serving``: nodes that serve as indices, which are read from where they are stored.
+    """
     found: dict[tuple[Dim, Dim], Check] = {}
     for node in ancestors(outputs):
         if get(node.op).kind == "indexing":
-            for index, bound in _indexing(graph, node):
+            for index, bound in _indexing(graph, node, serving):
                 if not in_range(index, bound):
                     found.setdefault((index, bound), Check(index, bound))
     return tuple(found.values())
 
 
-def _indexing(graph: Graph, node: Node) -> Iterator[tuple[Dim, Dim]]:
+def _indexing(graph: Graph, node: Node, serving: list[Node]) -> Iterator[tuple[Dim, Dim]]:
     """The indices that one op reads or writes at, whatever that is."""
-    lowering = Lowering(graph, [arg for arg in node.args if arg.dtype != int64])
+    lowering = Lowering(graph, [*serving, *(arg for arg in node.args if arg.dtype != int64)])
     axes = lowering.axes(node)
     body = lowering.element(node, axes_as_indices(axes), body=True)
     pattern = match_scatter(lowering.pool, axes, eliminate_deltas(lowering.pool, [body])[body])

@@ -16,7 +16,7 @@ import types
 from typing import Any
 
 from symgrad.tensor import apply as _apply  # noqa: F401  (attaches what Functions call)
-from symgrad.tensor import autograd as autograd
+from symgrad.tensor import autograd as _autograd  # noqa: F401  (attaches backward and hooks)
 from symgrad.tensor import compiledop as _compiledop  # noqa: F401  (attaches what ops call)
 from symgrad.tensor import lifted_methods as _lifted_methods  # noqa: F401  (attaches methods)
 from symgrad.tensor.creation import as_tensor as as_tensor

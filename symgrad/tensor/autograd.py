@@ -1,40 +1,18 @@
-"""``sg.autograd``: backward, gradients of anything with respect to anything, hooks.
+"""The tensor's methods that concern backward: ``backward``, ``retain_grad`` and hooks.
 
-In: tensors.  Out: gradients.  Imports: the frontend's Function, this package's engine.
+In: the class ``Tensor``.  Out: its methods.  Imports: this package's engine.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
-from symgrad.frontend.function import Function as Function
-from symgrad.frontend.function import once_differentiable as once_differentiable
-from symgrad.tensor import classic as functional  # noqa: F401
 from symgrad.tensor import errors
-from symgrad.tensor.gradcheck import gradcheck as gradcheck
-from symgrad.tensor.gradcheck import gradgradcheck as gradgradcheck
 from symgrad.tensor.gradients import Several, backward
-from symgrad.tensor.gradients import grad as grad
-from symgrad.tensor.modes import enable_grad as enable_grad
-from symgrad.tensor.modes import inference_mode as inference_mode
-from symgrad.tensor.modes import no_grad as no_grad
-from symgrad.tensor.modes import set_grad_enabled as set_grad_enabled
 from symgrad.tensor.parts import RemovableHandle
 from symgrad.tensor.tensor import Tensor
-
-function = SimpleNamespace(Function=Function, once_differentiable=once_differentiable)
-"""``torch.autograd.function``."""
-
-
-def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
-    """The tensor itself, which requires a gradient if that is asked for."""
-    return data.requires_grad_() if requires_grad else data
-
-
-# -- methods
 
 
 def _backward(

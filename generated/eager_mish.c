@@ -1,0 +1,90 @@
+/*
+ * Mish, written by symgrad.
+ * Backward PROVED.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+/* Several numbers at once: libmvec has these functions. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+__attribute__((simd("notinbranch"))) float expf(float);
+__attribute__((simd("notinbranch"))) float log1pf(float);
+__attribute__((simd("notinbranch"))) float tanhf(float);
+#endif
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+
+int64_t eager_mish_forward_workspace(int64_t n)
+{
+    (void)n;
+    return 0;
+}
+
+/*
+ * eager mish forward
+ *     output = x*tanh(softplus(x))
+ * in:   x f32[n]
+ * out:  output f32[n]
+ */
+int eager_mish_forward(
+    int64_t n,
+    const float *restrict x,
+    float *restrict output,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: n > 4096)
+    for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
+        const int64_t i1 = MIN(n, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++) {
+            const float x_i = x[i];
+            output[i] = x_i * tanhf((x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i))));
+        }
+    }
+    return 0;
+}
+
+int64_t eager_mish_backward_workspace(int64_t n)
+{
+    (void)n;
+    return 0;
+}
+
+/*
+ * eager mish backward
+ *     grad_x = grad_output*tanh(softplus(x)) + grad_output*x*(1.0 -
+ *         square(tanh(softplus(x))))*sigmoid(x)
+ * in:   x f32[n], grad_output f32[n]
+ * out:  grad_x f32[n]
+ * Backward PROVED.
+ */
+int eager_mish_backward(
+    int64_t n,
+    const float *restrict x,
+    const float *restrict grad_output,
+    float *restrict grad_x,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: n > 2048)
+    for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
+        const int64_t i1 = MIN(n, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++) {
+            const float grad_output_i = grad_output[i];
+            const float x_i = x[i];
+            const float t = tanhf((x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i))));
+            const float t_ = grad_output_i*x_i * (1.0f - t * t) * (1.0f / (1.0f + expf(-x_i)));
+            grad_x[i] = grad_output_i*t + t_;
+        }
+    }
+    return 0;
+}

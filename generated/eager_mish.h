@@ -1,0 +1,23 @@
+/*
+ * Mish, written by symgrad.
+ * Backward PROVED.
+ */
+#ifndef SYMGRAD_EAGER_MISH_H
+#define SYMGRAD_EAGER_MISH_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int64_t eager_mish_forward_workspace(int64_t n);
+int eager_mish_forward(int64_t n, const float *x, float *output, void *workspace);
+int64_t eager_mish_backward_workspace(int64_t n);
+int eager_mish_backward(int64_t n, const float *x, const float *grad_output, float *grad_x, void *workspace);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,92 @@
+/*
+ * GELUTanh, written by symgrad.
+ * Backward PROVED.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+/* Several numbers at once: libmvec has these functions. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+__attribute__((simd("notinbranch"))) float tanhf(float);
+#endif
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+
+int64_t nn_gelu_tanh_forward_workspace(int64_t s_0, int64_t s_1)
+{
+    (void)s_0;
+    (void)s_1;
+    return 0;
+}
+
+/*
+ * nn gelu tanh forward
+ *     y = 0.5*x*(1 + tanh(0.7978845608028654*(x + 0.044715*x*x*x)))
+ * in:   x f32[s_0 s_1]
+ * out:  y f32[s_0 s_1]
+ */
+int nn_gelu_tanh_forward(
+    int64_t s_0,
+    int64_t s_1,
+    const float *restrict x,
+    float *restrict y,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 8192)
+    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
+        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++) {
+            const float x_i = x[i];
+            y[i] = 0.5f*x_i * (1.0f + tanhf(0.7978846f * (x_i + 0.044715f*x_i*x_i*x_i)));
+        }
+    }
+    return 0;
+}
+
+int64_t nn_gelu_tanh_backward_workspace(int64_t s_0, int64_t s_1)
+{
+    (void)s_0;
+    (void)s_1;
+    return 0;
+}
+
+/*
+ * nn gelu tanh backward
+ *     t0 = 0.5*x*(1 - square(tanh(0.7978845608028654*(x +
+ *         0.044715*x*x*x))))*(0.7978845608028654*(1 + 0.134145*x*x))
+ *     grad_x = grad_y*(0.5*(1 + tanh(0.7978845608028654*(x + 0.044715*x*x*x))) + t0)
+ * in:   x f32[s_0 s_1], grad_y f32[s_0 s_1]
+ * out:  grad_x f32[s_0 s_1]
+ * Backward PROVED.
+ */
+int nn_gelu_tanh_backward(
+    int64_t s_0,
+    int64_t s_1,
+    const float *restrict x,
+    const float *restrict grad_y,
+    float *restrict grad_x,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 4096)
+    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
+        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++) {
+            const float x_i = x[i];
+            const float t = tanhf(0.7978846f * (x_i + 0.044715f*x_i*x_i*x_i));
+            const float t_ = 0.5f*x_i * (1.0f - t * t) * (0.7978846f * (1.0f + 0.134145f*x_i*x_i));
+            grad_x[i] = grad_y[i] * (0.5f * (1.0f + t) + t_);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,334 @@
+/*
+ * LayerNorm, written by symgrad.
+ * Backward PROVED.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
+#if SHORT_ROW > 32
+#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
+#endif
+
+/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
+#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
+
+static void *carve(char **space, int64_t bytes)
+{
+    char *const piece = *space;
+    *space += ROUND_UP(bytes);
+    return piece;
+}
+
+/* How many groups rows are cut into: it depends on their number only, never on the threads. */
+static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+{
+    return rows < 2 * least ? 1 : MIN(rows / least, most);
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+    float *restrict whole)
+{
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            whole[u] += part[g * n + u];
+    }
+}
+
+int64_t nn_layer_norm_forward_workspace(int64_t n, int64_t m)
+{
+    (void)n;
+    (void)m;
+    return 0;
+}
+
+/*
+ * nn layer norm forward
+ *     t0 = x - mean(x, axes=(1,))
+ *     y = t0*rsqrt(mean(square(t0), axes=(1,)) + 1e-05)*weight + bias
+ * in:   x f32[n m], weight f32[m], bias f32[m]
+ * out:  y f32[n m]
+ */
+int nn_layer_norm_forward(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict weight,
+    const float *restrict bias,
+    float *restrict y,
+    void *workspace)
+{
+    (void)workspace;
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            float total[64];
+            float kept[64];
+            float total_[64];
+            float kept_[64];
+            for (int64_t i = i0; i < i3; i++)
+                total[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    total[i - i0] += x[i*x_s0 + j];
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                kept[i - i0] = total[i - i0] / (float)m;
+            for (int64_t i = i0; i < i3; i++)
+                total_[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float t = x[i*x_s0 + j] - kept[i - i0];
+                    y[i*m + j] = t;
+                    total_[i - i0] += t * t;
+                }
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                kept_[i - i0] = 1.0f / sqrtf(total_[i - i0] / (float)m + 1e-05f);
+            for (int64_t j = 0; j < m; j++) {
+                const float weight_j = weight[j];
+                const float bias_j = bias[j];
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float kept_2 = y[i*m + j];
+                    y[i*m + j] = kept_2 * kept_[i - i0] * weight_j + bias_j;
+                }
+            }
+        }
+    } else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i = 0; i < n; i++) {
+            float total = 0.0f;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd reduction(+:total)
+            for (int64_t j = 0; j < m; j++)
+                total += x_i[j];
+            float total_ = 0.0f;
+            const float t = total/(float)m;
+            float *y_i = y + i*m;
+            #pragma omp simd reduction(+:total_)
+            for (int64_t j = 0; j < m; j++) {
+                const float t_ = x_i[j] - t;
+                y_i[j] = t_;
+                total_ += t_ * t_;
+            }
+            const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float kept = y_i[j];
+                y_i[j] = kept*t_*weight[j] + bias[j];
+            }
+        }
+    }
+    return 0;
+}
+
+int64_t nn_layer_norm_backward_workspace(int64_t n, int64_t m)
+{
+    return 0
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
+}
+
+/*
+ * nn layer norm backward
+ *     t0 = x - mean(x, axes=(1,))
+ *     t1 = t0*rsqrt(mean(square(t0), axes=(1,)) + 1e-05)
+ *     t2 = grad_y*weight
+ *     grad_x = (t2 - mean(t2, axes=(1,)) - t1*mean(t2*t1, axes=(1,)))*rsqrt(mean(square(t0),
+ *         axes=(1,)) + 1e-05)
+ *     grad_weight = sum(grad_y*t1, axes=(0,))
+ *     grad_bias = sum(grad_y, axes=(0,))
+ * in:   x f32[n m], weight f32[m], grad_y f32[n m]
+ * out:  grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
+ * Backward PROVED.
+ */
+int nn_layer_norm_backward(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict weight,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    float *restrict grad_x,
+    float *restrict grad_weight,
+    float *restrict grad_bias,
+    void *workspace)
+{
+    char *space = workspace;
+    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_bias_own = grad_bias_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            float *restrict grad_weight_own = grad_weight_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                float total[64];
+                float kept[64];
+                float total_[64];
+                float kept_[64];
+                float kept_2[2048];
+                float total_2[64];
+                float kept_3[64];
+                float total_3[64];
+                float kept_4[64];
+                for (int64_t i = i2; i < i3; i++)
+                    total[i - i2] = 0.0f;
+                for (int64_t i = i2; i < i3; i++)
+                    total_3[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    float grad_bias_ = 0.0f;
+                    const float weight_j = weight[j];
+                    #pragma omp simd reduction(+:grad_bias_)
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float grad_y_ij = grad_y[i*grad_y_s0 + j];
+                        total[i - i2] += x[i*x_s0 + j];
+                        total_3[i - i2] += grad_y_ij*weight_j;
+                        grad_bias_ += grad_y_ij;
+                    }
+                    grad_bias_own[j] += grad_bias_;
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++) {
+                    kept[i - i2] = total[i - i2] / (float)m;
+                    kept_4[i - i2] = total_3[i - i2] / (float)m;
+                }
+                for (int64_t i = i2; i < i3; i++)
+                    total_[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    float *kept_2_j = kept_2 + j*64;
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float t = x[i*x_s0 + j] - kept[i - i2];
+                        kept_2_j[i - i2] = t;
+                        total_[i - i2] += t * t;
+                    }
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++)
+                    kept_[i - i2] = 1.0f / sqrtf(total_[i - i2] / (float)m + 1e-05f);
+                for (int64_t i = i2; i < i3; i++)
+                    total_2[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    float grad_weight_ = 0.0f;
+                    float *kept_2_j = kept_2 + j*64;
+                    const float weight_j = weight[j];
+                    #pragma omp simd reduction(+:grad_weight_)
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float kept_5 = kept_2_j[i - i2];
+                        const float grad_y_ij = grad_y[i*grad_y_s0 + j];
+                        const float t = kept_5 * kept_[i - i2];
+                        kept_2_j[i - i2] = t;
+                        total_2[i - i2] += grad_y_ij*weight_j*t;
+                        grad_weight_ += grad_y_ij*t;
+                    }
+                    grad_weight_own[j] += grad_weight_;
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++)
+                    kept_3[i - i2] = total_2[i - i2] / (float)m;
+                for (int64_t j = 0; j < m; j++) {
+                    float *kept_2_j = kept_2 + j*64;
+                    const float weight_j = weight[j];
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float t = grad_y[i*grad_y_s0 + j] * weight_j - kept_4[i - i2] -
+                            kept_2_j[i - i2] * kept_3[i - i2];
+                        grad_x[i*m + j] = t * kept_[i - i2];
+                    }
+                }
+            }
+        }
+        combine_sum_f32(groups, m, grad_bias_part, grad_bias);
+        combine_sum_f32(groups, m, grad_weight_part, grad_weight);
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_own[j] = 0.0f;
+            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                float total = 0.0f;
+                float total_ = 0.0f;
+                const float *grad_y_i = grad_y + i*grad_y_s0;
+                const float *x_i = x + i*x_s0;
+                #pragma omp simd reduction(+:total,total_)
+                for (int64_t j = 0; j < m; j++) {
+                    const float grad_y_ij = grad_y_i[j];
+                    total += x_i[j];
+                    total_ += grad_y_ij*weight[j];
+                    grad_bias_own[j] += grad_y_ij;
+                }
+                float total_2 = 0.0f;
+                const float t = total/(float)m;
+                float *grad_x_i = grad_x + i*m;
+                #pragma omp simd reduction(+:total_2)
+                for (int64_t j = 0; j < m; j++) {
+                    const float t_ = x_i[j] - t;
+                    grad_x_i[j] = t_;
+                    total_2 += t_ * t_;
+                }
+                float total_3 = 0.0f;
+                const float t_ = 1.0f / sqrtf(total_2/(float)m + 1e-05f);
+                #pragma omp simd reduction(+:total_3)
+                for (int64_t j = 0; j < m; j++) {
+                    const float kept = grad_x_i[j];
+                    const float grad_y_ij = grad_y_i[j];
+                    const float t_2 = kept*t_;
+                    grad_x_i[j] = t_2;
+                    total_3 += grad_y_ij*weight[j]*t_2;
+                    grad_weight_own[j] += grad_y_ij*t_2;
+                }
+                const float t_2 = total_/(float)m;
+                const float t_3 = total_3/(float)m;
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++) {
+                    const float kept = grad_x_i[j];
+                    grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
+                }
+            }
+        }
+        combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
+        combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
+    }
+    return 0;
+}

@@ -1,0 +1,171 @@
+/*
+ * LogSoftmax, written by symgrad.
+ * Backward PROVED.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+/* Several numbers at once: libmvec has these functions. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+__attribute__((simd("notinbranch"))) float expf(float);
+__attribute__((simd("notinbranch"))) float logf(float);
+#endif
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
+#if SHORT_ROW > 32
+#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
+#endif
+
+int64_t nn_log_softmax_forward_workspace(int64_t n, int64_t m)
+{
+    (void)n;
+    (void)m;
+    return 0;
+}
+
+/*
+ * nn log softmax forward
+ *     t0 = x - amax(x, axes=(1,))
+ *     y = t0 - log(sum(exp(t0), axes=(1,)))
+ * in:   x f32[n m]
+ * out:  y f32[n m]
+ */
+int nn_log_softmax_forward(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    float *restrict y,
+    void *workspace)
+{
+    (void)workspace;
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            float greatest[64];
+            float total[64];
+            float kept[64];
+            for (int64_t i = i0; i < i3; i++)
+                greatest[i - i0] = -INFINITY;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float value = x[i*x_s0 + j];
+                    greatest[i - i0] = value > greatest[i - i0] || value != value ? value :
+                        greatest[i - i0];
+                }
+            }
+            for (int64_t i = i0; i < i3; i++)
+                total[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    total[i - i0] += expf(x[i*x_s0 + j] - greatest[i - i0]);
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                kept[i - i0] = logf(total[i - i0]);
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    y[i*m + j] = x[i*x_s0 + j] - greatest[i - i0] - kept[i - i0];
+            }
+        }
+    } else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i = 0; i < n; i++) {
+            float greatest = -INFINITY;
+            int greatest_nan = 0;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd reduction(max:greatest) reduction(|:greatest_nan)
+            for (int64_t j = 0; j < m; j++) {
+                const float value = x_i[j];
+                greatest = value > greatest ? value : greatest;
+                greatest_nan |= value != value;
+            }
+            if (greatest_nan)
+                greatest = NAN;
+            float total = 0.0f;
+            #pragma omp simd reduction(+:total)
+            for (int64_t j = 0; j < m; j++)
+                total += expf(x_i[j] - greatest);
+            const float t = logf(total);
+            float *y_i = y + i*m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++)
+                y_i[j] = x_i[j] - greatest - t;
+        }
+    }
+    return 0;
+}
+
+int64_t nn_log_softmax_backward_workspace(int64_t n, int64_t m)
+{
+    (void)n;
+    (void)m;
+    return 0;
+}
+
+/*
+ * nn log softmax backward
+ *     grad_x = grad_y - exp(y)*sum(grad_y, axes=(1,))
+ * in:   y f32[n m], grad_y f32[n m]
+ * out:  grad_x f32[n m]
+ * Backward PROVED.
+ */
+int nn_log_softmax_backward(
+    int64_t n,
+    int64_t m,
+    const float *restrict y,
+    int64_t y_s0,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    float *restrict grad_x,
+    void *workspace)
+{
+    (void)workspace;
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            float total[64];
+            for (int64_t i = i0; i < i3; i++)
+                total[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    total[i - i0] += grad_y[i*grad_y_s0 + j];
+            }
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++)
+                    grad_x[i*m + j] = grad_y[i*grad_y_s0 + j] - expf(y[i*y_s0 + j]) * total[i - i0];
+            }
+        }
+    } else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
+        for (int64_t i = 0; i < n; i++) {
+            float total = 0.0f;
+            const float *grad_y_i = grad_y + i*grad_y_s0;
+            #pragma omp simd reduction(+:total)
+            for (int64_t j = 0; j < m; j++)
+                total += grad_y_i[j];
+            const float *y_i = y + i*y_s0;
+            float *grad_x_i = grad_x + i*m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++)
+                grad_x_i[j] = grad_y_i[j] - expf(y_i[j])*total;
+        }
+    }
+    return 0;
+}

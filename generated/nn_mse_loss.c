@@ -1,0 +1,124 @@
+/*
+ * MSELoss, written by symgrad.
+ * Backward PROVED.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+
+/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
+#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
+
+static void *carve(char **space, int64_t bytes)
+{
+    char *const piece = *space;
+    *space += ROUND_UP(bytes);
+    return piece;
+}
+
+/* How many groups rows are cut into: it depends on their number only, never on the threads. */
+static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+{
+    return rows < 2 * least ? 1 : MIN(rows / least, most);
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+    float *restrict whole)
+{
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            whole[u] += part[g * n + u];
+    }
+}
+
+int64_t nn_mse_loss_forward_workspace(int64_t s_0, int64_t s_1)
+{
+    return 0
+        + ROUND_UP(row_groups(s_0*s_1, BLOCK, 64) * 4);
+}
+
+/*
+ * nn mse loss forward
+ *     output = mean(square(x - target), axes=(0, 1))
+ * in:   x f32[s_0 s_1], target f32[s_0 s_1]
+ * out:  output f32[]
+ */
+int nn_mse_loss_forward(
+    int64_t s_0,
+    int64_t s_1,
+    const float *restrict x,
+    const float *restrict target,
+    float *restrict output,
+    void *workspace)
+{
+    char *space = workspace;
+    float *restrict output_total_part = carve(&space, row_groups(s_0*s_1, BLOCK, 64) * 4);
+    const int64_t groups = row_groups(s_0*s_1, BLOCK, 64);
+    const int64_t rows = (s_0*s_1 + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 32768)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(s_0*s_1, i0 + rows);
+        float output_total = 0.0f;
+        #pragma omp simd reduction(+:output_total)
+        for (int64_t i = i0; i < i1; i++) {
+            const float t = x[i] - target[i];
+            output_total += t * t;
+        }
+        output_total_part[group] = output_total;
+    }
+    float output_total;
+    combine_sum_f32(groups, 1, output_total_part, &output_total);
+    output[0] = output_total / (float)(s_0*s_1);
+    return 0;
+}
+
+int64_t nn_mse_loss_backward_workspace(int64_t s_0, int64_t s_1)
+{
+    (void)s_0;
+    (void)s_1;
+    return 0;
+}
+
+/*
+ * nn mse loss backward
+ *     grad_x = grad_output/(s_0*s_1)*2*(x - target)
+ *     grad_target = -grad_x
+ * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
+ * out:  grad_x f32[s_0 s_1], grad_target f32[s_0 s_1]
+ * Backward PROVED.
+ */
+int nn_mse_loss_backward(
+    int64_t s_0,
+    int64_t s_1,
+    const float *restrict x,
+    const float *restrict target,
+    const float *restrict grad_output,
+    float *restrict grad_x,
+    float *restrict grad_target,
+    void *workspace)
+{
+    (void)workspace;
+    const float t = grad_output[0] / (float)(s_0*s_1) * 2.0f;
+    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 8192)
+    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
+        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++) {
+            const float grad_x_ = t * (x[i] - target[i]);
+            grad_x[i] = grad_x_;
+            grad_target[i] = -grad_x_;
+        }
+    }
+    return 0;
+}

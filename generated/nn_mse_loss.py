@@ -1,0 +1,310 @@
+"""nn_mse_loss: x: float32[s_0, s_1], target: float32[s_0, s_1] -> output: float32[].
+
+Backward PROVED.
+
+Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import dtype as _dtype
+from numpy import empty as _empty
+from numpy import ndarray as _Array
+from numpy import zeros as _zeros
+
+from ._runtime.load import beside as _beside
+from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.support import UNUSUAL as _UNUSUAL
+from ._runtime.support import Caller as _Caller
+from ._runtime.support import Residuals as _Residuals
+from ._runtime.support import Unusual as _Unusual
+from ._runtime.workspace import workspace as _workspace
+
+__all__ = ["OP", "backward", "forward", "inference"]
+
+OP = Op(
+    name="nn_mse_loss",
+    differentiable=(True, True),
+    cases=(
+        Case(
+            inputs=(
+                Array("x", "float32", ("s_0", "s_1")),
+                Array("target", "float32", ("s_0", "s_1")),
+            ),
+            outputs=(Array("output", "float32", ()),),
+            bindings=(Binding("s_0", input=0, axis=0), Binding("s_1", input=0, axis=1)),
+            residuals=(
+                Residual(Array("x", "float32", ("s_0", "s_1")), "input"),
+                Residual(Array("target", "float32", ("s_0", "s_1")), "input", position=1),
+            ),
+            inference=Kernel(
+                "nn_mse_loss_forward",
+                sizes=("s_0", "s_1"),
+                inputs=(
+                    Array("x", "float32", ("s_0", "s_1")),
+                    Array("target", "float32", ("s_0", "s_1")),
+                ),
+                outputs=(Array("output", "float32", ()),),
+            ),
+            forward=Kernel(
+                "nn_mse_loss_forward",
+                sizes=("s_0", "s_1"),
+                inputs=(
+                    Array("x", "float32", ("s_0", "s_1")),
+                    Array("target", "float32", ("s_0", "s_1")),
+                ),
+                outputs=(Array("output", "float32", ()),),
+            ),
+            backward=(
+                Backward(
+                    mask=(True, True),
+                    kernel=Kernel(
+                        "nn_mse_loss_backward",
+                        sizes=("s_0", "s_1"),
+                        inputs=(
+                            Array("x", "float32", ("s_0", "s_1")),
+                            Array("target", "float32", ("s_0", "s_1")),
+                            Array("grad_output", "float32", ()),
+                        ),
+                        outputs=(
+                            Array("grad_x", "float32", ("s_0", "s_1")),
+                            Array("grad_target", "float32", ("s_0", "s_1")),
+                        ),
+                    ),
+                    residuals=(0, 1),
+                    cotangents=(0,),
+                ),
+                Backward(
+                    mask=(True, False),
+                    kernel=Kernel(
+                        "nn_mse_loss_backward_10",
+                        sizes=("s_0", "s_1"),
+                        inputs=(
+                            Array("x", "float32", ("s_0", "s_1")),
+                            Array("target", "float32", ("s_0", "s_1")),
+                            Array("grad_output", "float32", ()),
+                        ),
+                        outputs=(Array("grad_x", "float32", ("s_0", "s_1")),),
+                    ),
+                    residuals=(0, 1),
+                    cotangents=(0,),
+                ),
+                Backward(
+                    mask=(False, True),
+                    kernel=Kernel(
+                        "nn_mse_loss_backward_01",
+                        sizes=("s_0", "s_1"),
+                        inputs=(
+                            Array("x", "float32", ("s_0", "s_1")),
+                            Array("target", "float32", ("s_0", "s_1")),
+                            Array("grad_output", "float32", ()),
+                        ),
+                        outputs=(Array("grad_target", "float32", ("s_0", "s_1")),),
+                    ),
+                    residuals=(0, 1),
+                    cotangents=(0,),
+                ),
+            ),
+        ),
+    ),
+    files=("nn_mse_loss.c", "nn_mse_loss_pruned.c"),
+    header="nn_mse_loss.h",
+)
+
+
+class Residuals(_Residuals):
+    """What forward keeps for backward: x (float32[s_0, s_1]), target (float32[s_0, s_1])."""
+
+    __slots__ = ()
+    fields = ("x", "target", "s_0", "s_1")
+    op = OP.name
+
+
+_library = _beside(__file__, OP)
+_careful = _Caller(OP, _library, (Residuals,))
+_pointer = _library.ffi.from_buffer
+_float32 = _dtype("float32")
+_c_float32 = _library.ffi.typeof("float[]")
+_call_nn_mse_loss_forward = _library.lib.call_nn_mse_loss_forward
+_call_nn_mse_loss_backward = _library.lib.call_nn_mse_loss_backward
+_call_nn_mse_loss_backward_10 = _library.lib.call_nn_mse_loss_backward_10
+_call_nn_mse_loss_backward_01 = _library.lib.call_nn_mse_loss_backward_01
+
+
+def inference(x: _Array, target: _Array, *, out: Any = None) -> Any:
+    """Return the outputs alone: output: float32[].
+
+    `out`: an array to write into (a tuple of them for several outputs).
+    """
+    try:
+        if type(x) is not _Array or x.dtype is not _float32:
+            raise _Unusual
+        if type(target) is not _Array or target.dtype is not _float32:
+            raise _Unusual
+        s_0, s_1 = x.shape
+        _target_0, _target_1 = target.shape
+        if _target_0 != s_0:
+            raise _Unusual
+        if _target_1 != s_1:
+            raise _Unusual
+        _p_x = _pointer(_c_float32, x)
+        _p_target = _pointer(_c_float32, target)
+        if out is None:
+            output = _empty((), _float32)
+            _p_output = _pointer(_c_float32, output)
+        else:
+            output = out
+            if type(output) is not _Array or output.dtype is not _float32:
+                raise _Unusual
+            if output.shape != ():
+                raise _Unusual
+            _p_output = _pointer(_c_float32, output, True)
+        if not _call_nn_mse_loss_forward(s_0, s_1, _p_x, _p_target, _p_output, _workspace.pointer, _workspace.size):
+            return output
+    except _UNUSUAL:
+        pass
+    return _careful.inference((x, target), out)
+
+
+def forward(x: _Array, target: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+    """Return the outputs, and what `backward` needs: output: float32[].
+
+    `out`: an array to write into (a tuple of them for several outputs).
+    """
+    try:
+        if type(x) is not _Array or x.dtype is not _float32:
+            raise _Unusual
+        if type(target) is not _Array or target.dtype is not _float32:
+            raise _Unusual
+        s_0, s_1 = x.shape
+        _target_0, _target_1 = target.shape
+        if _target_0 != s_0:
+            raise _Unusual
+        if _target_1 != s_1:
+            raise _Unusual
+        _p_x = _pointer(_c_float32, x)
+        _p_target = _pointer(_c_float32, target)
+        if out is None:
+            output = _empty((), _float32)
+            _p_output = _pointer(_c_float32, output)
+        else:
+            output = out
+            if type(output) is not _Array or output.dtype is not _float32:
+                raise _Unusual
+            if output.shape != ():
+                raise _Unusual
+            _p_output = _pointer(_c_float32, output, True)
+        if not _call_nn_mse_loss_forward(s_0, s_1, _p_x, _p_target, _p_output, _workspace.pointer, _workspace.size):
+            return output, Residuals((x, target, s_0, s_1))
+    except _UNUSUAL:
+        pass
+    return _careful.forward((x, target), out)
+
+
+def _backward_11(residuals, grad_output, out):
+    x, target, s_0, s_1 = residuals
+    if type(grad_output) is not _Array or grad_output.dtype is not _float32:
+        raise _Unusual
+    if grad_output.shape != ():
+        raise _Unusual
+    _p_x = _pointer(_c_float32, x)
+    _p_target = _pointer(_c_float32, target)
+    _p_grad_output = _pointer(_c_float32, grad_output)
+    if out is None:
+        grad_x = _empty((s_0, s_1), _float32)
+        _p_grad_x = _pointer(_c_float32, grad_x)
+        grad_target = _empty((s_0, s_1), _float32)
+        _p_grad_target = _pointer(_c_float32, grad_target)
+    else:
+        if type(out) is not tuple:
+            raise _Unusual
+        grad_x, grad_target = out
+        if type(grad_x) is not _Array or grad_x.dtype is not _float32:
+            raise _Unusual
+        if grad_x.shape != (s_0, s_1):
+            raise _Unusual
+        _p_grad_x = _pointer(_c_float32, grad_x, True)
+        if type(grad_target) is not _Array or grad_target.dtype is not _float32:
+            raise _Unusual
+        if grad_target.shape != (s_0, s_1):
+            raise _Unusual
+        _p_grad_target = _pointer(_c_float32, grad_target, True)
+    if _call_nn_mse_loss_backward(s_0, s_1, _p_x, _p_target, _p_grad_output, _p_grad_x, _p_grad_target, _workspace.pointer, _workspace.size):
+        raise _Unusual
+    return (grad_x, grad_target)
+
+
+def _backward_10(residuals, grad_output, out):
+    x, target, s_0, s_1 = residuals
+    if type(grad_output) is not _Array or grad_output.dtype is not _float32:
+        raise _Unusual
+    if grad_output.shape != ():
+        raise _Unusual
+    _p_x = _pointer(_c_float32, x)
+    _p_target = _pointer(_c_float32, target)
+    _p_grad_output = _pointer(_c_float32, grad_output)
+    if out is None:
+        grad_x = _empty((s_0, s_1), _float32)
+        _p_grad_x = _pointer(_c_float32, grad_x)
+    else:
+        if type(out) is not tuple:
+            raise _Unusual
+        grad_x, _ = out
+        if type(grad_x) is not _Array or grad_x.dtype is not _float32:
+            raise _Unusual
+        if grad_x.shape != (s_0, s_1):
+            raise _Unusual
+        _p_grad_x = _pointer(_c_float32, grad_x, True)
+    if _call_nn_mse_loss_backward_10(s_0, s_1, _p_x, _p_target, _p_grad_output, _p_grad_x, _workspace.pointer, _workspace.size):
+        raise _Unusual
+    return (grad_x, None)
+
+
+def _backward_01(residuals, grad_output, out):
+    x, target, s_0, s_1 = residuals
+    if type(grad_output) is not _Array or grad_output.dtype is not _float32:
+        raise _Unusual
+    if grad_output.shape != ():
+        raise _Unusual
+    _p_x = _pointer(_c_float32, x)
+    _p_target = _pointer(_c_float32, target)
+    _p_grad_output = _pointer(_c_float32, grad_output)
+    if out is None:
+        grad_target = _empty((s_0, s_1), _float32)
+        _p_grad_target = _pointer(_c_float32, grad_target)
+    else:
+        if type(out) is not tuple:
+            raise _Unusual
+        _, grad_target = out
+        if type(grad_target) is not _Array or grad_target.dtype is not _float32:
+            raise _Unusual
+        if grad_target.shape != (s_0, s_1):
+            raise _Unusual
+        _p_grad_target = _pointer(_c_float32, grad_target, True)
+    if _call_nn_mse_loss_backward_01(s_0, s_1, _p_x, _p_target, _p_grad_output, _p_grad_target, _workspace.pointer, _workspace.size):
+        raise _Unusual
+    return (None, grad_target)
+
+
+_BACKWARDS = {
+    (Residuals, (True, True)): _backward_11,
+    (Residuals, None): _backward_11,
+    (Residuals, (True, False)): _backward_10,
+    (Residuals, (False, True)): _backward_01,
+}
+
+
+def backward(
+    residuals: _Residuals, grad_output: _Array | None, *, needs_input_grad: Any = None, out: Any = None
+) -> tuple[_Array | None, ...]:
+    """Return the gradients of x: float32[s_0, s_1], target: float32[s_0, s_1]; None where not needed.
+
+    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `out`: a tuple with an array or None for each input.
+    """
+    try:
+        return _BACKWARDS[type(residuals), needs_input_grad](residuals, grad_output, out)
+    except _UNUSUAL:
+        return _careful.backward(residuals, (grad_output,), needs_input_grad, out)

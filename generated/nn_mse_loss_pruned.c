@@ -1,0 +1,84 @@
+/*
+ * MSELoss, written by symgrad.
+ * Backward PROVED.
+ * Backwards of some of the gradients only; the name tells which inputs'.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+
+int64_t nn_mse_loss_backward_10_workspace(int64_t s_0, int64_t s_1)
+{
+    (void)s_0;
+    (void)s_1;
+    return 0;
+}
+
+/*
+ * nn mse loss backward 10
+ *     grad_x = grad_output/(s_0*s_1)*2*(x - target)
+ * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
+ * out:  grad_x f32[s_0 s_1]
+ * Backward PROVED.
+ */
+int nn_mse_loss_backward_10(
+    int64_t s_0,
+    int64_t s_1,
+    const float *restrict x,
+    const float *restrict target,
+    const float *restrict grad_output,
+    float *restrict grad_x,
+    void *workspace)
+{
+    (void)workspace;
+    const float t = grad_output[0] / (float)(s_0*s_1) * 2.0f;
+    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 16384)
+    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
+        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++)
+            grad_x[i] = t * (x[i] - target[i]);
+    }
+    return 0;
+}
+
+int64_t nn_mse_loss_backward_01_workspace(int64_t s_0, int64_t s_1)
+{
+    (void)s_0;
+    (void)s_1;
+    return 0;
+}
+
+/*
+ * nn mse loss backward 01
+ *     grad_target = -(grad_output/(s_0*s_1)*2*(x - target))
+ * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
+ * out:  grad_target f32[s_0 s_1]
+ * Backward PROVED.
+ */
+int nn_mse_loss_backward_01(
+    int64_t s_0,
+    int64_t s_1,
+    const float *restrict x,
+    const float *restrict target,
+    const float *restrict grad_output,
+    float *restrict grad_target,
+    void *workspace)
+{
+    (void)workspace;
+    const float t = grad_output[0] / (float)(s_0*s_1) * 2.0f;
+    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 16384)
+    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
+        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++)
+            grad_target[i] = -(t * (x[i] - target[i]));
+    }
+    return 0;
+}

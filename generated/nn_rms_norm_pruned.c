@@ -1,0 +1,244 @@
+/*
+ * RMSNorm, written by symgrad.
+ * Backward PROVED.
+ * Backwards of some of the gradients only; the name tells which inputs'.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#ifndef SHORT_ROW
+#define SHORT_ROW 32 /* elements: rows of fewer lie side by side in the lanes */
+#endif
+#if SHORT_ROW > 32
+#error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
+#endif
+
+/* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
+#define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
+
+static void *carve(char **space, int64_t bytes)
+{
+    char *const piece = *space;
+    *space += ROUND_UP(bytes);
+    return piece;
+}
+
+/* How many groups rows are cut into: it depends on their number only, never on the threads. */
+static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
+{
+    return rows < 2 * least ? 1 : MIN(rows / least, most);
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+    float *restrict whole)
+{
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            whole[u] += part[g * n + u];
+    }
+}
+
+int64_t nn_rms_norm_backward_10_workspace(int64_t n, int64_t m)
+{
+    (void)n;
+    (void)m;
+    return 0;
+}
+
+/*
+ * nn rms norm backward 10
+ *     t0 = x*rsqrt(mean(square(x), axes=(1,)) + 1e-06)
+ *     t1 = grad_y*weight
+ *     grad_x = (t1 - t0*mean(t1*t0, axes=(1,)))*rsqrt(mean(square(x), axes=(1,)) + 1e-06)
+ * in:   x f32[n m], weight f32[m], grad_y f32[n m]
+ * out:  grad_x f32[n m]
+ * Backward PROVED.
+ */
+int nn_rms_norm_backward_10(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict weight,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    float *restrict grad_x,
+    void *workspace)
+{
+    (void)workspace;
+    if (m < SHORT_ROW) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t i0 = 0; i0 < n; i0 += 64) {
+            const int64_t i3 = MIN(n, i0 + 64);
+            float total[64];
+            float kept[64];
+            float total_[64];
+            float kept_[64];
+            for (int64_t i = i0; i < i3; i++)
+                total[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float x_ij = x[i*x_s0 + j];
+                    total[i - i0] += x_ij * x_ij;
+                }
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                kept[i - i0] = 1.0f / sqrtf(total[i - i0] / (float)m + 1e-06f);
+            for (int64_t i = i0; i < i3; i++)
+                total_[i - i0] = 0.0f;
+            for (int64_t j = 0; j < m; j++) {
+                const float weight_j = weight[j];
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float t = x[i*x_s0 + j] * kept[i - i0];
+                    grad_x[i*m + j] = t;
+                    total_[i - i0] += grad_y[i*grad_y_s0 + j] * weight_j * t;
+                }
+            }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++)
+                kept_[i - i0] = total_[i - i0] / (float)m;
+            for (int64_t j = 0; j < m; j++) {
+                const float weight_j = weight[j];
+                #pragma omp simd
+                for (int64_t i = i0; i < i3; i++) {
+                    const float kept_2 = grad_x[i*m + j];
+                    grad_x[i*m + j] = (grad_y[i*grad_y_s0 + j] * weight_j - kept_2 * kept_[i - i0])
+                        * kept[i - i0];
+                }
+            }
+        }
+    } else {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        for (int64_t i = 0; i < n; i++) {
+            float total = 0.0f;
+            const float *x_i = x + i*x_s0;
+            #pragma omp simd reduction(+:total)
+            for (int64_t j = 0; j < m; j++) {
+                const float x_ij = x_i[j];
+                total += x_ij * x_ij;
+            }
+            float total_ = 0.0f;
+            const float *grad_y_i = grad_y + i*grad_y_s0;
+            const float t = 1.0f / sqrtf(total/(float)m + 1e-06f);
+            float *grad_x_i = grad_x + i*m;
+            #pragma omp simd reduction(+:total_)
+            for (int64_t j = 0; j < m; j++) {
+                const float t_ = x_i[j]*t;
+                grad_x_i[j] = t_;
+                total_ += grad_y_i[j]*weight[j]*t_;
+            }
+            const float t_ = total_/(float)m;
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float kept = grad_x_i[j];
+                grad_x_i[j] = (grad_y_i[j]*weight[j] - kept*t_) * t;
+            }
+        }
+    }
+    return 0;
+}
+
+int64_t nn_rms_norm_backward_01_workspace(int64_t n, int64_t m)
+{
+    return 0
+        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (4*m));
+}
+
+/*
+ * nn rms norm backward 01
+ *     grad_weight = sum(grad_y*(x*rsqrt(mean(square(x), axes=(1,)) + 1e-06)), axes=(0,))
+ * in:   x f32[n m], grad_y f32[n m]
+ * out:  grad_weight f32[m]
+ * Backward PROVED.
+ */
+int nn_rms_norm_backward_01(
+    int64_t n,
+    int64_t m,
+    const float *restrict x,
+    int64_t x_s0,
+    const float *restrict grad_y,
+    int64_t grad_y_s0,
+    float *restrict grad_weight,
+    void *workspace)
+{
+    char *space = workspace;
+    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
+    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m < SHORT_ROW) {
+        const int64_t groups = row_groups(n, 64, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_weight_own = grad_weight_part + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            for (int64_t i2 = i0; i2 < i1; i2 += 64) {
+                const int64_t i3 = MIN(i1, i2 + 64);
+                float total[64];
+                float kept[64];
+                for (int64_t i = i2; i < i3; i++)
+                    total[i - i2] = 0.0f;
+                for (int64_t j = 0; j < m; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++) {
+                        const float x_ij = x[i*x_s0 + j];
+                        total[i - i2] += x_ij * x_ij;
+                    }
+                }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++)
+                    kept[i - i2] = 1.0f / sqrtf(total[i - i2] / (float)m + 1e-06f);
+                for (int64_t j = 0; j < m; j++) {
+                    float grad_weight_ = 0.0f;
+                    #pragma omp simd reduction(+:grad_weight_)
+                    for (int64_t i = i2; i < i3; i++)
+                        grad_weight_ += grad_y[i*grad_y_s0 + j] * (x[i*x_s0 + j] * kept[i - i2]);
+                    grad_weight_own[j] += grad_weight_;
+                }
+            }
+        }
+        combine_sum_f32(groups, m, grad_weight_part, grad_weight);
+    } else {
+        const int64_t groups = row_groups(n, 4, 32);
+        const int64_t rows = (n + groups - 1) / groups;
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
+        for (int64_t group = 0; group < groups; group++) {
+            const int64_t i0 = group*rows;
+            const int64_t i1 = MIN(n, i0 + rows);
+            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            for (int64_t j = 0; j < m; j++)
+                grad_weight_own[j] = 0.0f;
+            for (int64_t i = i0; i < i1; i++) {
+                float total = 0.0f;
+                const float *x_i = x + i*x_s0;
+                #pragma omp simd reduction(+:total)
+                for (int64_t j = 0; j < m; j++) {
+                    const float x_ij = x_i[j];
+                    total += x_ij * x_ij;
+                }
+                const float *grad_y_i = grad_y + i*grad_y_s0;
+                const float t = 1.0f / sqrtf(total/(float)m + 1e-06f);
+                #pragma omp simd
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_own[j] += grad_y_i[j]*(x_i[j]*t);
+            }
+        }
+        combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
+    }
+    return 0;
+}

@@ -1,0 +1,184 @@
+"""nn_softmax: x: float32[n, m] -> y: float32[n, m].
+
+Backward PROVED.
+
+Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import dtype as _dtype
+from numpy import empty as _empty
+from numpy import ndarray as _Array
+from numpy import zeros as _zeros
+
+from ._runtime.load import beside as _beside
+from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.support import UNUSUAL as _UNUSUAL
+from ._runtime.support import Caller as _Caller
+from ._runtime.support import Residuals as _Residuals
+from ._runtime.support import Unusual as _Unusual
+from ._runtime.workspace import workspace as _workspace
+
+__all__ = ["OP", "backward", "forward", "inference"]
+
+OP = Op(
+    name="nn_softmax",
+    differentiable=(True,),
+    cases=(
+        Case(
+            inputs=(Array("x", "float32", ("n", "m")),),
+            outputs=(Array("y", "float32", ("n", "m")),),
+            bindings=(Binding("n", input=0, axis=0), Binding("m", input=0, axis=1)),
+            residuals=(Residual(Array("y", "float32", ("n", "m")), "output"),),
+            inference=Kernel(
+                "nn_softmax_forward",
+                sizes=("n", "m"),
+                inputs=(Array("x", "float32", ("n", "m"), strides=(0,)),),
+                outputs=(Array("y", "float32", ("n", "m")),),
+            ),
+            forward=Kernel(
+                "nn_softmax_forward",
+                sizes=("n", "m"),
+                inputs=(Array("x", "float32", ("n", "m"), strides=(0,)),),
+                outputs=(Array("y", "float32", ("n", "m")),),
+            ),
+            backward=(
+                Backward(
+                    mask=(True,),
+                    kernel=Kernel(
+                        "nn_softmax_backward",
+                        sizes=("n", "m"),
+                        inputs=(
+                            Array("y", "float32", ("n", "m"), strides=(0,)),
+                            Array("grad_y", "float32", ("n", "m"), strides=(0,)),
+                        ),
+                        outputs=(Array("grad_x", "float32", ("n", "m")),),
+                    ),
+                    residuals=(0,),
+                    cotangents=(0,),
+                ),
+            ),
+        ),
+    ),
+    files=("nn_softmax.c",),
+    header="nn_softmax.h",
+)
+
+
+class Residuals(_Residuals):
+    """What forward keeps for backward: y (float32[n, m])."""
+
+    __slots__ = ()
+    fields = ("y", "n", "m")
+    op = OP.name
+
+
+_library = _beside(__file__, OP)
+_careful = _Caller(OP, _library, (Residuals,))
+_pointer = _library.ffi.from_buffer
+_float32 = _dtype("float32")
+_c_float32 = _library.ffi.typeof("float[]")
+_call_nn_softmax_forward = _library.lib.call_nn_softmax_forward
+_call_nn_softmax_backward = _library.lib.call_nn_softmax_backward
+
+
+def inference(x: _Array, *, out: Any = None) -> Any:
+    """Return the outputs alone: y: float32[n, m].
+
+    `out`: an array to write into (a tuple of them for several outputs).
+    """
+    try:
+        if type(x) is not _Array or x.dtype is not _float32:
+            raise _Unusual
+        n, m = x.shape
+        _p_x = _pointer(_c_float32, x)
+        if out is None:
+            y = _empty((n, m), _float32)
+            _p_y = _pointer(_c_float32, y)
+        else:
+            y = out
+            if type(y) is not _Array or y.dtype is not _float32:
+                raise _Unusual
+            if y.shape != (n, m):
+                raise _Unusual
+            _p_y = _pointer(_c_float32, y, True)
+        if not _call_nn_softmax_forward(n, m, _p_x, m, _p_y, _workspace.pointer, _workspace.size):
+            return y
+    except _UNUSUAL:
+        pass
+    return _careful.inference((x,), out)
+
+
+def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+    """Return the outputs, and what `backward` needs: y: float32[n, m].
+
+    `out`: an array to write into (a tuple of them for several outputs).
+    """
+    try:
+        if type(x) is not _Array or x.dtype is not _float32:
+            raise _Unusual
+        n, m = x.shape
+        _p_x = _pointer(_c_float32, x)
+        if out is None:
+            y = _empty((n, m), _float32)
+            _p_y = _pointer(_c_float32, y)
+        else:
+            y = out
+            if type(y) is not _Array or y.dtype is not _float32:
+                raise _Unusual
+            if y.shape != (n, m):
+                raise _Unusual
+            _p_y = _pointer(_c_float32, y, True)
+        if not _call_nn_softmax_forward(n, m, _p_x, m, _p_y, _workspace.pointer, _workspace.size):
+            return y, Residuals((y, n, m))
+    except _UNUSUAL:
+        pass
+    return _careful.forward((x,), out)
+
+
+def _backward_1(residuals, grad_y, out):
+    y, n, m = residuals
+    if type(grad_y) is not _Array or grad_y.dtype is not _float32:
+        raise _Unusual
+    if grad_y.shape != (n, m):
+        raise _Unusual
+    _p_y = _pointer(_c_float32, y)
+    _p_grad_y = _pointer(_c_float32, grad_y)
+    if out is None:
+        grad_x = _empty((n, m), _float32)
+        _p_grad_x = _pointer(_c_float32, grad_x)
+    else:
+        if type(out) is not tuple:
+            raise _Unusual
+        grad_x, = out
+        if type(grad_x) is not _Array or grad_x.dtype is not _float32:
+            raise _Unusual
+        if grad_x.shape != (n, m):
+            raise _Unusual
+        _p_grad_x = _pointer(_c_float32, grad_x, True)
+    if _call_nn_softmax_backward(n, m, _p_y, m, _p_grad_y, m, _p_grad_x, _workspace.pointer, _workspace.size):
+        raise _Unusual
+    return (grad_x,)
+
+
+_BACKWARDS = {
+    (Residuals, (True,)): _backward_1,
+    (Residuals, None): _backward_1,
+}
+
+
+def backward(
+    residuals: _Residuals, grad_y: _Array | None, *, needs_input_grad: Any = None, out: Any = None
+) -> tuple[_Array | None, ...]:
+    """Return the gradients of x: float32[n, m]; None where not needed.
+
+    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `out`: a tuple with an array or None for each input.
+    """
+    try:
+        return _BACKWARDS[type(residuals), needs_input_grad](residuals, grad_y, out)
+    except _UNUSUAL:
+        return _careful.backward(residuals, (grad_y,), needs_input_grad, out)

@@ -1,0 +1,184 @@
+"""nn_softplus: x: float32[s_0, s_1] -> y: float32[s_0, s_1].
+
+Backward PROVED, under: x * 1 == 20.
+
+Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy import dtype as _dtype
+from numpy import empty as _empty
+from numpy import ndarray as _Array
+from numpy import zeros as _zeros
+
+from ._runtime.load import beside as _beside
+from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.support import UNUSUAL as _UNUSUAL
+from ._runtime.support import Caller as _Caller
+from ._runtime.support import Residuals as _Residuals
+from ._runtime.support import Unusual as _Unusual
+from ._runtime.workspace import workspace as _workspace
+
+__all__ = ["OP", "backward", "forward", "inference"]
+
+OP = Op(
+    name="nn_softplus",
+    differentiable=(True,),
+    cases=(
+        Case(
+            inputs=(Array("x", "float32", ("s_0", "s_1")),),
+            outputs=(Array("y", "float32", ("s_0", "s_1")),),
+            bindings=(Binding("s_0", input=0, axis=0), Binding("s_1", input=0, axis=1)),
+            residuals=(Residual(Array("x", "float32", ("s_0", "s_1")), "input"),),
+            inference=Kernel(
+                "nn_softplus_forward",
+                sizes=("s_0", "s_1"),
+                inputs=(Array("x", "float32", ("s_0", "s_1")),),
+                outputs=(Array("y", "float32", ("s_0", "s_1")),),
+            ),
+            forward=Kernel(
+                "nn_softplus_forward",
+                sizes=("s_0", "s_1"),
+                inputs=(Array("x", "float32", ("s_0", "s_1")),),
+                outputs=(Array("y", "float32", ("s_0", "s_1")),),
+            ),
+            backward=(
+                Backward(
+                    mask=(True,),
+                    kernel=Kernel(
+                        "nn_softplus_backward",
+                        sizes=("s_0", "s_1"),
+                        inputs=(
+                            Array("x", "float32", ("s_0", "s_1")),
+                            Array("grad_y", "float32", ("s_0", "s_1")),
+                        ),
+                        outputs=(Array("grad_x", "float32", ("s_0", "s_1")),),
+                    ),
+                    residuals=(0,),
+                    cotangents=(0,),
+                ),
+            ),
+        ),
+    ),
+    files=("nn_softplus.c",),
+    header="nn_softplus.h",
+)
+
+
+class Residuals(_Residuals):
+    """What forward keeps for backward: x (float32[s_0, s_1])."""
+
+    __slots__ = ()
+    fields = ("x", "s_0", "s_1")
+    op = OP.name
+
+
+_library = _beside(__file__, OP)
+_careful = _Caller(OP, _library, (Residuals,))
+_pointer = _library.ffi.from_buffer
+_float32 = _dtype("float32")
+_c_float32 = _library.ffi.typeof("float[]")
+_call_nn_softplus_forward = _library.lib.call_nn_softplus_forward
+_call_nn_softplus_backward = _library.lib.call_nn_softplus_backward
+
+
+def inference(x: _Array, *, out: Any = None) -> Any:
+    """Return the outputs alone: y: float32[s_0, s_1].
+
+    `out`: an array to write into (a tuple of them for several outputs).
+    """
+    try:
+        if type(x) is not _Array or x.dtype is not _float32:
+            raise _Unusual
+        s_0, s_1 = x.shape
+        _p_x = _pointer(_c_float32, x)
+        if out is None:
+            y = _empty((s_0, s_1), _float32)
+            _p_y = _pointer(_c_float32, y)
+        else:
+            y = out
+            if type(y) is not _Array or y.dtype is not _float32:
+                raise _Unusual
+            if y.shape != (s_0, s_1):
+                raise _Unusual
+            _p_y = _pointer(_c_float32, y, True)
+        if not _call_nn_softplus_forward(s_0, s_1, _p_x, _p_y, _workspace.pointer, _workspace.size):
+            return y
+    except _UNUSUAL:
+        pass
+    return _careful.inference((x,), out)
+
+
+def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+    """Return the outputs, and what `backward` needs: y: float32[s_0, s_1].
+
+    `out`: an array to write into (a tuple of them for several outputs).
+    """
+    try:
+        if type(x) is not _Array or x.dtype is not _float32:
+            raise _Unusual
+        s_0, s_1 = x.shape
+        _p_x = _pointer(_c_float32, x)
+        if out is None:
+            y = _empty((s_0, s_1), _float32)
+            _p_y = _pointer(_c_float32, y)
+        else:
+            y = out
+            if type(y) is not _Array or y.dtype is not _float32:
+                raise _Unusual
+            if y.shape != (s_0, s_1):
+                raise _Unusual
+            _p_y = _pointer(_c_float32, y, True)
+        if not _call_nn_softplus_forward(s_0, s_1, _p_x, _p_y, _workspace.pointer, _workspace.size):
+            return y, Residuals((x, s_0, s_1))
+    except _UNUSUAL:
+        pass
+    return _careful.forward((x,), out)
+
+
+def _backward_1(residuals, grad_y, out):
+    x, s_0, s_1 = residuals
+    if type(grad_y) is not _Array or grad_y.dtype is not _float32:
+        raise _Unusual
+    if grad_y.shape != (s_0, s_1):
+        raise _Unusual
+    _p_x = _pointer(_c_float32, x)
+    _p_grad_y = _pointer(_c_float32, grad_y)
+    if out is None:
+        grad_x = _empty((s_0, s_1), _float32)
+        _p_grad_x = _pointer(_c_float32, grad_x)
+    else:
+        if type(out) is not tuple:
+            raise _Unusual
+        grad_x, = out
+        if type(grad_x) is not _Array or grad_x.dtype is not _float32:
+            raise _Unusual
+        if grad_x.shape != (s_0, s_1):
+            raise _Unusual
+        _p_grad_x = _pointer(_c_float32, grad_x, True)
+    if _call_nn_softplus_backward(s_0, s_1, _p_x, _p_grad_y, _p_grad_x, _workspace.pointer, _workspace.size):
+        raise _Unusual
+    return (grad_x,)
+
+
+_BACKWARDS = {
+    (Residuals, (True,)): _backward_1,
+    (Residuals, None): _backward_1,
+}
+
+
+def backward(
+    residuals: _Residuals, grad_y: _Array | None, *, needs_input_grad: Any = None, out: Any = None
+) -> tuple[_Array | None, ...]:
+    """Return the gradients of x: float32[s_0, s_1]; None where not needed.
+
+    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `out`: a tuple with an array or None for each input.
+    """
+    try:
+        return _BACKWARDS[type(residuals), needs_input_grad](residuals, grad_y, out)
+    except _UNUSUAL:
+        return _careful.backward(residuals, (grad_y,), needs_input_grad, out)
