@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from symgrad import autograd as autograd
     from symgrad import nn as nn
     from symgrad import optim as optim
     from symgrad.compiler import NumpyBackendWarning as NumpyBackendWarning
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from symgrad.proof.verdict import UNDECIDED as UNDECIDED
     from symgrad.runtime.threads import get_num_threads as get_num_threads
     from symgrad.runtime.threads import set_num_threads as set_num_threads
-    from symgrad.tensor import autograd as autograd
     from symgrad.tensor.creation import from_numpy as from_numpy
     from symgrad.tensor.creation import manual_seed as manual_seed
     from symgrad.tensor.functional import grad as grad
@@ -72,7 +72,7 @@ _SOURCES: dict[str, str] = {
     "Tensor": "symgrad.tensor.tensor",
     "UNDECIDED": "symgrad.proof.verdict",
     "assume": "symgrad.frontend.surrogate",
-    "autograd": "symgrad.tensor:autograd",
+    "autograd": "symgrad:autograd",
     "bool": "symgrad.ir.dtype:bool_",
     "compile": "symgrad.compiler",
     "custom_bwd": "symgrad.frontend.function",

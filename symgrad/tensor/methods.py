@@ -20,7 +20,10 @@ from symgrad.tensor import errors, inplace, printing, selection
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.tensor import Tensor, wrap
 
-_PYTHONS = ("__class__", "__init__", "__dict__", "__weakref__", "__doc__", "__module__", "__copy__")
+_PYTHONS = (
+    "__class__", "__copy__", "__dict__", "__doc__", "__init__", "__module__", "__new__",
+    "__weakref__",
+)  # fmt: skip
 _OTHERWISE = ("__getattr__", "__array_ufunc__", "__array_function__", "__getitem__", "__setitem__")
 _SYMBOLIC = ("known_node", "shared", "write", "lies_contiguous", "node")
 _NOT_TAKEN = frozenset((*_PYTHONS, *_OTHERWISE, *_SYMBOLIC))

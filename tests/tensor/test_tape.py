@@ -353,3 +353,8 @@ def test_recording_into_grad_warns() -> None:
         (x**3).sum().backward(create_graph=True)
     assert x.grad.requires_grad
     x.grad = None
+
+
+def test_tensors_that_are_constructed_are_different_ones() -> None:
+    first, second = sg.Tensor([1.0]), sg.Tensor([1.0])
+    assert first is not second

@@ -1,0 +1,7 @@
+"""What ``torch.autograd.function`` has.
+
+In: nothing.  Out: the names.  Imports: ``symgrad.frontend``.
+"""
+
+from symgrad.frontend.function import Function as Function
+from symgrad.frontend.function import once_differentiable as once_differentiable
