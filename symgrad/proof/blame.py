@@ -2,14 +2,14 @@
 
 In: the markers of a backward, the adjoints that went through them, a point.  Out: sentences.
 Imports: ``symgrad.ir``, ``symgrad.proof``: ``adjoints``, ``history``, ``numbers``, ``oracle``,
-``sample``; numpy.
+``refute``; numpy.
 
 Nothing here is trusted: a refutation stands without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -19,29 +19,75 @@ from symgrad.proof.adjoints import reverse
 from symgrad.proof.history import Marker, Recorded, stripped
 from symgrad.proof.numbers import Double
 from symgrad.proof.oracle import DomainError, Program
-from symgrad.proof.sample import Point
+from symgrad.proof.refute import Counterexample
 
 _MOST = 3
-_CLOSE = 1e-9
+_MOSTLY = 1e-6
 
 
 def blamed(
-    recorded: Recorded, adjoint: Mapping[Node, Node], name: str, point: Point | None
+    recorded: Recorded,
+    adjoint: Mapping[Node, Node],
+    name: str,
+    found: Counterexample | None,
+    text: Callable[[Node], str],
 ) -> list[str]:
-    """What is said of the markers that make the derivative by ``name`` wrong."""
+    """What is said of the markers that make the derivative by ``name`` wrong.
+
+    ``text``: the formula of a value without a name.
+    """
     suspects = [
         marker for marker in recorded.markers if name in marker.depends and marker.node in adjoint
     ]
-    if len(suspects) > 1 and point is not None:
-        suspects = [one for one in suspects if _matters(recorded, adjoint, one, name, point)]
-    said = dict.fromkeys(_said(recorded, marker, name) for marker in suspects)
-    return list(said)[:_MOST]
+    if len(suspects) > 1 and found is not None:
+        shares = [_share(recorded, adjoint, one, name, found) for one in suspects]
+        least = _MOSTLY * max(map(abs, shares))
+        suspects = [one for one, share in zip(suspects, shares, strict=True) if abs(share) >= least]
+    return _sentences(suspects, name, text)
 
 
-def _matters(
-    recorded: Recorded, adjoint: Mapping[Node, Node], marker: Marker, name: str, point: Point
-) -> bool:
-    """Is what the marker passes on to an input another thing than its value's derivative?"""
+def _sentences(
+    suspects: Sequence[Marker], name: str, text: Callable[[Node], str]
+) -> list[str]:  # fmt: skip
+    """One sentence for all markers of a kind."""
+    said = [_rule_said(marker, name) for marker in suspects if marker.rule is not None]
+    kinds: dict[str, list[str]] = {}
+    for marker in suspects:
+        if marker.rule is None:
+            kinds.setdefault(_kind(marker.node), []).append(_called(marker.node, text))
+    for kind, values in kinds.items():
+        distinct = list(dict.fromkeys(values))
+        said.append(_TEXTS[kind].format(_listed(distinct), name, *_number(distinct)))
+    return list(dict.fromkeys(said))
+
+
+_LOST = "{2} dependence on {1} is lost in double backward"
+_TEXTS = {
+    "saved": "{0} {3} computed in forward and saved: " + _LOST + "; save {1} and compute {4} "
+    "again, or return {4} as an output",
+    "copied": "a copy of {0} is kept in place of {0} itself: " + _LOST,
+    "detached": "{0} {3} detached in backward: " + _LOST + "; leave detach out",
+    "unrecorded": "{0} {3} computed under no_grad in backward: " + _LOST,
+}
+
+
+def _number(values: Sequence[str]) -> tuple[str, str, str]:
+    return ("its", "is", "it") if len(values) == 1 else ("their", "are", "them")
+
+
+def _listed(values: Sequence[str]) -> str:
+    shown = [*values[:_MOST], *([f"{len(values) - _MOST} more"] if len(values) > _MOST else [])]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def _share(
+    recorded: Recorded,
+    adjoint: Mapping[Node, Node],
+    marker: Marker,
+    name: str,
+    found: Counterexample,
+) -> float:
+    """What the marker does not pass on to the wrong element, though its value depends on it."""
     passed = _passed(recorded, marker, adjoint[marker.node])
     roots = [marker.node, adjoint[marker.node], *(node for pair in passed for node in pair)]
     _, new = stripped(roots)
@@ -50,11 +96,11 @@ def _matters(
         claimed = _by_input([(new[node], new[part]) for node, part in passed], name)
         program = Program([node for node in (true, claimed) if node is not None])
         with np.errstate(all="ignore"):
-            values = program.run(Double(), point.doubles(), point.sizes)
+            values = program.run(Double(), found.point.doubles(), found.point.sizes)
     except (SymgradError, DomainError, ValueError, KeyError):
-        return True
-    parts = [np.asarray(0.0) if node is None else values[node] for node in (true, claimed)]
-    return bool(np.max(np.abs(parts[0] - parts[1]), initial=0.0) > _CLOSE)
+        return 0.0
+    parts = [0.0 if node is None else float(values[node][found.at]) for node in (true, claimed)]
+    return parts[0] - parts[1] if np.isfinite(parts[0] - parts[1]) else 0.0
 
 
 def _passed(recorded: Recorded, marker: Marker, cotangent: Node) -> list[tuple[Node, Node]]:
@@ -71,33 +117,25 @@ def _by_input(outputs: Sequence[tuple[Node, Node]], name: str) -> Node | None:
     return next((found.get(n) for n in nodes if n.attributes.get("name") == name), None)
 
 
-def _said(recorded: Recorded, marker: Marker, name: str) -> str:
-    if marker.rule is not None:
-        if marker.node.attributes["rule"] == 0:
-            return f"the derivative of a saved output by {name} is what backward itself gives"
-        rule = marker.rule
-        return (
-            f"the backward of {rule.name}, applied in backward ({rule.location}), is not its "
-            f"derivative by {name}"
-        )
-    value, why = marker.node.args[0], marker.node.attributes["why"]
-    lost = f"its dependence on {name} is lost in double backward"
-    if why == "saved":
-        if value.op == "input":
-            own = value.attributes["name"]
-            return f"a copy of `{own}` is kept in place of it: {lost}; save {own} itself"
-        return (
-            f"{_called(value, value)} is computed in forward and saved: {lost}; save {name} and "
-            "compute it again, or return it as an output"
-        )
-    if why == "detached":
-        return f"{_called(value, marker.node)} is detached in backward: {lost}; leave detach out"
-    return f"{_called(value, marker.node)} is computed under no_grad in backward: {lost}"
+def _rule_said(marker: Marker, name: str) -> str:
+    rule = marker.rule
+    assert rule is not None
+    if marker.node.attributes["rule"] == 0:
+        return f"the derivative of a saved output by {name} is what backward itself gives"
+    return (
+        f"the backward of {rule.name}, applied in backward ({rule.location}), is not its "
+        f"derivative by {name}"
+    )
 
 
-def _called(value: Node, place: Node) -> str:
-    """The user's name of a value, and the line to look at."""
-    where = place.location or value.location
+def _kind(marker: Node) -> str:
+    why = str(marker.attributes["why"])
+    return "copied" if why == "saved" and marker.args[0].op == "input" else why
+
+
+def _called(marker: Node, text: Callable[[Node], str]) -> str:
+    """The user's name of a value, or its formula, and the line to look at."""
+    value, why = marker.args[0], marker.attributes["why"]
+    where = value.location if why == "saved" else marker.location
     line = f" ({where})" if where is not None else ""
-    named = value.name or place.name
-    return f"`{named}`{line}" if named else f"a value{line}"
+    return f"`{value.name or marker.name or text(value)}`{line}"

@@ -27,11 +27,12 @@ from symgrad.proof.refute import Counterexample, input_values
 from symgrad.proof.report import CounterexampleReport, Finding
 from symgrad.proof.snippet import numpy_snippet
 from symgrad.proof.subject import Subject
+from symgrad.proof.suggest import spelled, writer_for
 from symgrad.proof.verdict import Verdict, worst
 
 NAME = "second order"
 _KEPT = "nothing that backward reads has lost its dependence on the inputs"
-_ONCE = "is marked once_differentiable: differentiating it again raises an error"
+ONCE = "is marked once_differentiable: differentiating it again raises an error, as in PyTorch"
 
 
 def second_order(
@@ -86,9 +87,9 @@ def _case(
     own = _names(recorded.inputs)
     names = [name for name in names if name in wanted or name not in own]
     twice = _Twice.of(recorded, names, declared)
-    judged = judge(twice.subject, budget=budget)
+    judged = judge(twice.subject, budget=budget, until_refuted=True)
     verdict = worst(judgement.verdict for judgement in judged.values())
-    name = next(name for name in names if judged[name].verdict is verdict)
+    name = next(name for name, one in judged.items() if one.verdict is verdict)
     return _finding(recorded, twice, name, judged[name])
 
 
@@ -101,7 +102,7 @@ def _failing_rule(recorded: Recorded) -> Finding | None:
     for marker in recorded.markers:
         rule = marker.rule
         if rule is not None and rule.once:
-            said = f"the backward of {rule.name}, applied in backward ({rule.location}), {_ONCE}"
+            said = f"the backward of {rule.name}, applied in backward ({rule.location}), {ONCE}"
             return Finding(NAME, Verdict.REFUTED, said)
         if rule is not None and rule.problem is not None:
             said = f"the backward of {rule.name}, applied in backward, fails: {rule.problem.what}"
@@ -119,6 +120,11 @@ class _Twice:
     subject: Subject
     adjoint: dict[Node, Node]
     new: dict[Node, Node]
+
+    def text(self, node: Node) -> str:
+        """The formula of a node of ``recorded``."""
+        own = self.new[node]
+        return spelled(writer_for(self.subject), own) or own.op
 
     @staticmethod
     def of(recorded: Recorded, names: Sequence[str], declared: Sequence[Assumption]) -> _Twice:
@@ -155,8 +161,7 @@ def _finding(recorded: Recorded, twice: _Twice, name: str, judgement: Judgement)
     if judgement.verdict is Verdict.PROVED:
         return Finding(NAME, Verdict.PROVED)
     found = judgement.counterexample
-    point = None if found is None else found.point
-    reasons = blamed(recorded, twice.adjoint, name, point)
+    reasons = blamed(recorded, twice.adjoint, name, found, twice.text)
     said = "; ".join(reasons) or f"the derivative by {name} is wrong"
     if found is None:
         return Finding(NAME, Verdict.REFUTED, said)

@@ -166,9 +166,12 @@ class Subject:
         return total
 
     def direction(self, name: str, at: Evaluation, seed: int = 0) -> Array:
-        """A generic direction for one input, in the arithmetic of the evaluation."""
+        """A generic direction for one input, in the arithmetic of the evaluation.
+
+        Inputs of one shape have different ones: what depends on differences alone is seen too.
+        """
         shape = at.values[self.by_name[name]].shape
-        random = np.random.default_rng((seed, len(name), *shape))
+        random = np.random.default_rng((seed, *name.encode(), *shape))
         numbers = random.integers(300, 1000, shape) * np.where(random.random(shape) < 0.5, -1, 1)
         if gradient_is_double(at):
             return np.asarray(numbers / 512)

@@ -22,7 +22,7 @@ from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.report import Finding, Report
 from symgrad.proof.scope import Paste
 from symgrad.proof.second_order import NAME as SECOND_ORDER
-from symgrad.proof.second_order import second_order
+from symgrad.proof.second_order import ONCE, second_order
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict, worst
 
@@ -82,7 +82,7 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         protocol = findings(graphs, subjects, [one.judgements for one in judged])
         agree = variants_agree(graphs, options.variants, partial(_judge_some, declared, options))
         protocol += [agree] if agree is not None else []
-        if options.order > 1 and not graphs.once:
+        if options.order > 1:
             first = worst([*(one.verdict for one in inputs.values()), *_verdicts(protocol)])
             protocol.append(_twice(graphs, options, declared, first))
     return Report(
@@ -104,6 +104,8 @@ def _twice(
     graphs: FunctionGraphs, options: VerifyOptions, declared: Sequence[Assumption], first: Verdict
 ) -> Finding:
     """The finding on the backward of the backward.  ``first``: the verdict of first order."""
+    if graphs.once:
+        return Finding(SECOND_ORDER, Verdict.REFUTED, f"there is none: backward {ONCE}")
     if graphs.derived:
         return Finding(SECOND_ORDER, Verdict.PROVED, "the derived backward keeps every dependence")
     if first is Verdict.REFUTED:
@@ -255,11 +257,6 @@ def _notes(
         notes.append(f"forward does not accept {sizes}: {case.reason.what}")
     if _missing_backward(graphs):
         notes.append("there is no hand-written backward; the derived one was not given to judge")
-    if options.order > 1 and graphs.once:
-        notes.append(
-            "backward is marked once_differentiable: there is no second order; differentiating it "
-            "again raises an error, as in PyTorch"
-        )
     if options.surrogate is not None:
         notes.append(f"judged against the declared surrogate {options.surrogate.name}")
         notes += _surrogate_notes(judged)
