@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from symgrad.errors import ProtocolError
 from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import active, here
+from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SymbolicTensor
 
 FUNCTIONS: dict[str, Any] = {}
@@ -72,7 +73,8 @@ def public(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     def dispatch(*args: Any, **kwargs: Any) -> Any:
         for arg in (*args, *kwargs.values()):
-            for item in arg if isinstance(arg, (list, tuple)) else (arg,):
+            several = isinstance(arg, (list, tuple)) and not isinstance(arg, Shape)
+            for item in arg if several else (arg,):
                 override = getattr(type(item), OVERRIDE, None)
                 if override is not None:
                     return override(item, name, args, kwargs)

@@ -175,8 +175,17 @@ class PackSession(Session):
         found = consumer(frame.f_code, frame.f_lasti) if frame is not None else None
         if frame is None or found is None:
             self.observe("the shape is iterated over", frame)
-        self._tickets.append(Ticket(frame, *found))
+        self._tickets.append(Ticket(frame, frame.f_lasti, *found))
         return self._tickets[-1]
+
+    def is_hint(self) -> bool:
+        """Is the length asked for by an iteration that has just begun, to reserve memory?"""
+        frame = user_frame()
+        ticket = self._tickets[-1] if self._tickets else None
+        if ticket is None or ticket.measured or frame is not ticket.frame:
+            return False
+        ticket.measured = True
+        return frame.f_lasti == ticket.origin
 
     def redeem(self, sizes: Iterable[PackSize]) -> None:
         """The call that a ticket was for has come."""

@@ -9,14 +9,13 @@ It says it is a ``Shape``, but is no tuple: what C code reads of a tuple cannot 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
-from symgrad.frontend.packs.session import layout_of, pack_session
+from symgrad.frontend.packs.session import PackSession, layout_of, pack_session
 from symgrad.frontend.sizes import PackSize, Shape, as_dim, as_size
 from symgrad.ir.dim import Dim, product
-
-_INTERNAL = "symgrad.frontend."
 
 
 class PackShape:
@@ -40,7 +39,12 @@ class PackShape:
 
     @property
     def __class__(self) -> type:
-        """What ``isinstance`` asks."""
+        """What ``isinstance`` asks, and a Python version of what C code asks of a tuple."""
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__") == "abc":
+            frame = frame.f_back
+        if frame is None or not (frame.f_globals.get("__name__") or "").startswith("symgrad."):
+            pack_session().observe("the class of a shape with batch axes is asked for")
         return Shape
 
     @__class__.setter
@@ -52,11 +56,15 @@ class PackShape:
         sides = [as_dim(size) for size in (*self.left, *self.right)]
         return as_size(product([*sides, self.pack]))
 
+    def __len__(self) -> int:
+        session = pack_session()
+        if not (_is_ours(session, sys._getframe(1)) or session.is_hint()):
+            session.observe("len() of a shape with batch axes is read")
+        raise TypeError("it has no length")  # Python asks before it iterates, and goes on without
+
     def __iter__(self) -> Iterator[Any]:
         session = pack_session()
-        caller = sys._getframe(1).f_globals.get("__name__") or ""
-        internal = session.inside and caller.startswith(_INTERNAL)
-        ticket = None if internal else session.ticket()
+        ticket = None if _is_ours(session, sys._getframe(1)) else session.ticket()
         return iter((*self.left, PackSize(self.pack, ticket), *self.right))
 
     def __getitem__(self, key: Any) -> Any:
@@ -124,6 +132,12 @@ class PackShape:
         return str(_hidden("repr")(self))
 
 
+def _is_ours(session: PackSession, frame: FrameType) -> bool:
+    """Does an operation of ours look?"""
+    module = frame.f_globals.get("__name__") or ""
+    return session.inside > 0 and module.startswith("symgrad.frontend.")
+
+
 def _hidden(name: str) -> Callable[..., Any]:
     """What shows the number of sizes."""
 
@@ -134,7 +148,9 @@ def _hidden(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "len", "contains", "reversed", "hash", "str", "format", "bool", "mul", "rmul", "lt", "le",
+    "contains", "reversed", "hash", "str", "format", "bool", "mul", "rmul", "lt", "le",
     "gt", "ge", "reduce", "reduce_ex", "copy", "deepcopy", "index", "array", "sizeof", "dir",
 ):  # fmt: skip
-    setattr(PackShape, f"__{_name}__", _hidden("len()" if _name == "len" else _name))
+    setattr(PackShape, f"__{_name}__", _hidden(_name))
+
+Sequence.register(PackShape)  # so that ``match`` asks for its length

@@ -33,12 +33,17 @@ _CALLS = _words("CALL CALL_KW CALL_FUNCTION CALL_FUNCTION_KW CALL_METHOD")
 
 @dataclass
 class Ticket:
-    """The call that an iteration's items go to: a frame and the range of its instruction."""
+    """The call that an iteration's items go to: a frame and the range of its instruction.
+
+    ``origin``: the instruction that iterates, which may then ask once how long it will be.
+    """
 
     frame: FrameType
+    origin: int
     start: int
     stop: int
     redeemed: bool = False
+    measured: bool = False
 
     def fits(self, frame: FrameType | None) -> bool:
         """Is the frame at that call?"""
