@@ -7,7 +7,7 @@ y = x**3
 (first,) = grad(y, x, create_graph=True)
 (second,) = grad(first, x, create_graph=True)
 (third,) = grad(second, x)
-print(first, second, third)
+print(first.item(), second.item(), third.item())
 
 
 class Sinh(torch.autograd.Function):

@@ -26,7 +26,7 @@ w = torch.rand(1) * 0 + 0.25
 w.requires_grad = True
 b = torch.full((1,), 0.5, requires_grad=True)
 z = MultiplyAdd.apply(w, x, b)
-print("type of z", type(z), z.requires_grad, z.is_leaf, type(z.grad_fn).__name__)
+print("type of z", type(z), z.requires_grad, z.is_leaf, z.grad_fn.name())
 z.backward()
 print(x.grad, w.grad, b.grad)
 print(z)
