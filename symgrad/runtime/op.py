@@ -8,6 +8,7 @@ The text is the one that a generated package holds; only the names it imports fr
 
 from __future__ import annotations
 
+import importlib.util
 import linecache
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -98,4 +99,25 @@ def make_op(
     module = ModuleType(f"symgrad_wrapper_{mark}")
     module.__file__ = file
     exec(compile(wrapper, file, "exec", dont_inherit=True), module.__dict__)
+    return CompiledOp(module, wrapper, origin)
+
+
+def shipped_op(name: str, *, origin: Any = None) -> CompiledOp:
+    """The op of a module of ``symgrad.generated``, called through this runtime.
+
+    Its kernels are those beside it, or in the cache, or compiled into it.  Raises ImportError
+    where there is no such module and where its C cannot be compiled.
+    """
+    found = importlib.util.find_spec("symgrad.generated")
+    if found is None or not found.submodule_search_locations:
+        raise ImportError("symgrad.generated is missing; install symgrad anew")
+    path = Path(found.submodule_search_locations[0]) / f"{name}.py"
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ImportError(f"{path} cannot be read: {error}", path=str(path)) from error
+    wrapper = text.replace("from ._runtime.", "from symgrad.runtime.")
+    module = ModuleType(f"symgrad_generated_{name}")
+    module.__file__ = str(path)
+    exec(compile(wrapper, str(path), "exec", dont_inherit=True), module.__dict__)
     return CompiledOp(module, wrapper, origin)

@@ -1,5 +1,7 @@
 """``Function.apply`` on tensors: forward now, backward when the graph is walked.
 
+Functions whose kernels come with symgrad run these where they fit (``symgrad.tensor.shipped``).
+
 In: a Function, proved or not, and its arguments.  Out: its outputs, with a node of their own.
 Imports: the frontend's Function and context, this package's nodes, modes and tensors.
 """
@@ -22,7 +24,7 @@ from symgrad.frontend.function import (
     run_forward,
 )
 from symgrad.frontend.table import FUNCTIONS
-from symgrad.tensor import errors, inplace
+from symgrad.tensor import errors, inplace, shipped
 from symgrad.tensor.dispatch import invoke, tracing
 from symgrad.tensor.modes import enable_grad, no_grad, state
 from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of
@@ -151,6 +153,9 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
     traced = tracing(args, kwargs)
     if traced is not None:
         return _applied(function)(*traced[0], **traced[1])
+    found = shipped.call(function, args, kwargs)
+    if found is not None:
+        return found
     ctx = new_context(function, {})
     said = EagerState()
     ctx.__dict__["_symgrad_state"] = said

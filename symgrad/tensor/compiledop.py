@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.errors import KernelArgumentError, SymgradError
+from symgrad.errors import KernelArgumentError
 from symgrad.frontend.arguments import Argument, Binding, bind
 from symgrad.frontend.function import class_of, is_instance_style
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.tensor import errors, kernelnode
+from symgrad.tensor import kernelnode
 from symgrad.tensor.functional import connected
 from symgrad.tensor.gradients import grad
 from symgrad.tensor.kernelnode import Mask
 from symgrad.tensor.modes import enable_grad
 from symgrad.tensor.tensor import Tensor
-from symgrad.tensor.variant import Variant
+from symgrad.tensor.variant import EmptyTensor, Variant
 
 
 class OpKernels:
@@ -59,10 +59,8 @@ class OpKernels:
             try:
                 family = self._variant(inputs).prepare(inputs, ()).entry.family
                 return family.differentiate(inputs, cotangents, mask)
-            except errors.FreedGraphError:
-                raise
-            except (SymgradError, NotImplementedError, KeyError):
-                self._hopeless = True
+            except Exception as error:  # whatever tracing the user's code raises
+                self._hopeless = not isinstance(error, EmptyTensor)
         return on_tape(self.apply, inputs, cotangents, mask)
 
     def _variant(self, inputs: Sequence[Tensor]) -> Variant:

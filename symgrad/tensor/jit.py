@@ -109,7 +109,7 @@ class Jitted:
             variant = self._variants[general] = Variant(self.function, args, kwargs)
         try:
             if variant.hopeless:
-                raise EmptyTensor
+                raise EmptyTensor("it ran eagerly before")
             prepared = variant.prepare(tensors, roots)
             inputs = prepared.inputs(tensors, roots)
             kernels = prepared.entry.kernels(prepared.needs(inputs))

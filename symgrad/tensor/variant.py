@@ -98,7 +98,7 @@ class Variant:
         Raises whatever the function raises while it is traced, and Untraceable.
         """
         if any(0 in tensor._array.shape for tensor in tensors):
-            raise EmptyTensor
+            raise EmptyTensor("a tensor has no elements")
         while True:
             try:
                 return self._prepare(tensors, roots)
@@ -220,7 +220,7 @@ class Variant:
                 yield name
 
 
-class EmptyTensor(Exception):
+class EmptyTensor(Untraceable):
     """A tensor without elements: the eager operations are good enough for it."""
 
 

@@ -46,6 +46,7 @@ from symgrad.nn.functions.norms import (
     LayerNorm,
     RMSNorm,
 )
+from symgrad.nn.functions.shipped import SHIPPED as SHIPPED
 from symgrad.nn.functions.softmax import LogSoftmax, Softmax
 
 __all__ = [

@@ -9,6 +9,7 @@ from symgrad.nn.functions.classification import CrossEntropyLoss
 from symgrad.nn.functions.losses import MSELoss
 from symgrad.nn.functions.norms import LayerNorm, RMSNorm
 from symgrad.nn.functions.softmax import LogSoftmax, Softmax
+from symgrad.tensor.shipped import register
 
 SHIPPED = {
     "nn_cross_entropy_loss": CrossEntropyLoss,
@@ -24,4 +25,5 @@ SHIPPED = {
     "nn_softmax": Softmax,
     "nn_softplus": Softplus,
 }
+register(SHIPPED)
 """By the name of the module: ``symgrad.generated.<name>``."""
