@@ -97,7 +97,13 @@ def with_ranks(facts: Facts, nodes: Iterable[Node]) -> Facts:
         return facts
     axes = {name: int(node.attributes["axis"]) for name, node in ranks.items()}
     sizes = {name: node.shape[axes[name]] for name, node in ranks.items()}
-    return replace(facts, permutations=axes, ranges={**facts.ranges, **sizes})
+    orders = {
+        name: (str(node.args[0].attributes["name"]), bool(node.attributes["descending"]))
+        for name, node in ranks.items()
+        if node.args[0].op == "input" and node.args[0].dtype.is_float
+    }
+    ranges = {**facts.ranges, **sizes}
+    return replace(facts, permutations=axes, ranges=ranges, orders=orders)
 
 
 def _interval(assumption: assume.Assumption) -> Interval | None:

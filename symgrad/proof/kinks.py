@@ -38,12 +38,13 @@ def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condi
     ``name``: the input whose gradient is reported.  ``names``: nodes to be printed by name.
     """
     candidates = [node for node in subject.forward.nodes if _may_kink(node)]
+    ranked = _ranked(subject.forward.nodes, CodeWriter(names))
     if not candidates:
-        return []
+        return ranked
     at = _generic(subject)
     flowing = _flowing(subject, candidates, at)
     writer = CodeWriter(names)
-    found: list[Condition] = []
+    found: list[Condition] = ranked
     for node in flowing:
         condition = _condition(subject, name, node, writer, at)
         if condition is not None and condition not in found:
@@ -52,6 +53,20 @@ def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condi
         rest = len(found) - MOST
         return [*found[:MOST], Condition("kink", f"and {rest} more like these")]
     return found
+
+
+def _ranked(nodes: Iterable[Node], writer: CodeWriter) -> list[Condition]:
+    """Sorting is told by the ranks, which change where two elements are equal."""
+    found: dict[Condition, None] = {}
+    for node in nodes:
+        if node.op == "rank" and node.args[0].dtype.is_float:
+            try:
+                text = _text(writer, node.args[0])
+            except NoSpelling:
+                continue
+            axis = f" along axis {node.attributes['axis']}" if node.rank > 1 else ""
+            found[Condition("ties", f"two elements of {text}{axis} are equal")] = None
+    return list(found)
 
 
 def _may_kink(node: Node) -> bool:

@@ -1,7 +1,8 @@
-"""Matrices made ready for the normal form: inverses as the one kind of atom, and what they are.
+"""Matrices and orders made ready for the normal form: inverses as the one kind of atom.
 
 In: a ``Subject`` and the facts of its inputs.  Out: the subject with every triangular solve as a
-product with an inverse, equal matrices inverted once; facts about the atoms; domains to print.
+product with an inverse, equal matrices inverted once, and permutations ranked by themselves;
+facts about the atoms; domains to print.
 Imports: ``symgrad.index``, ``symgrad.ops``, ``symgrad.ir``, ``symgrad.proof``: ``algebra``,
 ``goal``, ``reference``, ``report``, ``subject``.
 
@@ -19,6 +20,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.linalg import matmul, transpose, triangle
+from symgrad.ops.sorting import sort
 from symgrad.proof.algebra import Equality
 from symgrad.proof.goal import Goal, definitions, is_atom, name_of, opaque_atoms
 from symgrad.proof.normal.facts import Facts
@@ -45,8 +47,8 @@ class Prepared:
 
 
 def prepared(subject: Subject, facts: Facts, equal: EqualUnder) -> Prepared:
-    """The subject itself where it holds no inverse, factor or determinant."""
-    if not any(node.op in _KINDS for node in subject.everything.nodes):
+    """The subject itself where there is nothing to rewrite."""
+    if not any(node.op in _KINDS or _is_reordered(node) for node in subject.everything.nodes):
         return Prepared(subject, facts)
     work = _Rewriting(subject, facts, equal)
     return Prepared(work.result(), work.facts, tuple(_domains(subject)))
@@ -113,6 +115,9 @@ class _Rewriting:
             return self._det(args[0])
         if node.op == "logdet":
             return self._apply("logdet", args[0])
+        if _is_reordered(node) and _is_permutation(args[0], node.attributes["axis"]):
+            downward = node.attributes["descending"]
+            return node.shape[node.attributes["axis"]] - 1 - args[0] if downward else args[0]
         if node.op == "cholesky":
             made = self.graph.apply("cholesky", self._known(args[0])[0])
             self._learn_factor(made)
@@ -292,3 +297,19 @@ def _square_factors(node: Node) -> tuple[Node, Node] | None:
     left, right = node.args
     same = left.shape == right.shape == node.shape
     return (left, right) if same and matmul(left, right) is node else None
+
+
+def _is_reordered(node: Node) -> bool:
+    """Are these the ranks of what may be a permutation?"""
+    return node.op == "rank" and node.args[0].op in ("index_add", "rank")
+
+
+def _is_permutation(node: Node, axis: int) -> bool:
+    """Is it the ranks along an axis, or where each rank came from?  Its ranks are then itself."""
+    if node.op == "rank":
+        return bool(node.attributes["axis"] == axis)
+    ranks = node.args[1 + axis] if node.op == "index_add" and len(node.args) > 1 + axis else None
+    if ranks is None or ranks.op != "rank" or ranks.attributes["axis"] != axis:
+        return False
+    _, origins = sort(ranks.args[0], axis, descending=ranks.attributes["descending"])
+    return origins is node

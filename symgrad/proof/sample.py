@@ -35,6 +35,8 @@ DENOMINATOR = 997 * 3989 * 10**6
 MODES = ("real", "positive", "unit", "small", "above", "definite")
 MAX_ELEMENTS = 4000
 _GENERIC = (3, 2, 5, 4)
+FARTHEST = 10**6
+"""Ends of intervals beyond it are never met by a sample."""
 _LARGEST = Fraction(2**62, DENOMINATOR)
 
 
@@ -283,6 +285,10 @@ def impose(assumption: Assumption, values: Array, random: Any) -> Array:
 def _between(assumption: Assumption, values: Array) -> Array:
     """Into the interval: by scaling when it is bounded, by the absolute value when it is not."""
     low, high = assumption.low, assumption.high
+    if (low is not None and low >= FARTHEST) or (high is not None and high <= -FARTHEST):
+        raise Unsatisfiable(f"{assumption.name} is beyond the numbers that are sampled")
+    low = None if low is None or low <= -FARTHEST else low
+    high = None if high is None or high >= FARTHEST else high
     if low is None and high is None:
         return values
     if low is None or high is None:

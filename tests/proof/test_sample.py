@@ -13,7 +13,7 @@ from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph
 from symgrad.proof.assume import parse_all
 from symgrad.proof.ranges import integer_uses
-from symgrad.proof.sample import DENOMINATOR, Sampler, Unsatisfiable
+from symgrad.proof.sample import DENOMINATOR, Sampler, Unsatisfiable, impose
 from tests.proof.builders import K, M, N, elementwise, tensor
 
 
@@ -99,3 +99,17 @@ def test_domains_are_found(op: str) -> None:
     subject.settle()
     drawn = [subject.draw(sizes, 0) for sizes in islice(subject.sampler.size_choices(), 6)]
     assert sum(at is not None for at in drawn) >= 4
+
+
+FAR = [("(-1e30, inf)", False), ("(-inf, 1e30)", False), ("(1e30, inf)", True)]
+
+
+@pytest.mark.parametrize(("declared", "far"), FAR)
+def test_ends_of_intervals_may_be_beyond_all_samples(declared: str, far: bool) -> None:
+    (assumption,) = parse_all({"x": declared})
+    values = np.array([-(10**12), 10**12])
+    if far:
+        with pytest.raises(Unsatisfiable):
+            impose(assumption, values, np.random.default_rng(0))
+    else:
+        assert np.array_equal(impose(assumption, values, np.random.default_rng(0)), values)

@@ -7,9 +7,6 @@ as soon as an entry is no longer needed; a wrong verdict is never excused here.
 
 UNDECIDED: dict[str, str] = {
     "BilinearGrid": "index_add of four linear indices, then a view: over the budget of steps",
-    "MaskedSoftmax": "minus infinity by a mask that is an input: exp of plus infinity",
-    "Pact": "minimum of relu and a level: four terms of indicators are left",
-    "RollFar": "a roll by fifteen asks about fifteen sizes",
     "NarrowWindow": "no sample falls between two thresholds that are close together",
     "SpecialIndex": "no sample has an index that only long axes have",
 }

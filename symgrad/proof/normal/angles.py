@@ -45,7 +45,7 @@ def _reduced(context: Context, y: Poly, x: Poly) -> tuple[Poly, Poly]:
         least = min(own.get(atom, 0) for _, own, _ in contents)
         if least and signs.factor_sign(context, atom, least) == signs.POSITIVE:
             shared[atom] = -least
-    scale = 1 / Fraction(min(abs(value) for value, _, _ in contents))
+    scale = 1 / min(abs(Fraction(value)) for value, _, _ in contents)
     factor = multiply.monomial_poly(context, shared)
     first, second = (multiply.multiply(context, factor, side).scaled(scale) for side in (y, x))
     return first, second

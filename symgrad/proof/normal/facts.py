@@ -44,7 +44,8 @@ class Facts:
     matrices over the last two axes.  ``lower``, ``upper``: over its last two axes the tensor is
     triangular.  ``factors``: this tensor is the lower Cholesky factor of the symmetric part of
     that one.  ``permutations``: along this axis, whose size is its
-    declared range, the integer tensor holds every index once.  ``recognise``: read rounded
+    declared range, the integer tensor holds every index once.  ``orders``: this permutation tells
+    the ranks of that real tensor along the axis; downwards where True.  ``recognise``: read rounded
     known constants as what they round.
     """
 
@@ -60,6 +61,7 @@ class Facts:
     upper: frozenset[str] = frozenset()
     factors: Mapping[str, str] = field(default_factory=dict)
     permutations: Mapping[str, int] = field(default_factory=dict)
+    orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     recognise: bool = False
 
     def range_of(self, tensor: str) -> Dim | None:

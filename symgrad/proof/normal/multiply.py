@@ -95,14 +95,8 @@ def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
     if counts.no_terms(exponents):
         return ZERO
     relations = [a for a in special if a.kind in kinds.RELATIONS and a in exponents]
-    if len(relations) > 1 and not _combine_relations(context, exponents, relations):
-        return ZERO
-    if len(relations) > 1:
-        split = _one_holds(context, exponents)
-        if split is not None:
-            return split
     if relations:
-        kept = triangular.implied(context, exponents)
+        kept = _with_relations(context, exponents, relations)
         if isinstance(kept, Poly):
             return kept
         exponents = kept
@@ -114,6 +108,19 @@ def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
             if reduced is not None:
                 return reduced
     return ordered(exponents)
+
+
+def _with_relations(
+    context: Context, exponents: Exponents, relations: list[Atom]
+) -> Exponents | Poly:
+    """The factors without conditions that others decide; a polynomial where a rule makes one."""
+    if len(relations) > 1:
+        if not _combine_relations(context, exponents, relations):
+            return ZERO
+        split = _one_holds(context, exponents)
+        if split is not None:
+            return split
+    return triangular.implied(context, exponents)
 
 
 def _rewrite_atom(context: Context, exponents: Exponents, atom: Atom) -> Poly | None:

@@ -1,16 +1,17 @@
 """Permutations: integer tensors that hold every index of an axis once, such as ranks.
 
 In: atoms and factors.  Out: what follows from being a permutation, or None.
-Imports: ``atoms``, ``poly``, ``context``, ``relations``, ``signs``, ``substitute``.
+Imports: ``atoms``, ``poly``, ``context``, ``extrema``, ``integers``, ``leaves``, ``relations``,
+``signs``, ``substitute``.
 """
 
 from __future__ import annotations
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import relations, signs, substitute
-from symgrad.proof.normal.atoms import Atom, Number
+from symgrad.proof.normal import extrema, integers, leaves, relations, signs, substitute
+from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Context
-from symgrad.proof.normal.poly import ONE, Poly
+from symgrad.proof.normal.poly import ONE, Poly, of_atom
 
 
 def counted_once(context: Context, binders: list[Atom], factors: dict[Atom, Number]) -> Poly | None:
@@ -48,6 +49,93 @@ def inverse_at(context: Context, poly: Poly) -> Poly | None:
             there = substitute.substitute(context, inside, {binder: place})
             return relations.equal_integers(context, there)
     return None
+
+
+def compared(context: Context, poly: Poly) -> Poly | None:
+    """Elements of a sorted tensor are compared by their ranks, where there are no ties.
+
+    ``[x(p) > sum_b [r(b) == q] x(b)]`` is ``[r(p) > q]`` for the ranks r of x.  [rule: order]
+    """
+    if not context.facts.orders or len(poly.terms) != 2:
+        return None
+    (first, value), (second, other) = poly.terms.items()
+    if value != -other:
+        return None
+    ranks = sorted(context.facts.orders)
+    for rank in ranks:
+        sides = [_rank_of(context, rank, monomial) for monomial in (first, second)]
+        if sides[0] is None or sides[1] is None or sides[0][1] != sides[1][1]:
+            continue
+        _require_no_ties(context, rank, sides[0][1])
+        above = sides[0][0] - sides[1][0]
+        upward = (value > 0) != context.facts.orders[rank][1]
+        return relations.at_least(context, (above if upward else -above).plus(-1))
+    return None
+
+
+Ranked = tuple[Poly, tuple[Poly, ...]]
+
+
+def _rank_of(context: Context, rank: str, monomial: Monomial) -> Ranked | None:
+    """The rank of an element, and its indices along the other axes."""
+    if len(monomial) != 1 or monomial[0][1] != 1:
+        return None
+    atom, axis = monomial[0][0], context.facts.permutations[rank]
+    if atom.kind == kinds.LEAF and atom.data[0] == context.facts.orders[rank][0]:
+        others = (*atom.data[1][:axis], *atom.data[1][axis + 1 :])
+        return leaves.leaf(context, rank, atom.data[1], "int"), others
+    if atom.kind != kinds.SUM or len(atom.data[0]) != 1 or len(atom.data[1]) != 2:
+        return None
+    (binder,), inner = atom.data
+    conditions = [a for a, e in inner if a.kind == kinds.EQUAL]
+    elements = [a for a, e in inner if a.kind == kinds.LEAF and e == 1]
+    if len(conditions) != 1 or len(elements) != 1:
+        return None
+    (element,) = elements
+    place = _place(context, conditions[0], binder)
+    if place is None or element.data[0] != context.facts.orders[rank][0]:
+        return None
+    read = leaves.leaf(context, rank, element.data[1], "int")
+    told = conditions[0].data[0]
+    if element.data[1][axis].atom is not binder or read - place not in (told, -told):
+        return None
+    others = (*element.data[1][:axis], *element.data[1][axis + 1 :])
+    return None if any(binder in index.free for index in others) else (place, others)
+
+
+def _require_no_ties(context: Context, rank: str, others: tuple[Poly, ...]) -> None:
+    """Record that two elements along the axis are not equal for all inputs."""
+    source, axis = context.facts.orders[rank][0], context.facts.permutations[rank]
+    extent = extent_along(context, rank)
+    left, right = (context.atom(kinds.INDEX, f"tie {side}", extent) for side in (1, 2))
+    one, two = (
+        leaves.leaf(context, source, (*others[:axis], of_atom(variable), *others[axis:]))
+        for variable in (left, right)
+    )
+    context.require_distinct("order", one - two, left, right)
+
+
+def extent_along(context: Context, rank: str) -> Poly:
+    """The number of elements that are ranked."""
+    return integers.from_dim(context, context.facts.ranges[rank])
+
+
+def extreme(context: Context, poly: Poly) -> Poly | None:
+    """``r(p) == 0`` says that p is where the least (greatest) element is: the difference.
+
+    That is so with ties too, since the sort is stable: the first of them.  [rule: order]
+    """
+    atom = poly.atom if poly.atom is not None else (-poly).atom
+    if atom is None or atom.kind != kinds.LEAF or atom.data[0] not in context.facts.orders:
+        return None
+    rank, indices = atom.data[0], atom.data[1]
+    (source, downward), axis = context.facts.orders[rank], context.facts.permutations[rank]
+    binder = context.fresh(extent_along(context, rank))
+    at = (*indices[:axis], of_atom(binder), *indices[axis + 1 :])
+    body = leaves.leaf(context, source, at)
+    first = extrema.argmax(context, binder, body if downward else -body)
+    place: Poly = indices[axis]
+    return place - first
 
 
 def _place(context: Context, condition: Atom, binder: Atom) -> Poly | None:

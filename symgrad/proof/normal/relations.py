@@ -53,6 +53,9 @@ def _positive(context: Context, poly: Poly) -> Poly:
     if signs.is_integral(context, poly):
         scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
         return at_least(context, poly.scaled(scale).plus(-1))
+    ranked = permutations.compared(context, poly)
+    if ranked is not None:
+        return ranked
     tie = _against_maximum(context, poly)
     return tie if tie is not None else _real_positive(context, poly)
 
@@ -328,6 +331,9 @@ def equal_integers(context: Context, poly: Poly) -> Poly:
     inverse = permutations.inverse_at(context, reduced)
     if inverse is not None:
         return inverse
+    extreme = permutations.extreme(context, reduced)
+    if extreme is not None:
+        return equal_integers(context, extreme)
     unique = _unique_elements(context, reduced)
     if unique is not None:
         return equal_integers(context, unique)
@@ -337,7 +343,10 @@ def equal_integers(context: Context, poly: Poly) -> Poly:
 
 
 def _unique_elements(context: Context, poly: Poly) -> Poly | None:
-    """[idx[i] == idx[j]] is [i == j] where no value occurs twice.  [rule: unique-index]."""
+    """[idx[i] == idx[j]] is [i == j] where no value occurs twice.
+
+    [rule: unique-index] [rule: permutation]
+    """
     if len(poly.terms) != 2 or sorted(poly.terms.values()) != [-1, 1]:
         return None
     (first, _), (second, _) = poly.terms.items()
@@ -346,10 +355,14 @@ def _unique_elements(context: Context, poly: Poly) -> Poly | None:
     left, right = first[0][0], second[0][0]
     if left.kind != kinds.LEAF or right.kind != kinds.LEAF or left.data[0] != right.data[0]:
         return None
-    if left.data[0] not in context.facts.unique or len(left.data[1]) != 1:
+    axis = context.facts.permutations.get(left.data[0])
+    if left.data[0] in context.facts.unique and len(left.data[1]) == 1:
+        axis = 0
+    if axis is None:
         return None
-    difference: Poly = left.data[1][0] - right.data[1][0]
-    return difference
+    apart = [one - two for one, two in zip(left.data[1], right.data[1], strict=True)]
+    difference: Poly = apart.pop(axis)
+    return None if any(other.terms for other in apart) else difference
 
 
 def at_least(context: Context, poly: Poly) -> Poly:

@@ -262,9 +262,10 @@ def _nonnegative(context: Context, poly: Poly) -> bool:
         _integral(a) and factor_sign(context, a, 1) for m in poly.terms for a, _ in m
     ):
         return True
+    whole = is_integral(context, poly) and all(isinstance(c, int) for c in poly.terms.values())
     poly = _divide_indices(context, poly)
     for _ in range(24):
-        if _shifted_nonnegative(context, poly):
+        if _shifted_nonnegative(context, poly, whole):
             return True
         step = _eliminate_one(context, poly)
         if step is None:
@@ -293,6 +294,10 @@ def _ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
     """The least and the greatest value of an integer atom."""
     if counts.is_count(atom):
         return counts.bounds(context, atom)
+    if atom.kind == kinds.FLOORDIV and isinstance(atom.data[1].constant, int):
+        left, divisor = atom.data[0], atom.data[1].constant
+        part = Fraction(1, divisor)
+        return left.plus(1 - divisor).scaled(part), left.scaled(part)
     extent = extent_of(context, atom)
     return None if extent is None else (Poly({}), extent.plus(-1))
 
@@ -307,14 +312,15 @@ def _others_nonnegative(context: Context, poly: Poly, atom: Atom) -> bool:
     )
 
 
-def _shifted_nonnegative(context: Context, poly: Poly) -> bool:
+def _shifted_nonnegative(context: Context, poly: Poly, whole: bool) -> bool:
+    """``whole``: the value bounds an integer, which is at least 0 where it is more than -1."""
     sizes = {a for m in poly.terms for a, _ in m}
     if any(atom.kind != kinds.SIZE for atom in sizes):
         return False
     for atom in sorted(sizes, key=lambda a: a.key):
         least = context.facts.least_sizes.get(atom.data[0], 1)
         poly = in_terms(poly, atom, of_atom(atom).plus(least))
-    return all(value >= 0 for value in poly.terms.values())
+    return all(value >= 0 or (whole and not m and value > -1) for m, value in poly.terms.items())
 
 
 def _divide_indices(context: Context, poly: Poly) -> Poly:

@@ -1,0 +1,81 @@
+"""Ranks: what sorted elements are compared by, and when they are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from symgrad.ir.dim import Dim
+from symgrad.proof.normal.facts import Facts
+from symgrad.proof.polytext import PolyText
+from symgrad.proof.witness import discharge
+from tests.proof.normal_terms import Standard, Term
+
+
+class Sorted(Standard):
+    """``x`` over rows i and columns k, its ranks along the columns."""
+
+    def __init__(self, *, downward: bool = False, known: bool = True) -> None:
+        orders = {"rank": ("x", downward)} if known else {}
+        super().__init__(
+            Facts(permutations={"rank": 1}, ranges={"rank": Dim.size("n")}, orders=orders)
+        )
+        self.p, self.q = self.index("p", self.n), self.index("q", self.n)
+
+    def rank(self, at: Term, row: Term | None = None) -> Term:
+        return self.leaf("rank", self.j if row is None else row, at, sort="int")
+
+    def value(self, at: Term, row: Term | None = None) -> Term:
+        return self.at("x", self.j if row is None else row, at)
+
+    def sorted(self, place: Term) -> Term:
+        return self.sum([self.k], self.compare(self.rank(self.k), "eq", place) * self.value(self.k))
+
+
+@pytest.mark.parametrize("downward", [False, True])
+def test_sorted_elements_are_compared_by_rank(downward: bool) -> None:
+    """[rule: order]."""
+    a = Sorted(downward=downward)
+    less = "lt" if downward else "gt"
+    assert a.compare(a.value(a.p), "gt", a.sorted(a.q)) == a.compare(a.rank(a.p), less, a.q)
+    assert a.compare(a.sorted(a.q), "gt", a.value(a.p)) == a.compare(a.q, less, a.rank(a.p))
+    assert a.compare(a.sorted(a.p), "gt", a.sorted(a.q)) == a.compare(a.p, less, a.q)
+    (owed,) = [o for o in a.context.obligations.values() if o.rule == "order"]
+    paid = discharge(owed, a.context.facts, PolyText())
+    assert not paid.problem
+    assert [condition.kind for condition in paid.conditions] == ["ties"]
+
+
+def test_what_is_not_compared_by_rank() -> None:
+    a = Sorted()
+    here = a.compare(a.rank(a.p), "gt", a.q)
+    assert a.compare(a.value(a.p), "gt", 2 * a.sorted(a.q)) != here
+    assert a.compare(a.value(a.p), "gt", -a.sorted(a.q)) != here
+    assert a.compare(a.value(a.p, a.i), "gt", a.sorted(a.q)) != a.compare(
+        a.rank(a.p, a.i), "gt", a.q
+    )
+    assert a.compare(a.at("y", a.j, a.p), "gt", a.sorted(a.q)) != here
+    other = a.sum([a.k], a.compare(a.rank(a.k), "eq", a.q) * a.at("y", a.j, a.k))
+    assert a.compare(a.value(a.p), "gt", other) != here
+    unknown = Sorted(known=False)
+    met = unknown.compare(unknown.value(unknown.p), "gt", unknown.sorted(unknown.q))
+    assert met != unknown.compare(unknown.rank(unknown.p), "gt", unknown.q)
+
+
+@pytest.mark.parametrize("downward", [False, True])
+def test_rank_zero_is_the_first_extreme(downward: bool) -> None:
+    """[rule: order]."""
+    a = Sorted(downward=downward)
+    least = a.argmax(a.k, a.value(a.k) if downward else -a.value(a.k))
+    most = a.argmax(a.k, -a.value(a.k) if downward else a.value(a.k))
+    assert a.compare(a.rank(a.p), "eq", 0) == a.compare(a.p, "eq", least)
+    assert a.compare(a.rank(a.p), "eq", 0) != a.compare(a.p, "eq", most)
+    assert a.compare(a.rank(a.p), "eq", 1) != a.compare(a.p, "eq", least)
+
+
+def test_a_permutation_takes_no_value_twice() -> None:
+    """[rule: permutation]."""
+    a = Sorted()
+    assert a.compare(a.rank(a.p), "eq", a.rank(a.q)) == a.compare(a.p, "eq", a.q)
+    apart = a.compare(a.rank(a.p), "eq", a.rank(a.q, a.i))
+    assert apart != a.compare(a.p, "eq", a.q)
+    assert a.compare(a.rank(a.p), "eq", a.rank(a.q) + 1) != a.compare(a.p, "eq", a.q)
