@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from rich.console import Console
@@ -92,18 +92,31 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 
 
 @main.command()
-@click.argument("targets", nargs=-1, required=True, metavar="FILE|PACKAGE[:CLASS]...")
+@click.argument("targets", nargs=-1, metavar="FILE|PACKAGE[:CLASS]...")
 @_arguments
 @click.option("--order", type=click.IntRange(1, 2), default=1, help="2: the backward's too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
+@click.option("--suggest", is_flag=True, help="Print a diff that mends what is REFUTED: patch -p1.")
 @_file_option("--sarif", "Write what is not PROVED as SARIF 2.1.0, for annotations in CI.")
 @_file_option("--junit", "Write a JUnit report: one test case a Function.")
 @_file_option("--write-test", "Write the counterexamples as a pytest file that fails until mended.")
+@click.option(
+    "--certificate",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Prove a built package again, and compare with its manifest.",
+)
+@click.option(
+    "--root",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    help="Where the sources lie that the manifest names.",
+)
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
-    order: int, as_json: bool, quiet: bool, sarif: Path | None, junit: Path | None,
-    write_test: Path | None,
+    order: int, as_json: bool, quiet: bool, suggest: bool, sarif: Path | None,
+    junit: Path | None, write_test: Path | None, certificate: Path | None, root: Path | None,
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
 
@@ -114,19 +127,48 @@ def verify(
     from symgrad.judging import Request
     from symgrad.reporting import judge_all, summary
 
+    if certificate is not None:
+        _certificate(certificate, root, targets, as_json)
+    if not targets:
+        raise click.UsageError("name a FILE or a PACKAGE, or --certificate DIR")
     chosen = [function for target in targets for function in discover.functions(target)]
     request = Request(_specs(shapes), _static(static), _pairs(assume, "--assume"), order)
     console = Console(stderr=as_json, highlight=False)
     judged = judge_all(chosen, request, console)
     if as_json:
-        click.echo(json.dumps([one.to_dict() for one in judged], indent=2))
+        plain = [one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged]
+        click.echo(json.dumps(plain, indent=2))
     else:
         console.print(summary(judged))
         for one in judged:
             if not one.proved and not quiet:
                 console.print(escape(one.text), soft_wrap=True)
+        if suggest:
+            _print_diffs(judged)
     _write_files(judged, request, sarif, junit, write_test)
     sys.exit(0 if all(one.proved for one in judged) else 1)
+
+
+def _print_diffs(judged: Sequence[Judged]) -> None:
+    """Repairs of what is REFUTED as unified diffs, each proved after it was applied."""
+    for one in judged:
+        if one.diff:
+            click.echo(one.diff, nl=False)
+        elif one.report is not None and str(one.report.verdict) == "REFUTED":
+            click.echo(f"{one.name}: no diff could be made that mends it", err=True)
+
+
+def _certificate(
+    folder: Path, root: Path | None, targets: Sequence[str], as_json: bool
+) -> NoReturn:
+    """Exit status 0 if the package is what its manifest says, 1 if not."""
+    from symgrad.certificate import check
+
+    if targets:
+        raise click.UsageError("--certificate DIR goes without FILE: the manifest names the files")
+    found = check(folder, root)
+    click.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
+    sys.exit(0 if found.holds else 1)
 
 
 def _write_files(
@@ -170,7 +212,7 @@ def build(
     difference = compiler.build(
         chosen, output, specs=_specs(shapes), static=_static(static),
         assume=_pairs(assume, "--assume") or None, allow=tuple(allow), check=check,
-        compiled=not no_compile,
+        compiled=not no_compile, root=Path.cwd(),
     )  # fmt: skip
     _finish(difference, check, output)
 

@@ -102,12 +102,12 @@ def build(
     manifest are written relative to it.  ``names``: other names for the ops of some Functions.
     Raises NotProvedError, BuildError.
     """
-    from symgrad.manifest import packaged
+    from symgrad.manifest import Asked, packaged
     from symgrad.runtime.package import build_package, difference, write_package
 
     named = names or {}
     ops = [_planned(one, specs, static, assume, allow, named.get(one, "")) for one in functions]
-    files = packaged(ops, root)
+    files = packaged(ops, Asked(tuple(specs), root), folder)
     if check:
         return difference(folder, files)
     write_package(folder, files)

@@ -1,25 +1,31 @@
 """What a generated package holds, and what its manifest says of each op.
 
 In: plans and reports.  Out: the package's files.  Imports: ``symgrad.emission``,
-``symgrad.runtime.package``, ``symgrad.codegen``, ``symgrad.kernels``.
+``symgrad.runtime.package``, ``symgrad.codegen``, ``symgrad.kernels``, ``symgrad.proof``.
 
-The manifest holds digests of the source and of the traced graphs, the verdict with its
-conditions, and the versions that had a say: enough to prove the package again.
+The manifest is a certificate: the verdict with its conditions, digests of the source, of the
+traced forward and backward and of the normal forms of both sides of each gradient, the versions
+that had a say.  ``symgrad verify --certificate`` proves the package again and compares.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.codegen.wrapper import render_package
 from symgrad.emission import emit
+from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.printer import graph_text
 from symgrad.kernels import OpPlan
-from symgrad.runtime.package import PackagedOp, package_files
+from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal_forms
+from symgrad.runtime.package import MANIFEST, PackagedOp, package_files
 
 if TYPE_CHECKING:
     from symgrad.proof.report import Report
@@ -32,46 +38,106 @@ def proof_line(report: Report) -> str:
     return f"Backward {report.verdict}{under}."
 
 
-def packaged(ops: Sequence[tuple[OpPlan, Report]], root: Path | None = None) -> dict[str, str]:
-    """Every file of the package by its path; the same bytes for the same input.
+@dataclass(frozen=True)
+class Asked:
+    """What the ops of a package were built with: what proving them again needs.
 
     ``root``: source files are named relative to it.
     """
-    found = [_op(plan, report, root) for plan, report in ops]
-    facts = {"symgrad": version("symgrad")}
-    return package_files(found, render_package([op.stem for op in found]), facts)
+
+    specs: tuple[str | None, ...] = ()
+    root: Path | None = None
 
 
-def record(plan: OpPlan, report: Report, root: Path | None = None) -> dict[str, Any]:
+def packaged(
+    ops: Sequence[tuple[OpPlan, Report]], asked: Asked | None = None, folder: Path | None = None
+) -> dict[str, str]:
+    """Every file of the package by its path; the same bytes for the same input.
+
+    ``folder``: where the package may be already.  Where nothing but the versions in its manifest
+    would change, they are left as they are: nothing was built anew.
+    """
+    found = [packaged_op(plan, report, asked or Asked()) for plan, report in ops]
+    init = render_package([op.stem for op in found])
+    files = package_files(found, init, facts_of(versions()))
+    before = _manifest(folder) if folder is not None else None
+    if before is not None and before != files[MANIFEST]:
+        old = json.loads(before)
+        kept = package_files(found, init, {name: old[name] for name in VERSIONS if name in old})
+        if kept[MANIFEST] == before:
+            return kept
+    return files
+
+
+VERSIONS = ("symgrad", "versions")
+
+
+def versions() -> dict[str, str]:
+    """Of symgrad and of what its proofs rely on."""
+    found = {name: version(name) for name in ("symgrad", "sympy", "mpmath", "numpy")}
+    return {**found, "python": platform.python_version()}
+
+
+def facts_of(known: Mapping[str, str]) -> dict[str, Any]:
+    """What the manifest says of the whole package."""
+    return {"symgrad": known["symgrad"], "versions": dict(known)}
+
+
+def _manifest(folder: Path) -> str | None:
+    """The manifest that is there, None where there is none that can be read."""
+    try:
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+        return text if isinstance(json.loads(text), dict) else None
+    except (OSError, ValueError):
+        return None
+
+
+def record(plan: OpPlan, report: Report, asked: Asked | None = None) -> dict[str, Any]:
     """What the manifest says of one op."""
-    graphs = plan.graphs
+    graphs, asked = plan.graphs, asked or Asked()
     return {
         "function": graphs.name,
-        "file": _relative(graphs.location.file, root) if graphs.location else None,
+        "file": _relative(graphs.location.file, asked.root) if graphs.location else None,
         "inputs": {
             name: str(node.type)
             for name, node in zip(graphs.input_names, graphs.cases[0].inputs, strict=True)
         },
+        "specs": list(asked.specs) or None,
         "static": {name: repr(value) for name, value in graphs.static},
+        "assume": dict(graphs.assumptions),
         "source_sha256": _digest(graphs.source),
         "graph_sha256": _digest("".join(graph_text(case.graph) for case in graphs.cases)),
-        "proof": {
-            "verdict": str(report.verdict),
-            "gradients": {
-                name: {
-                    "verdict": str(found.verdict),
-                    "conditions": [str(condition) for condition in found.conditions],
-                }
-                for name, found in report.inputs.items()
-            },
-        },
+        "forward_sha256": forward_digest(graphs),
+        "backward_sha256": backward_digest(graphs),
+        "proof": _proof(graphs, report),
     }
 
 
-def _op(plan: OpPlan, report: Report, root: Path | None) -> PackagedOp:
+def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
+    """The verdict; each gradient with the normal forms of its two sides."""
+    sides = normal_forms(graphs)
+    nothing = Sides(None, None)
+    return {
+        "verdict": str(report.verdict),
+        "domain": report.domain,
+        "gradients": {
+            name: {
+                "verdict": str(found.verdict),
+                "conditions": [str(condition) for condition in found.conditions],
+                "hand_written_sha256": sides.get(name, nothing).hand,
+                "true_sha256": sides.get(name, nothing).true,
+            }
+            for name, found in report.inputs.items()
+        },
+        "protocol": {finding.name: str(finding.verdict) for finding in report.protocol},
+    }
+
+
+def packaged_op(plan: OpPlan, report: Report, asked: Asked) -> PackagedOp:
+    """The files of one op, and what the manifest says of it."""
     emitted = emit(plan, proof_line(report))
     return PackagedOp(
-        plan.name, emitted.wrapper("._runtime"), emitted.texts, record(plan, report, root)
+        plan.name, emitted.wrapper("._runtime"), emitted.texts, record(plan, report, asked)
     )
 
 

@@ -20,10 +20,11 @@ from symgrad.proof.subject import Subject
 
 @dataclass(frozen=True)
 class Proving:
-    """A prover, and the conditions under which all that it proves holds."""
+    """A prover, the facts it relies on, the conditions under which all that it proves holds."""
 
     prover: Prover
     conditions: tuple[Condition, ...]
+    facts: Facts
 
 
 def proving(subject: Subject, budget: int) -> Proving:
@@ -47,4 +48,4 @@ def proving(subject: Subject, budget: int) -> Proving:
     known = with_ranks(ready.facts, ready.subject.everything.nodes)
     prover = Prover(ready.subject, lambda goal: equal_under(goal, known))
     said = [Condition("domain", str(domain)) for domain in own]
-    return Proving(prover, (*said, *ready.conditions))
+    return Proving(prover, (*said, *ready.conditions), known)

@@ -1,0 +1,207 @@
+"""Certificates: what the manifest of a package says can be proved again, and is compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from symgrad.cli import main
+from symgrad.manifest import versions
+
+OPS = '''
+import symgrad as sg
+
+
+class Scale(sg.Function):
+    @staticmethod
+    def forward(ctx, x, weight, power=2):
+        ctx.save_for_backward(x, weight)
+        ctx.power = power
+        return x ** power * weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        more = ctx.power * x ** (ctx.power - 1)
+        return grad * weight * more, (grad * x ** ctx.power).sum(0), None
+
+
+class Half(sg.Function):
+    """Told apart by size: one case for k == 1, one for the others."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.one = x.shape[1] == 1
+        return x / 2 + 0 * weight
+
+    @staticmethod
+    def backward(ctx, grad):
+        return (grad / 2 if ctx.one else 0.5 * grad), None
+'''
+FIELDS = {"source_sha256", "forward_sha256", "backward_sha256"}
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, [str(one) for one in arguments], catch_exceptions=False)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / f"{tmp_path.name}_ops.py").write_text(OPS)
+    done = run(
+        "build", f"src/{tmp_path.name}_ops.py", "-o", "kernels", "--no-compile",
+        "--shapes", "n k; k", "--assume", "x=positive",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return tmp_path / "kernels"
+
+
+def manifest_of(package: Path) -> Any:
+    return json.loads((package / "MANIFEST.json").read_text())
+
+
+def certificate(package: Path, *more: str | Path) -> Any:
+    done = run("verify", "--certificate", package, "--json", *more)
+    found = json.loads(done.stdout)
+    assert done.exit_code == (0 if found["holds"] else 1)
+    return found
+
+
+def differences(package: Path, name: str = "scale") -> str:
+    return "\n".join(certificate(package)["ops"][name]["differs"])
+
+
+def test_the_manifest_states_what_was_proved(package: Path) -> None:
+    manifest = manifest_of(package)
+    assert manifest["versions"] == versions()
+    assert set(versions()) == {"symgrad", "sympy", "mpmath", "numpy", "python"}
+    said = manifest["ops"]["scale"]
+    assert said["specs"] == ["n k", "k"]
+    assert said["static"] == {}
+    assert said["assume"] == {"x": "positive"}
+    assert all(len(said[field]) == 64 for field in FIELDS)
+    assert said["proof"]["verdict"] == "PROVED"
+    for gradient in said["proof"]["gradients"].values():
+        assert gradient["hand_written_sha256"] == gradient["true_sha256"]
+        assert "x > 0" in gradient["conditions"]
+    of_x, of_weight = said["proof"]["gradients"].values()
+    assert of_x["true_sha256"] != of_weight["true_sha256"]
+
+
+def test_it_holds_from_anywhere(
+    package: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = certificate(package)
+    assert found["holds"]
+    assert found["notes"] == []
+    assert "PROVED again" in found["ops"]["half"]["agrees"]
+    assert "what is emitted now" in found["ops"]["scale"]["agrees"]
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert certificate(package)["holds"]
+    assert "the certificate holds" in run("verify", "--certificate", package).output
+    away = package.rename(Path("moved").resolve())
+    assert "say --root" in differences(away)
+    assert certificate(away, "--root", package.parent)["holds"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("return x ** power * weight", "return x ** power * weight * 1.5", "the traced forward"),
+        ("grad * weight * more", "grad * more * weight", "the traced backward"),
+        ("grad * weight * more", "2 * grad * weight * more", "PROVED, now REFUTED"),
+        ("grad * weight * more", "2 * grad * weight * more",
+         "the gradient of x: verdict, normal form of the hand-written side"),
+        ("class Scale", "class Renamed", "has no Function 'Scale' any more"),
+        ("return x ** power * weight", "return x + power.no", "cannot be proved again"),
+    ],
+)  # fmt: skip
+def test_a_changed_source_is_noticed(package: Path, old: str, new: str, named: str) -> None:
+    (source,) = package.parent.glob("src/*_ops.py")
+    copy = package.parent / "copy"
+    (copy / "src").mkdir(parents=True)
+    (copy / "src" / source.name).write_text(OPS.replace(old, new))
+    found = certificate(package, "--root", copy)
+    assert not found["holds"]
+    assert named in "\n".join(found["ops"]["scale"]["differs"])
+    assert found["ops"]["half"]["differs"] == []
+
+
+def test_another_form_of_the_same_gradient_has_the_same_normal_form(package: Path) -> None:
+    (source,) = package.parent.glob("src/*_ops.py")
+    copy = package.parent / "copy"
+    (copy / "src").mkdir(parents=True)
+    (copy / "src" / source.name).write_text(OPS.replace("grad * weight * more", "more*weight*grad"))
+    found = certificate(package, "--root", copy)["ops"]["scale"]
+    assert "the traced backward" in found["differs"]
+    assert {"the gradient of x", "PROVED again", "the traced forward"} <= set(found["agrees"])
+
+
+def test_changed_and_missing_files_are_noticed(package: Path) -> None:
+    (package / "scale.c").write_text((package / "scale.c").read_text() + "\n")
+    (package / "half.py").unlink()
+    (package / "_runtime" / "load.py").write_text("")
+    assert differences(package) == "scale.c was changed after it was written"
+    assert "half.py is missing" in differences(package, "half")
+    assert "load.py was changed" in differences(package, "what the ops share")
+
+
+def test_a_manifest_that_was_changed_with_its_files_is_noticed(package: Path) -> None:
+    """The digests agree with the files: what is emitted for the source does not."""
+    from hashlib import sha256
+
+    manifest = manifest_of(package)
+    text = (package / "scale.c").read_text().replace("PROVED", "PROVED indeed")
+    (package / "scale.c").write_text(text)
+    manifest["files"]["scale.c"] = sha256(text.encode()).hexdigest()
+    (package / "MANIFEST.json").write_text(json.dumps(manifest))
+    assert differences(package) == "what is emitted now: scale.c"
+
+
+def test_other_versions_are_named_and_do_not_count(package: Path) -> None:
+    manifest = manifest_of(package)
+    manifest["versions"]["numpy"] = "1.0"
+    (package / "MANIFEST.json").write_text(json.dumps(manifest))
+    found = certificate(package)
+    assert found["holds"]
+    assert found["notes"] == [f"written with numpy 1.0, proved again with {versions()['numpy']}"]
+
+
+def test_versions_alone_do_not_make_a_package_differ(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (source,) = Path("src").glob("*_ops.py")
+    options = ("--no-compile", "--shapes", "n k; k", "--assume", "x=positive", "--check")
+    monkeypatch.setattr("symgrad.manifest.versions", lambda: {**versions(), "numpy": "99.0"})
+    assert run("build", source, "-o", package, *options).exit_code == 0
+    (package / "scale.c").write_text("changed")
+    done = run("build", source, "-o", package, *options)
+    assert done.exit_code == 1
+    assert "changed" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--certificate", "nowhere"), "has no manifest"),
+        (("--certificate", "kernels", "src"), "goes without FILE"),
+        ((), "name a FILE"),
+    ],
+)
+def test_wrong_calls(package: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = run("verify", *arguments)
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+@pytest.mark.slow
+def test_the_certificate_of_generated_holds() -> None:
+    root = Path(__file__).parents[2]
+    found = certificate(root / "generated", "--root", root)
+    assert found["holds"], found
