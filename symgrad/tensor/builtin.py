@@ -84,6 +84,24 @@ class Mish(Function):
         return FUNCTIONS["mish"](x)
 
 
+class Elu(Function):
+    """``x`` above 0, ``exp(x) - 1`` elsewhere."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Flat) -> Any:
+        """``sg.elu``."""
+        return FUNCTIONS["elu"](x)
+
+
+class LogSigmoid(Function):
+    """``log(sigmoid(x))``."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Flat) -> Any:
+        """``sg.logsigmoid``."""
+        return FUNCTIONS["logsigmoid"](x)
+
+
 class Softmax(Function):
     """Each row's powers, divided by their sum."""
 
@@ -137,6 +155,8 @@ BUILTIN: dict[str, type[Function]] = {
     "eager_silu": Silu,
     "eager_softplus": Softplus,
     "eager_mish": Mish,
+    "eager_elu": Elu,
+    "eager_logsigmoid": LogSigmoid,
     "eager_softmax": Softmax,
     "eager_log_softmax": LogSoftmax,
     "eager_logsumexp": LogSumExp,

@@ -19,7 +19,7 @@ import numpy as np
 from symgrad.autodiff import vjp
 from symgrad.ir.graph import Graph, Node, ancestors, copy_into
 from symgrad.ops.record import get
-from symgrad.tensor.program import Program, sizes
+from symgrad.tensor.program import Program, Runs, sizes
 
 if TYPE_CHECKING:
     from symgrad.tensor.plan import Plan
@@ -67,7 +67,9 @@ class Derivative:
         inner = self._frontier(between=True)
         outer = self._frontier(between=False)
         between = [node for node in inner if self._known(node) is None]
-        self.forward = Program(plan.inputs, (*plan.computed, *between)) if between else plan.program
+        self.forward: Runs = (
+            Program(plan.inputs, (*plan.computed, *between)) if between else plan.program
+        )
         self._inner, self.kept = (
             inner,
             tuple(self._known(node) or Kept("between", between.index(node)) for node in inner),
@@ -177,7 +179,7 @@ class Derivative:
 class Gradients:
     """``program``: what was kept and cotangents, to the gradients that are ``present``."""
 
-    program: Program
+    program: Runs
     present: tuple[bool, ...]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.tensor import errors
+from symgrad.tensor.batched import spread
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.gradients import grad as gradients
 from symgrad.tensor.modes import enable_grad, lifted, state
@@ -97,7 +98,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any
         moved, wanted = _tracked(points, range(len(points)))
         value = func(*moved)
         outputs = _outputs(value)
-        vectors = [_zeros(one).requires_grad_() for one in outputs]
+        vectors = [spread(_zeros(one)).requires_grad_() for one in outputs]
         pulled = _gradients(outputs, wanted, vectors, True)
         pairs = [
             (one, direction) for one, direction in zip(pulled, directions, strict=True)
@@ -205,6 +206,7 @@ def _tracked(
                 f"the argument {place} to differentiate by is no Tensor but a "
                 f"{type(value).__name__}"
             )
+        value = spread(value)
         fresh = connected(value) if connect and value.requires_grad else value.detach()
         if not fresh.requires_grad:
             fresh.requires_grad_()
@@ -215,7 +217,8 @@ def _tracked(
 
 def connected(value: Tensor) -> Tensor:
     """The same tensor, and one of its own to differentiate by."""
-    found: Tensor = renewed(value) if is_symbolic(value) else value.view_as(value)
+    traced: Any = value
+    found: Tensor = renewed(traced) if is_symbolic(value) else traced.view_as(value)
     return found
 
 
@@ -225,7 +228,9 @@ def _is_lifted(value: Any) -> bool:
 
 
 def _zeros(like: Any) -> Any:
-    return zeros_like(like) if is_symbolic(like) else wrap(np.zeros_like(like._array))
+    if is_symbolic(like):
+        return zeros_like(like)
+    return wrap(np.zeros(like._array.shape, like._array.dtype))
 
 
 def _one(like: Any) -> Any:
@@ -282,7 +287,7 @@ def _basis(tensor: Any) -> list[Any]:
         return list(basis(tensor))
     found = []
     for place in range(tensor.numel()):
-        array = np.zeros_like(tensor._array)
+        array = np.zeros(tensor._array.shape, tensor._array.dtype)
         array.reshape(-1)[place] = 1
         found.append(wrap(array))
     return found

@@ -25,7 +25,8 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.types import TensorType
 from symgrad.tensor.derivative import Derivative
 from symgrad.tensor.errors import EagerDTypeError, EagerShapeError
-from symgrad.tensor.program import Program
+from symgrad.tensor.program import Program, Runs
+from symgrad.tensor.shippedplan import KernelDerivative, KernelPlan, equip
 
 
 class EagerSession(Session):
@@ -78,15 +79,24 @@ class Plan:
         self.computed = tuple(
             output.node for output in outputs if output.kind in ("value", "written")
         )
-        self.program = Program(self.inputs, self.computed)
+        self.program: Runs = Program(self.inputs, self.computed)
+        self._kernels: KernelPlan | None = None
         self.simple = len(self.outputs) == 1 and self.outputs[0].kind == "value"
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
+
+    def use(self, kernels: KernelPlan) -> None:
+        """Compute with kernels in place of NumPy."""
+        self.program = self._kernels = kernels
 
     def derivative(self, needs: tuple[bool, ...]) -> Derivative:
         """What backward needs when these inputs require a gradient."""
         found = self._derivatives.get(needs)
         if found is None:
-            found = Derivative(self, needs)
+            found = (
+                Derivative(self, needs)
+                if self._kernels is None
+                else KernelDerivative(self, needs, self._kernels)
+            )
             self._derivatives[needs] = found
         return found
 
@@ -118,7 +128,9 @@ def make_plan(
             raise EagerShapeError(error.what, hint=error.hint) from None
         except DTypeError as error:
             raise EagerDTypeError(error.what, hint=error.hint) from None
-    return Plan(name, session.graph, inputs, collected.outputs, rebuild)
+    plan = Plan(name, session.graph, inputs, collected.outputs, rebuild)
+    equip(plan, call, template, keywords, slots)
+    return plan
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,13 @@ from symgrad.tensor.contraction import contraction
 
 Array = np.ndarray[Any, Any]
 Step = tuple[Callable[..., Any], tuple[int, ...], int, Any]
+
+
+class Runs(Protocol):
+    """Anything that computes arrays from arrays."""
+
+    def run(self, arrays: Sequence[Any]) -> list[Array]:
+        """The arrays of the outputs for those of the inputs."""
 
 
 class Program:

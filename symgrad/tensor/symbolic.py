@@ -42,7 +42,7 @@ def session_of_trace() -> LiftingSession:
     return session
 
 
-def renewed(value: SymbolicTensor) -> SymbolicTensor:
+def renewed(value: SymbolicTensor) -> Any:
     """The same tensor, and one of its own to differentiate by."""
     return fresh(session_of_trace().history.renewed(value.node))
 
