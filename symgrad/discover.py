@@ -13,6 +13,7 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
@@ -61,32 +62,71 @@ def _hidden(file: Path, root: Path) -> bool:
 
 
 def load_file(path: Path) -> ModuleType:
-    """Import a file by its path; its folder is importable meanwhile, as when it is run."""
+    """Import a file by its path; its folder is importable meanwhile, as when it is run.
+
+    A file of a package is imported as a module of it, so that its relative imports work.
+    """
     resolved = path.resolve()
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if file and Path(file) == resolved and getattr(module, "__spec__", None) is not None:
             return module
+    member = _member(path, resolved)
+    if member is not None:
+        return member
     name = f"{OWN_MODULES}{resolved.stem}_{sha256(str(resolved).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
         raise SpecError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(resolved.parent))
-    try:
-        spec.loader.exec_module(module)
-    except BaseException as error:
-        del sys.modules[name]
-        if isinstance(error, SymgradError) or not isinstance(error, Exception):
-            raise
-        where, _ = blame(error)
-        raise SpecError(
-            f"{path} cannot be imported: {type(error).__name__}: {error}", location=where
-        ) from error
-    finally:
-        sys.path.remove(str(resolved.parent))
+    with _importable(resolved.parent):
+        try:
+            spec.loader.exec_module(module)
+        except BaseException as error:
+            del sys.modules[name]
+            raise _import_error(path, error) from error
     return module
+
+
+def _member(path: Path, resolved: Path) -> ModuleType | None:
+    """The module of the package that the file lies in; None where there is none of this file."""
+    root, names = resolved.parent, [resolved.stem]
+    while (root / "__init__.py").is_file() and root.name.isidentifier():
+        names.insert(0, root.name)
+        root = root.parent
+    if len(names) == 1 or not resolved.stem.isidentifier():
+        return None
+    name = ".".join(names[:-1] if resolved.stem == "__init__" else names)
+    with _importable(root):
+        try:
+            spec = importlib.util.find_spec(name)
+            if spec is None or spec.origin is None or Path(spec.origin).resolve() != resolved:
+                return None  # another package of this name is there already
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name and f"{name}.".startswith(f"{error.name}."):
+                return None
+            raise _import_error(path, error) from error
+        except BaseException as error:
+            raise _import_error(path, error) from error
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+def _import_error(path: Path, error: BaseException) -> BaseException:
+    """What to raise for an error of an import: a message for a user's mistake."""
+    if isinstance(error, SymgradError) or not isinstance(error, Exception):
+        return error
+    where, _ = blame(error)
+    return SpecError(f"{path} cannot be imported: {type(error).__name__}: {error}", location=where)
 
 
 def _package(name: str) -> Iterator[ModuleType]:

@@ -50,7 +50,7 @@ import symgrad as sg
 
 
 """
-_HELPERS = '''def load(file):
+_LOAD_FILE = '''def load(file):
     """The module of a file, whose path is relative to this one."""
     path = (Path(__file__).parent / file).resolve()
     spec = importlib.util.spec_from_file_location(f"_under_test_{path.stem}", path)
@@ -62,9 +62,17 @@ _HELPERS = '''def load(file):
     finally:
         sys.path.remove(str(path.parent))
     return module
-
-
-def outputs(call, inputs):
+'''
+_LOAD_MODULE = '''def load_module(root, name):
+    """A module of a package that lies in a folder, whose path is relative to this file."""
+    path = str((Path(__file__).parent / root).resolve())
+    sys.path.insert(0, path)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path.remove(path)
+'''
+_HELPERS = '''def outputs(call, inputs):
     """What forward returns, as a tuple."""
     found = call(**inputs)
     return found if isinstance(found, tuple) else (found,)
@@ -139,10 +147,13 @@ def regression_tests(judged: Sequence[Judged], request: Request, target: Path) -
 def _file(bodies: Sequence[str]) -> str:
     """Imports and helpers, as far as the tests need them."""
     joined = "\n\n\n".join(bodies)
-    if "hand_written(" in joined:
-        return f"{_HEAD}{_imports(_HELPERS + joined)}\n\n{_HELPERS}\n\n{joined}\n"
-    helper = _HELPERS[_HELPERS.index("def agree") :]
-    return f"{_HEAD}{_imports(helper + joined)}\n\n{helper}\n\n{joined}\n"
+    helpers = _HELPERS if "hand_written(" in joined else _HELPERS[_HELPERS.index("def agree") :]
+    loaders = [
+        text for call, text in (("load(", _LOAD_FILE), ("load_module(", _LOAD_MODULE))
+        if call in joined
+    ]  # fmt: skip
+    parts = [part.strip() for part in (*loaders, helpers, joined)]
+    return "\n\n\n".join([f"{_HEAD}{_imports(''.join(parts))}".strip(), *parts]) + "\n"
 
 
 def _imports(text: str) -> str:
@@ -256,14 +267,20 @@ def _literal(value: Any) -> str | None:
 
 
 def _import(one: Judged, target: Path) -> str:
-    """Where the class is: in a module by name, or in a file beside the test."""
+    """Where the class is: in a file, in a package beside the test, or in one that is installed."""
     module = one.function.__module__
-    if not module.startswith(OWN_MODULES):
-        return f'importlib.import_module("{module}").{one.name}'
     location = one.location
     file = Path(location.file).resolve() if location else Path()
-    relative = os.path.relpath(file, target.resolve().parent)
-    return f'load("{Path(relative).as_posix()}").{one.name}'
+    if module.startswith(OWN_MODULES):
+        return f'load("{_relative(file, target)}").{one.name}'
+    root = file.parents[module.count(".") + (file.name == "__init__.py")]
+    if "site-packages" in root.parts:
+        return f'importlib.import_module("{module}").{one.name}'
+    return f'load_module("{_relative(root, target)}", "{module}").{one.name}'
+
+
+def _relative(path: Path, target: Path) -> str:
+    return Path(os.path.relpath(path, target.resolve().parent)).as_posix()
 
 
 def _dict(pairs: Any, found: CounterexampleReport) -> str:

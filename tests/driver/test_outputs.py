@@ -309,6 +309,32 @@ def test_written_tests_fail_until_backward_is_mended(
     pytester.runpytest_inprocess("tests", "-p", "no:symgrad").assert_outcomes(passed=len(tests))
 
 
+def test_a_class_of_a_package(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Relative imports work, in the verdict and in the test."""
+    folder = pytester.path
+    monkeypatch.chdir(folder)
+    package = folder / "src" / "regression_package"
+    (package / "inner").mkdir(parents=True)
+    for name, text in {
+        "__init__.py": "", "constants.py": "BUG = 3.0\n", "inner/__init__.py": "",
+        "inner/ops.py": "import symgrad as sg\nfrom ..constants import BUG\n"
+        + BROKEN["left_out_gradient"][0],
+    }.items():  # fmt: skip
+        (package / name).write_text(text)
+    done = run(
+        "verify", "src/regression_package/inner/ops.py", "--quiet", "--write-test", "test.py"
+    )
+    assert done.exit_code == 1, done.output
+    assert (
+        'load_module("src", "regression_package.inner.ops").Op' in (folder / "test.py").read_text()
+    )
+    pytester.runpytest_inprocess("test.py", "-p", "no:symgrad").assert_outcomes(failed=1)
+    (package / "constants.py").write_text("BUG = 1\n")
+    pytester.runpytest_subprocess("test.py", "-p", "no:symgrad").assert_outcomes(passed=1)
+
+
 def test_what_has_no_test_is_named(folder: Path) -> None:
     (folder / "ops.py").write_text(OPS.replace("return grad * x", "return (grad * x).sum()"))
     done = run("verify", "ops.py", "--quiet", "--write-test", "test_ops.py")
