@@ -94,8 +94,7 @@ def trace_case(
         problem=problem,
         written=tuple(session.written),
         requires=tuple(session.requires),
-        cut=session.history.reason if session.history is not None else "",
-        rules=session.history.rules if session.history is not None else (),
+        record=session.history.record if session.history is not None else None,
     )
 
 

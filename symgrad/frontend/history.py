@@ -25,7 +25,7 @@ from symgrad.frontend.outcome import as_symgrad_error
 from symgrad.frontend.session import Session, current, here
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Shape, Storage
-from symgrad.ir.function import AppliedRule
+from symgrad.ir.function import AppliedRule, HistoryRecord
 from symgrad.ir.graph import Node, ancestors
 
 SAVED, DETACHED, UNRECORDED = "saved", "detached", "unrecorded"
@@ -116,12 +116,23 @@ class History:
         self.reason = ""
         self._rules: list[AppliedRule | None] = [None]
         self._made: list[SymbolicTensor] = []
-        self._storages: dict[int, Storage] = {}
+        self._storages: dict[int, tuple[Storage, list[SymbolicTensor]]] = {}
+        self._overwritten: dict[Node, None] = {}
+        self._writes: dict[Node, None] = {}
+        self._passing: set[int] = set()
 
     @property
-    def rules(self) -> tuple[AppliedRule, ...]:
-        """What differentiates the ``applied`` nodes, by their attribute ``rule``."""
-        return tuple(rule for rule in self._rules if rule is not None)
+    def record(self) -> HistoryRecord:
+        """What the proof needs to know beside the markers."""
+        held = {
+            storage.node for key, (storage, _) in self._storages.items() if key not in self._passing
+        }
+        return HistoryRecord(
+            rules=tuple(rule for rule in self._rules if rule is not None),
+            overwritten=tuple(node for node in self._overwritten if node not in held),
+            writes=tuple(self._writes),
+            reason=self.reason,
+        )
 
     def give_up(self, reason: str) -> None:
         """Remember the first thing that is not followed."""
@@ -132,18 +143,29 @@ class History:
     def born(self, tensor: SymbolicTensor) -> None:
         """A tensor was made."""
         self._made.append(tensor)
-        if id(tensor.storage) not in self._storages:
-            self._storages[id(tensor.storage)] = tensor.storage
-            if self.following and not self.recording:
-                tensor.storage.node = detached(self.session, tensor.storage.node, UNRECORDED)
+        key = id(tensor.storage)
+        new = key not in self._storages
+        self._storages.setdefault(key, (tensor.storage, []))[1].append(tensor)
+        if new and self.following and not self.recording:
+            tensor.storage.node = detached(self.session, tensor.storage.node, UNRECORDED)
 
     def cuts(self) -> tuple[Detached, ...]:
         """The last steps to a view that is made now."""
         return () if self.recording or not self.following else (Detached(UNRECORDED),)
 
-    def written(self, whole: Node, value: Node) -> Node:
-        """What a write into a tensor, that is ``whole`` so far, makes of ``value``."""
-        if self.recording or not self.following:
+    def written(self, tensor: SymbolicTensor, value: Node) -> Node:
+        """A tensor is about to be written in place; what is then written in place of ``value``."""
+        if not self.following:
+            return value
+        whole = tensor.storage.node
+        if self.recording:
+            shown = self._storages[id(tensor.storage)][1]
+            old = [whole, *(one.known_node() for one in shown)]
+            self._overwritten.update(dict.fromkeys(node for node in old if node is not None))
+            bare = _bare(value)
+            self._writes.update(dict.fromkeys(bare))
+            if self._made[-1].storage.node in bare:  # the result that is written and then forgotten
+                self._passing.add(id(self._made[-1].storage))
             return value
         if _has_history(whole):
             self.give_up("what has a history is written under no_grad")
@@ -192,7 +214,7 @@ class History:
                 _add_step(tensor, Detached(SAVED))
         for key in list(self._storages)[since.storages :]:
             if key not in beneath:
-                _set_node(self._storages[key], Detached(SAVED).read)
+                _set_node(self._storages[key][0], Detached(SAVED).read)
         for tensor in shown:
             step = Returned(returned.rule, linked[id(tensor)], returned.inputs)
             _link(tensor, step, alone=id(tensor.storage) in new and _count(shown, tensor) == 1)
@@ -321,6 +343,14 @@ def _link(tensor: SymbolicTensor, step: Returned, *, alone: bool) -> None:
         _set_node(tensor.storage, step.read)
     else:
         _add_step(tensor, step)
+
+
+def _bare(node: Node) -> list[Node]:
+    """A node and what it is only another shape or dtype of."""
+    found = [node]
+    while found[-1].op in ("expand", "cast", "reshape", "permute"):
+        found.append(found[-1].args[0])
+    return found
 
 
 def _has_history(node: Node) -> bool:

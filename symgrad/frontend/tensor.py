@@ -138,7 +138,7 @@ class SymbolicTensor:
             value = session.reshape(value, value.shape[extra:])
         value = session.expand(session.cast(value, self.dtype), shape)
         if session.history is not None:
-            value = session.history.written(self.storage.node, value)
+            value = session.history.written(self, value)
         self.storage.write(session, self.steps, value)
 
     # -- what it is

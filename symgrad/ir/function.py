@@ -65,6 +65,21 @@ class AppliedRule:
 
 
 @dataclass(frozen=True)
+class HistoryRecord:
+    """What PyTorch would record of a trace, beside the markers in its graph.
+
+    ``rules``: what differentiates the ``applied`` nodes, by their attribute ``rule``; that of the
+    Function itself first.  ``overwritten``: values that backward wrote over in place;
+    ``writes``: what it wrote.  ``reason``: why the record cannot be told; empty where it can.
+    """
+
+    rules: tuple[AppliedRule, ...] = ()
+    overwritten: tuple[Node, ...] = ()
+    writes: tuple[Node, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class FunctionCase:
     """One trace.  ``graph`` holds everything; the rest says which node is what.
 
@@ -75,8 +90,7 @@ class FunctionCase:
     from.  ``problem``: backward raised; the gradients are empty.  ``written``: saved tensors,
     inputs or cotangents that backward (or forward) mutated in place, by name.  ``requires``: what
     follows from sizes being at least 1 and was used, so that a kernel must check it for size 0.
-    ``rules``: where the trace follows histories, what differentiates the ``applied`` nodes of the
-    graph, the Function itself first; ``cut``: why its history cannot be told, as text.
+    ``record``: what PyTorch would record of it, where the trace follows that.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -90,8 +104,7 @@ class FunctionCase:
     problem: SymgradError | None = None
     written: tuple[str, ...] = ()
     requires: tuple[SizeCondition, ...] = ()
-    cut: str = ""
-    rules: tuple[AppliedRule, ...] = ()
+    record: HistoryRecord | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from symgrad.ir.function import AppliedRule, FunctionCase
+from symgrad.ir.function import AppliedRule, FunctionCase, HistoryRecord
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.rebuild import zero_like
@@ -43,20 +43,24 @@ class Recorded:
 
     def __init__(self, case: FunctionCase, wanted: Sequence[str], *, trusted: bool) -> None:
         self.case = case
+        record = case.record or HistoryRecord()
         self.graph = Graph()
         given = {g.input: g.node for g in case.gradients if g.node is not None}
         cotangents = [node for node in case.cotangents if node is not None]
-        rules = [node for rule in case.rules for node in (*rule.cotangents, *rule.gradients)]
+        rules = [node for rule in record.rules for node in (*rule.cotangents, *rule.gradients)]
         roots = [*case.inputs, *cotangents, *given.values(), *(n for n in rules if n is not None)]
         nodes = ancestors(roots)
         self.inputs = [node for node in case.inputs if node.dtype.is_float]
         depends = dependence(nodes, [*self.inputs, *cotangents])
         new = _marked(self.graph, nodes, depends, trusted)
-        self._rules = tuple(_moved(rule, new) for rule in case.rules)
+        self._rules = tuple(_moved(rule, new) for rule in record.rules)
         self.all_inputs = [new[node] for node in case.inputs]
         self.inputs = [new[node] for node in self.inputs]
         self.cotangents = [new[node] for node in cotangents]
         self.gradients = {name: new[given[name]] for name in wanted if name in given}
+        self.overwritten = {new[node] for node in record.overwritten if node in new}
+        self.read_late: dict[Node, None] = {}
+        self._writes = {new[node] for node in record.writes if node in new}
         self.depends = dependence(self.graph.nodes, [*self.inputs, *self.cotangents])
         self.markers = [
             Marker(node, self.depends[node], self._rule(node))
@@ -70,7 +74,8 @@ class Recorded:
     def derivative(self, outputs: Sequence[tuple[Node, Node]]) -> dict[Node, Node]:
         """The adjoint of every node that the first of each pair depends on.
 
-        The second of each pair is its cotangent.
+        The second of each pair is its cotangent.  ``read_late`` is what this needs of values that
+        have been written over by then.
         """
         adjoint: dict[Node, Node] = {}
         for node, cotangent in outputs:
@@ -78,10 +83,24 @@ class Recorded:
         for node in reversed(float_ancestors([node for node, _ in outputs])):
             if node not in adjoint or not self.depends[node]:
                 continue
+            before = len(self.graph.nodes)
             for arg, part in self._parts(node, adjoint[node]):
                 if part is not None and self.depends.get(arg):
+                    if node not in self._writes:
+                        self._note_read(part, before)
                     _add(adjoint, arg, part)
         return adjoint
+
+    def _note_read(self, part: Node, before: int) -> None:
+        """Remember what nodes that were made since ``before`` read of what was written over."""
+        todo = [part] if self.overwritten else []
+        seen: set[Node] = set()
+        while todo:
+            node = todo.pop()
+            if node.index >= before and node not in seen:
+                seen.add(node)
+                self.read_late.update(dict.fromkeys(a for a in node.args if a in self.overwritten))
+                todo.extend(node.args)
 
     def _parts(self, node: Node, cotangent: Node) -> Iterable[tuple[Node, Node | None]]:
         if node.op == "detach":

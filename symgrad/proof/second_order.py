@@ -70,10 +70,11 @@ def _case(
     seen: set[tuple[object, ...]],
 ) -> Finding | None:
     """What is found in one case; None where there is nothing to judge, or it is known already."""
-    if case.cut:
-        return Finding(NAME, Verdict.UNDECIDED, f"not followed: {case.cut}")
+    if case.record is None or case.record.reason:
+        reason = "it was not traced with histories" if case.record is None else case.record.reason
+        return Finding(NAME, Verdict.UNDECIDED, f"not followed: {reason}")
     recorded = Recorded(case, wanted, trusted=trusted)
-    if not recorded.markers:
+    if not recorded.markers and not recorded.overwritten:
         return None
     key = (*map(str, case.conditions), *wanted, *map(digest, recorded.gradients.values()))
     if key in seen:
@@ -82,15 +83,39 @@ def _case(
     failing = _failing_rule(recorded)
     if failing is not None:
         return failing
-    affected = frozenset().union(*(marker.depends for marker in recorded.markers))
-    names = [name for name in _names([*recorded.inputs, *recorded.cotangents]) if name in affected]
-    own = _names(recorded.inputs)
-    names = [name for name in names if name in wanted or name not in own]
-    twice = _Twice.of(recorded, names, declared)
+    twice = _Twice.of(recorded, _affected(recorded, wanted), declared)
+    late = _written_late(recorded)
+    if not recorded.markers:
+        return late
     judged = judge(twice.subject, budget=budget, until_refuted=True)
     verdict = worst(judgement.verdict for judgement in judged.values())
     name = next(name for name, one in judged.items() if one.verdict is verdict)
+    if late is not None and verdict is not Verdict.REFUTED:
+        return late
     return _finding(recorded, twice, name, judged[name])
+
+
+def _affected(recorded: Recorded, wanted: Sequence[str]) -> list[str]:
+    """What is differentiated by, as far as PyTorch's record differs from the computation there."""
+    affected = frozenset().union(*(marker.depends for marker in recorded.markers))
+    return [
+        *(name for name in _names(recorded.inputs) if name in affected and name in wanted),
+        *(name for name in _names(recorded.cotangents) if name in affected),
+    ]
+
+
+def _written_late(recorded: Recorded) -> Finding | None:
+    """A value that is needed again, but has been written over."""
+    node = next(iter(recorded.read_late), None)
+    if node is None:
+        return None
+    where = f" ({node.location})" if node.location is not None else ""
+    said = (
+        f"`{node.label}`{where} is read and then written in place: PyTorch may refuse to "
+        "differentiate backward again (a variable needed for gradient computation has been "
+        "modified by an inplace operation)"
+    )
+    return Finding(NAME, Verdict.UNDECIDED, said)
 
 
 def _names(nodes: Iterable[Node]) -> list[str]:

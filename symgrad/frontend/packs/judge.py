@@ -146,7 +146,7 @@ def _skeleton(case: FunctionCase, rank: int | None) -> tuple[Any, ...]:
         ],
         case.written,
         type(case.problem),
-        len(case.rules),
+        0 if case.record is None else len(case.record.rules),
     )
 
 
