@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import symgrad.frontend.functions  # noqa: F401  (attaches the methods)
 from symgrad.frontend.packs.call import (
     Call,
     broadcasts,
@@ -66,8 +67,8 @@ WHOLE = """
 
 
 def in_place(names: str) -> str:
-    """The names of the forms that write into their first argument."""
-    return " ".join(f"{name}_" for name in names.split())
+    """The names of the forms that write into their first argument, where there are such."""
+    return " ".join(f"{name}_" for name in names.split() if hasattr(SymbolicTensor, f"{name}_"))
 
 
 @rule(f"{ELEMENTWISE} {in_place(ELEMENTWISE)} {OPERATORS} {WRITES}")
@@ -100,19 +101,13 @@ def _whole(call: Call) -> Any:
 
 
 def _axes(call: Call) -> tuple[Any, ...]:
-    """The axes that a call names; none where it means all of them."""
-    given = dict(call.given)
-    given |= given.pop("kwargs", {})
-    named = given.get("dim")
-    named = given.get("dims") if named is None else named
-    named = given.get("axis") if named is None else named
-    named = given.get("dimension") if named is None else named
-    if call.name == "flip" and given.get("axes_given"):
-        named = given["axes_given"]
-        named = named[0] if len(named) == 1 and isinstance(named[0], (tuple, list)) else named
-    if named is None or isinstance(named, bool):  # var(False)
-        return ()
-    return tuple(named) if isinstance(named, (tuple, list)) else (named,)
+    """The axes that a call names, in whichever way; none where it means all of them."""
+    found: list[Any] = []
+    for name in ("dim", "dims", "axis", "dimension", "axes_given"):
+        named = call.given.get(name)
+        for item in named if isinstance(named, (tuple, list)) else (named,):
+            found.extend(item if isinstance(item, (tuple, list)) else (item,))
+    return tuple(axis for axis in found if axis is not None and not isinstance(axis, bool))
 
 
 @rule(REDUCTIONS)
