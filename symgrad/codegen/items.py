@@ -228,10 +228,7 @@ class Items:
                 axes = (*self.sort(expr.free), *reduced)
             item = self._new(REDUCE, axes, body, value=expr, reduced=self.sort(reduced))
         else:
-            needs = self.needs(expr.args)
-            item = Item(
-                len(self.found), KEEP, self.sort(expr.free), value=expr, body=expr, needs=needs
-            )
+            item = self._new(KEEP, self.sort(expr.free), expr, value=expr)
         self.values[expr] = self._add(item)
 
     def run(self, expr: Reduce) -> tuple[list[Axis], Expr]:
