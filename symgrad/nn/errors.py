@@ -29,12 +29,16 @@ class ModuleAttributeError(SymgradError, AttributeError):
     """An attribute that a module has not."""
 
 
-class ModuleShapeError(SymgradError, RuntimeError):
-    """Shapes that do not fit a module."""
+class ModuleCallError(SymgradError, RuntimeError):
+    """Shapes or settings that a module or a function of modules cannot be called with."""
 
 
 class StateDictError(SymgradError, RuntimeError):
     """A state that does not fit a module."""
+
+
+class MissingForwardError(SymgradError, NotImplementedError):
+    """A module that says not what it computes."""
 
 
 class UnsupportedOptionError(SymgradError, NotImplementedError):

@@ -93,7 +93,8 @@ def test_activations(name: str, shape: tuple[int, ...]) -> None:
     st.integers(0, 9),
 )  # fmt: skip
 def test_settings_of_activations(named: tuple[str, str], value: float, seed: int) -> None:
-    agree(named[0], {"input": drawn(seed, 7) * 5}, **{named[1]: value})
+    settings: Arrays = {named[1]: value}
+    agree(named[0], {"input": drawn(seed, 7) * 5}, **settings)
 
 
 def test_gelu_by_tanh() -> None:

@@ -54,7 +54,7 @@ def test_variants_are_proved_twice(name: str, specs: Any, static: Any) -> None:
     assert report.verdict == sg.PROVED, str(report)
 
 
-class SavesWhatItNormalized(functions.LayerNorm):
+class SavesWhatItNormalized(sg.Function):
     """LayerNorm that saves an intermediate: right once, wrong twice."""
 
     @staticmethod

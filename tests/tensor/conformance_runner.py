@@ -18,7 +18,15 @@ import numpy as np
 
 from symgrad.errors import SymgradError
 
-BUILTIN = (IndexError, NotImplementedError, AttributeError, TypeError, ValueError, RuntimeError)
+BUILTIN = (
+    IndexError,
+    KeyError,
+    NotImplementedError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+)
 
 
 @dataclass
@@ -113,4 +121,6 @@ _PYTHONS_OWN = (AttributeError, TypeError)
 def _start(error: BaseException | None) -> str:
     """The first 60 characters of the message."""
     text = error.what if isinstance(error, SymgradError) else str(error)
+    if type(error) is KeyError:  # whose text is that of its key
+        text = str(error.args[0])
     return _words(text)[:60].splitlines()[0]

@@ -13,7 +13,7 @@ import numpy as np
 
 import symgrad as sg
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleShapeError, ModuleValueError
+from symgrad.nn.errors import ModuleCallError, ModuleValueError
 
 
 def scaled_dot_product_attention(
@@ -26,9 +26,9 @@ def scaled_dot_product_attention(
     ``1 / sqrt(k)`` when None.  ``enable_gqa``: keys and values serve several heads each.
     """
     if is_causal and attn_mask is not None:
-        raise ModuleShapeError("Explicit attn_mask should not be set when is_causal=True")
+        raise ModuleCallError("Explicit attn_mask should not be set when is_causal=True")
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ModuleShapeError("query, key and value need at least 2 dimensions each")
+        raise ModuleCallError("query, key and value need at least 2 dimensions each")
     if enable_gqa:
         key, value = _repeated(key, query), _repeated(value, query)
     batch = _broadcast(query.shape[:-2], key.shape[:-2], value.shape[:-2])
@@ -57,7 +57,7 @@ def _broadcast(*shapes: Any) -> tuple[int, ...]:
     try:
         return np.broadcast_shapes(*(tuple(shape) for shape in shapes))
     except ValueError:
-        raise ModuleShapeError(
+        raise ModuleCallError(
             "the batch axes of query, key and value do not fit: "
             + ", ".join(str(list(shape)) for shape in shapes)
         ) from None
@@ -84,7 +84,7 @@ def _repeated(tensor: Any, query: Any) -> Any:
     """Heads of keys or values, each repeated for the heads of the query that it serves."""
     heads, wanted = tensor.shape[-3], query.shape[-3]
     if wanted % heads:
-        raise ModuleShapeError(
+        raise ModuleCallError(
             "Number of heads in key and value must divide the number of heads in query"
         )
     return tensor.repeat_interleave(wanted // heads, -3)

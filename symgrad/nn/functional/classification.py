@@ -10,7 +10,7 @@ from typing import Any
 
 import symgrad as sg
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleIndexError, ModuleShapeError, ModuleValueError
+from symgrad.nn.errors import ModuleCallError, ModuleIndexError, ModuleValueError
 from symgrad.nn.functional.loss import chosen
 from symgrad.nn.functional.shapes import rows_of
 from symgrad.tensor import Tensor
@@ -30,7 +30,7 @@ def _check_labels(input: Any, target: Any, ignore_index: int) -> None:
                 f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
                 f"({target.shape[0]})."
             )
-        raise ModuleShapeError(f"Expected target size {list(batch)}, got {list(target.shape)}")
+        raise ModuleCallError(f"Expected target size {list(batch)}, got {list(target.shape)}")
     if isinstance(target, Tensor):
         classes = input.shape[1] if input.ndim > 1 else input.shape[0]
         array = target._array
@@ -86,7 +86,7 @@ def cross_entropy(
     """
     reduction = chosen(reduction, size_average, reduce)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise ModuleShapeError(
+        raise ModuleCallError(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}"
         )
     if target.is_floating_point():
@@ -120,7 +120,7 @@ def _soft_cross_entropy(
 ) -> Any:
     """Against probabilities of the classes."""
     if tuple(input.shape) != tuple(target.shape):
-        raise ModuleShapeError(
+        raise ModuleCallError(
             f"Expected floating point type for target with class probabilities of the input's "
             f"shape {list(input.shape)}, got {list(target.shape)}"
         )

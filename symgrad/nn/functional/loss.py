@@ -13,7 +13,7 @@ from typing import Any
 
 import symgrad as sg
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleValueError
+from symgrad.nn.errors import ModuleCallError, ModuleValueError
 from symgrad.nn.functional.activation import logsigmoid
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -86,7 +86,7 @@ def smooth_l1_loss(
     """``d² / (2 beta)`` where ``|d| < beta``, else ``|d| - beta / 2``."""
     reduction = chosen(reduction, size_average, reduce)
     if beta < 0:
-        raise ModuleValueError("smooth_l1_loss does not support negative values for beta.")
+        raise ModuleCallError("smooth_l1_loss does not support negative values for beta.")
     input, target = _same_shape(input, target)
     if beta == 0:
         return functions.L1Loss.apply(input, target, reduction)

@@ -11,7 +11,7 @@ from typing import Any
 import symgrad as sg
 from symgrad.nn import functional as F
 from symgrad.nn import init
-from symgrad.nn.errors import ModuleShapeError, ModuleValueError, UnsupportedOptionError
+from symgrad.nn.errors import ModuleCallError, ModuleValueError, UnsupportedOptionError
 from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
@@ -86,7 +86,7 @@ class MultiheadAttention(Module):
         a hint beside ``attn_mask``, which must be given.
         """
         if is_causal and attn_mask is None:
-            raise ModuleShapeError("Need attn_mask if specifying the is_causal hint.")
+            raise ModuleCallError("Need attn_mask if specifying the is_causal hint.")
         alone = query.ndim == 2
         turned = [self._examples_first(one, alone) for one in (query, key, value)]
         queries, keys, values = map(self._heads, turned, self._projections())
@@ -107,7 +107,7 @@ class MultiheadAttention(Module):
 
     def _examples_first(self, input: Any, alone: bool) -> Any:
         if input.ndim != (2 if alone else 3):
-            raise ModuleShapeError(
+            raise ModuleCallError(
                 "For batched (3-D) `query`, expected `key` and `value` to be 3-D, for unbatched "
                 f"(2-D) ones 2-D, but found a {input.ndim}-D tensor"
             )

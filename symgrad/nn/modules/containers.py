@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from symgrad.nn.errors import ModuleIndexError, ModuleTypeError
+from symgrad.nn.errors import ModuleIndexError, ModuleKeyError, ModuleTypeError
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
 from symgrad.tensor import Tensor
@@ -122,6 +122,8 @@ class ModuleDict(Module):
         self.update(modules or {})
 
     def __getitem__(self, key: str) -> Any:
+        if key not in self._modules:
+            raise ModuleKeyError(f"there is no module {key!r}")
         return self._modules[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
@@ -158,7 +160,9 @@ class ModuleDict(Module):
 
     def pop(self, key: str) -> Any:
         """Take a module out."""
-        return self._modules.pop(key)
+        found = self[key]
+        del self._modules[key]
+        return found
 
     def clear(self) -> None:
         """Take every module out."""

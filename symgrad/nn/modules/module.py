@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from symgrad.nn.errors import ModuleAttributeError
-from symgrad.nn.modules.naming import checked_buffer, checked_module, checked_parameter
+from symgrad.nn.errors import MissingForwardError, ModuleAttributeError
+from symgrad.nn.modules.naming import as_buffer, as_module, as_parameter, check_made, check_name
 from symgrad.nn.modules.printing import described
 from symgrad.nn.modules.state import Incompatible, load_state
 from symgrad.nn.parameter import Parameter
@@ -47,7 +47,7 @@ class Module:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes.  To be written by the subclass."""
-        raise NotImplementedError(
+        raise MissingForwardError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
 
@@ -75,18 +75,21 @@ class Module:
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter, or None for one that could be there.  Raises what torch raises."""
-        self._parameters[name] = checked_parameter(self, name, param)
+        check_name(self, "parameter", "_parameters", name)
+        self._parameters[name] = as_parameter(name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is not trained; ``persistent``: in ``state_dict``."""
-        self._buffers[name] = checked_buffer(self, name, tensor)
+        check_name(self, "buffer", "_buffers", name)
+        self._buffers[name] = as_buffer(name, tensor)
         self._unsaved.discard(name)
         if not persistent:
             self._unsaved.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a module, or None for one that could be there."""
-        self._modules[name] = checked_module(self, name, module, Module)
+        check_name(self, "module", "_modules", name)
+        self._modules[name] = as_module(name, module, Module)
 
     register_module = add_module
 
@@ -100,26 +103,28 @@ class Module:
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self.__dict__
         if isinstance(value, Parameter):
-            self._forget(name)
+            check_made(self, "parameters")
+            self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif name in tables.get("_parameters", ()):
-            self._parameters[name] = checked_parameter(self, name, value)
+            self._parameters[name] = as_parameter(name, value)
         elif isinstance(value, Module):
-            self._forget(name)
-            checked_module(self, name, value, Module)
+            check_made(self, "module")
+            self._forget(name, "_modules")
             self._modules[name] = value
         elif name in tables.get("_modules", ()):
-            self._modules[name] = checked_module(self, name, value, Module)
+            self._modules[name] = as_module(name, value, Module)
         elif name in tables.get("_buffers", ()):
-            self._buffers[name] = checked_buffer(self, name, value)
+            self._buffers[name] = as_buffer(name, value)
         else:
             object.__setattr__(self, name, value)
 
-    def _forget(self, name: str) -> None:
-        """Take a name away from wherever it is, but from where it will be replaced in its place."""
+    def _forget(self, name: str, but: str) -> None:
+        """Take a name away from wherever it is, but for the table where it will be replaced."""
         self.__dict__.pop(name, None)
         for table in _TABLES:
-            self.__dict__.get(table, {}).pop(name, None)
+            if table != but:
+                self.__dict__[table].pop(name, None)
 
     def __delattr__(self, name: str) -> None:
         for table in _TABLES:
@@ -295,7 +300,7 @@ class Module:
         return type(self).__name__
 
     def __repr__(self) -> str:
-        return described(self)
+        return described(self, Module.__repr__)
 
 
 def _convert(module: Module, dtype: Any) -> None:

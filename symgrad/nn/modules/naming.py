@@ -18,9 +18,15 @@ from symgrad.nn.parameter import Parameter
 from symgrad.tensor import Tensor
 
 
-def _check(module: Any, kind: str, table: str, name: Any) -> None:
-    if table not in module.__dict__:
+def check_made(module: Any, kind: str) -> None:
+    """Was ``Module.__init__`` called?  Raises ModuleAttributeError."""
+    if "_parameters" not in module.__dict__:
         raise ModuleAttributeError(f"cannot assign {kind} before Module.__init__() call")
+
+
+def check_name(module: Any, kind: str, table: str, name: Any) -> None:
+    """May something new have this name?  Raises ModuleTypeError, ModuleKeyError."""
+    check_made(module, kind)
     if not isinstance(name, str):
         raise ModuleTypeError(f"{kind} name should be a string. Got {type(name).__name__}")
     if "." in name:
@@ -31,17 +37,18 @@ def _check(module: Any, kind: str, table: str, name: Any) -> None:
         raise ModuleKeyError(f"attribute '{name}' already exists")
 
 
-def checked_parameter(module: Any, name: Any, value: Any) -> Parameter | None:
-    """The parameter.  Raises ModuleTypeError, ModuleKeyError, ModuleValueError."""
-    _check(module, "parameter", "_parameters", name)
-    if value is None:
-        return None
-    if not isinstance(value, Parameter):
-        raise ModuleTypeError(
-            f"cannot assign '{type(value).__name__}' object to parameter '{name}' "
-            "(symgrad.nn.Parameter or None required)"
-        )
-    if value.grad_fn is not None:
+def _refused(name: str, value: Any, kind: str, expected: str) -> ModuleTypeError:
+    found = value.type() if isinstance(value, Tensor) else type(value).__name__
+    return ModuleTypeError(
+        f"cannot assign '{found}' as {kind} '{name}' (symgrad.{expected} or None expected)"
+    )
+
+
+def as_parameter(name: str, value: Any) -> Parameter | None:
+    """The parameter.  Raises ModuleTypeError, ModuleValueError."""
+    if value is not None and not isinstance(value, Parameter):
+        raise _refused(name, value, "parameter", "nn.Parameter")
+    if value is not None and value.grad_fn is not None:
         raise ModuleValueError(
             f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
             f"created explicitly. To express '{name}' as a function of another Tensor, compute "
@@ -50,23 +57,15 @@ def checked_parameter(module: Any, name: Any, value: Any) -> Parameter | None:
     return value
 
 
-def checked_buffer(module: Any, name: Any, value: Any) -> Tensor | None:
-    """The buffer.  Raises ModuleTypeError, ModuleKeyError."""
-    _check(module, "buffer", "_buffers", name)
+def as_buffer(name: str, value: Any) -> Tensor | None:
+    """The buffer.  Raises ModuleTypeError."""
     if value is not None and not isinstance(value, Tensor):
-        raise ModuleTypeError(
-            f"cannot assign '{type(value).__name__}' object to buffer '{name}' "
-            "(symgrad.Tensor or None required)"
-        )
+        raise _refused(name, value, "buffer", "Tensor")
     return value
 
 
-def checked_module(module: Any, name: Any, value: Any, kind: type) -> Any:
-    """The module.  Raises ModuleTypeError, ModuleKeyError."""
-    _check(module, "module", "_modules", name)
+def as_module(name: str, value: Any, kind: type) -> Any:
+    """The module.  Raises ModuleTypeError."""
     if value is not None and not isinstance(value, kind):
-        raise ModuleTypeError(
-            f"cannot assign '{type(value).__name__}' object to module '{name}' "
-            "(symgrad.nn.Module or None required)"
-        )
+        raise _refused(name, value, "child module", "nn.Module")
     return value

@@ -100,7 +100,9 @@ class GroupNorm(_Affine):
     ) -> None:  # fmt: skip
         super().__init__()
         if num_channels % num_groups:
-            raise ModuleValueError("num_channels must be divisible by num_groups")
+            raise ModuleValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
         self.num_groups, self.num_channels = num_groups, num_channels
         self.eps, self.affine = eps, affine
         self._make((num_channels,), affine, affine and bias, dtype)

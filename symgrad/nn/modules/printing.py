@@ -9,8 +9,11 @@ import itertools
 from typing import Any
 
 
-def described(module: Any) -> str:
-    """The text of a module and of those inside it, without recursion."""
+def described(module: Any, ordinary: Any) -> str:
+    """The text of a module and of those inside it, without recursion.
+
+    ``ordinary``: the ``__repr__`` of modules that write none of their own.
+    """
     texts: dict[int, str] = {}
     todo: list[tuple[Any, bool]] = [(module, False)]
     while todo:
@@ -19,20 +22,22 @@ def described(module: Any) -> str:
             texts[id(one)] = _text(one, texts)
         elif id(one) not in texts:
             todo.append((one, True))
-            todo.extend((inner, False) for inner in one._modules.values() if _walks(inner))
+            todo.extend(
+                (inner, False) for inner in one._modules.values() if _walks(inner, ordinary)
+            )
     return texts[id(module)]
 
 
-def _walks(module: Any) -> bool:
+def _walks(module: Any, ordinary: Any) -> bool:
     """Is its text made here (and not by a ``__repr__`` of its own)?"""
-    return module is not None and "__repr__" not in vars(type(module))
+    return type(module).__repr__ is ordinary
 
 
 def _text(module: Any, texts: dict[int, str]) -> str:
     extra = module.extra_repr()
     lines = extra.split("\n") if extra else []
     pairs = [
-        (name, texts[id(one)] if _walks(one) else repr(one))
+        (name, texts[id(one)] if id(one) in texts else repr(one))
         for name, one in module._modules.items()
     ]
     if getattr(module, "shows_repeats", False):
