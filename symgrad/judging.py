@@ -60,6 +60,11 @@ class Judged:
         return self.verdict == "PROVED"
 
     @property
+    def diff(self) -> str:
+        """A unified diff that mends it; empty where there is none."""
+        return self.report.diff if self.report is not None else ""
+
+    @property
     def location(self) -> Location | None:
         """The line of the user's source that is to blame, or the class's."""
         if self.error is not None and self.error.location is not None:

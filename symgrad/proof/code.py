@@ -31,6 +31,7 @@ from symgrad.proof.spelling import (
 )
 
 SHORT = 24
+LONG = 60
 SUM, PRODUCT, UNARY, POWER, ATOM = 10, 20, 30, 40, 50
 _INFIX: dict[str, tuple[str, int]] = {
     "add": (" + ", SUM), "sub": (" - ", SUM), "mul": (" * ", PRODUCT), "div": (" / ", PRODUCT),
@@ -95,18 +96,21 @@ class CodeWriter:
 
     ``names``: nodes printed by their names, or by the texts of a mapping.  ``shapes``: where a
     size can be read from, such as ``{n: "x.shape[0]"}``; other sizes are printed by their own
-    names.  ``numbers``: literals printed by the names of variables.  ``taken``: names that
-    statements must not bind.  ``strict``: an input that is not in ``names`` has no spelling.
+    names.  ``dims``: the same for whole expressions.  ``numbers``: literals printed by the names
+    of variables.  ``taken``: names that statements must not bind.  ``module``: what symgrad is
+    called.  ``strict``: an input that is not in ``names`` has no spelling.
     """
 
     def __init__(
         self, names: Iterable[Node] | Mapping[Node, str] = (),
-        shapes: Mapping[str, str] | None = None, *, numbers: Mapping[float, str] | None = None,
+        shapes: Mapping[str, str] | None = None, *, dims: Mapping[Dim, str] | None = None,
+        numbers: Mapping[float, str] | None = None,
         taken: Iterable[str] = (), module: str = "sg", strict: bool = False,
     ) -> None:  # fmt: skip
         given = names if isinstance(names, Mapping) else {node: node.label for node in names}
         self.names = dict(given)
         self.shapes = dict(shapes or {})
+        self.dims = dict(dims or {})
         self.numbers = dict(numbers or {})
         self.taken = frozenset(taken)
         self.module = module
@@ -124,13 +128,16 @@ class CodeWriter:
         return self._inside(node, level)
 
     def program(self, node: Node) -> str:
-        """The node as statements, where something is used more than once, and an expression.
+        """The node as statements, where something is used more than once or is long; an expression.
 
         Raises NoSpelling.
         """
         lines: list[str] = []
         taken = {*self.names.values(), *words(self.names), *self.taken}
-        for part in shared(node, self.names):
+        often = set(shared(node, self.names))
+        for part in needed(node, self.names):
+            if part in self.names or (part not in often and not self._is_long(part, node)):
+                continue
             name = next(n for n in (f"t{i}" for i in range(1000)) if n not in taken)
             statements = self._statements(part, name)
             if statements:
@@ -143,11 +150,17 @@ class CodeWriter:
             return "\n".join([*lines[:-1], lines[-1].removeprefix(f"{last} = ")])
         return "\n".join([*lines, last])
 
+    def _is_long(self, part: Node, whole: Node) -> bool:
+        """Is a part of an expression so long that it gets a line of its own?"""
+        if part is whole or part.op in ("expand", "reshape", *WRITING):
+            return False
+        return len(self.text(part)) > LONG
+
     def _statements(self, node: Node, name: str) -> list[str]:
         """The statements that compute a node; none where it is short enough to be repeated."""
         if node.op in WRITING:
             part = self.text(node.args[0])
-            zeros = f"{name} = {self.module}.zeros({self._shape(node.shape)})"
+            zeros = f"{name} = {self._zeros(node.shape)}"
             flipped = whole_flip(node)
             if flipped:
                 return [f"{name} = {self.text(node.args[0], ATOM)}.flip({axes(flipped)})"]
@@ -159,7 +172,9 @@ class CodeWriter:
                 return [f"{zeros}.index_add(0, {self.text(places[0])}, {part})"]
             axis = scattered_axis(places, node.rank)
             if axis is None:
-                raise NoSpelling("index_add")
+                listed = ", ".join(self.text(place) for place in places)
+                listed = f"({listed},)" if len(places) == 1 else f"({listed})"
+                return [zeros, f"{name}.index_put_({listed}, {part}, accumulate=True)"]
             return [f"{zeros}.scatter_add({axis}, {self.text(places[axis])}, {part})"]
         code = self.text(node)
         return [f"{name} = {code}"] if len(code) > SHORT else []
@@ -227,10 +242,13 @@ class CodeWriter:
         return (repr(value), ATOM if value >= 0 else UNARY)
 
     def _size(self, node: Node) -> Text:
-        return self.dim(node.attributes["dim"]), ATOM if node.attributes["dim"].atom else SUM
+        dim = node.attributes["dim"]
+        return self.dim(dim), ATOM if dim.atom or dim in self.dims else SUM
 
     def dim(self, dim: Dim) -> str:
         """A size as code."""
+        if dim in self.dims:
+            return self.dims[dim]
         if dim.atom is not None and isinstance(dim.atom, Size):
             return self._size_text(dim.atom.name)
         text = str(dim)
@@ -243,14 +261,35 @@ class CodeWriter:
             raise NoSpelling(name)
         return self.shapes.get(name, name)
 
+    def _zeros(self, shape: Sequence[Dim]) -> str:
+        like = self._like(shape, floats=True)
+        if like:
+            return f"{self.module}.zeros_like({like})"
+        return f"{self.module}.zeros({self._shape(shape)})"
+
+    def _like(self, shape: Sequence[Dim], *, floats: bool = False) -> str:
+        """A named tensor of this shape; empty where there is none, or it has one axis only."""
+        wanted = tuple(shape)
+        found = [
+            text for node, text in self.names.items()
+            if node.shape == wanted and (node.dtype.is_float or not floats)
+        ]  # fmt: skip
+        return min(found, key=len) if len(wanted) > 1 and found else ""
+
     def _shape(self, shape: Sequence[Dim]) -> str:
+        like = self._like(shape)
+        if like:
+            return f"{like}.shape"
         return ", ".join(self.dim(Dim.of(size)) for size in shape)
 
     def _expand(self, node: Node) -> Text:
         if node.args[0].op == "constant":
             value = self._inside(node.args[0], 0)
             if value == "0":
-                return f"{self.module}.zeros({self._shape(node.shape)})", ATOM
+                return self._zeros(node.shape), ATOM
+            like = self._like(node.shape, floats=True)
+            if like:
+                return f"{self.module}.full_like({like}, {value})", ATOM
             return f"{self.module}.full(({self._shape(node.shape)},), {value})", ATOM
         return f"{self._inside(node.args[0], ATOM)}.expand({self._shape(node.shape)})", ATOM
 

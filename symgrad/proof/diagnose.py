@@ -23,8 +23,9 @@ from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, Gradient
 from symgrad.ir.graph import Graph, Node, ancestors, copy_into
 from symgrad.proof.adjoints import reverse
+from symgrad.proof.fix import Fix
 from symgrad.proof.numbers import Array
-from symgrad.proof.repair import Fix, fixes, shape_fixes
+from symgrad.proof.repair import fixes, shape_fixes
 from symgrad.proof.scope import Paste, Scope
 from symgrad.proof.subject import Evaluation, Subject
 from symgrad.proof.suggest import (
@@ -74,11 +75,15 @@ def diagnose(
     true = derived_nodes(subject, name)
     if suggestion is None:
         for one in true:
+            if not trials.equals_true(
+                [trials.evaluate(one.graph, one.node, at) for at in trials.points]
+            ):
+                continue
             suggestion = offer(one.node, one.copies)
             if suggestion is not None:
                 break
-    if paste is not None and suggestion is not None and (said := paste.saves(name)):
-        words.append(said)
+    if paste is not None and suggestion is not None:
+        words += paste.needs(name)
     return Diagnosis(tuple(words), suggestion, derived_code(subject, true))
 
 

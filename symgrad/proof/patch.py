@@ -13,7 +13,7 @@ import difflib
 import inspect
 import linecache
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import CodeType
@@ -82,7 +82,8 @@ class Method:
     def edited(self, edits: Sequence[Edit]) -> Method:
         """The method after some edits, which do not overlap.  Raises SyntaxError."""
         data = [line.encode() for line in self.lines]
-        for edit in sorted(edits, key=lambda one: (one.start, one.end), reverse=True):
+        order = sorted(range(len(edits)), key=lambda i: (edits[i].start, edits[i].end, i))
+        for edit in (edits[i] for i in reversed(order)):
             (row, column), (last, end) = edit.start, edit.end
             head, tail = data[row - 1][:column], data[last - 1][end:]
             data[row - 1 : last] = [head + edit.text.encode() + tail]
@@ -175,28 +176,28 @@ def only_assignment(method: Method, name: str) -> Binding | None:
 # -- edits
 
 
-def in_return(method: Method, number: int, position: int, new: Snippet) -> list[Edit] | None:
-    """The gradient at a position of a return statement replaced; None where that cannot be."""
+def in_return(method: Method, number: int, new: Mapping[int, Snippet]) -> list[Edit] | None:
+    """Gradients at positions of a return statement replaced; None where that cannot be."""
     statement = method.returns[number]
     value = statement.value
+    lines = [line for snippet in new.values() for line in snippet.statements]
     indent = method.free_at(statement.lineno, statement.col_offset)
-    if value is None or (indent is None and new.statements):
+    if value is None or (indent is None and lines):
         return None
-    before = _inserted(statement, indent or "", new.statements)
-    if not isinstance(value, ast.Tuple):
-        return [*before, _replacement(value, new.expression)] if position == 0 else (
-            _listed(method, statement, position, new)
-        )  # fmt: skip
-    if any(isinstance(one, ast.Starred) for one in value.elts[: position + 1]):
-        return _listed(method, statement, position, new)
-    if position >= len(value.elts):
+    before = _inserted(statement, indent or "", lines)
+    elements = value.elts if isinstance(value, ast.Tuple) else [value]
+    if any(isinstance(one, ast.Starred) for one in elements[: max(new) + 1]) or (
+        not isinstance(value, ast.Tuple) and max(new)
+    ):
+        return _listed(method, statement, new)
+    if max(new) >= len(elements):
         return None
-    return [*before, _replacement(value.elts[position], new.expression)]
+    return [*before, *(_replacement(elements[at], one.expression) for at, one in new.items())]
 
 
 def _listed(
-    method: Method, statement: ast.Return, position: int, new: Snippet
-) -> list[Edit] | None:
+    method: Method, statement: ast.Return, new: Mapping[int, Snippet]
+) -> list[Edit] | None:  # fmt: skip
     """What is returned goes through a list, where its elements are not written one by one."""
     indent = method.free_at(statement.lineno, statement.col_offset)
     if indent is None or statement.value is None:
@@ -204,10 +205,10 @@ def _listed(
     text = method.segment(statement.value)
     if isinstance(statement.value, ast.Tuple) and not text.startswith("("):
         text = f"({text})"
-    lines = (
-        f"gradients = list({text})", *new.statements, f"gradients[{position}] = {new.expression}",
-        "return tuple(gradients)",
-    )  # fmt: skip
+    lines = [f"gradients = list({text})"]
+    for position, snippet in new.items():
+        lines += [*snippet.statements, f"gradients[{position}] = {snippet.expression}"]
+    lines.append("return tuple(gradients)")
     end = statement.end_lineno or statement.lineno, statement.end_col_offset or 0
     return [Edit((statement.lineno, statement.col_offset), end, f"\n{indent}".join(lines))]
 
@@ -233,6 +234,50 @@ def _replacement(old: ast.expr, text: str) -> Edit:
     return Edit((old.lineno, old.col_offset), end, text)
 
 
+def emptied(method: Method, count: int) -> Method | None:
+    """The method up to where it has read ctx, then returning ``count`` times None."""
+    given = parameters(method)
+    body = list(method.tree.body)
+    kept = 0
+    while kept < len(body) and given and _only_reads(body[kept], given[0]):
+        kept += 1
+    first, last = body[0], body[-1]
+    if not kept and _is_docstring(first):
+        kept = 1
+    indent = method.free_at(first.lineno, first.col_offset)
+    if indent is None or not count:
+        return None
+    start = (body[kept - 1].end_lineno or 0) + 1 if kept else first.lineno
+    if kept == len(body) or body[kept].lineno < start:
+        return None
+    returned = ", ".join(["None"] * count)
+    end = last.end_lineno or last.lineno, last.end_col_offset or 0
+    try:
+        return method.edited([Edit((start, 0), end, f"{indent}return {returned}")])
+    except SyntaxError:
+        return None
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _only_reads(statement: ast.stmt, ctx: str) -> bool:
+    """Is it a docstring, or an assignment of attributes of ctx?"""
+    if _is_docstring(statement):
+        return True
+    if not isinstance(statement, ast.Assign):
+        return False
+    value = statement.value
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    while any(isinstance(part, ast.Subscript) for part in parts):
+        parts = [part.value if isinstance(part, ast.Subscript) else part for part in parts]
+    return all(
+        isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)
+        and part.value.id == ctx for part in parts
+    )  # fmt: skip
+
+
 def returned_name(method: Method, number: int, position: int) -> str | None:
     """The variable that a return statement gives at a position, where it is a plain one."""
     value = method.returns[number].value
@@ -246,27 +291,57 @@ def returned_name(method: Method, number: int, position: int) -> str | None:
 
 
 def saving(method: Method, names: Sequence[str]) -> list[Edit] | None:
-    """``names`` added to the only call of ``save_for_backward``; None where there is not one."""
+    """``names`` saved too, in the only call of ``save_for_backward`` or in a new first one."""
     calls = [
         node for node in _own_nodes(method.tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "save_for_backward" and node.args
+        and node.func.attr == "save_for_backward"
     ]  # fmt: skip
-    if len(calls) != 1:
+    if not calls and parameters(method):
+        call = f"{parameters(method)[0]}.save_for_backward({', '.join(names)})"
+        return at_start(method, [call])
+    if len(calls) != 1 or not calls[0].args:
         return None
     return [_after(calls[0].args[-1], "".join(f", {name}" for name in names))]
 
 
-def unpacking(method: Method, names: Sequence[str]) -> list[Edit] | None:
-    """``names`` added to the only ``a, b = ctx.saved_tensors``; None where there is not one."""
+def saves(method: Method) -> bool:
+    """Does it call ``save_for_backward``?"""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "save_for_backward"
+        for node in _own_nodes(method.tree)
+    )
+
+
+def unpacking(method: Method, names: Sequence[str], *, others: bool) -> list[Edit] | None:
+    """``names`` read too, in the only ``a, b = ctx.saved_tensors`` or in a new first one.
+
+    ``others``: more is saved before them.
+    """
+    saved = ("saved_tensors", "saved_variables")
+    reads = [
+        node for node in _own_nodes(method.tree)
+        if isinstance(node, ast.Attribute) and node.attr in saved
+    ]  # fmt: skip
     found = [
         node.targets[0] for node in _own_nodes(method.tree)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute)
-        and node.value.attr in ("saved_tensors", "saved_variables")
+        if isinstance(node, ast.Assign) and node.value in reads
     ]  # fmt: skip
+    if not reads and parameters(method):
+        target = ", ".join(["*_", *names] if others else names)
+        target = f"({target},)" if len(names) == 1 and not others else target
+        return at_start(method, [f"{target} = {parameters(method)[0]}.saved_tensors"])
     if len(found) != 1 or not isinstance(found[0], (ast.Tuple, ast.List)):
         return None
     return [_after(found[0].elts[-1], "".join(f", {name}" for name in names))]
+
+
+def at_start(method: Method, lines: Sequence[str]) -> list[Edit] | None:
+    """Lines put before the first statement; None where that shares the line of the def."""
+    body = method.tree.body
+    first = body[1] if _is_docstring(body[0]) and len(body) > 1 else body[0]
+    indent = method.free_at(first.lineno, first.col_offset)
+    return None if indent is None else _inserted(first, indent, lines)
 
 
 def _after(node: ast.expr, text: str) -> Edit:

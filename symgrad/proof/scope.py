@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionCase
 from symgrad.ir.graph import Node
 
@@ -18,17 +19,17 @@ from symgrad.ir.graph import Node
 class Scope:
     """Texts of what is in reach at one return statement of a backward.
 
-    ``names``: nodes of the case's graph.  ``sizes``: where a size can be read from.  ``numbers``:
-    variables that hold a plain number.  ``module``: what the user calls symgrad.  ``taken``: names
-    that must not be bound.  ``unsaved``: inputs that only become readable by being saved.
+    ``names``: nodes of the case's graph.  ``sizes``: where a size can be read from; ``dims``: the
+    same for expressions of sizes.  ``numbers``: variables that hold a plain number.  ``module``:
+    what the user calls symgrad.  ``taken``: names that must not be bound.
     """
 
     names: Mapping[Node, str]
     sizes: Mapping[str, str] = field(default_factory=dict)
+    dims: Mapping[Dim, str] = field(default_factory=dict)
     numbers: Mapping[float, str] = field(default_factory=dict)
     module: str = "sg"
     taken: frozenset[str] = frozenset()
-    unsaved: Mapping[Node, str] = field(default_factory=dict)
 
 
 Spell = Callable[[Scope], str | None]
@@ -44,5 +45,5 @@ class Paste(Protocol):
     def offer(self, case: FunctionCase, name: str, spell: Spell) -> str | None:
         """The code of the gradient of ``name`` if, pasted into backward, it is PROVED."""
 
-    def saves(self, name: str) -> str:
-        """What has to be saved for the code that was offered last, in words; empty for nothing."""
+    def needs(self, name: str) -> list[str]:
+        """What else has to be changed for the code that was offered last, in words."""

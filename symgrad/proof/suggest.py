@@ -71,8 +71,8 @@ def spelled_in(
         if known is not None:
             names.setdefault(known, text)
     writer = CodeWriter(
-        names, scope.sizes, numbers=scope.numbers, taken=scope.taken, module=scope.module,
-        strict=True,
+        names, scope.sizes, dims=scope.dims, numbers=scope.numbers, taken=scope.taken,
+        module=scope.module, strict=True,
     )  # fmt: skip
     return spelled(writer, node)
 
@@ -112,6 +112,7 @@ def _derived(subject: Subject, name: str, held: Sequence[Node]) -> Derived | Non
     wanted = subject.by_name[name]
     node = adjoints.get(wanted)
     if node is None:
-        copies.setdefault(wanted, graph.input(name, wanted.type))
+        if wanted not in copies:
+            copies[wanted] = graph.input(name, wanted.type)
         node = zero_like(graph, copies[wanted])
     return Derived(graph, node, copies)

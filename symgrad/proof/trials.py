@@ -13,10 +13,10 @@ from itertools import islice
 import numpy as np
 
 from symgrad.errors import SymgradError
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.proof.adjoints import derived_gradients
 from symgrad.proof.numbers import Array, Double
-from symgrad.proof.oracle import DomainError, Program
+from symgrad.proof.oracle import DomainError, Program, size_function
 from symgrad.proof.subject import Evaluation, Subject
 
 POINTS = 3
@@ -35,6 +35,7 @@ class Trials:
         self.true: list[Array] = []
         self.held: dict[Node, tuple[Graph, Node | None]] = {}
         self._programs: dict[Node, Program] = {}
+        self._readers: dict[tuple[Node, Node], list[Node]] = {}
         self._work = 0
         try:
             graph, _, adjoints = derived_gradients(subject)
@@ -74,6 +75,49 @@ class Trials:
                 return program.run(_DOUBLE, at.point.doubles(), at.point.sizes)[node]
             except DomainError:
                 return None
+
+    def local_value(self, node: Node) -> Array | None:
+        """A node at the first point, given its arguments there."""
+        at = self.points[0]
+        known = at.values.get(node)
+        if known is not None or any(arg not in at.values for arg in node.args):
+            return known
+        self._work += 1
+        with np.errstate(all="ignore"):
+            try:
+                args = [at.values[arg] for arg in node.args]
+                return np.asarray(_DOUBLE.apply(node, args, size_function(at.point.sizes)))
+            except (ValueError, ArithmeticError, IndexError):
+                return None
+
+    def fits_at_first(self, root: Node, node: Node, value: Array) -> bool:
+        """Is ``root`` true at the first point, if ``node`` has another value there?"""
+        at = self.points[0]
+        if self._work > MOST_WORK or value.shape != at.values[node].shape:
+            return False
+        new = {node: value}
+        size = size_function(at.point.sizes)
+        parts = self._downstream(root, node)
+        self._work += len(parts)
+        with np.errstate(all="ignore"):
+            try:
+                for part in parts:
+                    args = [new[arg] if arg in new else at.values[arg] for arg in part.args]
+                    new[part] = _DOUBLE.apply(part, args, size)
+            except (ValueError, ArithmeticError, IndexError):
+                return False
+        return same(new[root], self.true[0])
+
+    def _downstream(self, root: Node, node: Node) -> list[Node]:
+        """What depends on ``node`` on the way to ``root``, arguments first."""
+        key = root, node
+        if key not in self._readers:
+            depends = {node}
+            for part in ancestors([root], stop=[node]):
+                if part is not node and any(arg in depends for arg in part.args):
+                    depends.add(part)
+            self._readers[key] = sorted(depends - {node}, key=lambda part: part.index)
+        return self._readers[key]
 
     def equals_true(self, found: Sequence[Array | None]) -> bool:
         """Is a guess the true gradient at every point?"""

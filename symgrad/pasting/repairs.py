@@ -1,0 +1,376 @@
+"""Repairs tried in the user's own text: pasted into backward, traced again and proved there.
+
+In: a Function and how it was traced.  Out: code that was proved where it is to stand; a unified
+diff of the user's file with all of it.
+Imports: ``symgrad.pasting``, ``symgrad.frontend``, ``symgrad.proof``, ``symgrad.ir``.
+
+What can be named at a return statement is found by running it: backward is compiled with its
+return statements handing over their variables, and is traced once more.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+from symgrad.errors import SymgradError
+from symgrad.frontend.function import class_of, raw_method, separate_setup
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node
+from symgrad.pasting.changed import AnyFunction, changed
+from symgrad.pasting.reach import root_of, scope_of, sizes_of, tensors_in, with_sizes
+from symgrad.proof import patch
+from symgrad.proof.patch import Edit, Method, Snippet
+from symgrad.proof.report import Report
+from symgrad.proof.scope import Scope, Spell
+from symgrad.proof.verdict import Verdict
+from symgrad.proof.verify import VerifyOptions, gradient_is_proved, verify_function
+
+Trace = Callable[[AnyFunction], FunctionGraphs]
+LONG = 64
+Whole = Callable[[AnyFunction], Report]
+
+
+@dataclass(frozen=True)
+class Return:
+    """What a return statement of a method sees in one case: ``number`` counts the statements."""
+
+    method: Method
+    number: int
+    scope: Scope
+    case: FunctionCase
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A node that only becomes readable as ``text`` by a change elsewhere.
+
+    ``parameter``: the parameter of backward that held it and is overwritten; empty for an input
+    that is not saved.
+    """
+
+    node: Node
+    text: str
+    parameter: str = ""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """The code that was proved for one gradient, and what else it needs."""
+
+    spell: Spell
+    code: str
+    seen: Return
+    extras: tuple[Extra, ...] = ()
+
+
+def verify_and_mend(
+    graphs: FunctionGraphs, options: VerifyOptions, pasting: Pasting, whole: Whole
+) -> Report:
+    """Judge a traced Function; the report's diff is made when it is asked for.
+
+    ``whole``: judges a changed Function as a whole.
+    """
+    report = verify_function(graphs, replace(options, paste=pasting))
+    wrong = [one.name for one in report.inputs.values() if one.verdict is Verdict.REFUTED]
+    if not wrong or not all(name in pasting.repairs for name in wrong):
+        return report
+    before = {finding.name: finding.verdict for finding in report.protocol}
+
+    def accepts(changed: AnyFunction) -> bool:
+        try:
+            after = whole(changed)
+        except (SymgradError, ArithmeticError, TypeError, ValueError):
+            return False
+        return all(after.inputs[name].verdict is Verdict.PROVED for name in wrong) and all(
+            finding.verdict <= before.get(finding.name, Verdict.PROVED)
+            for finding in after.protocol
+        )
+
+    return replace(report, mend=lambda: pasting.diff(accepts))
+
+
+class Pasting:
+    """The repairs of one Function.
+
+    ``trace``: traces any Function like the one that was judged; ``options``: how it is judged.
+    ``positions``: where in backward's result the gradient of an input is.
+    """
+
+    def __init__(
+        self, function: AnyFunction, trace: Trace, options: VerifyOptions,
+        positions: Mapping[str, int],
+    ) -> None:  # fmt: skip
+        self.function, self.trace, self.options = function, trace, options
+        self.positions = dict(positions)
+        self.repairs: dict[str, Repair] = {}
+        self._returns: dict[Method, list[Return]] = {}
+
+    @cached_property
+    def backward(self) -> Method | None:
+        """The source of backward, where it can be read."""
+        return patch.read(raw_method(self.function, "backward")[0])
+
+    @cached_property
+    def _saver(self) -> str:
+        """The method that saves."""
+        return "setup_context" if separate_setup(self.function) else "forward"
+
+    @cached_property
+    def forward(self) -> Method | None:
+        """The source of the method that saves."""
+        return patch.read(raw_method(self.function, self._saver)[0])
+
+    # -- what backward can name
+
+    def _seen(self, case: FunctionCase) -> Return | None:
+        """What the return statement that was taken in a case can name.
+
+        Where backward fails, its beginning with nothing but a return statement after it.
+        """
+        method = self._emptied if case.problem is not None else self.backward
+        if method is None:
+            return None
+        if method not in self._returns:
+            self._returns[method] = self._watched(method)
+        same = [one for one in self._returns[method] if one.case.conditions == case.conditions]
+        if not same:
+            return None
+        (seen, *_) = same
+        pairs = list(zip(seen.case.graph.nodes, case.graph.nodes, strict=False))
+        if any(one.op != other.op or one.type != other.type for one, other in pairs):
+            return None
+        own = dict(pairs)
+        names = {own[node]: text for node, text in seen.scope.names.items() if node in own}
+        return replace(seen, scope=replace(seen.scope, names=names), case=case)
+
+    @cached_property
+    def _emptied(self) -> Method | None:
+        if self.backward is None:
+            return None
+        return patch.emptied(self.backward, 1 + max(self.positions.values(), default=-1))
+
+    def _watched(self, method: Method) -> list[Return]:
+        """Trace a backward whose return statements hand over their variables."""
+        notes: list[tuple[int, dict[str, Any]]] = []
+
+        def note(number: int, variables: dict[str, Any], value: Any) -> Any:
+            notes.append((number, dict(variables)))
+            return value
+
+        watching = changed(self.function, {"backward": method}, note)
+        if watching is None:
+            return []
+        try:
+            cases = self.trace(watching).cases
+        except SymgradError:
+            return []
+        module = self._module()
+        found = []
+        for case in cases:
+            for number, variables in notes:
+                if any(node.graph is case.graph for node, _ in tensors_in(variables)):
+                    scope = scope_of(variables, case, module)
+                    found.append(Return(method, number, scope, case))
+                    break
+        return found
+
+    def _module(self) -> str:
+        """What the user calls symgrad."""
+        plain = inspect.unwrap(raw_method(self.function, "backward")[0])
+        named = [
+            name for name, value in plain.__globals__.items()
+            if isinstance(value, ModuleType) and value.__name__ == "symgrad"
+        ]  # fmt: skip
+        return named[0] if named else "sg"
+
+    # -- trying
+
+    def scope(self, case: FunctionCase) -> Scope | None:
+        """What backward can name where it returns in a case."""
+        seen = self._seen(case)
+        return None if seen is None else seen.scope
+
+    def offer(self, case: FunctionCase, name: str, spell: Spell) -> str | None:
+        """The code of a gradient if, pasted where backward returns it, it is PROVED."""
+        seen = self._seen(case)
+        position = self.positions.get(name)
+        if seen is None or position is None:
+            return None
+        for extras in _choices(seen):
+            scope = _with_extras(seen.scope, extras)
+            code = spell(scope)
+            if code is None:
+                continue
+            edits = patch.in_return(seen.method, seen.number, {position: Snippet.of(code)})
+            methods = None if edits is None else self._edited(seen.method, edits, extras)
+            made = None if methods is None else changed(self.function, methods)
+            if made is not None and self._holds(made, name):
+                self.repairs[name] = Repair(spell, code, seen, tuple(extras))
+                return code
+            if methods is not None:
+                return None
+        return None
+
+    def needs(self, name: str) -> list[str]:
+        """What else has to be changed for the code that was offered, in words."""
+        repair = self.repairs.get(name)
+        if repair is None or self.forward is None:
+            return []
+        saved = ", ".join(extra.text for extra in repair.extras if not extra.parameter)
+        found = [
+            f"{extra.parameter} is overwritten: first keep it, {extra.text} = {extra.parameter}"
+            for extra in repair.extras if extra.parameter
+        ]  # fmt: skip
+        where = f"{os.path.basename(self.forward.file)}:{self.forward.line}"
+        return [*found, f"save {saved} too, in {self._saver} ({where})"] if saved else found
+
+    def _holds(self, function: AnyFunction, name: str) -> bool:
+        try:
+            return gradient_is_proved(self.trace(function), name, self.options)
+        except (SymgradError, ArithmeticError, TypeError, ValueError):
+            return False
+
+    def _edited(
+        self, backward: Method, edits: list[Edit], extras: Sequence[Extra]
+    ) -> dict[str, Method] | None:
+        """The methods with ``edits`` in backward, and with more saved and kept."""
+        saved = [extra.text for extra in extras if not extra.parameter]
+        kept = [f"{extra.text} = {extra.parameter}" for extra in extras if extra.parameter]
+        first = patch.at_start(backward, kept) if kept else []
+        others = self.forward is not None and patch.saves(self.forward)
+        taken = patch.unpacking(backward, saved, others=others) if saved else []
+        if first is None or taken is None:
+            return None
+        try:
+            found = {"backward": backward.edited([*first, *taken, *edits])}
+            if saved:
+                more = None if self.forward is None else patch.saving(self.forward, saved)
+                if more is None or self.forward is None:
+                    return None
+                found[self._saver] = self.forward.edited(more)
+        except (SyntaxError, UnicodeDecodeError):
+            return None
+        return found
+
+    # -- the diff
+
+    def diff(self, accepts: Callable[[AnyFunction], bool]) -> str:
+        """A unified diff of the user's file with every repair, or nothing.
+
+        ``accepts``: is a changed Function good as a whole?  A gradient is mended where it is
+        assigned, if it is assigned once; else where it is returned.
+        """
+        found = class_of(self.function)
+        bases = {repair.seen.method for repair in self.repairs.values()}
+        if len(bases) != 1 or "backward" not in vars(found):
+            return ""
+        (base,) = bases
+        extras = list(dict.fromkeys(e for one in self.repairs.values() for e in one.extras))
+        for in_place in (True, False):
+            edits = self._all_edits(base, in_place)
+            methods = None if edits is None else self._edited(base, edits, extras)
+            made = None if methods is None else changed(self.function, methods)
+            if made is not None and accepts(made):
+                return patch.difference(
+                    [(self._own(name), method) for name, method in (methods or {}).items()]
+                )
+        return ""
+
+    def _own(self, name: str) -> Method:
+        method = self.backward if name == "backward" else self.forward
+        assert method is not None
+        return method
+
+    def _all_edits(self, base: Method, in_place: bool) -> list[Edit] | None:
+        found: list[Edit] = []
+        returned: dict[int, dict[int, Snippet]] = {}
+        before: list[str] = []
+        for name, repair in self.repairs.items():
+            position, number = self.positions[name], repair.seen.number
+            variable = patch.returned_name(base, number, position) if in_place else None
+            own = None if variable is None else self._in_place(base, repair, variable)
+            if own is not None:
+                found += own
+                continue
+            snippet = self._beside(repair, name, before)
+            before += snippet.statements
+            returned.setdefault(number, {})[position] = snippet
+        for number, snippets in returned.items():
+            own = patch.in_return(base, number, snippets)
+            if own is None:
+                return None
+            found += own
+        return found
+
+    def _beside(self, repair: Repair, name: str, before: Sequence[str]) -> Snippet:
+        """The code of a repair after the statements of others; a long one gets a variable."""
+        scope = _with_extras(repair.seen.scope, repair.extras)
+        new = Snippet.of(repair.code)
+        if not set(new.statements) <= set(before):
+            bound = {line.partition(" = ")[0] for line in before}
+            code = repair.spell(replace(scope, taken=scope.taken | bound))
+            new = Snippet.of(code) if code is not None else new
+        statements = tuple(line for line in new.statements if line not in before)
+        variable = f"grad_{name}"
+        if len(new.expression) > LONG and variable not in scope.taken:
+            return Snippet((*statements, f"{variable} = {new.expression}"), variable)
+        return Snippet(statements, new.expression)
+
+    def _in_place(self, base: Method, repair: Repair, variable: str) -> list[Edit] | None:
+        """The edits where a variable is assigned, in terms of what is known there."""
+        binding = patch.only_assignment(base, variable)
+        if binding is None:
+            return None
+        known = patch.names_before(base, binding.lineno)
+        scope = _with_extras(repair.seen.scope, repair.extras)
+        known |= {extra.text for extra in repair.extras}
+        here = replace(
+            scope,
+            names={n: t for n, t in scope.names.items() if root_of(t) in known},
+            sizes={n: t for n, t in scope.sizes.items() if root_of(t) in known},
+            dims={n: t for n, t in scope.dims.items() if root_of(t) in known},
+            numbers={n: t for n, t in scope.numbers.items() if root_of(t) in known},
+        )
+        code = repair.spell(here)
+        return None if code is None else patch.in_assignment(base, binding, Snippet.of(code))
+
+
+def _choices(seen: Return) -> Iterator[list[Extra]]:
+    """What to change elsewhere: nothing; one thing; everything."""
+    extras = _extras(seen)
+    yield []
+    for extra in extras[:4]:
+        yield [extra]
+    if len(extras) > 1:
+        yield extras
+
+
+def _extras(seen: Return) -> list[Extra]:
+    """Cotangents whose parameters are overwritten, and inputs that are not saved."""
+    found: list[Extra] = []
+    given = patch.parameters(seen.method)[1:]
+    taken = {*seen.scope.taken, *seen.case.graph.inputs}
+    if len(given) == len(seen.case.cotangents):
+        for node, parameter in zip(seen.case.cotangents, given, strict=True):
+            if node is not None and node not in seen.scope.names:
+                words = (f"{parameter}_in", f"incoming_{parameter}")
+                text = next((word for word in words if word not in taken), "")
+                found += [Extra(node, text, parameter)] if text else []
+    for node in seen.case.inputs:
+        if node not in seen.scope.names and node.attributes["name"] not in seen.scope.taken:
+            found.append(Extra(node, node.attributes["name"]))
+    return found
+
+
+def _with_extras(scope: Scope, extras: Sequence[Extra]) -> Scope:
+    """The scope in which some extras can be read."""
+    names = {**scope.names, **{extra.node: extra.text for extra in extras}}
+    taken = scope.taken | {extra.text for extra in extras}
+    own = {extra.node: extra.text for extra in extras}
+    return with_sizes(replace(scope, names=names, taken=taken), sizes_of(own))
