@@ -1,13 +1,14 @@
 """The staged decision: refute, or prove with the consent of the second oracle, or say why not.
 
 In: a ``Subject``.  Out: a ``Judgement`` of each of its gradients.
-Imports: ``symgrad.proof``: ``literals``, ``oracle``, ``refute``, ``setup``, ``subject``,
-``verdict``; mpmath.
+Imports: ``symgrad.proof``: ``literals``, ``oracle``, ``refute``, ``seek``, ``setup``,
+``subject``, ``verdict``; mpmath.
 
 1. doubles at points over many shapes: where a gradient looks wrong, 60 digits decide;
 2. 60 digits at a few points: nothing is PROVED without this;
 3. the normal form, with exact decimals, then with recognised constants;
-4. where a residual is left, forty more points, then UNDECIDED with the reason.
+4. where a residual is left, points between thresholds and beyond the numbers of the code, then
+   forty more, then UNDECIDED with the reason.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.report import Condition
 from symgrad.proof.sample import Point
+from symgrad.proof.seek import seek
 from symgrad.proof.setup import proving
 from symgrad.proof.sizes import contradictory
 from symgrad.proof.subject import Evaluation, NoPointError, Subject, precisely
@@ -29,6 +31,7 @@ from symgrad.proof.verdict import Verdict
 SCREEN_POINTS = 10
 PRECISE_POINTS = 3
 MORE_POINTS = 40
+FOUND_POINTS = 6
 ROUNDING = 1e-14
 """Relative differences below it may come from literals that are rounded to doubles."""
 BUDGET = 200_000
@@ -282,8 +285,14 @@ class _Decision:
                 self._look_harder(name, equality.reason)
 
     def _look_harder(self, name: str, reason: str) -> None:
-        """Forty more points, the last few in 60 digits, before giving up."""
+        """Sought points, then forty more, the last few in 60 digits, before giving up."""
         seen = self.evidence[name]
+        again = self._recognising([name])
+        for point in islice(seek(self.subject, name), FOUND_POINTS):
+            if all(confirmed(s, point, name) for s in (self.subject, again) if s is not None):
+                seen.failed.append(point)
+                self._refuted(name, [point])
+                return
         sizes = list(islice(self.subject.sampler.size_choices(), MORE_POINTS))
         for number in range(MORE_POINTS if sizes else 0):
             at = self.subject.draw(sizes[number % len(sizes)], 100 + number)

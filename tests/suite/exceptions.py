@@ -7,8 +7,6 @@ as soon as an entry is no longer needed; a wrong verdict is never excused here.
 
 UNDECIDED: dict[str, str] = {
     "BilinearGrid": "index_add of four linear indices, then a view: over the budget of steps",
-    "NarrowWindow": "no sample falls between two thresholds that are close together",
-    "SpecialIndex": "no sample has an index that only long axes have",
 }
 
 CONDITION_NOT_FOUND: dict[str, str] = {}
