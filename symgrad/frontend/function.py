@@ -79,7 +79,7 @@ def _inline(
         isinstance(arg, SymbolicTensor) and arg.dtype.is_float for arg in args
     )
     history = session.history
-    if history is not None and history.following and has_backward(function):
+    if history is not None and history.records and has_backward(function):
         output = history.call(function, ctx, args, kwargs)
     else:
         output = run_forward(function, ctx, args, kwargs)

@@ -134,6 +134,11 @@ class History:
             reason=self.reason,
         )
 
+    @property
+    def records(self) -> bool:
+        """Does what is computed now get a history?"""
+        return self.following and self.recording
+
     def give_up(self, reason: str) -> None:
         """Remember the first thing that is not followed."""
         self.reason = self.reason or f"{reason} ({here()})"

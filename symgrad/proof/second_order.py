@@ -85,7 +85,7 @@ def _case(
         return failing
     twice = _Twice.of(recorded, _affected(recorded, wanted), declared)
     late = _written_late(recorded)
-    if not recorded.markers:
+    if not twice.subject.gradients:
         return late
     judged = judge(twice.subject, budget=budget, until_refuted=True)
     verdict = worst(judgement.verdict for judgement in judged.values())

@@ -1,0 +1,456 @@
+"""``order=2``: what PyTorch's double backward makes of a backward, and what is said of it.
+
+Cases that torch itself confirms are in ``tests/suite/corpus``: ``second_order`` and ``records``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import symgrad as sg
+from symgrad.frontend.trace import trace
+from symgrad.proof.report import Finding
+from symgrad.proof.verdict import Verdict
+from symgrad.proof.verify import VerifyOptions, verify_function
+
+
+def _second(function: Any, *specs: str, **options: Any) -> Finding:
+    """The finding on second order, of a backward that is right to first order."""
+    report = sg.verify(function, *specs, order=2, suggest=False, **options)
+    assert all(one.verdict is Verdict.PROVED for one in report.inputs.values()), str(report)
+    (found,) = (one for one in report.protocol if one.name == "second order")
+    return found
+
+
+class Cube(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * g * x * x
+
+
+# -- constants
+
+
+class SlopeMarked(sg.Function):
+    """An output without a derivative is a constant, though it is an output."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        slope = 2 * x
+        ctx.mark_non_differentiable(slope)
+        ctx.save_for_backward(slope)
+        return x * x, slope
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, _: Any) -> Any:
+        (slope,) = ctx.saved_tensors
+        return g * slope
+
+
+_shelf: dict[str, Any] = {}
+
+
+class OnShelf(Cube):
+    """What forward leaves in a global is as much a constant as what it leaves on ctx."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        _shelf["square"] = x * x
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return 3 * g * _shelf["square"]
+
+
+class Retyped(Cube):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * g * sg.tensor(x) * x
+
+
+class SwitchedOff(Cube):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        sg.set_grad_enabled(False)
+        slope = 3 * x * x
+        sg.set_grad_enabled(True)
+        return g * slope
+
+
+class Decorated(Cube):
+    @staticmethod
+    @sg.no_grad()
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * g * x * x
+
+
+class Selected(Cube):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        grad = sg.zeros_like(x)
+        grad[x > 0] = (g * 3 * x * x)[x > 0].detach()
+        grad[x <= 0] = (g * 3 * x * x)[x <= 0]
+        return grad
+
+
+class ViewUnrecorded(Cube):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        with sg.no_grad():
+            view = x.view_as(x)
+        return 3 * g * view * view
+
+
+CONSTANTS = [SlopeMarked, OnShelf, Retyped, SwitchedOff, Decorated, Selected, ViewUnrecorded]
+
+
+@pytest.mark.parametrize("function", CONSTANTS)
+def test_constants(function: Any) -> None:
+    found = _second(function, "n")
+    assert found.verdict is Verdict.REFUTED, found.text
+    assert "lost in double backward" in found.text
+    assert found.counterexample is not None
+    assert found.counterexample.hand != pytest.approx(found.counterexample.true)
+
+
+class GuardedSlope(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return x * x * y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        slope = 2 * x if ctx.needs_input_grad[1] else 2 * x.detach()
+        return g * slope * y, g * x * x
+
+
+def test_where_only_some_gradients_are_asked_for() -> None:
+    assert _second(GuardedSlope, "n", "n").verdict is Verdict.REFUTED
+
+
+# -- not constants
+
+
+class AsTensor(Cube):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * g * sg.as_tensor(x) * x
+
+
+class Returned(sg.Function):
+    """A view of the output is not the output; the output itself is."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = x.exp()
+        ctx.parts = {"y": [y]}
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.parts["y"][0]
+
+
+class ChangedInPlace(sg.Function):
+    """A dirty input is the output, and has its history."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        x.exp_()
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (y,) = ctx.saved_tensors
+        return g * y
+
+
+class WithTarget(sg.Function):
+    """No gradient is wanted for t, so that it may lose its."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, t: Any) -> Any:
+        ctx.save_for_backward(x, t)
+        return (x - t) ** 2
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, t = ctx.saved_tensors
+        return 2 * g * (x - t.detach()), None
+
+
+@pytest.mark.parametrize("function", [Cube, AsTensor, Returned, ChangedInPlace])
+def test_no_constants(function: Any) -> None:
+    assert _second(function, "n").verdict is Verdict.PROVED
+
+
+def test_constant_inputs_are_not_asked_about() -> None:
+    assert _second(WithTarget, "n", "n", assume={"t": "constant"}).verdict is Verdict.PROVED
+
+
+class Derived(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.sin() * x
+
+
+def test_a_surrogate_is_differentiated_as_it_is_written() -> None:
+    class Sign(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.sign()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * (1 - x.tanh() ** 2)
+
+    class SignByOutput(Sign):
+        """The output's derivative is the hand-written one, not that of its values."""
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.sign()
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * (1 - x.tanh() ** 2) * y * y
+
+    tanh = sg.surrogate(lambda x: x.tanh())
+    assert _second(tanh(Sign), "n").verdict is Verdict.PROVED
+    report = sg.verify(tanh(SignByOutput), "n", order=2, suggest=False)
+    (found,) = (one for one in report.protocol if one.name == "second order")
+    assert found.verdict is not Verdict.PROVED
+
+
+# -- Functions applied in backward
+
+
+class Inner(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, g: Any) -> Any:
+        ctx.save_for_backward(x, g)
+        return 3 * g * x * x
+
+    @staticmethod
+    def backward(ctx: Any, gg: Any) -> Any:
+        x, g = ctx.saved_tensors
+        return gg * 6 * g * x, gg * 3 * x * x
+
+
+class InnerOnce(Inner):
+    @staticmethod
+    @sg.once_differentiable
+    def backward(ctx: Any, gg: Any) -> Any:
+        x, g = ctx.saved_tensors
+        return gg * 6 * g * x, gg * 3 * x * x
+
+
+class InnerFails(Inner):
+    @staticmethod
+    def backward(ctx: Any, gg: Any) -> Any:
+        raise ValueError("not yet")
+
+
+class InnerNone(Inner):
+    @staticmethod
+    def backward(ctx: Any, gg: Any) -> Any:
+        x, _ = ctx.saved_tensors
+        return None, gg * 3 * x * x
+
+
+def _by(inner: Any) -> Any:
+    class ByInner(Cube):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return inner.apply(x, g)
+
+    return ByInner
+
+
+@pytest.mark.parametrize(
+    ("inner", "verdict", "word"),
+    [
+        (Inner, Verdict.PROVED, ""),
+        (InnerOnce, Verdict.REFUTED, "once_differentiable"),
+        (InnerFails, Verdict.UNDECIDED, "not yet"),
+        (InnerNone, Verdict.REFUTED, "the backward of InnerNone"),
+    ],
+)
+def test_inner(inner: Any, verdict: Verdict, word: str) -> None:
+    found = _second(_by(inner), "n")
+    assert found.verdict is verdict, found.text
+    assert word in found.text
+
+
+def test_inner_in_forward_says_nothing() -> None:
+    """Forward is not recorded: what the applied Function's backward says plays no part."""
+
+    class Outer(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return _by(InnerNone).apply(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 3 * g * x * x
+
+    assert _second(Outer, "n").verdict is Verdict.PROVED
+
+
+# -- what is said
+
+
+class TwoSaved(sg.Function):
+    """One of the two saved intermediates is a mask, to which nothing is lost."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        positive = (x > 0).float()
+        double = 2 * x
+        ctx.save_for_backward(positive, double)
+        return x * x * positive
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        positive, double = ctx.saved_tensors
+        return g * double * positive
+
+
+def test_the_lost_intermediate_is_named() -> None:
+    text = _second(TwoSaved, "n").text
+    lines, first = inspect.getsourcelines(TwoSaved)
+    place = first + next(i for i, line in enumerate(lines) if "double = 2" in line)
+    assert "`double`" in text
+    assert "`positive`" not in text
+    assert f"test_second_order.py:{place})" in text
+    assert "save x and compute it again, or return it as an output" in text
+
+
+def test_the_counterexample_runs() -> None:
+    found = _second(TwoSaved, "n").counterexample
+    assert found is not None
+    assert found.snippet
+    exec(compile(found.snippet, "snippet", "exec"), {"__name__": "snippet"})
+
+
+def test_once_differentiable() -> None:
+    class Once(Cube):
+        @staticmethod
+        @sg.once_differentiable
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 3 * g * x * x
+
+    found = _second(Once, "n")
+    assert found.verdict is Verdict.REFUTED
+    assert "once_differentiable" in found.text
+    assert sg.verify(Once, "n").verdict is Verdict.PROVED
+
+
+def test_a_wrong_backward_is_not_differentiated() -> None:
+    class Wrong(Cube):
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * g * x * x
+
+    report = sg.verify(Wrong, "n", order=2, suggest=False)
+    assert report.inputs["x"].verdict is Verdict.REFUTED
+    assert "not judged" in str(report)
+
+
+def test_a_derived_backward_keeps_everything() -> None:
+    report = sg.verify(Derived, "n", order=2)
+    assert "UNDECIDED" not in {str(one.verdict) for one in report.protocol}
+
+
+# -- in place
+
+
+class ReadThenWritten(sg.Function):
+    """PyTorch: one of the variables needed for gradient computation has been modified."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        scaled = 2 * g
+        grad_w = scaled * x / 2
+        scaled.mul_(w)
+        return scaled / 2, grad_w
+
+
+class WrittenThenRead(ReadThenWritten):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        grad = g.clone()
+        grad.mul_(w)
+        return grad, g * x
+
+
+class WrittenThroughDetached(ReadThenWritten):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        grad = g.clone()
+        grad.detach().mul_(w)
+        return grad, g * x
+
+
+class HistoryWrittenUnrecorded(ReadThenWritten):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        grad = g.clone()
+        with sg.no_grad():
+            grad.mul_(w)
+        return grad, g * x
+
+
+@pytest.mark.parametrize(
+    "function", [ReadThenWritten, WrittenThroughDetached, HistoryWrittenUnrecorded]
+)
+def test_writes_that_are_not_followed(function: Any) -> None:
+    assert _second(function, "n", "n").verdict is Verdict.UNDECIDED
+
+
+def test_writes_that_are_followed() -> None:
+    assert _second(WrittenThenRead, "n", "n").verdict is Verdict.PROVED
+
+
+def test_nothing_is_proved_without_histories() -> None:
+    report = verify_function(trace(Cube, "n"), VerifyOptions(order=2))
+    assert report.verdict is Verdict.UNDECIDED
