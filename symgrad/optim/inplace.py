@@ -39,11 +39,18 @@ def compile_in_place(
     ``specs``: one an input; ``written``: for each output, the input that it replaces.  Raises
     CodegenError where it cannot work in place, BuildError where no compiler works.
     """
+    return make_op(*in_place_texts(update, specs, written, static))
+
+
+def in_place_texts(
+    update: type[Function], specs: Sequence[str], written: Sequence[str], static: Mapping[str, Any]
+) -> tuple[str, dict[str, str]]:
+    """The wrapper, and C and header by file name.  Raises CodegenError."""
     graphs = trace(update, *specs, static=static)
     name = snake_case(graphs.name)
     emitted = _emitted(graphs.cases[0], graphs.input_names, name)
+    check_in_place(emitted, written)
     inner = emitted.signature
-    check_in_place(emitted, inner, written)
     outer = _outer(inner, f"{name}_in_place", written)
     lines = (f"{graphs.name}, in place, written by symgrad.",)
     file = emit_file([emitted], FileDoc(name, lines))
@@ -57,7 +64,7 @@ def compile_in_place(
         outer.name, outer.inputs, outer.outputs, (False,) * len(outer.inputs), (), outer, outer, ()
     )
     view = wrapper_view(name, (signature,), files=(f"{name}.c",), header=f"{name}.h", summary=lines)
-    return make_op(render_wrapper(view), texts)
+    return render_wrapper(view), texts
 
 
 def _emitted(case: FunctionCase, names: Sequence[str], name: str) -> EmittedKernel:
@@ -70,10 +77,9 @@ def _emitted(case: FunctionCase, names: Sequence[str], name: str) -> EmittedKern
     return emit_kernel(graph, name, KernelDoc(name.replace("_", " "), formulas(graph), ""))
 
 
-def check_in_place(
-    emitted: EmittedKernel, signature: KernelSignature, written: Sequence[str]
-) -> None:
+def check_in_place(emitted: EmittedKernel, written: Sequence[str]) -> None:
     """Is the text right if each output is the memory of an input?  Raises CodegenError."""
+    signature = emitted.signature
     source = emit_file([emitted], FileDoc(signature.name)).source
     body = source[source.index(f"int {signature.name}(") :]
     body = body[body.index("{") :]

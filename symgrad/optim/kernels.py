@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,15 +68,21 @@ def _overlap(grad: Array, written: Sequence[Array]) -> bool:
     )
 
 
+def arguments(
+    formula: Any, static: Mapping[str, Any], dtype: str, scalars: int
+) -> tuple[list[str], list[str]]:
+    """The shapes of a formula's inputs, and the names of those that are written."""
+    parameters = list(inspect.signature(formula.forward).parameters)[1:]
+    names = [name for name in parameters if name not in static]
+    specs = [f"{dtype}[{scalars}]" if name == "scalars" else f"{dtype}[n]" for name in names]
+    return specs, [name for name in names if name not in ("grad", "scalars")]
+
+
 @functools.lru_cache(maxsize=256)
 def _kernel(formula: Any, static: Static, dtype: np.dtype[Any], scalars: int) -> CompiledOp | None:
     """The kernel of a formula for vectors of a dtype; None, with a warning, without a compiler."""
     given = dict(static)
-    parameters = list(inspect.signature(formula.forward).parameters)[1:]
-    names = [name for name in parameters if name not in given]
-    word = _SPECS[dtype]
-    specs = [f"{word}[{scalars}]" if name == "scalars" else f"{word}[n]" for name in names]
-    written = [name for name in names if name not in ("grad", "scalars")]
+    specs, written = arguments(formula, given, _SPECS[dtype], scalars)
     try:
         return compile_in_place(formula, specs, written, given)
     except (BuildError, CacheError) as error:

@@ -150,7 +150,7 @@ class Optimizer:
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
         for number, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {number}")
+            lines.append(("\n" if number else "") + f"Parameter Group {number}")
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
 
