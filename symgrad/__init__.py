@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from symgrad.tensor.modes import set_grad_enabled as set_grad_enabled
     from symgrad.tensor.parts import Size as Size
     from symgrad.tensor.tensor import Tensor as Tensor
+    from symgrad.tensor.vmap import vmap as vmap
 
 # The module that a name comes from, and its name there where it differs.
 _SOURCES: dict[str, str] = {
@@ -111,6 +112,7 @@ _SOURCES: dict[str, str] = {
     "value_and_grad": "symgrad.tensor.functional",
     "verify": "symgrad.compiler",
     "vjp": "symgrad.tensor.functional",
+    "vmap": "symgrad.tensor.vmap",
 }
 # Every other public name is an operation on tensors: sg.exp, sg.where, sg.cat...
 _OPERATIONS = "symgrad.tensor"

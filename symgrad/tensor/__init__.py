@@ -19,6 +19,7 @@ from symgrad.tensor import apply as _apply  # noqa: F401  (attaches what Functio
 from symgrad.tensor import autograd as _autograd  # noqa: F401  (attaches backward and hooks)
 from symgrad.tensor import compiledop as _compiledop  # noqa: F401  (attaches what ops call)
 from symgrad.tensor import lifted_methods as _lifted_methods  # noqa: F401  (attaches methods)
+from symgrad.tensor import vmap_run as _vmap_run  # noqa: F401  (attaches what batches run on)
 from symgrad.tensor.creation import as_tensor as as_tensor
 from symgrad.tensor.creation import from_numpy as from_numpy
 from symgrad.tensor.functions import FUNCTIONS as FUNCTIONS

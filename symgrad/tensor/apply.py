@@ -25,6 +25,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.tensor import errors, inplace, shipped
+from symgrad.tensor.batched import BatchedTensor, levels
 from symgrad.tensor.dispatch import invoke, tracing
 from symgrad.tensor.modes import enable_grad, no_grad, state
 from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of
@@ -164,6 +165,10 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
     ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
     if recorded and not has_backward(function):
         return run_forward(function, ctx, args, kwargs)  # differentiated as it is written
+    if recorded and levels.active and any(isinstance(one, BatchedTensor) for one in tensors):
+        from symgrad.tensor.vmap_apply import apply_batched
+
+        return apply_batched(function, args, kwargs)
     node = FunctionNode(function, ctx, args) if recorded else None
     with no_grad():
         returned = run_forward(function, ctx, args, kwargs)

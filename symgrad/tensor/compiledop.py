@@ -20,6 +20,7 @@ from symgrad.frontend.function import class_of, is_instance_style
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import kernelnode
+from symgrad.tensor.batched import levels
 from symgrad.tensor.functional import connected
 from symgrad.tensor.gradients import grad
 from symgrad.tensor.kernelnode import Mask
@@ -118,7 +119,7 @@ def _called(self: Any, op: Any, inputs: Sequence[Any], out: Any) -> Any:
             hint="call it under sg.no_grad() with tensor.numpy() and out=",
         )
     kernels = kernels_of(op)
-    if active() is not None:
+    if active() is not None or levels.active:
         return kernels.apply(*inputs)
     count = len(kernels.differentiable)
     if len(inputs) != count:

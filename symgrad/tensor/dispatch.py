@@ -16,6 +16,7 @@ import numpy as np
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import errors
+from symgrad.tensor.errors import BatchedArgument
 from symgrad.tensor.modes import state
 from symgrad.tensor.plan import Place, Plan, Slot, make_plan
 from symgrad.tensor.run import run
@@ -23,6 +24,16 @@ from symgrad.tensor.tensor import DTYPES, Tensor, wrap
 
 MOST_PLANS = 8192
 _plans: dict[Any, Plan] = {}
+
+
+_BATCHED: list[Tensor] = []
+_batched: list[Callable[..., Any]] = []
+"""``symgrad.tensor.vmap_run.invoke``, entered there."""
+
+
+def provide_batched(call: Callable[..., Any]) -> None:
+    """Say how an operation is applied to batched tensors."""
+    _batched[:] = [call]
 
 
 class _SymbolicArgument(Exception):
@@ -39,6 +50,10 @@ def invoke(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: Any
         named = [(word, _frozen(kwargs[word], tensors)) for word in kwargs] if kwargs else ()
     except _SymbolicArgument:
         return call(*as_traced(args), **as_traced(kwargs or {}))
+    except BatchedArgument:
+        tensors = _BATCHED
+    if tensors is _BATCHED:
+        return _batched[0](name, call, args, kwargs)
     key = (call, state.dtype.name, *parts, *named)
     try:
         plan = _plans.get(key)

@@ -29,6 +29,10 @@ class GradcheckError(AutogradError):
     """Numerical and analytical gradients differ."""
 
 
+class BatchedArgument(Exception):
+    """One of the arguments of an operation is batched, so that the operation has to be, too."""
+
+
 class TensorTypeError(SymgradError, TypeError):
     """A tensor, a dtype or a number is needed, and something else was given."""
 

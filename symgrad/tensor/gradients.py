@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.tensor import errors
+from symgrad.tensor.batched import BatchedTensor, levels
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.engine import Run, initial
 from symgrad.tensor.node import Edge, Grad, edge_of
@@ -62,6 +63,11 @@ def backward(
     if inputs is not None and not isinstance(inputs, Tensor) and not len(inputs):
         raise errors.AutogradError("`inputs` argument to `backward()` cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
+    if levels.active and any(isinstance(one, BatchedTensor) for one in (*roots, *given)):
+        raise errors.AutogradError(
+            "vmap: backward() adds to .grad, which elements of a batch do not have",
+            hint="use sg.grad or sg.vjp inside of vmap",
+        )
     starts = _roots(roots, given, record=create_graph)
     if create_graph:
         warnings.warn(errors.CREATE_GRAPH, UserWarning, stacklevel=3)
@@ -107,23 +113,45 @@ def grad(
     if any(map(is_symbolic, (*roots, *wanted))):
         unused, zeros = bool(allow_unused), materialize_grads
         return symbolic_grad(roots, wanted, given, unused=unused, zeros=zeros)
+    if levels.active and any(isinstance(one, BatchedTensor) for one in (*roots, *wanted, *given)):
+        from symgrad.tensor.vmap_gradients import batched_grad
+
+        return batched_grad(
+            roots, wanted, given, keep=keep, create=create_graph, unused=allow_unused,
+            zeros=materialize_grads,
+        )  # fmt: skip
     if is_grads_batched:
         return _batched(roots, wanted, given, keep, create_graph, allow_unused)
     if len(given) != len(roots):
         raise errors.AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
-    starts = _roots(roots, given, record=create_graph)
+    return _found(roots, wanted, given, keep, create_graph, bool(allow_unused), materialize_grads)
+
+
+def recorded_grad(
+    roots: Sequence[Any], wanted: Sequence[Any], given: Sequence[Any], unused: bool | None,
+    zeros: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    """The same by a backward that is recorded, which vectors of any class go through."""
+    return _found(roots, wanted, given, True, True, bool(unused), zeros)
+
+
+def _found(
+    roots: Sequence[Any], wanted: Sequence[Any], given: Sequence[Any], keep: bool, record: bool,
+    unused: bool, zeros: bool,
+) -> tuple[Any, ...]:  # fmt: skip
+    starts = _roots(roots, given, record=record)
     edges = _edges(wanted)
-    run = Run(keep=keep, record=create_graph, captured=edges, accumulate=False)
+    run = Run(keep=keep, record=record, captured=edges, accumulate=False)
     found = run.run(starts)
     results: list[Any] = []
     for number, (tensor, edge) in enumerate(zip(wanted, edges, strict=True)):
         value = found.get(edge)
-        if value is None and not (allow_unused or materialize_grads):
+        if value is None and not (unused or zeros):
             raise errors.AutogradError(errors.UNUSED.format(number=number))
         if value is None:
             zero = wrap(np.zeros_like(tensor._array))
-            zero._requires_grad = create_graph and materialize_grads
-            results.append(zero if materialize_grads else None)
+            zero._requires_grad = record and zeros
+            results.append(zero if zeros else None)
         else:
             results.append(value if isinstance(value, Tensor) else wrap(np.array(value)))
     return tuple(results)

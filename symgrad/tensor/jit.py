@@ -19,6 +19,7 @@ from typing import Any
 from symgrad.errors import SymgradError
 from symgrad.frontend.session import active
 from symgrad.tensor import pytree
+from symgrad.tensor.batched import levels
 from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import Tensor
 from symgrad.tensor.variant import EmptyTensor, Prepared, StaleCapture, Variant
@@ -62,7 +63,7 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns."""
-        if active() is not None:
+        if active() is not None or levels.active:
             return self.function(*args, **kwargs)
         tensors: list[Tensor] = []
         rest: list[Any] = []

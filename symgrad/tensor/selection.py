@@ -15,6 +15,7 @@ from symgrad.frontend.session import active
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import errors
+from symgrad.tensor.batched import BatchedTensor
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import Array, Tensor, wrap
@@ -160,6 +161,10 @@ def _from_the_front(places: Tensor, axis: int, size: int) -> Tensor:
     array = places._array
     if not array.size:
         return places
+    if isinstance(places, BatchedTensor):
+        call = FUNCTIONS["where"].__wrapped__
+        found: Tensor = invoke("where", call, (places < 0, places + size, places), {})
+        return found
     low, high = int(array.min()), int(array.max())
     if low < -size or high >= size:
         raise errors.TensorIndexError(
