@@ -23,7 +23,7 @@ from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, Gradient
 from symgrad.ir.graph import Graph, Node, ancestors, copy_into
 from symgrad.proof.adjoints import reverse
-from symgrad.proof.fix import Fix
+from symgrad.proof.fix import Fix, complexity
 from symgrad.proof.numbers import Array
 from symgrad.proof.repair import fixes, shape_fixes
 from symgrad.proof.scope import Paste, Scope
@@ -39,7 +39,7 @@ from symgrad.proof.suggest import (
 from symgrad.proof.trials import Trials
 
 MOST_CONSTANTS = 40
-MOST_OFFERS = 4
+MOST_OFFERS = 3
 MOST_BLAMED = 60
 
 
@@ -65,7 +65,8 @@ def diagnose(
     words: list[str] = []
     suggestion: str | None = None
     if trials.usable:
-        for fix in islice(_candidates(subject, name, trials, gradient), MOST_OFFERS):
+        found = islice(_candidates(subject, name, trials, gradient), MOST_OFFERS)
+        for fix in sorted(found, key=lambda fix: complexity(fix.node)):
             suggestion = offer(fix.node)
             if suggestion is not None:
                 words.append(_words(subject, fix, None if paste is None else paste.scope(case)))
@@ -75,9 +76,8 @@ def diagnose(
     true = derived_nodes(subject, name)
     if suggestion is None:
         for one in true:
-            if not trials.equals_true(
-                [trials.evaluate(one.graph, one.node, at) for at in trials.points]
-            ):
+            values = [trials.evaluate(one.graph, one.node, at) for at in trials.points]
+            if not trials.equals_true(values):
                 continue
             suggestion = offer(one.node, one.copies)
             if suggestion is not None:

@@ -45,3 +45,14 @@ def attempt(make: Callable[[], Node | None]) -> Node | None:
         return make()
     except (SymgradError, ValueError, TypeError):
         return None
+
+
+def complexity(node: Node) -> int:
+    """How many nodes an expression has; expansions do not count, fractions count twice."""
+    count = 0
+    for part in ancestors([node]):
+        if part.op == "constant":
+            count += part.attributes["value"].value not in (0, 1, 2, -1)
+        elif part.op not in ("expand", "input"):
+            count += 1
+    return count

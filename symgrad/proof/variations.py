@@ -200,7 +200,9 @@ def _with_factor(
 
 
 def _times(node: Node, number: float) -> Node:
-    return -node if number == -1.0 else node * number
+    if number == -1.0:
+        return node.args[0] if node.op == "neg" else -node
+    return node * number
 
 
 def _itself(node: Node) -> Node:

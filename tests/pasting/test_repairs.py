@@ -1,0 +1,306 @@
+"""Repairs pasted into the user's file: what a diff changes, and that it then is PROVED."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import symgrad as sg
+from symgrad.proof.report import Report
+
+HEAD = "import symgrad as sg\n\n\n"
+HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")
+
+
+def applied(text: str, diff: str) -> str:
+    """A text after a unified diff of it; fails where the diff does not fit."""
+    lines, result, at = text.splitlines(keepends=True), [], 0
+    for line in diff.splitlines(keepends=True)[2:]:
+        hunk = HUNK.match(line)
+        if hunk:
+            start = int(hunk.group(1)) - 1
+            result += lines[at:start]
+            at = start
+        elif line[0] == "+":
+            result.append(line[1:])
+        else:
+            assert lines[at] == line[1:], "the diff does not fit"
+            at += 1
+            if line[0] == " ":
+                result.append(line[1:])
+    return "".join([*result, *lines[at:]])
+
+
+def loaded(path: Path, text: str) -> Any:
+    """The class ``Op`` of a file with this text."""
+    path.write_text(HEAD + text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module.Op
+
+
+def mended(tmp_path: Path, text: str, *specs: str, **options: Any) -> tuple[Report, str]:
+    """The report on a wrong text, and the text after the diff, which is PROVED."""
+    wrong = sg.verify(loaded(tmp_path / "written_wrong.py", text), *specs, **options)
+    assert wrong.verdict is sg.REFUTED, str(wrong)
+    assert wrong.diff, str(wrong)
+    right = applied(HEAD + text, wrong.diff)
+    report = sg.verify(
+        loaded(tmp_path / "written_right.py", right.removeprefix(HEAD)), *specs, **options
+    )
+    assert report.verdict is sg.PROVED, f"{wrong.diff}\n{report}"
+    return wrong, right
+
+
+SOFTPLUS = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return sg.log1p(sg.exp(x))
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        # what is saved has another name here
+        (point,) = ctx.saved_tensors
+        return (  # kept
+            grad_y * sg.sigmoid(-point)
+        )
+"""
+
+
+def test_only_the_expression_changes_in_the_names_of_backward(tmp_path: Path) -> None:
+    report, right = mended(tmp_path, SOFTPLUS, "n m")
+    assert report.inputs["x"].suggestion == "grad_y * point.sigmoid()"
+    before, after = (HEAD + SOFTPLUS).splitlines(), right.splitlines()
+    changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
+    assert changed == [
+        ("            grad_y * sg.sigmoid(-point)", "            grad_y * point.sigmoid()")
+    ]
+    assert any("`-point`" in said and "line 15" in said for said in report.inputs["x"].diagnosis)
+
+
+GUARDED = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return x @ weight.mT + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        grad_x = grad_weight = grad_bias = None
+        if ctx.needs_input_grad[0]:
+            grad_x = 2 * grad_output @ weight
+        if ctx.needs_input_grad[1]:
+            grad_weight = -grad_output.mT @ x
+        if ctx.needs_input_grad[2]:
+            grad_bias = grad_output.sum(0)
+        return grad_x, grad_weight, grad_bias
+"""
+
+
+def test_a_gradient_is_mended_under_its_guard(tmp_path: Path) -> None:
+    _, right = mended(tmp_path, GUARDED, "n k", "m k", "m")
+    assert "            grad_x = grad_output @ weight\n" in right
+    assert "            grad_weight = grad_output.mT @ x\n" in right
+    assert "        return grad_x, grad_weight, grad_bias\n" in right
+
+
+def test_what_is_not_saved_is_saved(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(w)
+        return sg.sin(x) * w
+
+    @staticmethod
+    def backward(ctx, g):
+        w, = ctx.saved_tensors
+        return g * w, g
+"""
+    report, right = mended(tmp_path, text, "n", "n")
+    assert "ctx.save_for_backward(w, x)" in right
+    assert "w, x, = ctx.saved_tensors" in right
+    assert any("save x too" in said for said in report.inputs["x"].diagnosis)
+
+
+def test_what_is_saved_nowhere_is_saved_first(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mask = x > 0
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.mask
+"""
+    _, right = mended(tmp_path, text, "n m")
+    assert "ctx.save_for_backward(x)\n" in right
+    assert "(x,) = ctx.saved_tensors\n" in right
+
+
+def test_an_overwritten_cotangent_is_kept(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, z):
+        ctx.save_for_backward(x, z)
+        return x / z
+
+    @staticmethod
+    def backward(ctx, g):
+        x, z = ctx.saved_tensors
+        g = g.sum()
+        return g / z, -g * x / z
+"""
+    report, right = mended(tmp_path, text, "n", "n")
+    assert "g_in = g\n" in right
+    assert any("g is overwritten" in said for said in report.inputs["x"].diagnosis)
+
+
+def test_numbers_keep_their_names(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, slope):
+        ctx.slope = slope
+        s = sg.sigmoid(slope * x)
+        ctx.save_for_backward(s)
+        return s
+
+    @staticmethod
+    def backward(ctx, g):
+        (s,) = ctx.saved_tensors
+        return g * s * (1 - s), None
+"""
+    _, right = mended(tmp_path, text, "n", static={"slope": 1.7})
+    assert "ctx.slope, None\n" in right
+    assert "1.7" not in right
+
+
+def test_a_backward_that_fails_is_written_anew_after_what_it_reads(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, g):
+        left, right = ctx.saved_tensors
+        grad = g @ right
+        return grad, left.mT @ g
+"""
+    _, right = mended(tmp_path, text, "n k", "k m")
+    assert "        return g @ right.mT, left.mT @ g\n" in right
+    assert "grad = " not in right
+
+
+def test_gradients_that_are_not_written_one_by_one(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, scale, *inputs):
+        ctx.save_for_backward(scale, *inputs)
+        return tuple(scale * one for one in inputs)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        scale, *inputs = ctx.saved_tensors
+        total = sum(g * one for g, one in zip(grads, inputs))
+        return (total, *[g * scale for g in reversed(grads)])
+"""
+    _, right = mended(tmp_path, text, "n m", "n m", "n m")
+    assert "gradients = list((total, *[g * scale for g in reversed(grads)]))\n" in right
+    assert "return tuple(gradients)\n" in right
+
+
+@pytest.mark.parametrize(
+    "decorations",
+    ["    @staticmethod\n", "    @staticmethod\n    @sg.once_differentiable\n"],
+    ids=["plain", "once"],
+)
+def test_decorators_stay(tmp_path: Path, decorations: str) -> None:
+    text = SOFTPLUS.replace(
+        "    @staticmethod\n    def backward", f"{decorations}    def backward"
+    )  # fmt: skip
+    _, right = mended(tmp_path, text, "n")
+    assert decorations in right
+
+
+def test_the_setup_style(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(x, w):
+        return x * w
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, w = inputs
+        ctx.save_for_backward(w)
+
+    @staticmethod
+    def backward(ctx, g):
+        (w,) = ctx.saved_tensors
+        return g * w, g * w
+"""
+    _, right = mended(tmp_path, text, "n", "n")
+    assert "ctx.save_for_backward(w, x)" in right
+
+
+def test_a_class_inside_a_function(tmp_path: Path) -> None:
+    text = """def make(power):
+    class Inner(sg.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x ** power
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * x ** (power - 1)
+
+    return Inner
+
+
+Op = make(3)
+"""
+    mended(tmp_path, text, "n")
+
+
+def test_nothing_is_offered_for_what_is_right(tmp_path: Path) -> None:
+    right = SOFTPLUS.replace("(-point)", "(point)")
+    report = sg.verify(loaded(tmp_path / "written_right.py", right), "n m")
+    assert report.verdict is sg.PROVED
+    assert report.diff == ""
+
+
+def test_an_inherited_backward_is_left_alone(tmp_path: Path) -> None:
+    text = SOFTPLUS.replace("class Op", "class Base") + "\n\nclass Op(Base):\n    pass\n"
+    report = sg.verify(loaded(tmp_path / "written_wrong.py", text), "n m")
+    assert report.inputs["x"].suggestion == "grad_y * point.sigmoid()"
+    assert report.diff == ""
+
+
+def test_what_is_mutated_is_not_mended_by_an_expression(tmp_path: Path) -> None:
+    text = """class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g.mul_(2 * x)
+"""
+    report = sg.verify(loaded(tmp_path / "written_wrong.py", text), "n m")
+    assert report.verdict is sg.REFUTED
+    assert report.diff == ""
