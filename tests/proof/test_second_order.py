@@ -12,30 +12,9 @@ import pytest
 
 import symgrad as sg
 from symgrad.frontend.trace import trace
-from symgrad.proof.report import Finding
 from symgrad.proof.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, verify_function
-
-
-def _second(function: Any, *specs: str, **options: Any) -> Finding:
-    """The finding on second order, of a backward that is right to first order."""
-    report = sg.verify(function, *specs, order=2, suggest=False, **options)
-    assert all(one.verdict is Verdict.PROVED for one in report.inputs.values()), str(report)
-    (found,) = (one for one in report.protocol if one.name == "second order")
-    return found
-
-
-class Cube(sg.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        ctx.save_for_backward(x)
-        return x**3
-
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 3 * g * x * x
-
+from tests.proof.second_orders import Cube, second_order
 
 # -- constants
 
@@ -121,7 +100,7 @@ CONSTANTS = [SlopeMarked, OnShelf, Retyped, SwitchedOff, Decorated, Selected, Vi
 
 @pytest.mark.parametrize("function", CONSTANTS)
 def test_constants(function: Any) -> None:
-    found = _second(function, "n")
+    found = second_order(function, "n")
     assert found.verdict is Verdict.REFUTED, found.text
     assert "lost in double backward" in found.text
     assert found.counterexample is not None
@@ -142,7 +121,7 @@ class GuardedSlope(sg.Function):
 
 
 def test_where_only_some_gradients_are_asked_for() -> None:
-    assert _second(GuardedSlope, "n", "n").verdict is Verdict.REFUTED
+    assert second_order(GuardedSlope, "n", "n").verdict is Verdict.REFUTED
 
 
 # -- not constants
@@ -201,11 +180,11 @@ class WithTarget(sg.Function):
 
 @pytest.mark.parametrize("function", [Cube, AsTensor, Returned, ChangedInPlace])
 def test_no_constants(function: Any) -> None:
-    assert _second(function, "n").verdict is Verdict.PROVED
+    assert second_order(function, "n").verdict is Verdict.PROVED
 
 
 def test_constant_inputs_are_not_asked_about() -> None:
-    assert _second(WithTarget, "n", "n", assume={"t": "constant"}).verdict is Verdict.PROVED
+    assert second_order(WithTarget, "n", "n", assume={"t": "constant"}).verdict is Verdict.PROVED
 
 
 class Derived(sg.Function):
@@ -241,88 +220,10 @@ def test_a_surrogate_is_differentiated_as_it_is_written() -> None:
             return g * (1 - x.tanh() ** 2) * y * y
 
     tanh = sg.surrogate(lambda x: x.tanh())
-    assert _second(tanh(Sign), "n").verdict is Verdict.PROVED
+    assert second_order(tanh(Sign), "n").verdict is Verdict.PROVED
     report = sg.verify(tanh(SignByOutput), "n", order=2, suggest=False)
     (found,) = (one for one in report.protocol if one.name == "second order")
     assert found.verdict is not Verdict.PROVED
-
-
-# -- Functions applied in backward
-
-
-class Inner(sg.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Any, g: Any) -> Any:
-        ctx.save_for_backward(x, g)
-        return 3 * g * x * x
-
-    @staticmethod
-    def backward(ctx: Any, gg: Any) -> Any:
-        x, g = ctx.saved_tensors
-        return gg * 6 * g * x, gg * 3 * x * x
-
-
-class InnerOnce(Inner):
-    @staticmethod
-    @sg.once_differentiable
-    def backward(ctx: Any, gg: Any) -> Any:
-        x, g = ctx.saved_tensors
-        return gg * 6 * g * x, gg * 3 * x * x
-
-
-class InnerFails(Inner):
-    @staticmethod
-    def backward(ctx: Any, gg: Any) -> Any:
-        raise ValueError("not yet")
-
-
-class InnerNone(Inner):
-    @staticmethod
-    def backward(ctx: Any, gg: Any) -> Any:
-        x, _ = ctx.saved_tensors
-        return None, gg * 3 * x * x
-
-
-def _by(inner: Any) -> Any:
-    class ByInner(Cube):
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return inner.apply(x, g)
-
-    return ByInner
-
-
-@pytest.mark.parametrize(
-    ("inner", "verdict", "word"),
-    [
-        (Inner, Verdict.PROVED, ""),
-        (InnerOnce, Verdict.REFUTED, "once_differentiable"),
-        (InnerFails, Verdict.UNDECIDED, "not yet"),
-        (InnerNone, Verdict.REFUTED, "the backward of InnerNone"),
-    ],
-)
-def test_inner(inner: Any, verdict: Verdict, word: str) -> None:
-    found = _second(_by(inner), "n")
-    assert found.verdict is verdict, found.text
-    assert word in found.text
-
-
-def test_inner_in_forward_says_nothing() -> None:
-    """Forward is not recorded: what the applied Function's backward says plays no part."""
-
-    class Outer(sg.Function):
-        @staticmethod
-        def forward(ctx: Any, x: Any) -> Any:
-            ctx.save_for_backward(x)
-            return _by(InnerNone).apply(x)
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            (x,) = ctx.saved_tensors
-            return 3 * g * x * x
-
-    assert _second(Outer, "n").verdict is Verdict.PROVED
 
 
 # -- what is said
@@ -345,7 +246,7 @@ class TwoSaved(sg.Function):
 
 
 def test_the_lost_intermediate_is_named() -> None:
-    text = _second(TwoSaved, "n").text
+    text = second_order(TwoSaved, "n").text
     lines, first = inspect.getsourcelines(TwoSaved)
     place = first + next(i for i, line in enumerate(lines) if "double = 2" in line)
     assert "`double`" in text
@@ -355,7 +256,7 @@ def test_the_lost_intermediate_is_named() -> None:
 
 
 def test_the_counterexample_runs() -> None:
-    found = _second(TwoSaved, "n").counterexample
+    found = second_order(TwoSaved, "n").counterexample
     assert found is not None
     assert found.snippet
     exec(compile(found.snippet, "snippet", "exec"), {"__name__": "snippet"})
@@ -369,7 +270,7 @@ def test_once_differentiable() -> None:
             (x,) = ctx.saved_tensors
             return 3 * g * x * x
 
-    found = _second(Once, "n")
+    found = second_order(Once, "n")
     assert found.verdict is Verdict.REFUTED
     assert "once_differentiable" in found.text
     assert sg.verify(Once, "n").verdict is Verdict.PROVED
@@ -390,65 +291,6 @@ def test_a_wrong_backward_is_not_differentiated() -> None:
 def test_a_derived_backward_keeps_everything() -> None:
     report = sg.verify(Derived, "n", order=2)
     assert "UNDECIDED" not in {str(one.verdict) for one in report.protocol}
-
-
-# -- in place
-
-
-class ReadThenWritten(sg.Function):
-    """PyTorch: one of the variables needed for gradient computation has been modified."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any, w: Any) -> Any:
-        ctx.save_for_backward(x, w)
-        return x * w
-
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        x, w = ctx.saved_tensors
-        scaled = 2 * g
-        grad_w = scaled * x / 2
-        scaled.mul_(w)
-        return scaled / 2, grad_w
-
-
-class WrittenThenRead(ReadThenWritten):
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        x, w = ctx.saved_tensors
-        grad = g.clone()
-        grad.mul_(w)
-        return grad, g * x
-
-
-class WrittenThroughDetached(ReadThenWritten):
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        x, w = ctx.saved_tensors
-        grad = g.clone()
-        grad.detach().mul_(w)
-        return grad, g * x
-
-
-class HistoryWrittenUnrecorded(ReadThenWritten):
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        x, w = ctx.saved_tensors
-        grad = g.clone()
-        with sg.no_grad():
-            grad.mul_(w)
-        return grad, g * x
-
-
-@pytest.mark.parametrize(
-    "function", [ReadThenWritten, WrittenThroughDetached, HistoryWrittenUnrecorded]
-)
-def test_writes_that_are_not_followed(function: Any) -> None:
-    assert _second(function, "n", "n").verdict is Verdict.UNDECIDED
-
-
-def test_writes_that_are_followed() -> None:
-    assert _second(WrittenThenRead, "n", "n").verdict is Verdict.PROVED
 
 
 def test_nothing_is_proved_without_histories() -> None:
