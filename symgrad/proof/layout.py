@@ -1,4 +1,4 @@
-"""The look of a report, as text and as HTML.
+"""The look of a report, as text, HTML and LaTeX.
 
 In: a ``Report``.  Out: strings.  Imports the standard library only (types aside).
 """
@@ -6,13 +6,17 @@ In: a ``Report``.  Out: strings.  Imports the standard library only (types aside
 from __future__ import annotations
 
 import html
+import re
 import textwrap
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from symgrad.proof.report import InputReport, Report
 
 WIDTH = 100
+MOST_CASES = 3
+"""Cases of sizes whose formulas are shown."""
 
 
 def as_text(report: Report) -> str:
@@ -102,7 +106,8 @@ def as_html(report: Report) -> str:
     for one in report.inputs.values():
         cells = [html.escape(one.name), _badge(str(one.verdict))]
         details = [html.escape(line.strip()) for line in _input_lines(one)[1:]]
-        rows.append(f"<tr><td>{'</td><td>'.join(cells)}</td><td>{'<br>'.join(details)}</td></tr>")
+        shown = "<br>".join(details) + _formulas_html(report, one.name)
+        rows.append(f"<tr><td>{'</td><td>'.join(cells)}</td><td>{shown}</td></tr>")
     for finding in report.protocol:
         rows.append(
             f"<tr><td><i>{html.escape(finding.name)}</i></td><td>{_badge(str(finding.verdict))}"
@@ -112,6 +117,42 @@ def as_html(report: Report) -> str:
     notes = "".join(f"<p>{html.escape(note)}</p>" for note in report.notes)
     domain = f"<p>{html.escape(report.domain)}</p>" if report.domain else ""
     return f"<div>{head}{domain}<table>{''.join(rows)}</table>{notes}</div>"
+
+
+def _formulas_html(report: Report, name: str) -> str:
+    """Both gradients, for MathJax."""
+    parts = []
+    for label, where, lines in _formulas(report, name):
+        said = html.escape(f"{label} of {name}{where}:")
+        parts.append(f"<p>{said}</p><p>$${html.escape(aligned(lines))}$$</p>")
+    return "".join(parts)
+
+
+def _formulas(report: Report, name: str) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """What each formula of an input is, for which sizes, and its lines."""
+    made = report.formulas
+    for one in made.of(name)[:MOST_CASES] if made is not None else ():
+        where = f" if {one.when}" if one.when else ""
+        yield "true gradient", where, one.true
+        if one.hand:
+            yield "hand-written gradient", where, one.hand
+
+
+def as_latex(report: Report) -> str:
+    """Both gradients of every input, below one another."""
+    from symgrad.proof.latex import symbol
+
+    rows = []
+    for name in report.inputs:
+        for label, where, lines in _formulas(report, name):
+            sizes = re.sub(r"[^\w\s=<>!+*/()-]|_", " ", where)
+            rows += [rf"&\text{{{label} of }} {symbol(name)} \text{{{sizes}:}}", *lines]
+    return f"$${aligned(rows)}$$" if rows else ""
+
+
+def aligned(lines: Sequence[str]) -> str:
+    """Lines of LaTeX below one another."""
+    return r"\begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}"
 
 
 def _badge(verdict: str) -> str:

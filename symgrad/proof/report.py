@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import Location, NotProvedError
-from symgrad.proof.layout import as_html, as_text
+from symgrad.proof.layout import as_html, as_latex, as_text
 from symgrad.proof.verdict import Verdict, worst
+
+if TYPE_CHECKING:
+    from symgrad.proof.formulas import Formulas
 
 
 @dataclass(frozen=True)
@@ -167,8 +170,17 @@ class Report:
     def __str__(self) -> str:
         return as_text(self)
 
+    @property
+    def formulas(self) -> Formulas | None:
+        """Both gradients of every input as LaTeX, made when they are asked for."""
+        found: Formulas | None = self.details.get("formulas")
+        return found
+
     def _repr_html_(self) -> str:
         return as_html(self)
+
+    def _repr_latex_(self) -> str:
+        return as_latex(self)
 
 
 def text(value: Any) -> str:

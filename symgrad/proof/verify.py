@@ -17,6 +17,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.proof.assemble import input_reports
 from symgrad.proof.assume import Assumption, check_names, parse_all
 from symgrad.proof.decide import BUDGET, Judgement, judge
+from symgrad.proof.formulas import Formulas
 from symgrad.proof.protocol import findings, variants_agree
 from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.report import Finding, Report
@@ -93,6 +94,7 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         notes=tuple(_notes(graphs, options, judged)),
         domain=_domain(judged),
         seconds=time.perf_counter() - started,
+        details={"formulas": Formulas([one.subject for one in judged])},
     )
 
 
