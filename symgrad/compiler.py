@@ -15,10 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError
+from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
 from symgrad.frontend.arguments import positions
 from symgrad.frontend.function import Function
-from symgrad.frontend.packs.judge import batch_groups, rank_dependence
+from symgrad.frontend.outcome import refuses_sizes
+from symgrad.frontend.packs.judge import batch_groups, missing_axes, rank_dependence
 from symgrad.frontend.packs.observation import Observation
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import BATCH_RANK, trace
@@ -163,8 +164,20 @@ def _judged(
         return judge(graphs, BATCH_RANK)
     observation = _rank_dependence(function, graphs, specs, static, assume, order)
     if observation is not None:
-        reports = {rank: judge(traced(rank), rank) for rank in RANKS}
-        return for_ranks(reports, str(observation))
+        reports, refused = {}, {}
+        for rank in RANKS:
+            short = missing_axes(function, specs, static, assume, rank)
+            try:
+                one = traced(rank)
+            except SymgradError as error:
+                if not refuses_sizes(error):
+                    raise
+                short = error.what
+            if short is None:
+                reports[rank] = judge(one, rank)
+            else:
+                refused[rank] = short
+        return for_ranks(reports, str(observation), refused)
     report = judge(traced(None), None)
     smallest = judge(traced(0), 0, False) if str(report.verdict) != "PROVED" else None
     return for_any_rank(report, groups, smallest)

@@ -11,6 +11,7 @@ from typing import Any
 
 from symgrad.errors import ProtocolError
 from symgrad.frontend.session import here
+from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SymbolicTensor
 
 _STATE = "_symgrad_state"
@@ -113,7 +114,7 @@ def kept_tensors(ctx: Context) -> list[SymbolicTensor]:
             if isinstance(value, SymbolicTensor):
                 if not any(value is known for known in found):
                     found.append(value)
-            elif isinstance(value, (list, tuple)):
+            elif isinstance(value, (list, tuple)) and not isinstance(value, Shape):
                 inner.extend(value)
             elif isinstance(value, dict):
                 inner.extend(value.values())

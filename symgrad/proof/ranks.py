@@ -38,15 +38,19 @@ def for_any_rank(report: Report, groups: Mapping[str, str], smallest: Report | N
     return replace(report, inputs=inputs, domain=domain, seconds=seconds)
 
 
-def for_ranks(reports: Mapping[int, Report], observation: str) -> Report:
+def for_ranks(
+    reports: Mapping[int, Report], observation: str, refused: Mapping[int, str]
+) -> Report:
     """One report of those by rank: of each input the worst verdict, with the rank it belongs to.
 
-    ``observation``: what in the program depends on the number of batch axes.
+    ``observation``: what in the program depends on the number of batch axes.  ``refused``: why
+    forward does not accept a number of them.
     """
     base = reports[max(reports)]
     names = list(dict.fromkeys(name for report in reports.values() for name in report.inputs))
     ranks = ", ".join(map(str, sorted(reports)))
     notes = [note for report in reports.values() for note in report.notes]
+    notes += [f"not for {rank} batch axes: {why}" for rank, why in refused.items()]
     return replace(
         base,
         inputs={name: _worst_input(name, reports) for name in names},

@@ -52,7 +52,7 @@ def arrays(specs: tuple[str, ...], batch: tuple[int, ...]) -> list[Array]:
         spec = parse_spec(text)
         inner = [dim.at(SIZES) for dim in spec.dims]
         at, many = spec.position, [] if spec.batch is None else [6]
-        whole = generator.normal(size=(*inner[:at], *many, *inner[at:]))
+        whole: Array = generator.normal(size=(*inner[:at], *many, *inner[at:]))
         kind = str(spec.dtype or "float64")
         whole = (whole > 0) if kind == "bool" else whole.astype(kind)
         if many:

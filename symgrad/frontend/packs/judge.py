@@ -8,7 +8,7 @@ If there is None, a trace with one batch axis stands for all of them (``docs/tru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from symgrad.frontend.packs.observation import Observation, RankDependent
 from symgrad.frontend.packs.session import MARK, PackSession
 from symgrad.frontend.packs.tensor import PackTensor
 from symgrad.frontend.source import class_location
+from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import (
     CaseOptions,
     all_cases,
@@ -66,7 +67,7 @@ def rank_dependence(
     """What depends on the number of batch axes first; None: nothing, for any number of them."""
     binding = bind(function, specs, static)
     assumptions = {**declared(class_of(function)), **(assume or {})}
-    positional = _positional(binding, assumptions)
+    positional = _short(binding, assumptions, lambda spec: len(spec.dims) - spec.position)
     if positional is not None:
         return Observation(positional, class_location(class_of(function)))
     packs = batch_sizes(binding)
@@ -98,16 +99,28 @@ def _packed(binding: Binding, dtype: DType) -> Binding:
     )
 
 
-def _positional(binding: Binding, assumptions: Mapping[str, str]) -> str | None:
-    """An assumption about the last axes of an input of which some may be batch axes."""
+def missing_axes(
+    function: AnyFunction,
+    specs: Sequence[Any],
+    static: Mapping[str, Any] | None,
+    assume: Mapping[str, str] | None,
+    rank: int,
+) -> str | None:
+    """What is declared of more axes than an input has with so many batch axes, as text."""
+    assumptions = {**declared(class_of(function)), **(assume or {})}
+    return _short(bind(function, specs, static), assumptions, lambda spec: len(spec.dims) + rank)
+
+
+def _short(
+    binding: Binding, assumptions: Mapping[str, str], count: Callable[[TensorSpec], int]
+) -> str | None:
+    """An assumption about the last axes of an input that has fewer.  ``count``: how many it has."""
     for argument in binding.arguments:
-        spec = argument.spec
-        if spec is None or spec.batch is None:
+        if argument.spec is None or argument.spec.batch is None:
             continue
-        right = len(spec.dims) - spec.position
-        for word, axes in _LAST_AXES.items():
-            if word in assumptions.get(argument.name, "") and right < axes:
-                return f"{argument.name} is declared {assumptions[argument.name]}"
+        text = assumptions.get(argument.name, "")
+        if any(word in text and count(argument.spec) < axes for word, axes in _LAST_AXES.items()):
+            return f"{argument.name} is declared {text}"
     return None
 
 
