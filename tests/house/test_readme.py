@@ -13,11 +13,18 @@ from tests.house import readme, tree
 
 
 @pytest.mark.slow
-def test_the_example_prints_what_the_readme_says(tmp_path: Path) -> None:
-    (tmp_path / "example.py").write_text(readme.blocks("python")[0])
+@pytest.mark.parametrize(("program", "printed"), readme.printing())
+def test_the_examples_print_what_the_readme_says(
+    program: str, printed: str, tmp_path: Path
+) -> None:
+    (tmp_path / "example.py").write_text(program)
     done = tree.run(sys.executable, "-W", "error", "example.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout
-    assert done.stdout == readme.blocks("text")[0]
+    assert done.stdout == printed
+
+
+def test_there_are_examples() -> None:
+    assert len(readme.printing()) >= 2
 
 
 def test_the_commands_exist() -> None:
