@@ -5,8 +5,6 @@
 as soon as an entry is no longer needed; a wrong verdict is never excused here.
 """
 
-UNDECIDED: dict[str, str] = {
-    "BilinearGrid": "index_add of four linear indices, then a view: over the budget of steps",
-}
+UNDECIDED: dict[str, str] = {}
 
 CONDITION_NOT_FOUND: dict[str, str] = {}

@@ -52,6 +52,10 @@ class Exact:
             return Fraction(value.__floor__())
         raise NotEvaluable(f"{name} is not rational")
 
+    def floor(self, value: Any) -> int:
+        """The integer below.  Raises NotEvaluable where that cannot be told."""
+        return int(value.__floor__())
+
     def angle(self, y: Any, x: Any) -> Any:
         """The angle of the point (x, y)."""
         raise NotEvaluable("no angle is computed in this arithmetic")
@@ -100,6 +104,8 @@ class Floating(Exact):
 
     def function(self, name: str, value: Any) -> Any:
         """A function of one argument."""
+        if name == "floor":
+            return mpmath.floor(value)
         if name == "log" and value <= 0:
             raise NotEvaluable("the logarithm of a number that is not positive")
         try:
@@ -110,6 +116,13 @@ class Floating(Exact):
 
 class Enclosure(Exact):
     """mpmath intervals: results enclose the true value."""
+
+    def floor(self, value: Any) -> int:
+        """The integer below all of the interval."""
+        low, high = (int(mpmath.floor(mpmath.mpf(end))) for end in (value.a, value.b))
+        if low != high:
+            raise NotEvaluable("the floor of an interval that holds an integer")
+        return low
 
     def number(self, value: Number) -> Any:
         """A rational number in this arithmetic."""
@@ -251,6 +264,8 @@ class Evaluation:
             return self.integer(atom.data[0]) // self.integer(atom.data[1])
         if atom.kind == kinds.ARGMAX:
             return self._argmax(atom)
+        if atom.kind == kinds.FUNCTION and atom.data[0] == "floor":
+            return self.field.floor(self.value(atom.data[1]))
         if atom.kind == kinds.SUM:
             body = Poly({atom.data[1]: 1})
             return sum(self.integer(body) for _ in self._ranges(atom.data[0]))

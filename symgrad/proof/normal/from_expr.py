@@ -28,6 +28,7 @@ from symgrad.proof.normal import (
     multiply,
     power,
     scalar,
+    signs,
     sums,
 )
 from symgrad.proof.normal.atoms import Atom, Undecided
@@ -177,6 +178,13 @@ def _divide(context: Context, left: Poly, right: Poly) -> Poly:
     return multiply.multiply(context, left, power.power(context, right, -1))
 
 
+def _to_integer(context: Context, function: str, value: Poly) -> Poly:
+    """Rounding, which leaves integers as they are.  [rule: floor]."""
+    if signs.is_whole(context, value):
+        return value
+    return scalar.apply_body(context, scalars.body(function, 1), {scalars.SYMBOLS[0]: value})
+
+
 _DIRECT: dict[str, Callable[..., Poly]] = {
     "add": lambda context, left, right: left + right,
     "sub": lambda context, left, right: left - right,
@@ -195,6 +203,10 @@ _DIRECT: dict[str, Callable[..., Poly]] = {
     "logical_not": lambda context, value: ONE - value,
     "maximum": scalar.greater,
     "pow": scalar.general_power,
+    **{
+        name: (lambda function: lambda context, value: _to_integer(context, function, value))(name)
+        for name in ("trunc", "round", "ceil", "floor")
+    },
     **{
         name: (lambda relation: lambda context, a, b: scalar.compare(context, relation, a, b))(name)
         for name in ("eq", "ne", "lt", "le", "gt", "ge")

@@ -165,12 +165,14 @@ def congruent(context: Context, poly: Poly) -> tuple[Poly, Poly] | None:
             strides[stride.key] = stride
     for key in sorted(strides):
         stride = strides[key]
-        whole, rest = _divide(poly, stride)
-        if not whole.terms or not rest.terms or stride == ONE:
-            continue
-        below = (stride - rest).plus(-1), (stride + rest).plus(-1)
-        if all(signs.integer_nonnegative(context, side) for side in below):
-            return whole, rest
+        first, left = _divide(poly, stride)
+        for shift in (0, 1, -1):
+            whole, rest = first.plus(shift), left - stride.scaled(shift)
+            if not whole.terms or not rest.terms or stride == ONE:
+                continue
+            below = (stride - rest).plus(-1), (stride + rest).plus(-1)
+            if all(signs.integer_nonnegative(context, side) for side in below):
+                return whole, rest
     return None
 
 

@@ -6,6 +6,7 @@ Imports: ``atoms``, ``poly``, ``context``, ``facts``, ``integers``.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from symgrad.proof.normal import atoms as kinds
@@ -75,6 +76,9 @@ def _own_sign(context: Context, atom: Atom) -> int:
         return _poly_sign(context, data[0])
     if kind in (kinds.MAXIMUM, kinds.PRODUCT):
         return _poly_sign(context, data[1])
+    if is_floor(atom):
+        ends = _floor_ends(context, atom)
+        return NONNEGATIVE if ends is not None and (ends[0].constant or 0) >= 0 else UNKNOWN
     if kind == kinds.FLOORDIV:
         both = is_nonnegative(context, data[0]) and is_positive(context, data[1])
         return NONNEGATIVE if both else UNKNOWN
@@ -215,7 +219,7 @@ def _affine(poly: Poly, atom: Atom) -> tuple[Poly | None, Poly]:
 
 
 def is_integral(context: Context, poly: Poly) -> bool:
-    """Is it made of sizes, indices and integer leaves alone, with integer exponents?"""
+    """Is it made of sizes, indices, integer leaves and floors alone, with integer exponents?"""
     return all(_integral(a) and isinstance(e, int) and e > 0 for m in poly.terms for a, e in m)
 
 
@@ -224,7 +228,30 @@ def _integral(atom: Atom) -> bool:
         return bool(atom.data[2] != "real")
     if atom.kind == kinds.SUM:
         return all(_integral(a) and isinstance(e, int) and e > 0 for a, e in atom.data[1])
-    return atom.kind in _INTEGRAL
+    return atom.kind in _INTEGRAL or is_floor(atom)
+
+
+def is_whole(context: Context, poly: Poly) -> bool:
+    """Is its value always an integer?"""
+    return is_integral(context, poly) and all(isinstance(c, int) for c in poly.terms.values())
+
+
+def is_floor(atom: Atom) -> bool:
+    """Is it a number rounded down?"""
+    return atom.kind == kinds.FUNCTION and atom.data[0] == "floor"
+
+
+def _floor_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
+    """The least and greatest floor of a number that is affine in one bounded element."""
+    argument: Poly = atom.data[1]
+    offset = argument.terms.get((), 0)
+    rest = argument.plus(-offset)
+    interval = None if rest.atom is None else _interval(context, rest.atom)
+    if interval is None or interval.low is None or interval.high is None:
+        return None
+    low, high = interval.low + offset, interval.high + offset
+    greatest = math.ceil(high) - 1 if interval.high_open else math.floor(high)
+    return constant(math.floor(low)), constant(greatest)
 
 
 def extent_of(context: Context, atom: Atom) -> Poly | None:
@@ -262,7 +289,7 @@ def _nonnegative(context: Context, poly: Poly) -> bool:
         _integral(a) and factor_sign(context, a, 1) for m in poly.terms for a, _ in m
     ):
         return True
-    whole = is_integral(context, poly) and all(isinstance(c, int) for c in poly.terms.values())
+    whole = is_whole(context, poly)
     poly = _divide_indices(context, poly)
     for _ in range(24):
         if _shifted_nonnegative(context, poly, whole):
@@ -294,6 +321,8 @@ def _ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
     """The least and the greatest value of an integer atom."""
     if counts.is_count(atom):
         return counts.bounds(context, atom)
+    if is_floor(atom):
+        return _floor_ends(context, atom)
     if atom.kind == kinds.FLOORDIV and isinstance(atom.data[1].constant, int):
         left, divisor = atom.data[0], atom.data[1].constant
         part = Fraction(1, divisor)
@@ -309,6 +338,7 @@ def _others_nonnegative(context: Context, poly: Poly, atom: Atom) -> bool:
         for monomial in poly.terms
         if any(a is atom for a, _ in monomial)
         for other, exponent in monomial
+        if other is not atom
     )
 
 

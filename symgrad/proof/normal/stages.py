@@ -206,7 +206,7 @@ def _solved_variable(poly: Poly, bound: frozenset[Atom]) -> tuple[Atom, Poly] | 
         if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
             continue
         atom = monomial[0][0]
-        if atom.kind in (kinds.INDEX, kinds.LEAF, kinds.ARGMAX):
+        if atom.kind in (kinds.INDEX, kinds.LEAF, kinds.ARGMAX) or signs.is_floor(atom):
             rest = (poly - Poly({monomial: value})).scaled(-value)
             if not any(_mentions(a, atom) for m in rest.terms for a, _ in m):
                 found.append((atom, rest))
