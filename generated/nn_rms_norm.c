@@ -55,7 +55,7 @@ int64_t nn_rms_norm_forward_workspace(int64_t n, int64_t m)
 
 /*
  * nn rms norm forward
- *     y = x*rsqrt(mean(square(x), axes=(1,)) + 1e-06)*weight
+ *     y = x*rsqrt(mean(square(x), axes=(1,)) + 1.1920928955078125e-07)*weight
  * in:   x f32[n m], weight f32[m]
  * out:  y f32[n m]
  */
@@ -86,7 +86,7 @@ int nn_rms_norm_forward(
             }
             #pragma omp simd
             for (int64_t i = i0; i < i3; i++)
-                kept[i - i0] = 1.0f / sqrtf(total[i - i0] / (float)m + 1e-06f);
+                kept[i - i0] = 1.0f / sqrtf(total[i - i0] / (float)m + 1.1920929e-07f);
             for (int64_t j = 0; j < m; j++) {
                 const float weight_j = weight[j];
                 #pragma omp simd
@@ -104,7 +104,7 @@ int nn_rms_norm_forward(
                 const float x_ij = x_i[j];
                 total += x_ij * x_ij;
             }
-            const float t = 1.0f / sqrtf(total/(float)m + 1e-06f);
+            const float t = 1.0f / sqrtf(total/(float)m + 1.1920929e-07f);
             float *y_i = y + i*m;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++)
@@ -123,9 +123,10 @@ int64_t nn_rms_norm_backward_workspace(int64_t n, int64_t m)
 
 /*
  * nn rms norm backward
- *     t0 = x*rsqrt(mean(square(x), axes=(1,)) + 1e-06)
+ *     t0 = x*rsqrt(mean(square(x), axes=(1,)) + 1.1920928955078125e-07)
  *     t1 = grad_y*weight
- *     grad_x = (t1 - t0*mean(t1*t0, axes=(1,)))*rsqrt(mean(square(x), axes=(1,)) + 1e-06)
+ *     grad_x = (t1 - t0*mean(t1*t0, axes=(1,)))*rsqrt(mean(square(x), axes=(1,)) +
+ *         1.1920928955078125e-07)
  *     grad_weight = sum(grad_y*t0, axes=(0,))
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m]
@@ -173,7 +174,7 @@ int nn_rms_norm_backward(
                 }
                 #pragma omp simd
                 for (int64_t i = i2; i < i3; i++)
-                    kept[i - i2] = 1.0f / sqrtf(total[i - i2] / (float)m + 1e-06f);
+                    kept[i - i2] = 1.0f / sqrtf(total[i - i2] / (float)m + 1.1920929e-07f);
                 for (int64_t i = i2; i < i3; i++)
                     total_[i - i2] = 0.0f;
                 for (int64_t j = 0; j < m; j++) {
@@ -224,7 +225,7 @@ int nn_rms_norm_backward(
                 }
                 float total_ = 0.0f;
                 const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float t = 1.0f / sqrtf(total/(float)m + 1e-06f);
+                const float t = 1.0f / sqrtf(total/(float)m + 1.1920929e-07f);
                 float *grad_x_i = grad_x + i*m;
                 #pragma omp simd reduction(+:total_)
                 for (int64_t j = 0; j < m; j++) {

@@ -56,9 +56,10 @@ int64_t nn_rms_norm_backward_10_workspace(int64_t n, int64_t m)
 
 /*
  * nn rms norm backward 10
- *     t0 = x*rsqrt(mean(square(x), axes=(1,)) + 1e-06)
+ *     t0 = x*rsqrt(mean(square(x), axes=(1,)) + 1.1920928955078125e-07)
  *     t1 = grad_y*weight
- *     grad_x = (t1 - t0*mean(t1*t0, axes=(1,)))*rsqrt(mean(square(x), axes=(1,)) + 1e-06)
+ *     grad_x = (t1 - t0*mean(t1*t0, axes=(1,)))*rsqrt(mean(square(x), axes=(1,)) +
+ *         1.1920928955078125e-07)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m]
  * Backward PROVED.
@@ -94,7 +95,7 @@ int nn_rms_norm_backward_10(
             }
             #pragma omp simd
             for (int64_t i = i0; i < i3; i++)
-                kept[i - i0] = 1.0f / sqrtf(total[i - i0] / (float)m + 1e-06f);
+                kept[i - i0] = 1.0f / sqrtf(total[i - i0] / (float)m + 1.1920929e-07f);
             for (int64_t i = i0; i < i3; i++)
                 total_[i - i0] = 0.0f;
             for (int64_t j = 0; j < m; j++) {
@@ -131,7 +132,7 @@ int nn_rms_norm_backward_10(
             }
             float total_ = 0.0f;
             const float *grad_y_i = grad_y + i*grad_y_s0;
-            const float t = 1.0f / sqrtf(total/(float)m + 1e-06f);
+            const float t = 1.0f / sqrtf(total/(float)m + 1.1920929e-07f);
             float *grad_x_i = grad_x + i*m;
             #pragma omp simd reduction(+:total_)
             for (int64_t j = 0; j < m; j++) {
@@ -159,7 +160,8 @@ int64_t nn_rms_norm_backward_01_workspace(int64_t n, int64_t m)
 
 /*
  * nn rms norm backward 01
- *     grad_weight = sum(grad_y*(x*rsqrt(mean(square(x), axes=(1,)) + 1e-06)), axes=(0,))
+ *     grad_weight = sum(grad_y*(x*rsqrt(mean(square(x), axes=(1,)) + 1.1920928955078125e-07)),
+ *         axes=(0,))
  * in:   x f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m]
  * Backward PROVED.
@@ -202,7 +204,7 @@ int nn_rms_norm_backward_01(
                 }
                 #pragma omp simd
                 for (int64_t i = i2; i < i3; i++)
-                    kept[i - i2] = 1.0f / sqrtf(total[i - i2] / (float)m + 1e-06f);
+                    kept[i - i2] = 1.0f / sqrtf(total[i - i2] / (float)m + 1.1920929e-07f);
                 for (int64_t j = 0; j < m; j++) {
                     float grad_weight_ = 0.0f;
                     #pragma omp simd reduction(+:grad_weight_)
@@ -232,7 +234,7 @@ int nn_rms_norm_backward_01(
                     total += x_ij * x_ij;
                 }
                 const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float t = 1.0f / sqrtf(total/(float)m + 1e-06f);
+                const float t = 1.0f / sqrtf(total/(float)m + 1.1920929e-07f);
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
                     grad_weight_own[j] += grad_y_i[j]*(x_i[j]*t);

@@ -46,10 +46,10 @@ class LayerNorm(sg.Function):
 
 
 class RMSNorm(sg.Function):
-    """Each row divided by the root of its mean square, then ``y = x̂ w``."""
+    """Each row divided by the root of its mean square, then ``y = x̂ w``; eps: float32's."""
 
     @staticmethod
-    def forward(ctx, x: "f32[n m]", weight: "f32[m]" = None, eps=1e-6):
+    def forward(ctx, x: "f32[n m]", weight: "f32[m]" = None, eps=2.0**-23):
         ctx.save_for_backward(x, weight)
         ctx.eps = eps
         y = x * sg.rsqrt((x * x).mean(-1, keepdim=True) + eps)
