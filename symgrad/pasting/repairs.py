@@ -196,7 +196,9 @@ class Pasting:
         seen = self._seen(case)
         return None if seen is None else seen.scope
 
-    def offer(self, case: FunctionCase, name: str, spell: Spell) -> str | None:
+    def offer(
+        self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
+    ) -> str | None:
         """The code of a gradient if, pasted where backward returns it, it is PROVED."""
         seen = self._seen(case)
         position = self.positions.get(name)
@@ -210,7 +212,7 @@ class Pasting:
             edits = patch.in_return(seen.method, seen.number, {position: Snippet.of(code)})
             methods = None if edits is None else self._edited(seen.method, edits, extras)
             made = None if methods is None else changed(self.function, methods)
-            if made is not None and self._holds(made, name):
+            if made is not None and self._holds(made, name, modes):
                 self.repairs[name] = Repair(spell, code, seen, tuple(extras))
                 return code
             if methods is not None:
@@ -230,9 +232,9 @@ class Pasting:
         where = f"{os.path.basename(self.forward.file)}:{self.forward.line}"
         return [*found, f"save {saved} too, in {self._saver} ({where})"] if saved else found
 
-    def _holds(self, function: AnyFunction, name: str) -> bool:
+    def _holds(self, function: AnyFunction, name: str, modes: Mapping[str, str]) -> bool:
         try:
-            return gradient_is_proved(self.trace(function), name, self.options)
+            return gradient_is_proved(self.trace(function), name, self.options, modes)
         except (SymgradError, ArithmeticError, TypeError, ValueError):
             return False
 

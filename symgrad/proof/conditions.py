@@ -30,6 +30,8 @@ from symgrad.proof.subject import NoPointError, Subject
 from symgrad.proof.verdict import Verdict
 
 CHECKS = 5
+FEW = 3
+"""At so many points a candidate is looked at again before it is judged."""
 MOST = 3
 LARGEST_SIZE = 64
 
@@ -56,8 +58,9 @@ def find_conditions(
     for candidates in (_by_size, _by_value, _by_size_one):
         found = []
         for text, contrary, candidate in candidates(subject, name, judgement):
+            candidate.settle_as(subject.sampler.modes)
             if _looks_right(candidate, name):
-                judged = judge(candidate, budget=budget)[name]
+                judged = judge(candidate, budget=budget, screen=FEW)[name]
                 if judged.verdict is Verdict.PROVED:
                     found.append(FoundCondition(text, contrary, judged))
                     if len(found) == MOST:

@@ -64,11 +64,13 @@ class Evidence:
 
 
 def judge(
-    subject: Subject, *, budget: int = BUDGET, until_refuted: bool = False
-) -> dict[str, Judgement]:
+    subject: Subject, *, budget: int = BUDGET, until_refuted: bool = False,
+    screen: int = SCREEN_POINTS,
+) -> dict[str, Judgement]:  # fmt: skip
     """Judge every gradient of a subject; ``until_refuted``: of a wrong one the first alone.
 
-    Of sizes that no case can have, everything holds.
+    ``screen``: at how many points doubles are looked at first.  Of sizes that no case can have,
+    everything holds.
     """
     if contradictory(subject.conditions):
         nothing = Judgement(Verdict.PROVED, method="no sizes meet the conditions")
@@ -78,14 +80,14 @@ def judge(
     except NoPointError as error:
         undecided = Judgement(Verdict.UNDECIDED, reason=error.what)
         return dict.fromkeys(subject.gradients, undecided)
-    return _Decision(subject, budget).run(until_refuted)
+    return _Decision(subject, budget, screen).run(until_refuted)
 
 
 class _Decision:
     """One run of the stages over one subject."""
 
-    def __init__(self, subject: Subject, budget: int) -> None:
-        self.subject, self.budget = subject, budget
+    def __init__(self, subject: Subject, budget: int, screen: int = SCREEN_POINTS) -> None:
+        self.subject, self.budget, self.screen = subject, budget, screen
         self.evidence = {name: Evidence() for name in subject.gradients}
         self.found: dict[str, Judgement] = {}
 
@@ -107,7 +109,7 @@ class _Decision:
     # -- 1: doubles
 
     def _screen(self) -> None:
-        count = SCREEN_POINTS + len(self.subject.sampler.symbols)
+        count = self.screen + len(self.subject.sampler.symbols)
         for number, sizes in enumerate(islice(self.subject.sampler.size_choices(), count)):
             at = self.subject.draw(sizes, number)
             if at is not None:

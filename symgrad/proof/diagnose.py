@@ -93,7 +93,9 @@ def _offered(
 ) -> str | None:  # fmt: skip
     """The code of a node, once it is proved.  ``copies``: where the node's graph has others."""
     if paste is not None:
-        return paste.offer(case, name, partial(spelled_in, subject, node, copies))
+        return paste.offer(
+            case, name, partial(spelled_in, subject, node, copies), subject.sampler.modes
+        )
     writer = writer_for(subject, copies, [] if copies is not None else _named(subject, node))
     code = spelled(writer, node)
     proved = code is not None and is_proved(subject, name, node, budget, copies)

@@ -42,8 +42,13 @@ class Paste(Protocol):
     def scope(self, case: FunctionCase) -> Scope | None:
         """What backward can name where it returns in a case, where that is known."""
 
-    def offer(self, case: FunctionCase, name: str, spell: Spell) -> str | None:
-        """The code of the gradient of ``name`` if, pasted into backward, it is PROVED."""
+    def offer(
+        self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
+    ) -> str | None:
+        """The code of the gradient of ``name`` if, pasted into backward, it is PROVED.
+
+        ``modes``: those in which the wrong backward was judged.
+        """
 
     def needs(self, name: str) -> list[str]:
         """What else has to be changed for the code that was offered last, in words."""

@@ -107,6 +107,8 @@ class Subject:
         self.by_name = {node.attributes["name"]: node for node in inputs}
         self.saved: tuple[Node, ...] = ()
         """What backward can read by name: saved tensors, set by whoever knows them."""
+        self.settled = False
+        """Are the modes of another subject taken over?"""
         self.copies: Mapping[Node, Node] = {}
         """Where the nodes of the case went, of which this is a copy."""
         self.returned: dict[str, Node] = {}
@@ -192,11 +194,20 @@ class Subject:
                 continue
         return None
 
+    def settle_as(self, modes: Mapping[str, str]) -> None:
+        """Take the modes that were found for another subject of the same forward."""
+        self.sampler.modes.update(
+            {name: mode for name, mode in modes.items() if name in self.sampler.modes}
+        )
+        self.settled = bool(modes)
+
     def settle(self) -> None:
         """Find for each input a mode (any real, positive, ...) in which the forward is finite.
 
         Raises NoPointError.
         """
+        if self.settled:
+            return
         sizes = next(self.sampler.size_choices(), None)
         if sizes is None:
             raise NoPointError("no sizes satisfy the conditions of the case")

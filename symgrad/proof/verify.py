@@ -16,6 +16,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.assemble import input_reports
 from symgrad.proof.assume import Assumption, check_names, parse_all
+from symgrad.proof.conditions import FEW
 from symgrad.proof.decide import BUDGET, Judgement, judge
 from symgrad.proof.formulas import Formulas
 from symgrad.proof.protocol import findings, variants_agree
@@ -148,8 +149,14 @@ def _judge_some(
     return judge(subject, budget=options.budget)
 
 
-def gradient_is_proved(graphs: FunctionGraphs, name: str, options: VerifyOptions) -> bool:
-    """Is one gradient of a traced Function PROVED, in all cases?"""
+def gradient_is_proved(
+    graphs: FunctionGraphs, name: str, options: VerifyOptions,
+    modes: Mapping[str, str] | None = None,
+) -> bool:  # fmt: skip
+    """Is one gradient of a traced Function PROVED, in all cases?
+
+    ``modes``: those in which another backward of the same forward was judged.
+    """
     declared = parse_all([*graphs.assumptions, *options.assume.items()])
     for number, case in enumerate(graphs.cases):
         if case.problem is not None:
@@ -161,7 +168,9 @@ def gradient_is_proved(graphs: FunctionGraphs, name: str, options: VerifyOptions
         if name not in subject.gradients:
             return False
         subject.gradients = {name: subject.gradients[name]}
-        if judge(subject, budget=options.budget)[name].verdict is not Verdict.PROVED:
+        subject.settle_as(modes or {})
+        judged = judge(subject, budget=options.budget, screen=FEW)[name]
+        if judged.verdict is not Verdict.PROVED:
             return False
     return True
 
