@@ -9,6 +9,7 @@ Imports: ``symgrad.tensor`` and what is below.
 from symgrad.nn import functional as functional
 from symgrad.nn import functions as functions
 from symgrad.nn import init as init
+from symgrad.nn import utils as utils
 from symgrad.nn.files import load_file as load_file
 from symgrad.nn.files import save_file as save_file
 from symgrad.nn.modules.activation import ELU as ELU

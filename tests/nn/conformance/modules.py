@@ -254,3 +254,41 @@ def xor_is_learnt(torch: Any) -> Any:
         optimizer.step()
         losses.append(loss.item())
     return losses[::5], losses[-1] < losses[0]
+
+
+def _with_gradients(torch: Any) -> Any:
+    net = torch.nn.Linear(3, 2)
+    for number, parameter in enumerate(net.parameters()):
+        flat = torch.arange(parameter.numel()).to(torch.float32)
+        parameter.grad = (torch.sin(flat + number) * 3).reshape(parameter.shape)
+    return net
+
+
+def clipped_norms(torch: Any) -> Any:
+    found = []
+    for norm_type in (2.0, 1.0, float("inf")):
+        for most in (0.5, 100.0):
+            net = _with_gradients(torch)
+            norm = torch.nn.utils.clip_grad_norm_(net.parameters(), most, norm_type)
+            found.append((norm, net.weight.grad, net.bias.grad))
+    return found, torch.nn.utils.clip_grad_norm_([torch.ones(1)], 1.0)
+
+
+def clipped_values(torch: Any) -> Any:
+    net = _with_gradients(torch)
+    torch.nn.utils.clip_grad_value_(net.parameters(), 1.0)
+    return net.weight.grad, net.bias.grad
+
+
+def infinite_norm_is_refused(torch: Any) -> Any:
+    net = _with_gradients(torch)
+    net.bias.grad.fill_(float("inf"))
+    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0, error_if_nonfinite=True)
+
+
+def parameters_as_a_vector(torch: Any) -> Any:
+    net = torch.nn.Linear(3, 2)
+    torch.nn.utils.vector_to_parameters(torch.arange(8).to(torch.float32), net.parameters())
+    vector = torch.nn.utils.parameters_to_vector(net.parameters())
+    (vector * vector).sum().backward()
+    return net.weight, net.bias, vector, net.bias.grad
