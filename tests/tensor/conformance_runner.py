@@ -55,8 +55,10 @@ def outcome(program: Callable[[Any], Any], module: Any) -> Outcome:
 
 
 def _once(message: str) -> bool:
-    """Is it a warning that torch gives once a process, whichever program comes first?"""
-    return message.startswith("Using backward() with create_graph=True")
+    """Is it a warning that comes once a process, whichever program is the first?"""
+    return message.startswith(
+        ("Using backward() with create_graph=True", "optimizers run on NumPy")
+    )
 
 
 def _words(text: str) -> str:
