@@ -4,11 +4,12 @@ In: a function, the objects it was called with, tensors that a trace of it met. 
 Imports: this package's tensors.
 
 A path begins at the function or at a plain argument and goes through closures, global names,
-bound objects, attributes, and items of tuples, lists and dicts.
+bound objects, attributes, methods, and items of tuples, lists and dicts.
 """
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -61,6 +62,8 @@ def _step(value: Any, kind: str, key: Any) -> Any:
         return value.__closure__[key].cell_contents
     if kind == "global":
         return value.__globals__[key]
+    if kind == "method":
+        return _plain(inspect.getattr_static(type(value), key))
     if kind == "default":
         return value.__defaults__[key]
     return getattr(value, key)
@@ -84,6 +87,21 @@ def _parts(value: Any) -> Iterator[tuple[Step, Any]]:
             if isinstance(getattr(type(value), name, None), types.MemberDescriptorType):
                 yield ("part", name), getattr(value, name)
         yield from ((("attribute", n), item) for n, item in getattr(value, "__dict__", {}).items())
+        yield from _methods(value)
+
+
+def _methods(value: Any) -> Iterator[tuple[Step, Any]]:
+    """The functions of the user's classes that an object is of."""
+    for base in type(value).__mro__:
+        if base.__module__.partition(".")[0] in ("builtins", "symgrad"):
+            continue
+        for name, item in vars(base).items():
+            if isinstance(_plain(item), types.FunctionType):
+                yield ("method", name), _plain(item)
+
+
+def _plain(method: Any) -> Any:
+    return getattr(method, "__func__", method)
 
 
 def _of_function(value: types.FunctionType) -> Iterator[tuple[Step, Any]]:

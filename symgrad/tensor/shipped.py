@@ -10,7 +10,7 @@ compiled from the Function, which ``symgrad regen`` sees to (see ``symgrad.cli.r
 argument in the shape that its annotation says, each plain argument at its default.  A call fits if
 its tensors lie contiguously in those dtypes and ranks (where an annotation has ``*batch``, in any
 rank), its other arguments are the defaults, and there is work enough that it pays.  Where no
-compiler works, none does.
+compiler works, and where the Function is no more what was compiled, none does.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ from symgrad.frontend.function import Function
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import BATCH_RANK
 from symgrad.ir.dtype import float32
-from symgrad.runtime.op import CompiledOp, shipped_op
+from symgrad.runtime.op import CompiledOp
 from symgrad.tensor import kernelnode
 from symgrad.tensor.compiledop import OpKernels
+from symgrad.tensor.generated import load
 from symgrad.tensor.tensor import Array, Tensor
 
 LEAST_ELEMENTS = 1024
@@ -132,7 +133,7 @@ class ShippedFunction:
     def _loaded(self) -> CompiledOp | None:
         if self._op is None and not self._missing:
             try:
-                self._op = shipped_op(self.name)
+                self._op = load(self.name, self.function)
             except ImportError:
                 self._missing = True
         return self._op

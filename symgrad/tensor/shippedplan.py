@@ -19,8 +19,10 @@ import numpy as np
 
 from symgrad.errors import KernelArgumentError
 from symgrad.ir.dtype import float32, int64
-from symgrad.runtime.op import CompiledOp, shipped_op
+from symgrad.runtime.op import CompiledOp
+from symgrad.tensor.builtin import BUILTIN
 from symgrad.tensor.derivative import Derivative, Gradients, Kept
+from symgrad.tensor.generated import load
 from symgrad.tensor.program import sizes
 
 if TYPE_CHECKING:
@@ -129,8 +131,8 @@ def _usable(slots: Sequence[Slot], rule: Rule) -> bool:
 def _load(module: str) -> CompiledOp | None:
     if module not in _loaded:
         try:
-            _loaded[module] = shipped_op(module)
-        except ImportError:  # no compiler: NumPy does it
+            _loaded[module] = load(module, BUILTIN[module])
+        except ImportError:  # no compiler, or out of date: NumPy does it
             _loaded[module] = None
     return _loaded[module]
 

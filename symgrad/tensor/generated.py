@@ -1,0 +1,40 @@
+"""Kernels that come with symgrad: loaded if they are those of the Function as it is now.
+
+In: the name of a module of ``symgrad.generated``, the Function it was compiled from.  Out: an op.
+Imports: the frontend, ``symgrad.ir``, the runtime.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from symgrad.frontend.function import Function
+from symgrad.frontend.trace import trace
+from symgrad.ir.printer import graph_text
+from symgrad.runtime.op import CompiledOp, shipped_op
+
+
+def load(name: str, function: type[Function]) -> CompiledOp:
+    """The op.  Raises ImportError where it is not there, out of date, or cannot be compiled.
+
+    Out of date: the manifest has another digest of the graphs than the Function traces to.
+    """
+    op = shipped_op(name)
+    recorded = _manifest(Path(op.module.__file__ or "").parent).get(name, {}).get("graph_sha256")
+    graphs = "".join(graph_text(case.graph) for case in trace(function).cases)
+    if recorded != hashlib.sha256(graphs.encode()).hexdigest():
+        raise ImportError(f"symgrad.generated.{name} is out of date: run symgrad regen")
+    return op
+
+
+@functools.lru_cache(maxsize=4)
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((folder / "MANIFEST.json").read_text("utf-8"))["ops"]
+    except (OSError, ValueError, KeyError) as error:
+        raise ImportError(f"{folder} has no readable manifest") from error
+    return found

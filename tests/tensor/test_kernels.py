@@ -1,0 +1,280 @@
+"""Compiled ops called with tensors; Functions and operations whose kernels come with symgrad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import ops
+import pytest
+
+import symgrad as sg
+import symgrad.nn.functional as F
+from symgrad.errors import KernelArgumentError, KernelTypeError
+from symgrad.nn.functions import SHIPPED
+from symgrad.tensor import shipped, shippedplan
+from symgrad.tensor.apply import FunctionNode
+from symgrad.tensor.builtin import BUILTIN
+from symgrad.tensor.errors import FreedGraphError, SavedTensorError
+from symgrad.tensor.kernelnode import KernelNode
+from symgrad.tensor.shippedplan import RULES
+
+pytestmark = pytest.mark.slow  # kernels are compiled where the cache has none
+
+
+def tensor(*shape: int, seed: int = 0, grad: bool = True) -> Any:
+    values = np.random.default_rng(seed + sum(shape)).standard_normal(shape)
+    found = sg.from_numpy(values.astype(np.float32))
+    return found.requires_grad_() if grad else found
+
+
+def close(left: Any, right: Any, tolerance: float = 2e-5) -> None:
+    assert (left is None) == (right is None)
+    if left is not None:
+        assert left.shape == right.shape
+        np.testing.assert_allclose(
+            left.detach().numpy(), right.detach().numpy(), rtol=tolerance, atol=tolerance
+        )
+
+
+def derivatives(value: Any, wanted: list[Any], vector: Any) -> list[Any]:
+    first = sg.autograd.grad(value, wanted, vector, create_graph=True, allow_unused=True)
+    last: Any = sum((one * one).sum() for one in first if one is not None)
+    if not last.requires_grad:
+        return [value, *first]
+    return [value, *first, *sg.autograd.grad(last, wanted, allow_unused=True)]
+
+
+# -- compiled ops
+
+
+@pytest.fixture(scope="module")
+def layer_norm() -> Any:
+    return sg.compile(ops.LayerNorm)
+
+
+def inputs() -> list[Any]:
+    return [tensor(6, 5), tensor(5), tensor(5, seed=1)]
+
+
+def test_a_compiled_op_is_recorded(layer_norm: Any) -> None:
+    args, vector = inputs(), tensor(6, 5, seed=2, grad=False)
+    found = layer_norm(*args)
+    assert isinstance(found.grad_fn, KernelNode)
+    assert found.grad_fn.name() == "LayerNormBackward"
+    found = derivatives(found, args, vector)
+    for left, right in zip(
+        found, derivatives(ops.LayerNorm.apply(*args), args, vector), strict=True
+    ):
+        close(left, right, 1e-3)
+    arrays = [arg.detach().numpy() for arg in args]
+    assert isinstance(layer_norm(*arrays), np.ndarray)
+    with sg.no_grad():
+        assert layer_norm(*args).grad_fn is None
+
+
+def test_only_the_wanted_gradients_are_computed(
+    layer_norm: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masks = []
+    backward = layer_norm.backward
+
+    def noted(*args: Any, needs_input_grad: Any = None) -> Any:
+        masks.append(needs_input_grad)
+        return backward(*args, needs_input_grad=needs_input_grad)
+
+    monkeypatch.setattr(layer_norm, "backward", noted)
+    x, weight, bias = inputs()
+    weight.requires_grad_(False)
+    layer_norm(x, weight, bias).sum().backward()
+    assert weight.grad is None
+    layer_norm(x, weight, bias).sum().backward(inputs=[bias])
+    assert masks == [(True, False, True), (False, False, True)]
+
+
+def test_what_backward_reads_must_not_change(layer_norm: Any) -> None:
+    x, weight, bias = inputs()
+    found = layer_norm(x, weight, bias).sum()
+    with sg.no_grad():
+        bias.add_(1)  # backward does not read it
+    found.backward(retain_graph=True)
+    with sg.no_grad():
+        weight.add_(1)
+    with pytest.raises(SavedTensorError, match="modified by an inplace operation"):
+        found.backward()
+
+
+def test_a_second_backward_is_refused(layer_norm: Any) -> None:
+    found = layer_norm(*inputs()).sum()
+    found.backward()
+    with pytest.raises(FreedGraphError, match="second time"):
+        found.backward()
+
+
+def test_wrong_calls(layer_norm: Any) -> None:
+    x, weight, bias = inputs()
+    with pytest.raises(KernelArgumentError, match="3 inputs"):
+        layer_norm(x, weight)
+    with pytest.raises(KernelArgumentError, match="out="):
+        layer_norm(x, weight, bias, out=np.empty((6, 5), np.float32))
+    with pytest.raises(KernelTypeError, match="beside a Tensor"):
+        layer_norm(x, weight, 1.0)
+    with pytest.raises(KernelArgumentError, match="disagree"):
+        layer_norm(x, tensor(4), bias)
+
+
+def test_a_compiled_op_in_a_trace(layer_norm: Any) -> None:
+    args = inputs()
+
+    def function(x: Any, weight: Any, bias: Any) -> Any:
+        return layer_norm(x * 2, weight, bias).sum(0)
+
+    vector = tensor(5, seed=4, grad=False)
+    pairs = zip(
+        derivatives(sg.jit(function)(*args), args, vector),
+        derivatives(function(*args), args, vector), strict=True,
+    )  # fmt: skip
+    for left, right in pairs:
+        close(left, right, 1e-3)
+
+
+def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CC", "/nonexistent/cc")
+    monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path))
+    with pytest.warns(sg.NumpyBackendWarning):
+        op = sg.compile(ops.Tanh)
+    x = tensor(3, 4)
+    vector = tensor(3, 4, seed=1, grad=False)
+    pairs = zip(derivatives(op(x), [x], vector), derivatives(sg.tanh(x), [x], vector), strict=True)
+    for left, right in pairs:
+        close(left, right)
+
+
+# -- kernels that come with symgrad
+
+
+@pytest.fixture
+def numpy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """Until ``undo``, nothing runs on kernels that come with symgrad."""
+    from symgrad.tensor import dispatch
+
+    dispatch._plans.clear()
+    monkeypatch.setattr(shipped, "LEAST_ELEMENTS", 10**12)
+    monkeypatch.setattr(shippedplan, "RULES", {})
+    yield monkeypatch
+    dispatch._plans.clear()
+
+
+def undo(patch: pytest.MonkeyPatch) -> None:
+    from symgrad.tensor import dispatch
+
+    patch.undo()
+    dispatch._plans.clear()
+
+
+LABELS = sg.from_numpy(np.random.default_rng(3).integers(0, 64, 96))
+WEIGHTS = tensor(64), tensor(64, seed=1)
+EAGER: dict[str, Any] = {
+    **{name: getattr(sg, name) for name in ("relu", "sigmoid", "erf", "gelu", "silu", "softplus",
+                                            "mish", "elu", "logsigmoid")},
+    "softmax": lambda x: sg.softmax(x, -1),
+    "log_softmax": lambda x: sg.log_softmax(x, dim=-1),
+    "logsumexp": lambda x: sg.logsumexp(x, -1),
+    "layer_norm": lambda x: sg.layer_norm(x, (64,), *WEIGHTS),
+    "cross_entropy": lambda x: sg.cross_entropy(x.reshape(96, 64), LABELS),
+}  # fmt: skip
+
+
+def test_every_kernel_has_a_test() -> None:
+    assert set(EAGER) == set(RULES)
+    assert {rule.module for rule in RULES.values()} == set(BUILTIN)
+    assert set(SHIPPED) == set(FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", sorted(EAGER))
+def test_eager_operations(name: str, numpy_only: pytest.MonkeyPatch) -> None:
+    call = EAGER[name]
+    x = tensor(3, 32, 64)
+    wanted = [x, *WEIGHTS] if name == "layer_norm" else [x]
+    shape = call(x).shape
+    vector = tensor(*shape, seed=5, grad=False)
+    expected = derivatives(call(x), wanted, vector)
+    undo(numpy_only)
+    value = call(x)
+    for left, right in zip(derivatives(value, wanted, vector), expected, strict=True):
+        close(left, right, 1e-4)
+    turned = x.detach().transpose(0, 1).requires_grad_()  # lies otherwise: NumPy computes it
+    if name != "cross_entropy":
+        close(call(turned), call(turned.contiguous()))
+
+
+FUNCTIONS: dict[str, Any] = {
+    "nn_relu": F.relu, "nn_sigmoid": F.sigmoid, "nn_gelu": F.gelu, "nn_silu": F.silu,
+    "nn_gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "nn_softplus": F.softplus,
+    "nn_softmax": lambda x: F.softmax(x, -1), "nn_log_softmax": lambda x: F.log_softmax(x, -1),
+    "nn_layer_norm": lambda x: F.layer_norm(x, (64,), *WEIGHTS),
+    "nn_rms_norm": lambda x: F.rms_norm(x, (64,), WEIGHTS[0]),
+    "nn_mse_loss": lambda x: F.mse_loss(x, tensor(3, 32, 64, seed=7, grad=False)),
+    "nn_cross_entropy_loss": lambda x: F.cross_entropy(x.reshape(96, 64), LABELS),
+}  # fmt: skip
+
+
+def nodes_of(value: Any) -> list[Any]:
+    """The nodes behind a tensor."""
+    found, todo = [], [value.grad_fn]
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        todo.extend(edge[0] for edge in node.edges if edge is not None)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_functions_of_nn(name: str, numpy_only: pytest.MonkeyPatch) -> None:
+    call = FUNCTIONS[name]
+    x = tensor(3, 32, 64)
+    value = call(x)
+    assert any(isinstance(node, FunctionNode) for node in nodes_of(value))
+    vector = tensor(*value.shape, seed=5, grad=False)
+    expected = derivatives(value, [x], vector)
+    undo(numpy_only)
+    value = call(x)
+    assert any(isinstance(node, KernelNode) for node in nodes_of(value))
+    for left, right in zip(derivatives(value, [x], vector), expected, strict=True):
+        close(left, right, 1e-4)
+
+
+def test_other_arguments_run_the_functions_python() -> None:
+    x = tensor(32, 64)
+    for value in (F.softplus(x, beta=2.0), F.gelu(x.double()), F.gelu(x.t()), F.gelu(x[:2])):
+        assert not any(isinstance(node, KernelNode) for node in nodes_of(value))
+
+
+def test_a_wrong_label_is_told_as_before() -> None:
+    x, labels = tensor(96, 64), LABELS.clone()
+    labels[3] = 64
+    with pytest.raises((IndexError, sg.SymgradError)):
+        sg.cross_entropy(x, labels)
+    with pytest.raises((IndexError, sg.SymgradError)):
+        F.cross_entropy(x, labels)
+
+
+# -- threads
+
+
+def test_threads_are_set_for_all_kernels() -> None:
+    before = sg.get_num_threads()
+    x = tensor(64, 64, grad=False)
+    try:
+        found = []
+        for threads in (1, 2):
+            sg.set_num_threads(threads)
+            assert sg.get_num_threads() == threads
+            found.append(sg.gelu(x).numpy())
+        np.testing.assert_array_equal(*found)
+    finally:
+        sg.set_num_threads(before)
+    with pytest.raises(ValueError, match="threads"):
+        sg.set_num_threads(-1)
