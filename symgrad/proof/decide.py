@@ -148,8 +148,15 @@ class _Decision:
     def _refute(self, names: Iterable[str]) -> None:
         for name in list(names):
             failed = self.evidence[name].failed
-            if any(confirmed(self.subject, point, name) for point in failed[:4]):
+            if any(self._is_wrong(point, name) for point in failed[:4]):
                 self._refuted(name, failed)
+
+    def _is_wrong(self, point: Point, name: str) -> bool:
+        """Is a gradient wrong at a point, however its rounded literals are read?"""
+        if not confirmed(self.subject, point, name) or self._is_rounding(name, [point]):
+            return False
+        again = self._recognising([name])
+        return again is None or confirmed(again, point, name)
 
     def _refuted(self, name: str, points: list[Point]) -> None:
         found = refute(self.subject, name, points)
@@ -289,9 +296,8 @@ class _Decision:
     def _look_harder(self, name: str, reason: str) -> None:
         """Sought points, then forty more, the last few in 60 digits, before giving up."""
         seen = self.evidence[name]
-        again = self._recognising([name])
         for point in islice(seek(self.subject, name), FOUND_POINTS):
-            if all(confirmed(s, point, name) for s in (self.subject, again) if s is not None):
+            if self._is_wrong(point, name):
                 seen.failed.append(point)
                 self._refuted(name, [point])
                 return
@@ -300,11 +306,11 @@ class _Decision:
             at = self.subject.draw(sizes[number % len(sizes)], 100 + number)
             if at is None:
                 continue
-            if suspicious(self.subject, at, name) and confirmed(self.subject, at.point, name):
+            if suspicious(self.subject, at, name) and self._is_wrong(at.point, name):
                 seen.failed.append(at.point)
                 self._refuted(name, [at.point])
                 return
-            if number % 8 == 7 and self._compared(at.point, [name])[1]:
+            if number % 8 == 7 and self._is_wrong(at.point, name):
                 seen.failed.append(at.point)
                 self._refuted(name, [at.point])
                 return

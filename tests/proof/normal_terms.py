@@ -20,6 +20,7 @@ from symgrad.proof.normal import (
     leaves,
     multiply,
     power,
+    products,
     relations,
     scalar,
     sums,
@@ -147,7 +148,7 @@ class Algebra:
         return self.term(extrema.argmax(self.context, _atom(index), body.poly))
 
     def prod(self, index: Term, body: Term) -> Term:
-        return self.term(extrema.product(self.context, _atom(index), body.poly))
+        return self.term(products.product(self.context, _atom(index), body.poly))
 
     def positive(self, argument: Term) -> Term:
         return self.term(relations.positive(self.context, argument.poly))

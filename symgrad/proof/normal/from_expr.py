@@ -27,6 +27,7 @@ from symgrad.proof.normal import (
     leaves,
     multiply,
     power,
+    products,
     scalar,
     signs,
     sums,
@@ -162,9 +163,9 @@ def reduce(context: Context, kind: str, index: Atom, body: Poly) -> Poly:
     if kind == "sum":
         return sums.sum_over(context, [index], body)
     if kind in ("prod", "all"):
-        return extrema.product(context, index, body)
+        return products.product(context, index, body)
     if kind == "any":
-        return ONE - extrema.product(context, index, ONE - body)
+        return ONE - products.product(context, index, ONE - body)
     if kind == "max":
         return extrema.maximum(context, index, body)
     if kind == "min":

@@ -135,6 +135,9 @@ def _orders(
         yield binders
         return
     colours = {binder: binder.data[1].key for binder in binders}
+    values = {a: e for a, e in factors.items() if a.kind != kinds.ATLEAST}
+    if 0 < len(values) < len(factors):  # so that sums which differ by order relations agree
+        colours = _refine(context, binders, values, colours)
     left = [LABELLINGS]
     yield from _individualise(context, binders, factors, colours, left)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import (
+    chains,
     denominators,
     labels,
     lifting,
@@ -64,6 +65,16 @@ def orient_signs(context: Context, poly: Poly) -> Poly:
     return _until_stable(
         context, poly, kinds.POSITIVE, lambda a: relations.complement(context, a.data[0])
     )
+
+
+def unchain(context: Context, poly: Poly) -> Poly:
+    """No index between two others in a product of conditions; see ``chains``."""
+    for _ in range(4):
+        result = chains.unchained(context, poly)
+        if result == poly:
+            break
+        poly = orient(context, result)
+    return poly
 
 
 def at_boundaries(context: Context, poly: Poly) -> Poly:
@@ -351,6 +362,7 @@ _REWRITES: tuple[tuple[str, Callable[[Context, Poly], Poly]], ...] = (
     ("boundary values", at_boundaries),
     ("orient [i >= j]", orient),
     ("delta propagation", propagate),
+    ("chains of [i >= j]", unchain),
     ("orient [P > 0]", orient_signs),
     ("split flattened indices", split_free_indices),
     ("unroll constant axes", unroll),

@@ -17,6 +17,7 @@ from symgrad.proof.normal import (
     leaves,
     multiply,
     power,
+    products,
     relations,
     sums,
 )
@@ -138,7 +139,8 @@ def _bound(task: Substitution, atom: Atom) -> Poly:
     binder, body = atom.data
     fresh = task.context.fresh(task.poly(binder.data[1]))
     renamed = substitute(task.context, body, {binder: of_atom(fresh)})
-    return extrema.BUILD[atom.kind](task.context, fresh, task.poly(renamed))
+    build = products.product if atom.kind == kinds.PRODUCT else extrema.BUILD[atom.kind]
+    return build(task.context, fresh, task.poly(renamed))
 
 
 def opened(
