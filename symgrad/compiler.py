@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
 from symgrad.frontend.arguments import positions
+from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import refuses_sizes
 from symgrad.frontend.packs.judge import batch_groups, missing_axes, rank_dependence
@@ -192,6 +194,12 @@ def _rank_dependence(
     declared = surrogate_of(function)
     programs += [(declared, None)] if declared is not None else []
     twice = order > 1 and not (graphs.derived or graphs.once)
+    if has_jvp(function):
+        made = pushing(function, specs, static, reference=declared)
+        with suppress(JvpError):
+            found = rank_dependence(made.function, *made.specs, static=made.static)
+            if found is not None:
+                return found
     for program, mask in programs:
         for histories in (False, True) if twice and program is function else (False,):
             found = rank_dependence(
@@ -226,6 +234,7 @@ def _judged_rank(
     options = VerifyOptions(
         assume=assume or {}, surrogate=surrogate, variants=[traced(mask) for mask in asked_for],
         order=order, suggest=suggest, histories=[traced(mask, True) for mask in masks_twice],
+        pushes=_pushes(function, specs, static, assume, rank),
     )  # fmt: skip
     if not suggest or graphs.derived:
         return verify_function(with_backward(graphs), options)
@@ -241,6 +250,19 @@ def _judged_rank(
 
     pasting = Pasting(function, again, options, positions(function, specs, static))
     return verify_and_mend(graphs, options, pasting, whole)
+
+
+def _pushes(
+    function: AnyFunction, specs: Specs, static: Static, assume: Assume, rank: int | None
+) -> FunctionGraphs | SymgradError | None:  # fmt: skip
+    """Forward and its ``jvp`` traced together; None where there is no ``jvp``."""
+    if not has_jvp(function):
+        return None
+    made = pushing(function, specs, static, reference=surrogate_of(function))
+    try:
+        return trace(made.function, *made.specs, static=made.static, assume=assume, batch_rank=rank)
+    except JvpError as error:
+        return error
 
 
 def _masks_asked_for(graphs: FunctionGraphs) -> list[dict[str, bool]]:

@@ -29,11 +29,15 @@ class ContextState:
     dirty: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
     materialize: bool = True
+    saved_forward: tuple[Any, ...] = ()
+    pushing: bool = False
+    primals: tuple[Any, ...] = ()
+    outputs: int = 0
 
     @property
     def tensors(self) -> tuple[Any, ...]:
-        """What was saved, as backward reads it."""
-        return self.saved
+        """What was saved, as backward reads it; while ``pushing``, as jvp does."""
+        return self.saved_forward if self.pushing else self.saved
 
 
 class Context:
@@ -47,16 +51,13 @@ class Context:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, which finds them in ``saved_tensors``."""
-        for position, tensor in enumerate(tensors):
-            if tensor is not None and not hasattr(type(tensor), "requires_grad"):
-                raise SavedTypeError(
-                    f"save_for_backward can only save variables, but argument {position} is of "
-                    f"type {type(tensor).__name__}", location=here(),
-                    hint="set anything else as an attribute: ctx.name = value",
-                )  # fmt: skip
+        _check_saved("save_for_backward", tensors)
         state_of(self).saved = tensors
 
-    save_for_forward = save_for_backward
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for ``jvp``, which finds them in ``saved_tensors``."""
+        _check_saved("save_for_forward", tensors)
+        state_of(self).saved_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -89,6 +90,17 @@ class Context:
     def name(self) -> str:
         """The name of the backward node, as PyTorch says it."""
         return f"{type(self).__name__}Backward"
+
+
+def _check_saved(method: str, tensors: tuple[Any, ...]) -> None:
+    """Raises SavedTypeError for what is neither a tensor nor None."""
+    for position, tensor in enumerate(tensors):
+        if tensor is not None and not hasattr(type(tensor), "requires_grad"):
+            raise SavedTypeError(
+                f"{method} can only save variables, but argument {position} is of type "
+                f"{type(tensor).__name__}", location=here(),
+                hint="set anything else as an attribute: ctx.name = value",
+            )  # fmt: skip
 
 
 def state_of(ctx: Context) -> ContextState:

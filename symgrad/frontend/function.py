@@ -13,6 +13,7 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from symgrad.errors import ProtocolError
@@ -46,6 +47,11 @@ class Function(Context):
         """The gradients of the arguments of forward, in order; None for what has none."""
         raise ProtocolError("this Function has no backward")
 
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangents of the outputs, for those of the arguments; None for what has none."""
+        raise ProtocolError("this Function has no jvp")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the Function: inside a trace its forward becomes part of the graph."""
@@ -56,7 +62,14 @@ class Function(Context):
         return _apply(self, args, kwargs)
 
 
+substitution: ContextVar[Callable[[Any], Any] | None] = ContextVar("substitution", default=None)
+"""What is applied in the place of a Function, where derivatives are forward ones."""
+
+
 def _apply(function: type[Function] | Function, args: Sequence[Any], kwargs: Any) -> Any:
+    substitute = substitution.get()
+    if substitute is not None:
+        function = substitute(function)
     for arg in (*args, *kwargs.values()):
         override = getattr(type(arg), OVERRIDE, None)
         if override is not None:

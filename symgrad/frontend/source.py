@@ -19,7 +19,7 @@ from typing import Any
 from symgrad.errors import Location
 from symgrad.frontend.function import Function, raw_method
 
-METHODS = ("forward", "setup_context", "backward")
+METHODS = ("forward", "setup_context", "backward", "jvp")
 
 
 def class_location(found: type[Function]) -> Location | None:
@@ -44,7 +44,7 @@ def _class_line(file: str, line: int, name: str) -> int:
 
 
 def method_sources(found: type[Function]) -> str:
-    """The text of forward, setup_context and backward, as far as it can be read."""
+    """The text of forward, setup_context, backward and jvp, as far as it can be read."""
     texts = []
     for name in METHODS:
         plain, _ = raw_method(found, name)

@@ -19,6 +19,7 @@ from symgrad.proof.assume import Assumption, check_names, parse_all
 from symgrad.proof.conditions import FEW
 from symgrad.proof.decide import BUDGET, Judgement, judge
 from symgrad.proof.formulas import Formulas
+from symgrad.proof.jvp import failed, judge_jvp
 from symgrad.proof.protocol import findings, variants_agree
 from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.report import Finding, Report
@@ -27,6 +28,10 @@ from symgrad.proof.second_order import NAME as SECOND_ORDER
 from symgrad.proof.second_order import ONCE, second_order
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict, worst
+
+
+REPAIR_BUDGET = 6_000
+"""Work for the normal form of a repair, which must not cost much more than the verdict."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ class VerifyOptions:
     for one normal form.  ``suggest``: look for a repair of what is refuted.  ``order``: 2 where the
     backward of the backward is judged as well, from ``histories``: the Function and its variants
     traced with what PyTorch would record.  ``paste``: who tries repairs in the user's own text.
+    ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not.
     """
 
     assume: Mapping[str, str] = field(default_factory=dict)
@@ -49,6 +55,7 @@ class VerifyOptions:
     order: int = 1
     histories: Sequence[FunctionGraphs] = ()
     paste: Paste | None = None
+    pushes: FunctionGraphs | SymgradError | None = None
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,7 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         protocol = findings(graphs, subjects, [one.judgements for one in judged])
         agree = variants_agree(graphs, options.variants, partial(_judge_some, declared, options))
         protocol += [agree] if agree is not None else []
+        protocol += _pushes(options, declared)
         if options.order > 1:
             first = worst([*(one.verdict for one in inputs.values()), *_verdicts(protocol)])
             protocol.append(_twice(graphs, options, declared, first))
@@ -97,6 +105,15 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         seconds=time.perf_counter() - started,
         details={"formulas": Formulas([one.subject for one in judged])},
     )
+
+
+def _pushes(options: VerifyOptions, declared: Sequence[Assumption]) -> list[Finding]:
+    """The finding on a hand-written ``jvp``, where there is one."""
+    if options.pushes is None:
+        return []
+    if isinstance(options.pushes, SymgradError):
+        return [failed(options.pushes)]
+    return [judge_jvp(options.pushes, declared, budget=options.budget)]
 
 
 def _verdicts(findings: Sequence[Finding]) -> list[Verdict]:
@@ -169,7 +186,7 @@ def gradient_is_proved(
             return False
         subject.gradients = {name: subject.gradients[name]}
         subject.settle_as(modes or {})
-        judged = judge(subject, budget=options.budget, screen=FEW)[name]
+        judged = judge(subject, budget=min(options.budget, REPAIR_BUDGET), screen=FEW)[name]
         if judged.verdict is not Verdict.PROVED:
             return False
     return True

@@ -19,6 +19,7 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.tensor import errors
 from symgrad.tensor.batched import spread
 from symgrad.tensor.dispatch import invoke
+from symgrad.tensor.forward_mode import honouring_jvp
 from symgrad.tensor.gradients import grad as gradients
 from symgrad.tensor.modes import enable_grad, lifted, state
 from symgrad.tensor.symbolic import basis, is_symbolic, is_tensor, renewed, zeros_like
@@ -40,7 +41,8 @@ def value_and_grad(
     def differentiated(*args: Any, **kwargs: Any) -> Any:
         with enable_grad():
             moved, wanted = _tracked(args, argnums)
-            result = func(*moved, **kwargs)
+            with honouring_jvp(False):
+                result = func(*moved, **kwargs)
         value, aux = result if has_aux else (result, None)
         if not is_tensor(value) or value.numel() != 1:
             raise errors.AutogradError(
@@ -73,7 +75,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     nested = _nested(primals)
     with enable_grad():
         moved, wanted = _tracked(primals, range(len(primals)))
-        result = func(*moved)
+        with honouring_jvp(False):
+            result = func(*moved)
     value, aux = result if has_aux else (result, None)
     outputs = _outputs(value)
 
@@ -90,13 +93,15 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     """``(value, J·t)``: the value, and its derivative along ``tangents``.
 
-    Computed as the gradient of v·J with respect to v, in which v·J is linear.
+    Computed as the gradient of v·J with respect to v, in which v·J is linear; a Function that
+    has a ``jvp`` is differentiated by that.
     """
     points, directions = _several(primals), _several(tangents)
     nested = _nested([*points, *directions])
     with enable_grad():
         moved, wanted = _tracked(points, range(len(points)))
-        value = func(*moved)
+        with honouring_jvp():
+            value = func(*moved)
         outputs = _outputs(value)
         vectors = [spread(_zeros(one)).requires_grad_() for one in outputs]
         pulled = _gradients(outputs, wanted, vectors, True)

@@ -1,0 +1,156 @@
+"""``jvp`` on a Function: the hand-written forward derivative, how it is called and traced.
+
+In: a Function that defines ``jvp``.  Out: its tangents; a Function that returns what forward does
+and the tangents beside it, for the proof.
+Imports: the frontend's functions, contexts and arguments.
+
+As in PyTorch ``jvp(ctx, *tangents)`` gets one tangent for each argument of forward, None for what
+has none, reads what ``ctx.save_for_forward`` kept, and returns one tangent for each output.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symgrad.errors import ControlFlowError, ProtocolError, UnsupportedOpError
+from symgrad.frontend.arguments import Argument, Binding, bind
+from symgrad.frontend.context import Context, state_of
+from symgrad.frontend.function import Function, class_of, new_context, run_forward
+from symgrad.frontend.outcome import as_symgrad_error
+from symgrad.frontend.tensor import SymbolicTensor
+
+PREFIX = "tangent_"
+
+
+class JvpError(ProtocolError):
+    """``jvp`` failed, or returned what are no tangents of the outputs.
+
+    ``undecided``: it does what cannot be traced, which says nothing of whether it is right.
+    """
+
+    undecided = False
+
+
+def has_jvp(function: type[Function] | Function) -> bool:
+    """Is there a hand-written ``jvp``?"""
+    return class_of(function).jvp is not Function.jvp
+
+
+def run_jvp(
+    function: type[Function] | Function, ctx: Context, tangents: Sequence[Any],
+    outputs: Sequence[Any],
+) -> list[Any]:  # fmt: skip
+    """The tangent of each output, None for none.  Raises JvpError for another number of them."""
+    returned = class_of(function).jvp(ctx, *tangents)
+    found = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    if len(found) != len(outputs):
+        raise JvpError(
+            f"jvp of {class_of(function).__name__} returned {len(found)} tangents for "
+            f"{len(outputs)} outputs",
+            hint="return one for each output, None for one without a derivative",
+        )
+    return found
+
+
+# -- for the proof
+
+
+@dataclass(frozen=True)
+class Pushing:
+    """A Function of inputs and their tangents, and what to trace it with."""
+
+    function: type[Function]
+    specs: tuple[Any, ...]
+    static: Mapping[str, Any]
+
+
+def pushing(
+    function: type[Function] | Function, specs: Sequence[Any], static: Mapping[str, Any] | None,
+    *, reference: type[Function] | Function | None = None,
+) -> Pushing:  # fmt: skip
+    """The Function that returns the float outputs of forward, and behind them their tangents.
+
+    Its arguments are those of forward, then ``tangent_<name>`` for each float tensor.
+    ``reference``: whose outputs are returned instead (a declared surrogate's).  Raises SpecError.
+    """
+    binding = bind(function, specs, static)
+    tensors = [arg for arg in binding.arguments if arg.is_tensor]
+    floats = [arg for arg in tensors if _is_float(arg)]
+    names = [arg.name for arg in binding.arguments]
+    along = [PREFIX + arg.name for arg in floats]
+
+    def forward(ctx: Any, *values: Any) -> Any:
+        given = dict(zip([*names, *along], values, strict=True))
+        return _both(function, reference, binding, given)
+
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        return (None,) * (len(names) + len(along))
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind) for name in ("ctx", *names, *along)]
+    forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    made = type(class_of(function).__name__, (Function,), members)
+    shapes = [arg.spec for arg in tensors] + [arg.spec for arg in floats]
+    plain = {arg.name: arg.value for arg in binding.arguments if not arg.is_tensor}
+    return Pushing(made, tuple(shapes), plain)
+
+
+def _is_float(argument: Argument) -> bool:
+    spec = argument.spec
+    return spec is not None and (spec.dtype is None or spec.dtype.is_float)
+
+
+def _both(function: Any, reference: Any, binding: Binding, given: Mapping[str, Any]) -> Any:
+    """The float outputs, and their tangents."""
+    ctx = new_context(function, dict(binding.init))
+    positional = [given[arg.name] for arg in binding.arguments if not arg.keyword]
+    named = {arg.name: given[arg.name] for arg in binding.arguments if arg.keyword}
+    ctx.needs_input_grad = tuple(
+        isinstance(value, SymbolicTensor) and value.dtype.is_float for value in positional
+    )
+    result = run_forward(function, ctx, positional, named)
+    outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+    said = state_of(ctx)
+    constant = said.non_differentiable
+    tangents = [given.get(PREFIX + arg.name) for arg in binding.arguments if not arg.keyword]
+    said.pushing = True
+    try:
+        found = run_jvp(function, ctx, tangents, outputs)
+        pairs = [
+            (output, _fitting(output, tangent))
+            for output, tangent in zip(outputs, found, strict=True)
+            if isinstance(output, SymbolicTensor) and output.dtype.is_float
+            and not any(output is one for one in constant)
+        ]  # fmt: skip
+    except JvpError:
+        raise
+    except Exception as error:
+        known = as_symgrad_error(error, "jvp")
+        problem = JvpError(known.what, location=known.location, hint=known.hint)
+        problem.undecided = isinstance(known, (UnsupportedOpError, ControlFlowError))
+        raise problem from None
+    finally:
+        said.pushing = False
+    if reference is not None:
+        other = run_forward(reference, new_context(reference, {}), positional, named)
+        others = list(other) if isinstance(other, (tuple, list)) else [other]
+        pairs = [(one, tangent) for one, (_, tangent) in zip(others, pairs, strict=True)]
+    values = [one * 1.0 if any(one is given for given in positional) else one for one, _ in pairs]
+    return (*values, *(tangent for _, tangent in pairs))
+
+
+def _fitting(output: SymbolicTensor, tangent: Any) -> Any:
+    """The tangent of an output, zeros for None.  Raises JvpError for another shape."""
+    if tangent is None:
+        return output * 0.0
+    if not isinstance(tangent, SymbolicTensor):
+        raise JvpError(f"jvp returned a {type(tangent).__name__} where a tensor is needed")
+    if tangent.node.shape != output.node.shape:
+        raise JvpError(
+            f"jvp returned a tangent of {tangent.node.type} for an output of {output.node.type}"
+        )
+    return tangent * 1.0 if tangent is output else tangent
