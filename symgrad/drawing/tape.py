@@ -17,6 +17,7 @@ from symgrad.drawing.picture import BACKWARD, FORWARD, SAVED, Builder, Picture, 
 from symgrad.frontend.context import state_of
 from symgrad.ir.dtype import BY_NAME
 from symgrad.tensor.apply import FunctionNode
+from symgrad.tensor.kernelnode import KernelNode
 from symgrad.tensor.node import AccumulateGrad, Node, SavedTensor, edge_of
 from symgrad.tensor.opnode import OperationNode
 from symgrad.tensor.tensor import Tensor
@@ -229,6 +230,10 @@ def _saved(node: Node) -> Iterator[tuple[Source, Any]]:
         kept = node.saved
     elif isinstance(node, FunctionNode):
         kept = getattr(state_of(node.ctx), "packed", None) or ()
+    elif isinstance(node, KernelNode) and node.residuals is not None:
+        own = [saved.array for saved in node.checked]
+        arrays = node.residuals.arrays.values()
+        kept = [*node.checked, *(a for a in arrays if not any(a is one for one in own))]
     for number, one in enumerate(kept):
         if isinstance(one, SavedTensor):
             yield _saved_source(node, one)

@@ -142,6 +142,21 @@ def test_the_tape_of_a_tensor() -> None:
     assert {"MmBackward0", "AddBackward0", "TwiceBackward", "SumBackward0"} <= set(labels)
 
 
+def test_kernels_on_the_tape() -> None:
+    x = sg.ones(2, 3, requires_grad=True)
+    square = sg.jit(lambda a: sg.sin(a) * a)
+    y = square(sg.compile(ops.Tanh)(x)).sum()
+    picture = draw(y).picture
+    check(place(picture))
+    labels = {vertex.label for vertex in picture.vertices}
+    assert {"Tanh", "TanhBackward", "sum"} <= labels
+    pills = [n for n, vertex in enumerate(picture.vertices) if vertex.stage == SAVED]
+    assert pills
+    for pill in pills:
+        assert any(edge.target == pill for edge in picture.edges)
+        assert any(edge.source == pill for edge in picture.edges)
+
+
 def test_what_was_freed_is_not_shown_as_saved() -> None:
     x = sg.ones(3, requires_grad=True)
     y = sg.exp(x).sum()
