@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
@@ -30,12 +30,13 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
 from symgrad.frontend.outcome import as_symgrad_error
-from symgrad.frontend.session import Session, activate
+from symgrad.frontend.session import NeedsHistories, Session, activate
 from symgrad.frontend.symbolic_math import symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.function import FunctionCase, Gradient, InnerCall
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Graph, Node
 from symgrad.ir.types import TensorType
+from symgrad.ops.markers import without_markers
 
 AnyFunctionType = type[Function] | Function
 
@@ -58,11 +59,31 @@ def trace_case(
     ``inner`` collects the Functions that it applies.  ``histories``: follow what PyTorch would
     record, for differentiating backward again.  ``new_session``: makes the trace.
     """
-    session = new_session(facts, distinct=distinct, inner=inner)
+
+    def start() -> _Run:
+        session = new_session(facts, distinct=distinct, inner=inner)
+        session.namer.start(caller)
+        return _Run(session, function, binding, needed)
+
     if histories:
+        return _traced(start(), given_cotangents, follow=True)
+    try:
+        return _traced(start(), given_cotangents)
+    except NeedsHistories:
+        return _unmarked(_traced(start(), given_cotangents, follow=True, twice=True))
+
+
+def _traced(
+    run: _Run, given_cotangents: Sequence[bool] | None, *, follow: bool = False, twice: bool = False
+) -> FunctionCase:
+    """The case of a run that is yet to start.
+
+    ``follow``: with histories; ``twice``: then too, backward is run again to compare.
+    """
+    session, function = run.session, run.function
+    run.twice = twice or not follow
+    if follow:
         session.history = History(session)
-    session.namer.start(caller)
-    run = _Run(session, function, binding, needed)
     with activate(session), closing(session), symbolic_math():
         run.forward()
         run.name_outputs()
@@ -83,7 +104,7 @@ def trace_case(
             )  # fmt: skip
         session.namer.finish(session)
     return FunctionCase(
-        conditions=facts.conditions,
+        conditions=session.facts.conditions,
         graph=session.graph,
         inputs=tuple(run.inputs.values()),
         outputs=tuple(run.outputs),
@@ -95,6 +116,30 @@ def trace_case(
         written=tuple(session.written),
         requires=tuple(session.requires),
         record=session.history.record if session.history is not None else None,
+    )
+
+
+def _unmarked(case: FunctionCase) -> FunctionCase:
+    """The same values in a graph without histories."""
+    graph = Graph()
+    parts = [node for g in case.gradients for node in (g.node, g.returned) if node is not None]
+    cotangents = [node for node in case.cotangents if node is not None]
+    new = without_markers(graph, [*case.inputs, *case.outputs, *case.saved, *cotangents, *parts])
+
+    def moved(node: Node | None) -> Node | None:
+        return None if node is None else new[node]
+
+    return replace(
+        case,
+        graph=graph,
+        inputs=tuple(new[node] for node in case.inputs),
+        outputs=tuple(new[node] for node in case.outputs),
+        cotangents=tuple(map(moved, case.cotangents)),
+        gradients=tuple(
+            replace(g, node=moved(g.node), returned=moved(g.returned)) for g in case.gradients
+        ),
+        saved=tuple(dict.fromkeys(new[node] for node in case.saved)),
+        record=None,
     )
 
 
@@ -126,6 +171,7 @@ class _Run:
     slots: list[Any] = field(default_factory=list)
     handles: tuple[Any, ...] = ()
     begun: Mark = field(init=False)
+    twice: bool = True
     context: Context = field(init=False)
     given: list[Callable[[], Any]] = field(default_factory=list)
 
@@ -287,9 +333,7 @@ class _Run:
             found = self._gradients()
         except Exception as error:
             return (), as_symgrad_error(error, "backward")
-        if self.session.history is not None:
-            return found, None
-        if not self.session.written and not self._same_again(found):
+        if self.twice and not self.session.written and not self._same_again(found):
             self.session.note_written("ctx")
         return found, None
 
@@ -305,7 +349,12 @@ class _Run:
             again = self._gradients()
         except Exception:
             return False
-        return [gradient.node for gradient in again] == [gradient.node for gradient in found]
+        nodes = [[gradient.node for gradient in one] for one in (again, found)]
+        if self.session.history is not None:
+            present = [node for one in nodes for node in one if node is not None]
+            new = without_markers(Graph(), present)
+            nodes = [[None if node is None else new[node] for node in one] for one in nodes]
+        return nodes[0] == nodes[1]
 
 
 def _handle(node: Node, label: str) -> Callable[[], SymbolicTensor]:

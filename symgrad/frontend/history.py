@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from symgrad.errors import SymgradError
+from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend import gradients
 from symgrad.frontend.context import Context, state_of
 from symgrad.frontend.function import Function, class_of, is_once, run_backward, run_forward
@@ -320,6 +320,33 @@ class History:
             return None
         node = slot.node
         return fresh(self.session.expand(self.session.constant(0, node.dtype), node.shape))
+
+    def rule(self, number: int) -> AppliedRule:
+        """How the ``applied`` nodes of that number are differentiated.
+
+        Raises its problem; UnsupportedOpError for the Function that is traced itself.
+        """
+        found = self._rules[number]
+        if found is None:
+            raise UnsupportedOpError("backward differentiates its own Function's output")
+        if found.problem is not None:
+            raise found.problem
+        return found
+
+    def renewed(self, node: Node) -> Node:
+        """The same value, and a node of its own to differentiate by."""
+        graph, name = self.session.graph, f"renewed {len(self._rules)}"
+        cotangent = graph.input(name, node.type)
+        del graph.inputs[name]
+        self._rules.append(AppliedRule("renewed", (cotangent,), (cotangent,)))
+        return self.session.apply("applied", node, node, rule=len(self._rules) - 1, output=0)
+
+    def make_leaf(self, tensor: SymbolicTensor) -> None:
+        """Give a constant a node of its own to differentiate by."""
+        if not _has_history(tensor.node):
+            tensor.storage = Storage(self.renewed(tensor.node))
+            tensor.steps, tensor._cached = (), None
+            self._storages[id(tensor.storage)] = (tensor.storage, [tensor])
 
     def own_rule(self, name: str, cotangents: Sequence[Node | None], found: Sequence[Any]) -> None:
         """What differentiates the outputs of the traced Function itself."""

@@ -52,6 +52,13 @@ def here() -> Location | None:
     return frame_location(user_frame())
 
 
+class NeedsHistories(BaseException):
+    """Gradients are asked for inside backward: the trace is to be done again with histories.
+
+    Not an ``Exception``, so that no handler in the traced program catches it.
+    """
+
+
 @dataclass(frozen=True)
 class Order:
     """What an integer tensor is the order of: ``axis``, and the rank of each of its elements."""

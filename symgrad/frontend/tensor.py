@@ -199,7 +199,10 @@ class SymbolicTensor:
         return -1
 
     def requires_grad_(self, requires_grad: bool = True) -> SymbolicTensor:
-        """Itself: a trace records everything."""
+        """Itself; where histories are followed, a tensor of its own to differentiate by."""
+        history = current().history
+        if requires_grad and history is not None and history.following and self.dtype.is_float:
+            history.make_leaf(self)
         return self
 
     def __repr__(self) -> str:

@@ -10,16 +10,17 @@ of second order reads them: it takes them out before anything is judged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Graph, Node, copy_into
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import Array, Reader, structural
 
 KIND = "marker"
+MARKERS = ("detach", "applied")
 
 
 def _rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
@@ -36,3 +37,22 @@ def _lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
 
 structural("detach", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None)
 structural("applied", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, arity=None)
+
+
+def without_markers(graph: Graph, roots: Iterable[Node]) -> dict[Node, Node]:
+    """What the values of ``roots`` need, in ``graph``, markers left out: where each node went."""
+    needed: dict[int, Node] = {}
+    todo = list(roots)
+    while todo:
+        node = todo.pop()
+        if node.index not in needed:
+            needed[node.index] = node
+            todo.extend(node.args[:1] if node.op in MARKERS else node.args)
+    new: dict[Node, Node] = {}
+    for index in sorted(needed):
+        node = needed[index]
+        if node.op in MARKERS:
+            new[node] = new[node.args[0]]
+        else:
+            new.update(copy_into(graph, [node], new))
+    return new

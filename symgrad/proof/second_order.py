@@ -73,6 +73,8 @@ def _case(
     if case.record is None or case.record.reason:
         reason = "it was not traced with histories" if case.record is None else case.record.reason
         return Finding(NAME, Verdict.UNDECIDED, f"not followed: {reason}")
+    if case.problem is not None:
+        return Finding(NAME, Verdict.UNDECIDED, "not judged, since backward failed")
     recorded = Recorded(case, wanted, trusted=trusted)
     if not recorded.markers and not recorded.overwritten:
         return None

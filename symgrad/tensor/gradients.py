@@ -112,7 +112,9 @@ def grad(
         )
     if any(map(is_symbolic, (*roots, *wanted))):
         unused, zeros = bool(allow_unused), materialize_grads
-        return symbolic_grad(roots, wanted, given, unused=unused, zeros=zeros)
+        return symbolic_grad(
+            roots, wanted, given, unused=unused, zeros=zeros, create=create_graph
+        )  # fmt: skip
     if levels.active and any(isinstance(one, BatchedTensor) for one in (*roots, *wanted, *given)):
         from symgrad.tensor.vmap_gradients import batched_grad
 

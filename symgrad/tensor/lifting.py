@@ -23,7 +23,7 @@ from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.atoms import Size
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType
-from symgrad.ir.function import AppliedRule, SizeCondition
+from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 from symgrad.tensor.errors import AutogradError
@@ -74,21 +74,6 @@ class LiftedHistory(History):
         if is_once(function):
             raise Untraceable(f"{class_of(function).__name__} is marked once_differentiable")
         return super().call(function, ctx, args, kwargs)
-
-    def rule(self, number: int) -> AppliedRule:
-        """How the ``applied`` nodes of that number are differentiated.  Raises its problem."""
-        found = self._rules[number]
-        assert found is not None
-        if found.problem is not None:
-            raise found.problem
-        return found
-
-    def renewed(self, node: Node) -> Node:
-        """The same value, and a node of its own to differentiate by."""
-        cotangent = self.session.graph.input(f"renewed {len(self._rules)}", node.type)
-        del self.session.graph.inputs[f"renewed {len(self._rules)}"]
-        self._rules.append(AppliedRule("renewed", (cotangent,), (cotangent,)))
-        return self.session.apply("applied", node, node, rule=len(self._rules) - 1, output=0)
 
 
 class LiftingSession(Session):

@@ -1,21 +1,21 @@
 """Reverse differentiation of a lifted trace, in which Functions keep their own backwards.
 
-In: nodes of a ``LiftingSession``.  Out: more nodes in it: cotangents; or the same values in
+In: nodes of a ``Session`` with a history.  Out: more nodes in it: cotangents; or the same values in
 another graph, without the markers that tell histories.
-Imports: ``symgrad.ops``, ``symgrad.ir``, this package's lifting session.
+Imports: ``symgrad.ops``, ``symgrad.ir``, the frontend's session.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symgrad.frontend.session import Session
 from symgrad.ir.graph import Graph, Node, ancestors, copy_into
 from symgrad.ops.record import get
-from symgrad.tensor.lifting import LiftingSession
 
 
 def pull_back(
-    session: LiftingSession, outputs: Sequence[Node], cotangents: Sequence[Node | None],
+    session: Session, outputs: Sequence[Node], cotangents: Sequence[Node | None],
     wanted: Sequence[Node],
 ) -> list[Node | None]:  # fmt: skip
     """The cotangents of ``wanted``: v·J for the cotangents v of ``outputs``; None for zero.
@@ -51,7 +51,7 @@ def _active(order: Sequence[Node], wanted: Sequence[Node]) -> set[int]:
 
 
 def _parts(
-    session: LiftingSession, node: Node, cotangent: Node, active: set[int]
+    session: Session, node: Node, cotangent: Node, active: set[int]
 ) -> Sequence[Node | None]:  # fmt: skip
     if node.op == "applied":
         return [None, *_by_own_rule(session, node, cotangent, active)]
@@ -60,9 +60,10 @@ def _parts(
 
 
 def _by_own_rule(
-    session: LiftingSession, node: Node, cotangent: Node, active: set[int]
+    session: Session, node: Node, cotangent: Node, active: set[int]
 ) -> list[Node | None]:  # fmt: skip
     """What a Function's backward makes of the cotangent of one of its outputs."""
+    assert session.history is not None
     rule = session.history.rule(node.attributes["rule"])
     known: dict[Node, Node] = {}
     for place, own in enumerate(rule.cotangents):

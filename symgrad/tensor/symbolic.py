@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.errors import UnsupportedOpError
+from symgrad.frontend.history import History, unlinked
 from symgrad.frontend.lift import as_node
-from symgrad.frontend.session import active
+from symgrad.frontend.session import NeedsHistories, Session, active
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.graph import Node
 from symgrad.tensor import errors
@@ -42,16 +44,31 @@ def session_of_trace() -> LiftingSession:
     return session
 
 
+def recorded_trace() -> tuple[Session, History]:
+    """The trace in progress, of a function of tensors or of a backward, and its history.
+
+    Raises NeedsHistories where it has none, UnsupportedOpError in forward.
+    """
+    session = active()
+    assert session is not None
+    if session.history is None:
+        raise NeedsHistories
+    if not session.history.following:
+        raise UnsupportedOpError("gradients are asked for in forward, which is not recorded")
+    return session, session.history
+
+
 def renewed(value: SymbolicTensor) -> Any:
     """The same tensor, and one of its own to differentiate by."""
-    return fresh(session_of_trace().history.renewed(value.node))
+    _, history = recorded_trace()
+    return fresh(history.renewed(value.node))
 
 
 def zeros_like(value: SymbolicTensor) -> SymbolicTensor:
     """Zeros, and a tensor to differentiate by."""
-    session = session_of_trace()
+    session, history = recorded_trace()
     zero = session.expand(session.constant(0, value.dtype), value.node.shape)
-    return fresh(session.history.renewed(zero))
+    return fresh(history.renewed(zero))
 
 
 def basis(value: SymbolicTensor) -> list[SymbolicTensor]:
@@ -77,13 +94,14 @@ def basis(value: SymbolicTensor) -> list[SymbolicTensor]:
 
 def grad(
     outputs: Sequence[Any], inputs: Sequence[Any], vectors: Sequence[Any], *, unused: bool,
-    zeros: bool,
+    zeros: bool, create: bool = True,
 ) -> tuple[Any, ...]:  # fmt: skip
     """The gradients of ``outputs`` by ``inputs``; ``vectors``: None for a number's, which is 1.
 
-    ``unused``: None for an input that is not used; ``zeros``: zeros.  Raises AutogradError.
+    ``unused``: None for an input that is not used; ``zeros``: zeros; ``create``: in a backward,
+    they have a history themselves.  Raises AutogradError, UnsupportedOpError.
     """
-    session = session_of_trace()
+    session, _ = recorded_trace()
     nodes = [as_node(output) for output in outputs]
     cotangents = [
         _cotangent(session, node, vector) for node, vector in zip(nodes, vectors, strict=True)
@@ -96,11 +114,16 @@ def grad(
             raise errors.AutogradError(errors.UNUSED.format(number=number))
         if gradient is None and zeros:
             gradient = session.graph.lift(0, node)
-        results.append(None if gradient is None else fresh(gradient))
+        results.append(None if gradient is None else _result(session, gradient, create))
     return tuple(results)
 
 
-def _cotangent(session: LiftingSession, node: Node, vector: Any) -> Node:
+def _result(session: Session, gradient: Node, create: bool) -> SymbolicTensor:
+    found = fresh(gradient)
+    return found if create or isinstance(session, LiftingSession) else unlinked(found)
+
+
+def _cotangent(session: Session, node: Node, vector: Any) -> Node:
     if vector is None:
         if node.type.size != 1:
             raise errors.AutogradError(errors.NOT_SCALAR)
@@ -117,5 +140,7 @@ def _leaf(value: Any) -> Node:
     """The node of something to differentiate by, which nothing else computes."""
     node = value.node if isinstance(value, SymbolicTensor) else None
     if node is None or node.op not in ("input", "applied"):
-        raise Untraceable("it differentiates by something that it computes")
+        if isinstance(active(), LiftingSession):
+            raise Untraceable("it differentiates by something that it computes")
+        raise UnsupportedOpError("backward differentiates by something that it computes")
     return node
