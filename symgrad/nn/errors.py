@@ -6,7 +6,7 @@ Imports: ``symgrad.errors``.
 
 from __future__ import annotations
 
-from symgrad.errors import SymgradError
+from symgrad.errors import ShapeError, SymgradError
 
 
 class ModuleValueError(SymgradError, ValueError):
@@ -30,7 +30,15 @@ class ModuleAttributeError(SymgradError, AttributeError):
 
 
 class ModuleCallError(SymgradError, RuntimeError):
-    """Shapes or settings that a module or a function of modules cannot be called with."""
+    """Settings that a module or a function of modules cannot be called with."""
+
+
+class ModuleSizeError(ShapeError):
+    """Sizes for which torch raises a ValueError; a trace takes them for sizes that are refused."""
+
+
+class ModuleShapeError(ShapeError, RuntimeError):
+    """Shapes that do not fit each other, or a module."""
 
 
 class StateDictError(SymgradError, RuntimeError):

@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleValueError
+from symgrad.nn.errors import ModuleShapeError, ModuleValueError
 from symgrad.nn.functional.shapes import columns, on_rows
 
 
@@ -111,7 +111,7 @@ def prelu(input: Any, weight: Any) -> Any:
         flat = functions.PReLU.apply(input.reshape(input.numel(), 1), weight.reshape(1))
         return flat.reshape(input.shape)
     if input.ndim < 2 or input.shape[1] != weight.numel():
-        raise ModuleValueError(
+        raise ModuleShapeError(
             "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
             f"{weight.numel()} and channel size = {input.shape[1] if input.ndim > 1 else 1}."
         )

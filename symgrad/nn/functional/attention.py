@@ -9,11 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 import symgrad as sg
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleCallError, ModuleValueError
+from symgrad.nn.errors import ModuleCallError, ModuleShapeError, ModuleValueError
 
 
 def scaled_dot_product_attention(
@@ -28,7 +26,7 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise ModuleCallError("Explicit attn_mask should not be set when is_causal=True")
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ModuleCallError("query, key and value need at least 2 dimensions each")
+        raise ModuleShapeError("query, key and value need at least 2 dimensions each")
     if enable_gqa:
         key, value = _repeated(key, query), _repeated(value, query)
     batch = _broadcast(query.shape[:-2], key.shape[:-2], value.shape[:-2])
@@ -46,21 +44,25 @@ def scaled_dot_product_attention(
         _flat(query, batch), _flat(key, batch), _flat(value, batch),
         None if mask is None else _flat(mask.expand(*batch, rows, columns), batch),
         None if keep is None else _flat(keep, batch),
-        1 / math.sqrt(int(query.shape[-1])) if scale is None else scale, is_causal,
+        query.shape[-1] ** -0.5 if scale is None else scale, is_causal,
     )  # fmt: skip
     return found.reshape(*batch, rows, value.shape[-1])
 
 
-def _broadcast(*shapes: Any) -> tuple[int, ...]:
-    if all(tuple(shape) == tuple(shapes[0]) for shape in shapes):
-        return tuple(shapes[0])
-    try:
-        return np.broadcast_shapes(*(tuple(shape) for shape in shapes))
-    except ValueError:
-        raise ModuleCallError(
-            "the batch axes of query, key and value do not fit: "
-            + ", ".join(str(list(shape)) for shape in shapes)
-        ) from None
+def _broadcast(*shapes: Any) -> tuple[Any, ...]:
+    """The shape that the axes of the batch take together, by NumPy's rule."""
+    rank = max(map(len, shapes))
+    found: list[Any] = [1] * rank
+    for shape in shapes:
+        for place, size in enumerate(shape, rank - len(shape)):
+            if found[place] == 1:
+                found[place] = size
+            elif size not in (1, found[place]):
+                raise ModuleShapeError(
+                    "the batch axes of query, key and value do not fit: "
+                    + ", ".join(str(list(one)) for one in shapes)
+                )
+    return tuple(found)
 
 
 def _flat(tensor: Any, batch: tuple[int, ...]) -> Any:
@@ -84,7 +86,7 @@ def _repeated(tensor: Any, query: Any) -> Any:
     """Heads of keys or values, each repeated for the heads of the query that it serves."""
     heads, wanted = tensor.shape[-3], query.shape[-3]
     if wanted % heads:
-        raise ModuleCallError(
+        raise ModuleShapeError(
             "Number of heads in key and value must divide the number of heads in query"
         )
     return tensor.repeat_interleave(wanted // heads, -3)

@@ -10,7 +10,7 @@ from typing import Any
 
 import symgrad as sg
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleCallError, ModuleIndexError, ModuleValueError
+from symgrad.nn.errors import ModuleCallError, ModuleIndexError, ModuleShapeError, ModuleSizeError
 from symgrad.nn.functional.loss import chosen
 from symgrad.nn.functional.shapes import rows_of
 from symgrad.tensor import Tensor
@@ -26,11 +26,11 @@ def _check_labels(input: Any, target: Any, ignore_index: int) -> None:
     batch = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
     if tuple(target.shape) != tuple(batch):
         if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
-            raise ModuleValueError(
+            raise ModuleSizeError(
                 f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
                 f"({target.shape[0]})."
             )
-        raise ModuleCallError(f"Expected target size {list(batch)}, got {list(target.shape)}")
+        raise ModuleShapeError(f"Expected target size {list(batch)}, got {list(target.shape)}")
     if isinstance(target, Tensor):
         classes = input.shape[1] if input.ndim > 1 else input.shape[0]
         array = target._array
@@ -120,7 +120,7 @@ def _soft_cross_entropy(
 ) -> Any:
     """Against probabilities of the classes."""
     if tuple(input.shape) != tuple(target.shape):
-        raise ModuleCallError(
+        raise ModuleShapeError(
             f"Expected floating point type for target with class probabilities of the input's "
             f"shape {list(input.shape)}, got {list(target.shape)}"
         )

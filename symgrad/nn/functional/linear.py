@@ -10,8 +10,8 @@ from typing import Any
 import symgrad as sg
 from symgrad.nn import functions
 from symgrad.nn.errors import (
-    ModuleCallError,
     ModuleIndexError,
+    ModuleShapeError,
     ModuleValueError,
     UnsupportedOptionError,
 )
@@ -25,7 +25,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         return linear(input, weight.unsqueeze(0), bias).squeeze(-1)
     if not input.ndim or input.shape[-1] != weight.shape[1]:
         rows = rows_of(input).shape if input.ndim else (1, 1)
-        raise ModuleCallError(
+        raise ModuleShapeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows[0]}x{rows[1]} and "
             f"{weight.shape[1]}x{weight.shape[0]})"
         )

@@ -13,7 +13,7 @@ from typing import Any
 
 import symgrad as sg
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleCallError, ModuleValueError
+from symgrad.nn.errors import ModuleCallError, ModuleSizeError, ModuleValueError
 from symgrad.nn.functional.activation import logsigmoid
 
 REDUCTIONS = ("none", "mean", "sum")
@@ -111,7 +111,7 @@ def huber_loss(
 
 def _must_match(input: Any, target: Any, words: str) -> None:
     if tuple(input.shape) != tuple(target.shape):
-        raise ModuleValueError(words.format(target=target.shape, input=input.shape))
+        raise ModuleSizeError(words.format(target=target.shape, input=input.shape))
 
 
 def binary_cross_entropy(

@@ -12,7 +12,7 @@ from typing import Any
 
 from symgrad.frontend.dtypes import finfo
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleCallError, ModuleValueError
+from symgrad.nn.errors import ModuleCallError, ModuleShapeError, ModuleSizeError
 from symgrad.nn.functional.shapes import places
 from symgrad.tensor.modes import no_grad
 
@@ -23,7 +23,7 @@ def _normalized_rows(input: Any, normalized_shape: Sequence[int], *params: Any) 
     rank = len(wanted)
     if not rank or input.ndim < rank or list(input.shape[input.ndim - rank :]) != wanted:
         words = ", ".join(str(size) for size in ("*", *wanted))
-        raise ModuleCallError(
+        raise ModuleShapeError(
             f"Given normalized_shape={wanted}, expected input with shape [{words}], but got input "
             f"of size{list(input.shape)}"
         )
@@ -54,7 +54,7 @@ def rms_norm(
 
 def _more_than_one(input: Any, count: int) -> None:
     if count == 1:
-        raise ModuleValueError(
+        raise ModuleSizeError(
             f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
 
@@ -64,11 +64,11 @@ def group_norm(
 ) -> Any:
     """Each group of channels of each example normalised, then scaled and shifted by channel."""
     if input.ndim < 2:
-        raise ModuleCallError(f"Expected at least 2 dimensions for input tensor but received "
+        raise ModuleShapeError(f"Expected at least 2 dimensions for input tensor but received "
                                f"{input.ndim}")  # fmt: skip
     examples, channels = input.shape[:2]
     if num_groups <= 0 or channels % num_groups:
-        raise ModuleCallError(
+        raise ModuleShapeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(input.shape)} and num_groups={num_groups}"
         )
@@ -127,7 +127,7 @@ def instance_norm(
     flat = places(input)
     count = flat.shape[2]
     if count == 1:
-        raise ModuleValueError(
+        raise ModuleSizeError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"
         )
     scale, shift = (None if one is None else one.unsqueeze(-1) for one in (weight, bias))

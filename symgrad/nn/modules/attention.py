@@ -11,7 +11,12 @@ from typing import Any
 import symgrad as sg
 from symgrad.nn import functional as F
 from symgrad.nn import init
-from symgrad.nn.errors import ModuleCallError, ModuleValueError, UnsupportedOptionError
+from symgrad.nn.errors import (
+    ModuleCallError,
+    ModuleShapeError,
+    ModuleValueError,
+    UnsupportedOptionError,
+)
 from symgrad.nn.modules.linear import Linear
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
@@ -107,7 +112,7 @@ class MultiheadAttention(Module):
 
     def _examples_first(self, input: Any, alone: bool) -> Any:
         if input.ndim != (2 if alone else 3):
-            raise ModuleCallError(
+            raise ModuleShapeError(
                 "For batched (3-D) `query`, expected `key` and `value` to be 3-D, for unbatched "
                 f"(2-D) ones 2-D, but found a {input.ndim}-D tensor"
             )
@@ -154,7 +159,7 @@ def _added(mask: Any, like: Any) -> Any:
 
 def _explicit(query: Any, key: Any, value: Any, mask: Any, rate: float) -> tuple[Any, Any]:
     """Attention with its weights, after dropout as in torch."""
-    scores = (query * (1 / math.sqrt(int(query.shape[-1])))) @ key.transpose(-1, -2)
+    scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-1, -2)
     weights = F.softmax(scores if mask is None else scores + mask, -1)
     weights = F.dropout(weights, rate)
     return weights @ value, weights

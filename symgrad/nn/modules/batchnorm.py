@@ -11,7 +11,7 @@ from typing import Any
 import symgrad as sg
 from symgrad.nn import functional as F
 from symgrad.nn import init
-from symgrad.nn.errors import ModuleValueError
+from symgrad.nn.errors import ModuleSizeError
 from symgrad.nn.modules.normalization import _Affine
 from symgrad.tensor import Tensor
 from symgrad.tensor.modes import no_grad
@@ -52,7 +52,7 @@ class _ChannelNorm(_Affine):
     def _check_input_dim(self, input: Any) -> None:
         if input.ndim not in self.ranks:
             words = " or ".join(f"{rank}D" for rank in self.ranks)
-            raise ModuleValueError(f"expected {words} input (got {input.ndim}D input)")
+            raise ModuleSizeError(f"expected {words} input (got {input.ndim}D input)")
 
     def extra_repr(self) -> str:
         """The settings."""
