@@ -28,13 +28,18 @@ PAGE = Path(__file__).parent / "SUITE.md"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was said of a case; ``repaired``: every refuted gradient got a proved suggestion."""
+    """What was said of a case.
+
+    ``repaired``: every refuted gradient got a suggestion that was proved where it is pasted.
+    ``mended``: a diff of the file was made, and with it all of them are PROVED.
+    """
 
     case: Case
     said: str
     seconds: float
     gradients: int
     repaired: bool = False
+    mended: bool = False
 
     @property
     def lie(self) -> bool:
@@ -44,15 +49,17 @@ class Outcome:
 
 def outcome(case: Case) -> Outcome:
     """Verify one case; an exception's name is its verdict."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         report = report_on(case)
     except Exception as problem:
-        return Outcome(case, type(problem).__name__, time.perf_counter() - start, 1)
-    seconds = time.perf_counter() - start
+        return Outcome(case, type(problem).__name__, time.process_time() - start, 1)
+    seconds = time.process_time() - start
     refuted = [one for one in report.inputs.values() if one.verdict.name == REFUTED]
     repaired = bool(refuted) and all(one.suggestion for one in refuted)
-    return Outcome(case, report.verdict.name, seconds, max(len(report.inputs), 1), repaired)
+    mended = bool(refuted) and bool(report.diff)
+    gradients = max(len(report.inputs), 1)
+    return Outcome(case, report.verdict.name, seconds, gradients, repaired, mended)
 
 
 def page(outcomes: list[Outcome]) -> str:
@@ -64,11 +71,12 @@ def page(outcomes: list[Outcome]) -> str:
         "# The suite\n",
         *_by_category(outcomes),
         "",
-        f"Time for a gradient, tracing and diagnosis included: median "
+        f"Processor time for a gradient, tracing and diagnosis included: median "
         f"{statistics.median(times):.0f} ms, 99th percentile {high:.0f} ms, longest "
         f"{times[-1]:.0f} ms.\n",
         f"A proved repair for every wrong gradient: {sum(one.repaired for one in wrong)} of "
-        f"{len(wrong)} refuted backwards.\n",
+        f"{len(wrong)} refuted backwards; a diff of the file after which it is proved: "
+        f"{sum(one.mended for one in wrong)}.\n",
         "## Not as it should be\n",
     ]
     parts += [

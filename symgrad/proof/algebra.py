@@ -30,7 +30,7 @@ from symgrad.proof.sizes import least_sizes
 class Equality:
     """The answer to "are these two expressions equal?"; ``equal`` False means "not proved".
 
-    ``exhausted``: not proved for want of budget.
+    ``exhausted``: not proved for want of budget.  ``work``: what the last attempt took.
     """
 
     equal: bool
@@ -38,6 +38,7 @@ class Equality:
     reason: str = ""
     conditions: tuple[Condition, ...] = ()
     exhausted: bool = False
+    work: int = 0
 
 
 def merge(found: Iterable[Equality], method: str) -> Equality:
@@ -137,21 +138,24 @@ def decide_equal(
     """
     result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
     if not result.is_zero:
-        return Equality(False, reason=_reason(result, leaves), exhausted=out_of_budget(result))
+        return Equality(
+            False, reason=_reason(result, leaves), exhausted=out_of_budget(result),
+            work=result.context.work,
+        )  # fmt: skip
     conditions: list[Condition] = []
     text = PolyText(leaves)
     assumptions = list(result.assumptions)
     for obligation in result.obligations:
         found = witness.discharge(obligation, facts, text)
         if found.problem:
-            return Equality(False, reason=found.problem)
+            return Equality(False, reason=found.problem, work=result.context.work)
         conditions += found.conditions
         if found.nonzero:
             assumptions.append(Assumption(obligation.rule, "!=", obligation.base))
     conditions += domain_conditions(assumptions, result.context, leaves, graph)
     conditions += [Condition("literal", reading) for reading in result.readings]
     kept = tuple(dict.fromkeys(conditions))
-    return Equality(True, result.stage or "", conditions=kept)
+    return Equality(True, result.stage or "", conditions=kept, work=result.context.work)
 
 
 def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:

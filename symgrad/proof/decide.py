@@ -65,12 +65,12 @@ class Evidence:
 
 def judge(
     subject: Subject, *, budget: int = BUDGET, until_refuted: bool = False,
-    screen: int = SCREEN_POINTS,
+    screen: int = SCREEN_POINTS, total: int | None = None,
 ) -> dict[str, Judgement]:  # fmt: skip
     """Judge every gradient of a subject; ``until_refuted``: of a wrong one the first alone.
 
-    ``screen``: at how many points doubles are looked at first.  Of sizes that no case can have,
-    everything holds.
+    ``screen``: at how many points doubles are looked at first.  ``total``: work for all normal
+    forms together.  Of sizes that no case can have, everything holds.
     """
     if contradictory(subject.conditions):
         nothing = Judgement(Verdict.PROVED, method="no sizes meet the conditions")
@@ -80,14 +80,16 @@ def judge(
     except NoPointError as error:
         undecided = Judgement(Verdict.UNDECIDED, reason=error.what)
         return dict.fromkeys(subject.gradients, undecided)
-    return _Decision(subject, budget, screen).run(until_refuted)
+    return _Decision(subject, budget, screen, total).run(until_refuted)
 
 
 class _Decision:
     """One run of the stages over one subject."""
 
-    def __init__(self, subject: Subject, budget: int, screen: int = SCREEN_POINTS) -> None:
-        self.subject, self.budget, self.screen = subject, budget, screen
+    def __init__(
+        self, subject: Subject, budget: int, screen: int = SCREEN_POINTS, total: int | None = None
+    ) -> None:
+        self.subject, self.budget, self.screen, self.total = subject, budget, screen, total
         self.evidence = {name: Evidence() for name in subject.gradients}
         self.found: dict[str, Judgement] = {}
 
@@ -277,7 +279,7 @@ class _Decision:
     def _prove(self, names: list[str]) -> None:
         if not names:
             return
-        ready = proving(self.subject, self.budget)
+        ready = proving(self.subject, self.budget, self.total)
         for name in names:
             if name in self.found:
                 continue

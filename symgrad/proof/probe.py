@@ -23,7 +23,10 @@ from symgrad.proof.numbers import Array, Double
 from symgrad.proof.oracle import DomainError, Program
 from symgrad.proof.trials import Trials
 
-_CLOSE = 1e-7
+_CLOSE = 1e-6
+_ROUNDING = 1e-13
+_SEEN = 1e-9
+"""Below this part of the gradients' size their difference is lost in rounding."""
 _LINEAR_IN_ALL = frozenset(("add", "sub", "concat"))
 _LINEAR_IN_ONE = frozenset(("mul", "einsum"))
 _LINEAR_IN_FIRST = frozenset(("div", "index", "index_add"))
@@ -40,12 +43,15 @@ class Probe:
         self._adjoint: dict[Node, Array] = {}
         own, true = self.values[root], trials.true[0]
         source = trials.subject.by_name[trials.name]
-        self.wanted = self._scale = 0.0
+        self.wanted = self._tolerance = 0.0
         if own.shape != true.shape or source.type != root.type or not np.all(np.isfinite(own)):
             return
         seed = self.values[source]
         self.wanted = float(np.sum(seed * (true - own)))
-        self._scale = float(np.sum(np.abs(seed) * (np.abs(true) + np.abs(own)))) + 1e-30
+        scale = float(np.sum(np.abs(seed) * (np.abs(true) + np.abs(own))))
+        self._tolerance = _CLOSE * abs(self.wanted) + _ROUNDING * scale
+        if abs(self.wanted) <= _SEEN * scale:
+            return
         affine = [node for node in inner if is_affine(root, node)]
         self._adjoint = _adjoints(trials, root, source, inner, affine)
 
@@ -60,7 +66,7 @@ class Probe:
             return False
         with np.errstate(all="ignore"):
             change = float(np.sum(self._adjoint[node] * (value - old)))
-        return abs(change - self.wanted) <= _CLOSE * self._scale
+        return abs(change - self.wanted) <= self._tolerance
 
     def fitting(self, node: Node, base: Array, factors: Array) -> list[int]:
         """Which rows of ``factors`` times ``base`` would do as the value of the node."""
@@ -68,7 +74,7 @@ class Probe:
         start = float(np.sum(self._adjoint[node] * self.values[node]))
         with np.errstate(all="ignore"):
             changes = factors @ weighted.ravel() - start
-        close = np.abs(changes - self.wanted) <= _CLOSE * self._scale
+        close = np.abs(changes - self.wanted) <= self._tolerance
         return [int(row) for row in np.flatnonzero(close)]
 
 

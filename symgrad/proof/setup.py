@@ -27,8 +27,9 @@ class Proving:
     facts: Facts
 
 
-def proving(subject: Subject, budget: int) -> Proving:
-    """The prover of a subject; ``budget``: work for one normal form."""
+def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
+    """The prover of a subject; ``budget``: work for one normal form; ``total``: for all."""
+    spent = 0
     declared = {known.name for known in subject.assumptions}
     own = [d for d in domains(subject.forward.nodes) if d.name not in declared]
     facts = facts_of(
@@ -38,11 +39,16 @@ def proving(subject: Subject, budget: int) -> Proving:
     )  # fmt: skip
 
     def equal_under(goal: Goal, facts: Facts) -> Equality:
+        nonlocal spent
+        if total is not None and spent > total:
+            return Equality(False, reason="the work for a repair is used up")
         work = min(budget, goal.budget or budget)
-        return decide_equal(
+        found = decide_equal(
             goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
             graph=subject.graph,
         )  # fmt: skip
+        spent += found.work
+        return found
 
     ready = prepared(subject, facts, equal_under)
     known = with_ranks(ready.facts, ready.subject.everything.nodes)

@@ -25,6 +25,8 @@ from symgrad.proof.trials import Trials
 
 MOST_NODES = 40
 MOST_FACTORS = 24
+MOST_BUILT = 40
+"""So many variants that fit at one point are built and tried at all."""
 MOST_SPREADS = 6
 DEEPEST_FACTORS = 4
 _SKIPPED = ("input", "constant", "size", "expand")
@@ -68,6 +70,7 @@ class Variations:
         self.inner = inner[-MOST_NODES:]
         self.probe = Probe(trials, root, [node for node in order if node.op != "input"])
         self._factors: dict[tuple[Dim, ...], Factors] = {}
+        self._left = MOST_BUILT
 
     def of_whole(self) -> Iterator[Fix]:
         """Variants of the whole gradient."""
@@ -80,6 +83,9 @@ class Variations:
     def _of(self, nodes: Sequence[Node], *, whole: bool) -> Iterator[Fix]:
         for node in nodes:
             for variant in self._fitting(node, whole):
+                if self._left == 0:
+                    return
+                self._left -= 1
                 new = attempt(variant.build)
                 made = None if new is None else self._rebuilt(node, new)
                 if made is not None and self.trials.node_is_true(made):
