@@ -13,6 +13,9 @@ import symgrad as sg
 import symgrad.nn.functional as F
 from symgrad import nn
 from symgrad.errors import SymgradError
+from symgrad.fallback import NumpyOp
+from symgrad.frontend.trace import trace
+from symgrad.kernels import plan
 from symgrad.nn.errors import MissingForwardError, UnsupportedOptionError
 
 LAYERS: list[tuple[Any, tuple[int, ...]]] = [
@@ -78,6 +81,38 @@ def test_functions_run_in_a_trace() -> None:
     np.testing.assert_allclose(found, y.detach().numpy(), rtol=1e-4, atol=1e-5)
     for mine, tensor in zip(op.backward(residuals, given), tensors, strict=True):
         np.testing.assert_allclose(mine, tensor.grad.numpy(), rtol=1e-3, atol=1e-4)
+
+
+TRACED: list[tuple[Any, dict[str, tuple[int, ...]]]] = [
+    (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        {"f32[b n k]": (2, 4, 3), "f32[m k]": (5, 3), "f32[1 m d]": (1, 5, 2)},
+    ),
+    (
+        lambda x: F.group_norm(F.batch_norm(F.silu(x), None, None, training=True), 2),
+        {"f32[n 4 h w]": (3, 4, 2, 2)},
+    ),
+    (lambda x, w: F.rms_norm(F.prelu(x, w), x.shape[-1:]), {"f32[n c]": (3, 4), "f32[c]": (4,)}),
+    (lambda x: F.log_softmax(x, 1), {"f32[n c m]": (2, 3, 4)}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("call", "shapes"), TRACED)
+def test_functional_in_a_trace(call: Any, shapes: dict[str, tuple[int, ...]]) -> None:
+    """Traced for all sizes, the functions compute what they compute eagerly."""
+
+    class Traced(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any = None, c: Any = None) -> Any:
+            return call(*(one for one in (a, b, c) if one is not None))
+
+    specs = [*shapes, None, None][:3]
+    op = NumpyOp(plan(trace(Traced, *specs)))  # the graph, node by node
+    rng = np.random.default_rng(1)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes.values()]
+    expected = call(*map(sg.tensor, arrays)).numpy()
+    np.testing.assert_allclose(op(*arrays), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_depth_is_no_recursion() -> None:
