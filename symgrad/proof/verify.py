@@ -29,9 +29,8 @@ from symgrad.proof.second_order import ONCE, second_order
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict, worst
 
-
-REPAIR_BUDGET = 6_000
-"""Work for the normal form of a repair, which must not cost much more than the verdict."""
+REPAIR_BUDGET, REPAIR_TOTAL = 20_000, 60_000
+"""Work for a normal form, and for all, of a repair: no more than a verdict may cost."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +185,9 @@ def gradient_is_proved(
             return False
         subject.gradients = {name: subject.gradients[name]}
         subject.settle_as(modes or {})
-        judged = judge(subject, budget=min(options.budget, REPAIR_BUDGET), screen=FEW)[name]
+        judged = judge(
+            subject, budget=min(options.budget, REPAIR_BUDGET), screen=FEW, total=REPAIR_TOTAL
+        )[name]
         if judged.verdict is not Verdict.PROVED:
             return False
     return True
