@@ -28,8 +28,9 @@ from symgrad.frontend.views import Shape, Storage
 from symgrad.ir.function import AppliedRule, HistoryRecord
 from symgrad.ir.graph import Node, ancestors
 
-SAVED, DETACHED, UNRECORDED = "saved", "detached", "unrecorded"
-"""Why a value is a constant: made in forward and kept; by ``detach``; under ``no_grad``."""
+SAVED, DETACHED, UNRECORDED, GRADIENT = "saved", "detached", "unrecorded", "gradient"
+"""Why a value is a constant: made in forward and kept; by ``detach``; under ``no_grad``; a gradient
+that backward asked for without ``create_graph``."""
 OWN_RULE = 0
 AnyFunctionType = type[Function] | Function
 
@@ -85,11 +86,11 @@ def detached(session: Session, node: Node, why: str) -> Node:
     return session.apply("detach", node, why=why)
 
 
-def unlinked(tensor: SymbolicTensor) -> SymbolicTensor:
+def unlinked(tensor: SymbolicTensor, why: str = DETACHED) -> SymbolicTensor:
     """A tensor with memory of its own, as a constant where histories are followed."""
     session = current()
     if session.history is not None and session.history.following:
-        _set_node(tensor.storage, Detached(DETACHED).read)
+        _set_node(tensor.storage, Detached(why).read)
     return tensor
 
 

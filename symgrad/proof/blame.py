@@ -67,6 +67,7 @@ _TEXTS = {
     "again, or return {4} as an output",
     "copied": "a copy of {0} is kept in place of {0} itself: " + _LOST,
     "detached": "{0} {3} detached in backward: " + _LOST + "; leave detach out",
+    "gradient": "the gradient {0} is asked for without create_graph: " + _LOST,
     "unrecorded": "{0} {3} computed under no_grad in backward: " + _LOST,
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import UnsupportedOpError
-from symgrad.frontend.history import History, unlinked
+from symgrad.frontend.history import GRADIENT, History, unlinked
 from symgrad.frontend.lift import as_node
 from symgrad.frontend.session import NeedsHistories, Session, active
 from symgrad.frontend.tensor import SymbolicTensor, fresh
@@ -120,7 +120,7 @@ def grad(
 
 def _result(session: Session, gradient: Node, create: bool) -> SymbolicTensor:
     found = fresh(gradient)
-    return found if create or isinstance(session, LiftingSession) else unlinked(found)
+    return found if create or isinstance(session, LiftingSession) else unlinked(found, GRADIENT)
 
 
 def _cotangent(session: Session, node: Node, vector: Any) -> Node:
