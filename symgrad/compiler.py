@@ -153,7 +153,7 @@ def _judged(
     If the program does not depend on their number, one axis stands for them; otherwise several
     numbers are judged, and no others.
     """
-    from symgrad.proof.ranks import for_any_rank, for_ranks
+    from symgrad.proof.ranks import for_any_rank, for_ranks, with_smallest
 
     def traced(rank: int | None) -> FunctionGraphs:
         return trace(function, *specs, static=static, assume=assume, batch_rank=rank)
@@ -164,32 +164,39 @@ def _judged(
     groups = batch_groups(function, specs, static)
     if not groups:
         return judge(graphs, BATCH_RANK)
-    observation = _rank_dependence(function, graphs, specs, static, assume, order)
-    if observation is not None:
-        reports, refused = {}, {}
-        for rank in RANKS:
-            short = missing_axes(function, specs, static, assume, rank)
-            try:
-                one = traced(rank)
-            except SymgradError as error:
-                if not refuses_sizes(error):
-                    raise
-                short = error.what
-            if short is None:
-                reports[rank] = judge(one, rank)
-            else:
-                refused[rank] = short
-        return for_ranks(reports, str(observation), refused)
-    report = judge(traced(None), None)
-    smallest = judge(traced(0), 0, False) if str(report.verdict) != "PROVED" else None
-    return for_any_rank(report, groups, smallest)
+    found = _rank_dependence(function, graphs, specs, static, assume, order)
+    reports, refused = {}, {}
+    for rank in RANKS if isinstance(found, Observation) else sorted(found):
+        short = missing_axes(function, specs, static, assume, rank)
+        try:
+            one = traced(rank)
+        except SymgradError as error:
+            if not refuses_sizes(error):
+                raise
+            short = error.what
+        if short is None:
+            reports[rank] = judge(one, rank)
+        else:
+            refused[rank] = short
+    if isinstance(found, Observation):
+        return for_ranks(reports, str(found), refused)
+    typical = next(rank for rank in range(1, len(found) + 2) if rank not in found)
+    written = typical if typical > 1 else None
+    report = judge(traced(written), written)
+    if 0 not in found and str(report.verdict) != "PROVED":
+        report = with_smallest(report, judge(traced(0), 0, False))
+    return for_any_rank(report, groups, typical, reports, refused)
 
 
 def _rank_dependence(
     function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
     order: int,
-) -> Observation | None:  # fmt: skip
-    """What depends on the number of batch axes, in any of the traces that a verdict rests on."""
+) -> Observation | frozenset[int]:  # fmt: skip
+    """What depends on the number of batch axes, in any of the traces that a verdict rests on.
+
+    If nothing does: the numbers that some of them treat by themselves.
+    """
+    apart: frozenset[int] = frozenset()
     programs = [(function, None), *((function, mask) for mask in _masks_asked_for(graphs))]
     declared = surrogate_of(function)
     programs += [(declared, None)] if declared is not None else []
@@ -197,18 +204,20 @@ def _rank_dependence(
     if has_jvp(function):
         made = pushing(function, specs, static, reference=declared)
         with suppress(JvpError):
-            found = rank_dependence(made.function, *made.specs, static=made.static)
-            if found is not None:
+            found = rank_dependence(made.function, *made.specs, static=made.static, apart=apart)
+            if isinstance(found, Observation):
                 return found
+            apart = found
     for program, mask in programs:
         for histories in (False, True) if twice and program is function else (False,):
             found = rank_dependence(
                 program, *specs, static=static, needs_input_grad=mask,
-                assume=assume if program is function else None, histories=histories,
+                assume=assume if program is function else None, histories=histories, apart=apart,
             )  # fmt: skip
-            if found is not None:
+            if isinstance(found, Observation):
                 return found
-    return None
+            apart = found
+    return apart
 
 
 def _judged_rank(

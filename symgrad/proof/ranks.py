@@ -8,7 +8,7 @@ Imports: ``symgrad.proof.report``, ``symgrad.proof.verdict``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from symgrad.proof.report import Finding, InputReport, Report
@@ -18,24 +18,57 @@ _POSITIONS = re.compile(r"\w\([^)]|@|\[|\.m?T\b|\bshape\b")
 """What may count axes in a repair: arguments of calls, products of matrices, indices, shapes."""
 
 
-def for_any_rank(report: Report, groups: Mapping[str, str], smallest: Report | None) -> Report:
-    """The report for one batch axis, of a program that does not depend on their number.
-
-    ``groups``: the name of the number of elements by that of the batch axes.  ``smallest``: the
-    report without batch axes, whose counterexamples are the smallest.
-    """
-    stated = "; ".join(
-        f"*{group}: any number of axes, {size} elements together" for group, size in groups.items()
-    )
+def with_smallest(report: Report, smallest: Report) -> Report:
+    """The report for batch axes with the counterexamples of that without any, where it has some."""
     inputs = dict(report.inputs)
     for name, one in report.inputs.items():
-        other = smallest.inputs.get(name) if smallest is not None else None
+        other = smallest.inputs.get(name)
         if one.counterexample is not None and other is not None and other.counterexample:
-            one = replace(one, counterexample=other.counterexample)
-        inputs[name] = _with_rank(one, 1)
-    seconds = report.seconds + (smallest.seconds if smallest is not None else 0.0)
-    domain = f"{report.domain}; {stated}"
-    return replace(report, inputs=inputs, domain=domain, seconds=seconds)
+            inputs[name] = replace(one, counterexample=other.counterexample)
+    return replace(report, inputs=inputs, seconds=report.seconds + smallest.seconds)
+
+
+def for_any_rank(
+    report: Report, groups: Mapping[str, str], rank: int, apart: Mapping[int, Report],
+    refused: Mapping[int, str],
+) -> Report:  # fmt: skip
+    """The report for ``rank`` batch axes, of a program that does the same for all but a few.
+
+    ``groups``: the name of the number of elements by that of the batch axes.  ``apart``: the
+    reports for the numbers of batch axes that it treats by themselves.  ``refused``: why forward
+    does not accept a number of them.
+    """
+    stated = "; ".join(
+        f"*{group}: any number of axes, "
+        + (f"{size} elements together" if rank == 1 else f"written as {rank}")
+        for group, size in groups.items()
+    )
+    if apart:
+        stated += f", {', '.join(map(str, sorted(apart)))} judged by itself"
+    if refused:
+        stated += f", but not {', '.join(map(str, sorted(refused)))}"
+    notes = _notes((report, *apart.values()), refused)
+    whole = replace(report, domain=f"{report.domain}; {stated}", notes=notes)
+    return _worst(whole, {**apart, rank: whole})
+
+
+def _notes(reports: Iterable[Report], refused: Mapping[int, str]) -> tuple[str, ...]:
+    notes = [note for report in reports for note in report.notes]
+    notes += [f"not for {rank} batch axes: {why}" for rank, why in refused.items()]
+    return tuple(dict.fromkeys(notes))
+
+
+def _worst(base: Report, reports: Mapping[int, Report]) -> Report:
+    """``base`` with the worst of the reports by rank."""
+    names = list(dict.fromkeys(name for report in reports.values() for name in report.inputs))
+    several = len(reports) > 1
+    return replace(
+        base,
+        inputs={name: _worst_input(name, reports) for name in names},
+        protocol=_worst_findings(reports) if several else base.protocol,
+        seconds=sum(report.seconds for report in reports.values()),
+        mend=next((report.mend for report in reports.values() if report.mend is not None), None),
+    )
 
 
 def for_ranks(
@@ -47,19 +80,15 @@ def for_ranks(
     forward does not accept a number of them.
     """
     base = reports[max(reports)]
-    names = list(dict.fromkeys(name for report in reports.values() for name in report.inputs))
     ranks = ", ".join(map(str, sorted(reports)))
-    notes = [note for report in reports.values() for note in report.notes]
-    notes += [f"not for {rank} batch axes: {why}" for rank, why in refused.items()]
-    return replace(
+    said = replace(
         base,
-        inputs={name: _worst_input(name, reports) for name in names},
-        protocol=_worst_findings(reports),
         domain=f"{base.domain}; for {ranks} batch axes only, each by itself",
-        notes=tuple(dict.fromkeys([*notes, f"not for every number of batch axes: {observation}"])),
-        seconds=sum(report.seconds for report in reports.values()),
-        mend=next((report.mend for report in reports.values() if report.mend is not None), None),
-    )
+        notes=(
+            *_notes(reports.values(), refused), f"not for every number of batch axes: {observation}"
+        ),
+    )  # fmt: skip
+    return _worst(said, reports)
 
 
 def _worst_input(name: str, reports: Mapping[int, Report]) -> InputReport:

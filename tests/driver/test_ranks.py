@@ -48,7 +48,7 @@ class AsksForAxes(Square):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         (x,) = ctx.saved_tensors
-        return (2 if g.ndim < 9 else 3) * x * g
+        return (2 if len(g.shape) < 9 else 3) * x * g
 
 
 class FailsWithoutAxes(Square):
@@ -58,6 +58,36 @@ class FailsWithoutAxes(Square):
         if x.ndim < 2:
             raise ValueError("a matrix is needed")
         return x * x
+
+
+class FailsWithOneSize(Square):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        if len(x.shape) < 2:
+            raise ValueError("a matrix is needed")
+        return x * x
+
+
+class WrongForMatrices(Square):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return (x if g.ndim == 2 else 2 * x) * g
+
+
+class WrongFromThreeAxesOn(Square):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return (2 * x if g.dim() - 1 in (0, 1) else x) * g
+
+
+class RightInTwoWays(Square):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * (x.t() + x.mT).t() if x.ndim == 2 else 2 * x * g
 
 
 class ScaledRows(sg.Function):
@@ -182,15 +212,30 @@ def test_what_was_read_and_where() -> None:
     assert str(report.verdict) == "PROVED"
     assert report.domain.endswith("for 0, 1, 2, 3 batch axes only, each by itself")
     (note,) = report.notes
-    assert note.startswith("not for every number of batch axes: .ndim is read")
+    assert note.startswith("not for every number of batch axes: len() of a shape")
     assert re.search(r"test_ranks\.py:\d+\)$", note)
 
 
-def test_numbers_of_axes_that_forward_refuses() -> None:
-    report = sg.verify(FailsWithoutAxes, "*batch m")
+@pytest.mark.parametrize("function", [FailsWithoutAxes, FailsWithOneSize])
+def test_numbers_of_axes_that_forward_refuses(function: Any) -> None:
+    report = sg.verify(function, "*batch m")
     assert str(report.verdict) == "PROVED"
-    assert report.domain.endswith("for 1, 2, 3 batch axes only, each by itself")
+    assert report.domain.endswith(
+        "for 1, 2, 3 batch axes only, each by itself" if function is FailsWithOneSize
+        else "*batch: any number of axes, batch elements together, but not 0"
+    )  # fmt: skip
     assert any("not for 0 batch axes: forward raised ValueError" in note for note in report.notes)
+
+
+def test_numbers_of_axes_that_the_program_treats_apart() -> None:
+    report = sg.verify(RightInTwoWays, "*batch m")
+    assert str(report.verdict) == "PROVED"
+    assert report.domain.endswith("*batch: any number of axes, written as 2, 1 judged by itself")
+    report = sg.verify(WrongForMatrices, "*batch m", suggest=False)
+    assert report.inputs["x"].reason.startswith("with 1 batch axes")
+    report = sg.verify(WrongFromThreeAxesOn, "*batch m", suggest=False)
+    assert report.inputs["x"].reason.startswith("with 2 batch axes")
+    assert report.domain.endswith("written as 2, 0, 1 judged by itself")
 
 
 def test_positional_assumptions() -> None:

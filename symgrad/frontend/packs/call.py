@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.frontend.packs.rank import PackRank
 from symgrad.frontend.packs.session import Layout, PackSession, is_pack, layout_of
 from symgrad.frontend.packs.shape import PackShape
 from symgrad.frontend.selection import SelectedTensor
@@ -105,7 +106,7 @@ def _well_formed(session: PackSession, shape: Sequence[Dim]) -> bool:
 
 def parts(value: Any) -> Iterator[Any]:
     """A value, or what it holds: the items of tuples, lists, dicts and slices."""
-    if type(value) in (PackShape, PackSize):
+    if type(value) in (PackShape, PackSize, PackRank):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
@@ -123,7 +124,7 @@ def has_pack(value: Any) -> bool:
     """Is it a tensor with a pack, its shape, or the pack itself?"""
     if isinstance(value, SymbolicTensor):
         return layout_of(shape_of(value)) is not None
-    return type(value) in (PackShape, PackSize)
+    return type(value) in (PackShape, PackSize, PackRank)
 
 
 def shape_of(tensor: Any) -> tuple[Any, ...]:

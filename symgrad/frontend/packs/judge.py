@@ -9,6 +9,7 @@ If there is None, a trace with one batch axis stands for all of them (``docs/tru
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from symgrad.frontend.facts import Facts
 from symgrad.frontend.function import Function, class_of
 from symgrad.frontend.packs import rules, rules_products, rules_shapes  # noqa: F401  (fill RULES)
 from symgrad.frontend.packs.call import guarded
-from symgrad.frontend.packs.observation import Observation, RankDependent
+from symgrad.frontend.packs.observation import Observation, RankDependent, RanksApart
 from symgrad.frontend.packs.session import MARK, PackSession
 from symgrad.frontend.packs.tensor import PackTensor
 from symgrad.frontend.source import class_location
@@ -40,8 +41,8 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 
 AnyFunction = type[Function] | Function
-TRIED = (0, 2)
-"""The numbers of batch axes for which the traces are compared all the same."""
+TRIED = 2
+"""For how many numbers of batch axes the traces are compared all the same."""
 _LAST_AXES = {"symmetric": 2, "one": 1}
 
 
@@ -63,8 +64,13 @@ def rank_dependence(
     assume: Mapping[str, str] | None = None,
     dtype: DType = float32,
     histories: bool = False,
-) -> Observation | None:
-    """What depends on the number of batch axes first; None: nothing, for any number of them."""
+    apart: frozenset[int] = frozenset(),
+) -> Observation | frozenset[int]:
+    """What depends on the number of batch axes first; or the numbers that it does not speak of.
+
+    These are ``apart`` and those that the program treats by themselves, as in ``if x.ndim == 2``;
+    for all others it does the same.
+    """
     binding = bind(function, specs, static)
     assumptions = {**declared(class_of(function)), **(assume or {})}
     positional = _short(binding, assumptions, lambda spec: len(spec.dims) - spec.position)
@@ -78,19 +84,38 @@ def rank_dependence(
     options = CaseOptions(
         function, _packed(binding, dtype), needed(binding, needs_input_grad), None,
         distinct_inputs(assumptions), histories=histories,
-        new_session=partial(PackSession, packs=packs, tensor_class=PackTensor, guard=guarded),
     )  # fmt: skip
-    try:
-        cases, _ = all_cases(options, Facts(names))
-    except RankDependent as found:
-        return found.observation
-    except SymgradError as error:
-        return Observation(f"tracing it raises: {error.what}", error.location)
+    found = _traced(options, Facts(names), packs, apart)
+    if isinstance(found, Observation):
+        return found
+    cases, apart = found
     again = partial(
         trace, function, *specs, static=static, needs_input_grad=needs_input_grad, assume=assume,
         dtype=dtype, histories=histories,
     )  # fmt: skip
-    return _disagreement(function, cases, {rank: partial(again, batch_rank=rank) for rank in TRIED})
+    tried = [rank for rank in range(len(apart) + 3) if rank not in apart and rank != 1]
+    others = {rank: partial(again, batch_rank=rank) for rank in tried[:TRIED]}
+    return _disagreement(function, cases, others) or apart
+
+
+def _traced(
+    options: CaseOptions, facts: Facts, packs: Mapping[str, str], apart: frozenset[int]
+) -> Observation | tuple[list[FunctionCase], frozenset[int]]:
+    """The cases of a trace with packs, and the numbers of axes that they do not speak of."""
+    while True:
+        session = partial(
+            PackSession, packs=packs, tensor_class=PackTensor, guard=guarded, apart=apart
+        )
+        try:
+            cases, _ = all_cases(replace(options, new_session=session), facts)
+        except RanksApart as found:
+            apart = found.ranks
+        except RankDependent as found:
+            return found.observation
+        except SymgradError as error:
+            return Observation(f"tracing it raises: {error.what}", error.location)
+        else:
+            return cases, apart
 
 
 def _packed(binding: Binding, dtype: DType) -> Binding:

@@ -22,6 +22,17 @@ class Observation:
         return f"{self.what} ({self.location})" if self.location else self.what
 
 
+class RanksApart(BaseException):
+    """The program treats some numbers of batch axes unlike all others: they are judged apart.
+
+    Not an ``Exception``, so that no handler in the traced program catches it.
+    """
+
+    def __init__(self, ranks: frozenset[int]) -> None:
+        self.ranks = ranks
+        super().__init__(str(sorted(ranks)))
+
+
 class RankDependent(BaseException):
     """The traced program may behave differently for another number of batch axes.
 

@@ -23,6 +23,7 @@ from symgrad.frontend.packs.call import (
     same_layout,
     shape_of,
 )
+from symgrad.frontend.packs.rank import rank_of
 from symgrad.frontend.packs.session import Layout, is_pack, layout_of
 from symgrad.frontend.packs.shape import PackShape
 from symgrad.frontend.sizes import PackSize, as_dim, is_size
@@ -277,6 +278,11 @@ def _size(call: Call) -> Any:
     shape = PackShape.of(shape_of(call.args[0]))
     dim = call.given["dim"]
     return shape if dim is None else shape[dim]
+
+
+@rule("dim ndimension")
+def _dim(call: Call) -> Any:
+    return rank_of(shape_of(call.args[0]))
 
 
 @rule("is_same_size")

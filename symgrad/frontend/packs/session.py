@@ -10,6 +10,7 @@ so that a reshape from one symbol to the other is a new input: no op relates the
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from symgrad.frontend.facts import Facts
-from symgrad.frontend.packs.observation import Observation, RankDependent
+from symgrad.frontend.packs.observation import Observation, RankDependent, RanksApart
 from symgrad.frontend.packs.stars import Ticket, consumer
 from symgrad.frontend.session import Session, active, frame_location, here
 from symgrad.frontend.sizes import PackSize
@@ -30,6 +31,11 @@ from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 
 MARK = "*"
+MOST_APART = 4
+_HOLDS: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge,
+}  # fmt: skip
 Guard = Callable[["PackSession", str, Callable[..., Any], Any, Any], Any]
 _OURS = ("symgrad.frontend.", "symgrad.tensor.")
 
@@ -61,7 +67,8 @@ class PackSession(Session):
 
     ``packs``: the name of each pack, and that of the number of its elements.  ``observation``:
     the first thing that depends on the number of batch axes.  ``inside``: how many operations are
-    being computed, which may look at what the program may not.
+    being computed, which may look at what the program may not.  ``apart``: numbers of batch axes
+    that this trace does not stand for.
     """
 
     packed = True
@@ -69,12 +76,15 @@ class PackSession(Session):
     def __init__(
         self, facts: Facts, packs: Mapping[str, str], tensor_class: type[Any], guard: Guard,
         distinct: frozenset[str] = frozenset(), inner: dict[Any, InnerCall] | None = None,
+        apart: frozenset[int] = frozenset(),
     ) -> None:  # fmt: skip
         super().__init__(facts, distinct=distinct, inner=inner)
         self.tensor_class = tensor_class
         self._guard = guard
         self.observation: Observation | None = None
         self.inside = 0
+        self.apart = apart
+        self._wanted: frozenset[int] = frozenset()
         self._sizes: dict[Atom, Dim] = {
             Size(MARK + pack): Dim.size(name).substitute(facts.mapping)
             for pack, name in packs.items()
@@ -99,6 +109,23 @@ class PackSession(Session):
                     self.observe("the shape is taken apart", ticket.frame)
         if self.observation is not None:
             raise RankDependent(self.observation)
+        if self._wanted:
+            raise RanksApart(self.apart | self._wanted)
+
+    def rank_truth(self, relation: str, number: int) -> bool:
+        """Whether the number of batch axes stands in a relation, for all but those judged apart.
+
+        Raises RanksApart for numbers of them that answer unlike the others.
+        """
+        usual = relation in ("!=", ">", ">=")
+        holds = _HOLDS[relation]
+        odd = frozenset(r for r in range(max(number, 0) + 1) if holds(r, number) != usual)
+        if len(self._sizes) > 1 or len(odd | self.apart) > MOST_APART:
+            self.observe(".ndim is read")
+        if not odd <= self.apart:
+            self._wanted = self._wanted | odd
+            raise RanksApart(self.apart | odd)
+        return usual
 
     def truth(self, left: DimLike, relation: str, right: DimLike) -> bool:
         """Whether a relation between sizes holds; nothing may be asked of a pack."""
@@ -215,6 +242,13 @@ def user_frame() -> FrameType | None:
             return frame
         frame = frame.f_back
     return None
+
+
+def asked_by_symgrad(frame: FrameType | None) -> bool:
+    """Does code of ours ask, directly or through ``isinstance`` with an abstract class?"""
+    while frame is not None and frame.f_globals.get("__name__") == "abc":
+        frame = frame.f_back
+    return frame is not None and (frame.f_globals.get("__name__") or "").startswith("symgrad.")
 
 
 def pack_session() -> PackSession:

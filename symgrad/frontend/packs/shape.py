@@ -13,7 +13,12 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from symgrad.frontend.packs.session import PackSession, layout_of, pack_session
+from symgrad.frontend.packs.session import (
+    PackSession,
+    asked_by_symgrad,
+    layout_of,
+    pack_session,
+)
 from symgrad.frontend.sizes import PackSize, Shape, as_dim, as_size
 from symgrad.ir.dim import Dim, product
 
@@ -40,10 +45,7 @@ class PackShape:
     @property
     def __class__(self) -> type:
         """What ``isinstance`` asks, and a Python version of what C code asks of a tuple."""
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and frame.f_globals.get("__name__") == "abc":
-            frame = frame.f_back
-        if frame is None or not (frame.f_globals.get("__name__") or "").startswith("symgrad."):
+        if not asked_by_symgrad(sys._getframe(1)):
             pack_session().observe("the class of a shape with batch axes is asked for")
         return Shape
 

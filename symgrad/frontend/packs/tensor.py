@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods that are guarded here)
+from symgrad.frontend.packs.rank import rank_of
 from symgrad.frontend.packs.session import PackSession, layout_of
 from symgrad.frontend.packs.shape import PackShape
 from symgrad.frontend.session import active
@@ -80,6 +81,8 @@ class PackTensor(SymbolicTensor):
             return object.__getattribute__(self, name)
         if name == "shape":
             return PackShape.of(object.__getattribute__(self, "node").shape)
+        if name == "ndim":
+            return rank_of(object.__getattribute__(self, "node").shape)
         value = object.__getattribute__(self, name)  # raises for what no tensor has
         session.observe(f".{name} is read")
         return value
