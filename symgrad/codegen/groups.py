@@ -249,9 +249,10 @@ class Groups:
     # -- blocks of rows
 
     def _has_blocks(self) -> bool:
-        """Does anything follow the products that should find them in cache?"""
+        """Does anything follow the products that should find them in cache, or their block?"""
         loop = self.rows.loop
-        return loop.blocked and any(isinstance(entry, Loop) for entry in loop.body)
+        follows = bool(self.buffered) or any(isinstance(entry, Loop) for entry in loop.body)
+        return loop.blocked and follows
 
     def _reals(self) -> Dim:
         """How many numbers a row of a block leaves behind."""

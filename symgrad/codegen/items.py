@@ -9,7 +9,7 @@ schedule decides to keep one (role ``keep``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from symgrad.codegen.equations import elements_of
@@ -21,6 +21,7 @@ from symgrad.ir.expr import Access, Expr, Reduce, free_axes
 
 STORE, REDUCE, KEEP, SCAN, SCATTER = "store", "reduce", "keep", "scan", "scatter"
 PRODUCT, CHECK = "product", "check"
+_WRITING = (STORE, SCAN, SCATTER)
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,17 @@ class Item:
         """The axes after the reduced ones: what is accumulated is an array over them."""
         last = self.axes.index(self.reduced[-1]) + 1 if self.reduced else len(self.axes)
         return self.axes[last:]
+
+
+def batches(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """Items in the same order, in runs of which none reads an array that another one writes."""
+    found: list[Item] = []
+    for item in items:
+        if any(need.item in found and need.item.role in _WRITING for need in item.needs):
+            yield found
+            found = []
+        found.append(item)
+    yield found
 
 
 class Items:

@@ -30,7 +30,7 @@ from symgrad.codegen.ctree import (
 )
 from symgrad.codegen.evaluate import Evaluator
 from symgrad.codegen.hints import hints
-from symgrad.codegen.items import CHECK, KEEP, PRODUCT, REDUCE, SCAN, SCATTER, STORE, Item
+from symgrad.codegen.items import CHECK, KEEP, PRODUCT, REDUCE, SCAN, SCATTER, STORE, Item, batches
 from symgrad.codegen.keep import roots_of
 from symgrad.codegen.layout import Layout
 from symgrad.codegen.patterns import Scan, Scatter
@@ -257,7 +257,10 @@ class Nests:
 
     def _statements(self, items: Sequence[Item]) -> None:
         """Write items at which all loops are open; what they share is computed once."""
-        todo = [item for item in items if item not in self.layout.dropped]
+        for todo in batches(item for item in items if item not in self.layout.dropped):
+            self._batch(todo)
+
+    def _batch(self, todo: Sequence[Item]) -> None:
         for item in todo:
             if item.role == CHECK:
                 self._check(item)
