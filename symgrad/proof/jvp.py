@@ -2,7 +2,7 @@
 
 In: the traces of a Function of inputs and tangents, whose outputs are those of forward and the
 tangents that ``jvp`` gives.  Out: a ``Finding``.
-Imports: ``symgrad.autodiff``, ``symgrad.ir``, ``symgrad.errors``, ``symgrad.proof``.
+Imports: ``symgrad.ir``, ``symgrad.errors``, ``symgrad.proof``.
 
 ``jvp(x, t)`` is ``J(x) t`` for all t if, for every cotangent w, the gradient of
 ``<w, jvp(x, t)>`` by t is ``w J(x)`` for every t, and ``jvp(x, 0)`` is 0.  The first is judged as a
@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from symgrad.autodiff import vjp
 from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, FunctionGraphs
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
+from symgrad.proof.adjoints import reverse
 from symgrad.proof.assume import Assumption
 from symgrad.proof.decide import Judgement, judge
 from symgrad.proof.rebuild import copied, transplant, zero_like
@@ -124,10 +124,11 @@ def _slope(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     names = [name for name in by_name if PREFIX + name in by_name]
     along = [by_name[PREFIX + name] for name in names]
     weights = [new[node] for node in cotangents]
-    found = vjp([new[node] for node in pushed], weights, along)
+    tangents = [new[node] for node in pushed]
+    found = reverse(list(zip(tangents, weights, strict=True)), ancestors(tangents))
     gradients = {
-        name: zero_like(graph, by_name[name]) if gradient is None else gradient
-        for name, gradient in zip(names, found, strict=True)
+        name: found[tangent] if tangent in found else zero_like(graph, by_name[name])
+        for name, tangent in zip(names, along, strict=True)
     }
     pairs = [(new[node], weight) for node, weight in zip(outputs, weights, strict=True)]
     return _subject(case, graph, list(by_name.values()), pairs, gradients, declared)
