@@ -95,7 +95,9 @@ def judge(function: type[Function], request: Request) -> Judged:
     found = NO_SHAPES
     try:
         if not request.specs and not shapes.are_known(function, request.static):
-            found = shapes.find(function, request.static)
+            facts = {**getattr(function, "assume", {}), **request.assume}
+            square = [name for name, fact in facts.items() if "symmetric" in fact]
+            found = shapes.find(function, request.static, square)
         report = compiler.verify(
             function,
             *(found.specs or request.specs),

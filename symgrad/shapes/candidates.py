@@ -4,7 +4,8 @@ In: a Function.  Out: ``Unknown`` records: an argument with its candidates, the 
 Imports: the frontend, ``symgrad.ir.dtype``, ``symgrad.errors``.
 
 Evidence is taken from annotations and from the source: what forward keeps as an attribute of ctx
-is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag.
+is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what
+stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
 """
 
 from __future__ import annotations
@@ -101,9 +102,10 @@ def _priced(candidates: Sequence[Candidate], extra: int = 0) -> tuple[Candidate,
     return tuple(sorted(raised, key=lambda one: one.price))
 
 
-_FLOATS = {2: 0, 1: 1, 3: 2, 0: 3, 4: 4}
-_INTEGERS = {1: 4, 2: 5, 3: 6, 0: 7, 4: 8}
-_TRUTHS = {2: 6, 1: 7, 3: 8, 0: 9, 4: 10}
+MOST_AXES = 4
+_FLOATS = {2: 0, 1: 1, 3: 2, 4: 4, 0: 5}
+_INTEGERS = {1: 6, 2: 7, 3: 8, 4: 10, 0: 11}
+_TRUTHS = {2: 8, 1: 9, 3: 10, 4: 12, 0: 13}
 _TENSORS = _priced(
     [
         Candidate(price, rank, dtype)
@@ -116,17 +118,36 @@ _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 """Without the flag less is computed: what an argument is would not show."""
 _PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (_CONSTANT, Candidate(1, value=0.5))}
-_NUMBER = (_CONSTANT, *_priced(_WHOLE, 1), *_priced(_TENSORS, 4))
+# What is kept as an attribute may be a tensor all the same: its gradient tells.
+_NUMBER = (_CONSTANT, *_priced(_TENSORS, 1), *_priced(_WHOLE, 6))
 _FLAG_OR_ELSE = (*_FLAG, *_priced(_WHOLE, 12), *_priced(_TENSORS, 4))
-_ANYTHING = (*_TENSORS, *_priced(_WHOLE, 8))
+_INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),
+          *_priced([one for one in _TENSORS if one.dtype != int64], 4))  # fmt: skip
+_ANYTHING = (*_TENSORS, *_priced(_WHOLE, 10))
+_MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
+         *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
+_BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK}
 
 
-def _unknown(parameter: Parameter, evidence: str) -> Unknown:
+def _of_rank(rank: int) -> tuple[Candidate, ...]:
+    """For an argument whose shape is unpacked into that many names."""
+    return tuple(
+        replace(one, price=0 if one.dtype is None else one.price)
+        if one.rank == rank else replace(one, price=one.price + 6)
+        for one in _TENSORS
+    )  # fmt: skip
+
+
+def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
     if parameter.kind is Parameter.KEYWORD_ONLY:
         return Unknown(parameter.name, _plain_values(parameter), plain=True)
     candidates = _PLAIN.get(_annotation(parameter))
     if candidates is None:
-        candidates = {"number": _NUMBER, "flag": _FLAG_OR_ELSE}.get(evidence, _ANYTHING)
+        evidence = evidence or ("mask" if "mask" in parameter.name.lower() else "")
+        if isinstance(evidence, int):
+            candidates = _of_rank(evidence)
+        else:
+            candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
     if parameter.default is None:
         candidates = (*candidates, Candidate(5, absent=True))
     return Unknown(parameter.name, _priced(candidates))
@@ -153,8 +174,8 @@ def _annotation(parameter: Parameter) -> str:
 # -- evidence
 
 
-def _evidence(function: AnyFunction) -> dict[str, str]:
-    """``number`` or ``flag`` for names that the source uses as such."""
+def _evidence(function: AnyFunction) -> dict[str, str | int]:
+    """``number``, ``flag`` or ``index`` for names that are used as such; a rank where it shows."""
     try:
         tree = ast.parse(method_sources(class_of(function)))
     except SyntaxError:
@@ -162,15 +183,33 @@ def _evidence(function: AnyFunction) -> dict[str, str]:
     kept: set[str] = set()
     saved: set[str] = set()
     asked: set[str] = set()
+    indices: set[str] = set()
+    ranks: dict[str, int] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             kept |= _names(node.value)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
+            ranks |= _unpacked(node.targets[0], node.value)
+        elif isinstance(node, ast.Subscript):
+            indices |= _names(node.slice)
         elif isinstance(node, (ast.If, ast.IfExp)):
             asked |= _names(node.test)
         elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "save_for_backward":
             saved.update(*(_names(argument) for argument in node.args))
-    numbers = dict.fromkeys(sorted(kept - saved), "number")
-    return numbers | dict.fromkeys(sorted(asked - saved), "flag")
+    numbers: dict[str, str | int] = dict.fromkeys(sorted(kept - saved), "number")
+    flags = dict.fromkeys(sorted(asked - saved), "flag")
+    return {**dict.fromkeys(sorted(indices), "index"), **numbers, **flags, **ranks}
+
+
+def _unpacked(target: ast.Tuple, value: ast.expr) -> dict[str, int]:
+    """``b, c, h, w = x.shape`` says that x has four axes."""
+    shape = value.func if isinstance(value, ast.Call) and not value.args else value
+    if not isinstance(shape, ast.Attribute) or shape.attr not in ("shape", "size"):
+        return {}
+    starred = any(isinstance(part, ast.Starred) for part in target.elts)
+    if starred or len(target.elts) > MOST_AXES or not isinstance(shape.value, ast.Name):
+        return {}
+    return {shape.value.id: len(target.elts)}
 
 
 def _names(tree: ast.expr) -> set[str]:

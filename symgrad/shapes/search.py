@@ -3,8 +3,9 @@
 In: a Function, values of plain arguments.  Out: ``FoundShapes``.
 Imports: the frontend, its neighbours, ``symgrad.ir``, ``symgrad.errors``.
 
-A gradient of another rank than its argument is a hint: the argument is tried with that rank.
-Nothing is chosen by a verdict, since that would prefer shapes for which a mistake does not show.
+Shapes for which backward raises, or returns a gradient that does not fit, are taken only where
+there are no others.  Nothing is chosen by a verdict, since that would prefer shapes for which a
+mistake does not show.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from symgrad.errors import ShapeError, SpecError, SymgradError
+from symgrad.errors import ControlFlowError, SpecError, SymgradError
 from symgrad.frontend.function import class_of
 from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
@@ -22,13 +23,27 @@ from symgrad.frontend.trace import trace
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionGraphs
 from symgrad.shapes.candidates import AnyFunction, Candidate, Unknown, unknowns
-from symgrad.shapes.sizes import Specs, letters, renamed, united
+from symgrad.shapes.sizes import (
+    Specs,
+    Step,
+    fitted,
+    following,
+    letters,
+    oddities,
+    rank_fits,
+    renamed,
+)
 
 MOST_TRIALS = 1200
 MOST_AFTER_A_TRACE = 150
 """Trials after the first shapes that forward accepts, when there is something to be better."""
-MOST_CASES = 16
-MOST_UNITED = 16
+MOST_CASES = 6
+"""Cases of sizes in a trial; where nothing is found with so few, the first trials get more."""
+MOST_STEPS = 16
+ODD_PRICE = 2
+FAILING_PRICE = 100
+MISTAKE_PRICE = 1
+"""A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
 SHOWN_ERRORS = 3
 
 
@@ -46,12 +61,14 @@ class FoundShapes:
     text: str = ""
 
 
-def find(function: AnyFunction, static: Mapping[str, Any] | None = None) -> FoundShapes:
+def find(
+    function: AnyFunction, static: Mapping[str, Any] | None = None, square: Sequence[str] = ()
+) -> FoundShapes:
     """The cheapest shapes with which forward, and if possible backward, can be traced.
 
     Raises SpecError, which lists what was tried, where there are none.
     """
-    return _Search(function, dict(static or {})).run()
+    return _Search(function, dict(static or {}), square).run()
 
 
 @dataclass(frozen=True)
@@ -60,50 +77,93 @@ class _Trial:
 
     chosen: tuple[Candidate, ...]
     specs: Specs
+    failing: int = 0
 
     @property
     def guessed(self) -> list[bool]:
         return [one.rank is not None for one in self.chosen]
 
     @property
-    def is_plain(self) -> bool:
-        """Are all sizes names and numbers, and not sums and products?"""
-        dims = [dim for spec in self.specs if spec is not None for dim in spec.dims]
-        return all(dim.atom is not None or dim.constant is not None for dim in dims)
+    def price(self) -> int:
+        """The less, the better: cheap candidates, free sizes, a backward that fits."""
+        odd = ODD_PRICE * oddities(self.specs, self.guessed)
+        return sum(one.price for one in self.chosen) + odd + self.failing
 
 
 class _Search:
-    def __init__(self, function: AnyFunction, static: dict[str, Any]) -> None:
+    def __init__(
+        self, function: AnyFunction, static: dict[str, Any], square: Sequence[str] = ()
+    ) -> None:
         self.function = function
+        self.square = frozenset(square)
         self.static = static
         self.unknowns: list[Unknown] = list(unknowns(function, static))
         self.trials = 0
         self.errors: dict[str, str] = {}
+        self.most_cases = MOST_CASES
+        self.many_cases = False
+        """Did a trial end because forward asks too much about its sizes?"""
 
     def run(self) -> FoundShapes:
-        """The first combination that is good in every way; else the first of the next best."""
-        second: dict[int, _Trial] = {}
-        last = MOST_TRIALS
-        for chosen in self._combinations():
-            if self.trials >= last:
-                break
-            trial, graphs = self._forward(chosen)
-            if trial is None or graphs is None:
-                continue
-            if _fails(graphs):
-                trial = self._by_gradients(trial, graphs) or trial
-                _, graphs = self._forward(trial.chosen)
-            rank = 2 * (graphs is None or _fails(graphs)) + (not trial.is_plain)
-            if rank == 0:
-                return self._found(trial)
-            second.setdefault(rank, trial)
-            last = min(last, self.trials + MOST_AFTER_A_TRACE)
-        if not second:
+        """The cheapest combination of those that forward accepts."""
+        found = self._cheapest(MOST_TRIALS)
+        if found is None and self.many_cases:
+            self.most_cases = 10 * MOST_CASES
+            found = self._cheapest(self.trials + 16)
+        if found is None:
             raise self._nothing()
-        return self._found(second[min(second)])
+        return self._found(found)
 
-    def _combinations(self) -> Iterator[tuple[Candidate, ...]]:
-        """All of them, in the order of the sum of their prices."""
+    def _cheapest(self, last: int) -> _Trial | None:
+        best: _Trial | None = None
+        for price, chosen in self._combinations():
+            if self.trials >= last or (best is not None and price >= best.price):
+                break
+            trial = self._tried(chosen)
+            if trial is None:
+                continue
+            last = min(last, self.trials + MOST_AFTER_A_TRACE)
+            if best is None or trial.price < best.price:
+                best = trial
+        return best
+
+    def _tried(self, chosen: tuple[Candidate, ...]) -> _Trial | None:
+        """A combination as forward accepts it; None where it does not, or nothing is to prove."""
+        if any(
+            unknown.name in self.square and (one.rank or 2) < 2
+            for unknown, one in zip(self.unknowns, chosen, strict=True)
+        ):
+            return None
+        trial, graphs = self._forward(chosen)
+        if trial is None or graphs is None or not self._has_gradients(chosen, graphs):
+            return None
+        problem = _problem(graphs)
+        for _ in range(MOST_STEPS):
+            own = [unknown.name for unknown in self.unknowns]
+            specs = problem and fitted(trial.specs, own, trial.guessed, problem)
+            if not specs:
+                break
+            again, _ = self._trace(replace(trial, specs=specs))
+            if again is None:
+                break
+            trial, problem = replace(trial, specs=specs), _problem(again)
+        price = 0 if problem is None else MISTAKE_PRICE if rank_fits(problem) else FAILING_PRICE
+        return replace(trial, failing=price)
+
+    def _has_gradients(self, chosen: Sequence[Candidate], graphs: FunctionGraphs) -> bool:
+        """Is there something to prove, and has no number a gradient?"""
+        numbers = {
+            unknown.name
+            for unknown, one in zip(self.unknowns, chosen, strict=True) if one.constant
+        }  # fmt: skip
+        returned = {
+            one.input for case in graphs.cases for one in case.gradients
+            if one.node is not None or one.problem is not None
+        }  # fmt: skip
+        return not numbers & returned and bool(set(graphs.differentiable) - numbers)
+
+    def _combinations(self) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
+        """All of them with their prices, in order."""
         lists = [unknown.candidates for unknown in self.unknowns]
         if not lists or not all(lists):
             return
@@ -112,7 +172,7 @@ class _Search:
         seen = {start}
         while heap:
             price, at = heapq.heappop(heap)
-            yield tuple(one[i] for one, i in zip(lists, at, strict=True))
+            yield price, tuple(one[i] for one, i in zip(lists, at, strict=True))
             for position, index in enumerate(at):
                 following = (*at[:position], index + 1, *at[position + 1 :])
                 if index + 1 < len(lists[position]) and following not in seen:
@@ -124,42 +184,45 @@ class _Search:
         self, chosen: tuple[Candidate, ...]
     ) -> tuple[_Trial | None, FunctionGraphs | None]:
         """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
-        trial = _Trial(chosen, _fresh(chosen))
-        for _ in range(MOST_UNITED):
+        step = Step(self._fresh(chosen))
+        for _ in range(MOST_STEPS):
+            trial = _Trial(chosen, step.specs)
             graphs, error = self._trace(trial)
-            if graphs is not None:
+            if graphs is not None or error is None:
                 return trial, graphs
-            specs = None
-            if isinstance(error, ShapeError):
-                specs = united(trial.specs, trial.guessed, error)
-            if specs is None:
+            after = following(step, trial.guessed, error)
+            if after is None:
                 break
-            trial = replace(trial, specs=specs)
+            step = after
         return None, None
 
     def _trace(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:
         self.trials += 1
         specs, static, _ = self._call(trial)
         try:
-            found = trace(self.function, *specs, static=static, most_cases=MOST_CASES)
+            found = trace(self.function, *specs, static=static, most_cases=self.most_cases)
         except Exception as error:  # forward may raise anything on what it is not meant for
             what = error.what if isinstance(error, SymgradError) else error
+            self.many_cases |= "cases" in str(what) and isinstance(error, ControlFlowError)
             if len(self.errors) < SHOWN_ERRORS:
                 self.errors[self._text(trial)] = f"{type(error).__name__}: {what}"
             return None, error
         return found, None
 
-    def _by_gradients(self, trial: _Trial, graphs: FunctionGraphs) -> _Trial | None:
-        """The trial with the ranks that backward's gradients have, where both methods accept it."""
-        ranks = _returned_ranks(graphs)
-        chosen = tuple(
-            replace(one, rank=ranks.get(unknown.name, one.rank)) if one.rank is not None else one
-            for unknown, one in zip(self.unknowns, trial.chosen, strict=True)
-        )
-        if chosen == trial.chosen:
-            return None
-        again, traced = self._forward(chosen)
-        return None if traced is None or _fails(traced) else again
+    def _fresh(self, chosen: Sequence[Candidate]) -> Specs:
+        """Specs in which every axis has a size of its own."""
+        given = [one.spec for one in chosen if one.spec is not None]
+        fresh = letters({name for spec in given for name in (*spec.sizes, spec.batch or "")})
+        specs: list[TensorSpec | None] = []
+        for unknown, one in zip(self.unknowns, chosen, strict=True):
+            spec = one.spec
+            if one.rank is not None:
+                dims = [Dim.size(next(fresh)) for _ in range(one.rank)]
+                if unknown.name in self.square:
+                    dims[-1] = dims[-2]
+                spec = TensorSpec(tuple(dims), one.dtype)
+            specs.append(spec)
+        return tuple(specs)
 
     # -- what is found
 
@@ -210,35 +273,16 @@ class _Search:
         )
 
 
-def _fresh(chosen: Sequence[Candidate]) -> Specs:
-    """Specs in which every axis has a size of its own."""
-    given = [one.spec for one in chosen if one.spec is not None]
-    fresh = letters({name for spec in given for name in (*spec.sizes, spec.batch or "")})
-    return tuple(
-        one.spec if one.rank is None
-        else TensorSpec(tuple(Dim.size(next(fresh)) for _ in range(one.rank)), one.dtype)
-        for one in chosen
-    )  # fmt: skip
-
-
 def _spec_text(spec: TensorSpec) -> str:
     """``n m``; with a dtype where it is not the default one."""
     text = str(spec)
     return text[len("float[") : -1] if spec.dtype is None else text
 
 
-def _fails(graphs: FunctionGraphs) -> bool:
-    """Does backward raise, or return a gradient that does not fit, for these shapes?"""
-    return any(
-        case.problem is not None or any(one.problem is not None for one in case.gradients)
-        for case in graphs.cases
-    )
-
-
-def _returned_ranks(graphs: FunctionGraphs) -> dict[str, int]:
-    """The ranks of the gradients that do not fit their arguments, by argument."""
-    return {
-        one.input: one.returned.rank
-        for case in graphs.cases for one in case.gradients
-        if one.problem is not None and one.returned is not None
-    }  # fmt: skip
+def _problem(graphs: FunctionGraphs) -> SymgradError | None:
+    """Why backward is of no use for these shapes: what it raises, a gradient that does not fit."""
+    for case in graphs.cases:
+        problems = [case.problem, *(one.problem for one in case.gradients)]
+        if found := next((problem for problem in problems if problem is not None), None):
+            return found
+    return None

@@ -20,6 +20,15 @@ def op(forward: Any, backward: Any = lambda ctx, grad: grad) -> type[sg.Function
     return type("Op", (sg.Function,), methods)
 
 
+def cross(a: Any, b: Any, c: Any) -> list[Any]:
+    return [a * b, b * c, c * a]
+
+
+def unpacked(ctx: Any, x: Any, w: Any) -> Any:
+    _, channels, _, _ = x.shape
+    return x * w.view(1, channels, 1, 1)
+
+
 class Linear(sg.Function):
     @staticmethod
     def forward(ctx, x, weight, bias=None):
@@ -104,9 +113,18 @@ class Transposed(sg.Function):
         (op(lambda ctx, a, b: sg.stack([a, b])), "a: n m, b: n m"),
         (op(lambda ctx, a: sg.linalg.inv(a)), "a: n n"),
         (op(lambda ctx, x: x.mean((0, 2, 3))), "x: n m k l"),
-        (op(lambda ctx, x, w: x + w.view(3, 1)), "x: 3 n, w: 3"),
+        (op(lambda ctx, x, w: x + w.view(3, 1)), "x: n, w: 3"),
         (op(lambda ctx, *xs: sg.cat(xs, 0)), "xs_0: n m, xs_1: k m"),
         (op(lambda ctx, x, *, flag: x if flag else 2 * x), "x: n m, flag = -1"),
+        (op(lambda ctx, x: sg.tanh(x.chunk(2, -1)[0])), "x: n 2*m"),
+        (op(lambda ctx, x: x[..., : x.shape[-1] // 3]), "x: n m"),
+        (op(lambda ctx, q: sg.stack(cross(*q.unbind(-1)))), "q: n 3"),
+        (op(lambda ctx, x, mask: x * mask), "x: n m, mask: bool[n m]"),
+        (op(unpacked), "x: n m k l, w: m"),
+        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum(1, keepdim=True))), "x: n m, w: n 1"),
+        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum((0, 1)))), "x: n m k, w: k"),
+        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum())), "x: n m, w: a number"),
+        (op(lambda ctx, x, order: x[:, order], lambda ctx, g: (g, None)), "x: n m, order: i64[m]"),
         (Linear, "x: n m, weight: k m, bias: k"),
         (Scaled, "x: n m, alpha: any number, without a gradient"),
         (Product, "x: n m, y: n m"),
@@ -162,6 +180,13 @@ def test_annotations_that_are_there_are_kept() -> None:
 
     forward.__annotations__["x"] = "f32[rows m]"
     assert shapes.find(op(forward)).specs == ("f32[rows m]", "rows m")
+
+
+def test_a_matrix_that_is_declared_symmetric_is_square() -> None:
+    function = sg.assume(a="symmetric")(op(lambda ctx, a: 2 * a, lambda ctx, g: 2 * g))
+    judged = judge(function, Request())
+    assert judged.shapes.text == "a: n n"
+    assert judged.verdict == "PROVED"
 
 
 def test_values_that_are_given_are_kept() -> None:
