@@ -97,7 +97,6 @@ TRACED: list[tuple[Any, dict[str, tuple[int, ...]]]] = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("call", "shapes"), TRACED)
 def test_functional_in_a_trace(call: Any, shapes: dict[str, tuple[int, ...]]) -> None:
     """Traced for all sizes, the functions compute what they compute eagerly."""
@@ -113,6 +112,36 @@ def test_functional_in_a_trace(call: Any, shapes: dict[str, tuple[int, ...]]) ->
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes.values()]
     expected = call(*map(sg.tensor, arrays)).numpy()
     np.testing.assert_allclose(op(*arrays), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_a_model_under_jit() -> None:
+    """Fused kernels of a whole model: the loss and every gradient of the eager one."""
+    sg.manual_seed(6)
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(7, 8)
+            self.norm = nn.RMSNorm(8)
+            self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+            self.head = nn.Linear(8, 7)
+
+        def forward(self, tokens: Any, labels: Any) -> Any:
+            x = self.norm(self.table(tokens))
+            x = x + self.attention(x, x, x, need_weights=False)[0]
+            return F.cross_entropy(self.head(F.silu(x)).flatten(0, 1), labels.flatten())
+
+    model = Model()
+    tokens, labels = (sg.randint(0, 7, (3, 5)) for _ in range(2))
+    found = []
+    for call in (model, sg.jit(model)):
+        model.zero_grad()
+        loss = call(tokens, labels)
+        loss.backward()
+        found.append([loss.item(), *(one.grad.numpy() for one in model.parameters())])
+    for eager, compiled in zip(*found, strict=True):
+        np.testing.assert_allclose(compiled, eager, rtol=1e-3, atol=1e-6)
 
 
 def test_depth_is_no_recursion() -> None:

@@ -78,7 +78,10 @@ class HuberLoss(sg.Function):
 
 @sg.assume(x="(0, 1)")
 class BCELoss(sg.Function):
-    """``-t log(x) - (1 - t) log(1 - x)``; logarithms are at least -100, flat below."""
+    """``-t log(x) - (1 - t) log(1 - x)``; logarithms are at least -100, flat below.
+
+    At 0 and 1, where there is no derivative, the gradient is torch's.
+    """
 
     @staticmethod
     def forward(ctx, x: "f32[*s]", target: "f32[*s]", reduction="mean"):
@@ -97,7 +100,8 @@ class BCELoss(sg.Function):
         grad_target = None
         if ctx.needs_input_grad[1]:
             grad_target = each * (sg.clamp(outside, min=-100) - sg.clamp(inside, min=-100))
-        return each * (slope_out - slope_in), grad_target, None
+        slope = sg.where((x > 0) & (x < 1), slope_out - slope_in, (x - target) * 1e12)
+        return each * slope, grad_target, None
 
 
 class BCEWithLogitsLoss(sg.Function):

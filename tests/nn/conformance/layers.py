@@ -168,3 +168,17 @@ def broadcast_target_warns(torch: Any) -> Any:
 
 def softmax_without_axis_warns(torch: Any) -> Any:
     return torch.nn.Softmax()(torch.ones(3, 2))
+
+
+def probabilities_of_zero_and_one(torch: Any) -> Any:
+    p = torch.tensor([0.0, 1.0, 0.0, 1.0, 0.5], requires_grad=True)
+    call = torch.nn.functional.binary_cross_entropy
+    loss = call(p, torch.tensor([0.0, 1.0, 1.0, 0.0, 1.0]), reduction="none")
+    loss.sum().backward()
+    return loss, p.grad
+
+
+def rows_that_are_masked_out(torch: Any) -> Any:
+    x = torch.tensor([[1.0, -float("inf")], [-float("inf"), -float("inf")]])
+    nothing = torch.nn.functional.cross_entropy(x[:1], torch.tensor([-100]))
+    return torch.nn.functional.softmax(x, -1), nothing
