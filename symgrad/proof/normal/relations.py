@@ -21,6 +21,7 @@ from symgrad.proof.normal import (
     power,
     signs,
     substitute,
+    ties,
 )
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
@@ -41,6 +42,9 @@ def positive(context: Context, poly: Poly) -> Poly:
 def _positive(context: Context, poly: Poly) -> Poly:
     if not poly.terms:
         return ZERO
+    tie = ties.against_maximum(context, poly)
+    if tie is not None:
+        return tie
     lifted = lifting.lift(context, poly, lambda piece: _positive(context, piece))
     if lifted is not None:
         return lifted
@@ -56,8 +60,7 @@ def _positive(context: Context, poly: Poly) -> Poly:
     ranked = permutations.compared(context, poly)
     if ranked is not None:
         return ranked
-    tie = _against_maximum(context, poly)
-    return tie if tie is not None else _real_positive(context, poly)
+    return _real_positive(context, poly)
 
 
 def _real_positive(context: Context, poly: Poly) -> Poly:
@@ -219,90 +222,6 @@ def _compare_exponentials(context: Context, poly: Poly) -> Poly | None:
         return None
     gap = functions.logarithm(context, up) - functions.logarithm(context, down)
     return positive(context, gap if value > 0 else -gap)
-
-
-def _against_maximum(context: Context, poly: Poly) -> Poly | None:
-    """[max_k f(k) > f(j)] is 1 - [j == argmax f] where there are no ties.  [rule: no-ties]."""
-    for monomial, value in poly.terms.items():
-        if len(monomial) != 1 or monomial[0][0].kind != kinds.MAXIMUM or monomial[0][1] != 1:
-            continue
-        if value not in (1, -1):
-            continue
-        atom = monomial[0][0]
-        binder, body = atom.data
-        other = (poly - Poly({monomial: value})).scaled(-value)
-        index = _instance(context, binder, body, other)
-        if index is None:
-            continue
-        if value < 0:
-            return ZERO
-        return ONE - _reached(context, atom, index, other)
-    return None
-
-
-def _reached(context: Context, atom: Atom, index: Poly, other: Poly) -> Poly:
-    """[max_k f(k) == f(j)], as [j == argmax f]; maxima of maxima one by one."""
-    binder, body = atom.data
-    _require_no_ties(context, binder, body)
-    first = of_atom(context.atom(kinds.ARGMAX, binder, body))
-    here = equal_integers(context, index - first)
-    inner = substitute.substitute(context, body, {binder: index})
-    if inner == other:
-        return here
-    return multiply.multiply(context, here, ONE - positive(context, inner - other))
-
-
-def _require_no_ties(context: Context, binder: Atom, body: Poly) -> None:
-    left, right = context.fresh(binder.data[1]), context.fresh(binder.data[1])
-    sides = []
-    for variable in (left, right):
-        side = substitute.substitute(context, body, {binder: of_atom(variable)})
-        while side.atom is not None and side.atom.kind == kinds.MAXIMUM:
-            inner, side = side.atom.data
-            fresh = of_atom(context.fresh(inner.data[1]))
-            side = substitute.substitute(context, side, {inner: fresh})
-        sides.append(side)
-    if sides[0].piecewise:
-        raise Undecided("an equality test on a piecewise value: ties have positive measure")
-    context.require_distinct("no-ties", sides[0] - sides[1], left, right)
-
-
-def _is_among(context: Context, whole: Poly, other: Poly) -> bool:
-    """Is ``other`` the whole, or one of the values that a maximum is taken of?"""
-    if whole == other:
-        return True
-    atom = whole.atom
-    if atom is None or atom.kind != kinds.MAXIMUM:
-        return False
-    return _instance(context, atom.data[0], atom.data[1], other) is not None
-
-
-def _instance(context: Context, binder: Atom, body: Poly, other: Poly) -> Poly | None:
-    """The index j with ``body(j) == other``, sought among the indices that occur."""
-    extent: Poly = binder.data[1]
-    candidates = [of_atom(v) for v in sorted(other.free, key=lambda v: v.key)]
-    candidates += _index_arguments(other)
-    for index in candidates:
-        inside = signs.integer_nonnegative(context, index) and signs.integer_nonnegative(
-            context, (extent - index).plus(-1)
-        )
-        if inside and _is_among(
-            context, substitute.substitute(context, body, {binder: index}), other
-        ):
-            return index
-    return None
-
-
-def _index_arguments(poly: Poly) -> list[Poly]:
-    """The index expressions of the leaves that are factors."""
-    found = [
-        index
-        for monomial in poly.terms
-        for atom, _ in monomial
-        if atom.kind == kinds.LEAF
-        for index in atom.data[1]
-    ]
-    return sorted(found, key=lambda index: index.key)
 
 
 # -- integers

@@ -265,8 +265,98 @@ class RolledFlippedTriangle(sg.Function):
         return g.tril().flip(1).roll(-2, 0)
 
 
-@wrong(RolledFlippedTriangle, bug="rolled on", right_if="n == 1 or n == 2 or n == 4")
+@wrong(RolledFlippedTriangle, bug="rolled on")
 class RolledFlippedOn(RolledFlippedTriangle):
     @staticmethod
     def backward(ctx, g):
         return g.tril().flip(1).roll(2, 0)
+
+
+@right("n m")
+class GreatestMagnitude(sg.Function):
+    """The maximum norm of rows, found again by comparing."""
+
+    @staticmethod
+    def forward(ctx, x):
+        top = x.abs().amax(1)
+        ctx.save_for_backward(x, top)
+        return top
+
+    @staticmethod
+    def backward(ctx, g):
+        x, top = ctx.saved_tensors
+        return g[:, None] * x.sign() * (x.abs() == top[:, None])
+
+
+@wrong(GreatestMagnitude, bug="without the sign")
+class GreatestMagnitudeSign(GreatestMagnitude):
+    @staticmethod
+    def backward(ctx, g):
+        x, top = ctx.saved_tensors
+        return g[:, None] * (x.abs() == top[:, None])
+
+
+@wrong(GreatestMagnitude, bug="positive elements only")
+class GreatestMagnitudePositive(GreatestMagnitude):
+    @staticmethod
+    def backward(ctx, g):
+        x, top = ctx.saved_tensors
+        return g[:, None] * (x == top[:, None])
+
+
+@right("n m")
+class GreatestSplitEvenly(sg.Function):
+    """Shared evenly by all that are greatest."""
+
+    @staticmethod
+    def forward(ctx, x):
+        top = x.amax(1, keepdim=True)
+        ctx.save_for_backward(x, top)
+        return top.squeeze(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, top = ctx.saved_tensors
+        among = (x == top).to(x.dtype)
+        return g[:, None] * among / among.sum(1, keepdim=True)
+
+
+@wrong(GreatestSplitEvenly, bug="shared by all that are nearly greatest", right_if="m == 1")
+class GreatestSplitNearly(GreatestSplitEvenly):
+    @staticmethod
+    def backward(ctx, g):
+        x, top = ctx.saved_tensors
+        among = (x >= top - 0.5).to(x.dtype)
+        return g[:, None] * among / among.sum(1, keepdim=True)
+
+
+@right("n+2")
+class GreatestOfThree(sg.Function):
+    """A sliding maximum, found again by comparing."""
+
+    @staticmethod
+    def forward(ctx, x):
+        top = sg.maximum(sg.maximum(x[:-2], x[1:-1]), x[2:])
+        ctx.save_for_backward(x, top)
+        return top
+
+    @staticmethod
+    def backward(ctx, g):
+        x, top = ctx.saved_tensors
+        grad = sg.zeros_like(x)
+        grad[:-2] += g * (x[:-2] == top)
+        grad[1:-1] += g * (x[1:-1] == top)
+        grad[2:] += g * (x[2:] == top)
+        return grad
+
+
+@wrong(GreatestOfThree, bug="the middle compared with the left only")
+class GreatestOfTwo(GreatestOfThree):
+    @staticmethod
+    def backward(ctx, g):
+        x, top = ctx.saved_tensors
+        grad = sg.zeros_like(x)
+        grad[:-2] += g * (x[:-2] == top)
+        grad[1:-1] += g * (x[1:-1] >= x[:-2])
+        grad[2:] += g * (x[2:] == top)
+        return grad
