@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -129,4 +129,18 @@ def check_names(assumptions: Iterable[Assumption], inputs: Iterable[str]) -> Non
             raise SpecError(
                 f"an assumption is about {assumption.name!r}, which is no tensor input",
                 hint=f"the inputs are {', '.join(known)}",
+            )
+
+
+def check_square(
+    assumptions: Iterable[Assumption], shapes: Mapping[str, Sequence[Dim]]
+) -> None:  # fmt: skip
+    """Raises SpecError where something is called symmetric whose last two sizes are not one."""
+    for assumption in assumptions:
+        shape = shapes.get(assumption.name, ())
+        if assumption.kind == "symmetric" and (len(shape) < 2 or shape[-1] != shape[-2]):
+            sizes = " ".join(map(str, shape))
+            raise SpecError(
+                f"{assumption.name!r} is declared symmetric, but its shape is [{sizes}]",
+                hint="write one name for its last two sizes in the shape spec",
             )

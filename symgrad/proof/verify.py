@@ -15,7 +15,7 @@ from symgrad.errors import ShapeError, SymgradError
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.assemble import input_reports
-from symgrad.proof.assume import Assumption, check_names, parse_all
+from symgrad.proof.assume import Assumption, check_names, check_square, parse_all
 from symgrad.proof.conditions import FEW
 from symgrad.proof.decide import BUDGET, Judgement, judge
 from symgrad.proof.formulas import Formulas
@@ -79,6 +79,8 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
     started = time.perf_counter()
     declared = parse_all([*graphs.assumptions, *options.assume.items()])
     check_names(declared, graphs.input_names)
+    for case in graphs.cases:
+        check_square(declared, {str(node.attributes["name"]): node.shape for node in case.inputs})
     judged = [
         _judge_case(graphs, number, case, declared, options)
         for number, case in enumerate(graphs.cases)

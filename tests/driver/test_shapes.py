@@ -187,6 +187,9 @@ def test_a_matrix_that_is_declared_symmetric_is_square() -> None:
     judged = judge(function, Request())
     assert judged.shapes.text == "a: n n"
     assert judged.verdict == "PROVED"
+    oblong = judge(function, Request(specs=("n m",)))
+    assert isinstance(oblong.error, SpecError)
+    assert "its shape is [n m]" in oblong.text
 
 
 def test_values_that_are_given_are_kept() -> None:
