@@ -1,7 +1,7 @@
 """Kernels that come with symgrad: loaded if they are those of the Function as it is now.
 
 In: the name of a module of ``symgrad.generated``, the Function it was compiled from.  Out: an op.
-Imports: the frontend, ``symgrad.ir``, the runtime.
+Imports: ``symgrad.kernels``, the frontend, ``symgrad.ir``, the runtime.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from symgrad.frontend.function import Function
 from symgrad.frontend.trace import trace
 from symgrad.ir.printer import graph_text
+from symgrad.kernels import with_backward
 from symgrad.runtime.op import CompiledOp, shipped_op
 
 
@@ -25,7 +26,7 @@ def load(name: str, function: type[Function]) -> CompiledOp:
     """
     op = shipped_op(name)
     recorded = _manifest(Path(op.module.__file__ or "").parent).get(name, {}).get("graph_sha256")
-    graphs = "".join(graph_text(case.graph) for case in trace(function).cases)
+    graphs = "".join(graph_text(case.graph) for case in with_backward(trace(function)).cases)
     if recorded != hashlib.sha256(graphs.encode()).hexdigest():
         raise ImportError(f"symgrad.generated.{name} is out of date: run symgrad regen")
     return op

@@ -19,7 +19,7 @@ from symgrad.tensor.apply import FunctionNode
 from symgrad.tensor.builtin import BUILTIN
 from symgrad.tensor.errors import FreedGraphError, SavedTensorError
 from symgrad.tensor.kernelnode import KernelNode
-from symgrad.tensor.shippedplan import RULES
+from symgrad.tensor.shippedplan import RULES, KernelDerivative
 
 pytestmark = pytest.mark.slow  # kernels are compiled where the cache has none
 
@@ -203,6 +203,7 @@ def test_eager_operations(name: str, numpy_only: pytest.MonkeyPatch) -> None:
     expected = derivatives(call(x), wanted, vector)
     undo(numpy_only)
     value = call(x)
+    assert type(value.grad_fn.derivative) is KernelDerivative
     for left, right in zip(derivatives(value, wanted, vector), expected, strict=True):
         close(left, right, 1e-4)
     turned = x.detach().transpose(0, 1).requires_grad_()  # lies otherwise: NumPy computes it
