@@ -196,6 +196,14 @@ class Pasting:
         seen = self._seen(case)
         return None if seen is None else seen.scope
 
+    def parameters(self, case: FunctionCase) -> Mapping[str, str]:
+        """What backward calls the cotangents, by their names."""
+        given = [] if self.backward is None else patch.parameters(self.backward)[1:]
+        if len(given) != len(case.cotangents) or set(given) & set(case.graph.inputs):
+            return {}
+        pairs = zip(case.cotangents, given, strict=True)
+        return {node.attributes["name"]: name for node, name in pairs if node is not None}
+
     def offer(
         self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
     ) -> str | None:

@@ -22,6 +22,7 @@ from symgrad.proof.diagnose import Diagnosis, diagnose
 from symgrad.proof.kinks import kinks
 from symgrad.proof.refute import Counterexample, input_values
 from symgrad.proof.report import CaseReport, Condition, CounterexampleReport, InputReport
+from symgrad.proof.scope import Paste
 from symgrad.proof.snippet import numpy_snippet
 from symgrad.proof.subject import Subject
 from symgrad.proof.verdict import Verdict, worst
@@ -105,7 +106,7 @@ def _report(
         reason=reason,
         method=decided.method,
         conditions=_distinct(conditions),
-        counterexample=_shown(chosen.subject, chosen, decided.counterexample),
+        counterexample=_shown(chosen.subject, chosen, decided.counterexample, options.paste),
         diagnosis=diagnosis.words,
         suggestion=diagnosis.suggestion,
         derived=diagnosis.derived,
@@ -153,7 +154,7 @@ def _cases(
 
 
 def _shown(
-    subject: Subject, one: JudgedCase, found: Counterexample | None
+    subject: Subject, one: JudgedCase, found: Counterexample | None, paste: Paste | None
 ) -> CounterexampleReport | None:
     if found is None:
         return None
@@ -172,6 +173,7 @@ def _shown(
         hand=found.hand,
         true=found.true,
         snippet=numpy_snippet(subject, found) or "",
+        aliases={} if paste is None else paste.parameters(one.case),
     )
 
 

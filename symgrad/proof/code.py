@@ -16,6 +16,7 @@ from symgrad.ir.dim import Dim, Size
 from symgrad.ir.graph import Node
 from symgrad.proof.spelling import (
     WRITING,
+    averaged,
     axes,
     finite,
     inserted_axes,
@@ -42,45 +43,11 @@ _INFIX: dict[str, tuple[str, int]] = {
 }  # fmt: skip
 _FUNCTIONS = frozenset(("maximum", "minimum", "atan2", "fmod", "where"))
 _METHODS = frozenset(
-    [
-        "abs",
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "ceil",
-        "cos",
-        "cosh",
-        "digamma",
-        "erf",
-        "erfc",
-        "erfinv",
-        "exp",
-        "exp2",
-        "expm1",
-        "floor",
-        "lgamma",
-        "log",
-        "log10",
-        "log1p",
-        "log2",
-        "reciprocal",
-        "relu",
-        "round",
-        "rsqrt",
-        "sigmoid",
-        "sign",
-        "sin",
-        "sinh",
-        "sqrt",
-        "square",
-        "tan",
-        "tanh",
-        "trunc",
-    ]
-)
+    ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma",
+     "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "lgamma", "log", "log10", "log1p",
+     "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+     "square", "tan", "tanh", "trunc")
+)  # fmt: skip
 _PLAIN_FUNCTIONS = {"softplus": "softplus", "log_sigmoid": "logsigmoid", "silu": "silu"}
 _REDUCTIONS = {"sum": "sum", "prod": "prod", "amax": "amax", "amin": "amin", "any": "any",
                "all": "all", "argmax": "argmax", "argmin": "argmin"}  # fmt: skip
@@ -214,6 +181,12 @@ class CodeWriter:
         return [self._inside(arg, level) for arg, level in zip(chosen, levels, strict=True)]
 
     def _infix(self, node: Node) -> Text:
+        average = averaged(node, self.names)
+        if average is not None:
+            inner, over, kept = average
+            self.text(inner)
+            listed = axes(over) + (", keepdim=True" if kept else "")
+            return f"{self._inside(inner, ATOM)}.mean({listed})", ATOM
         symbol, level = _INFIX[node.op]
         right = level + 1 if node.op in ("sub", "div", "mod", "floordiv") else level
         left = level + 1 if node.op == "pow" or level < SUM else level

@@ -73,6 +73,7 @@ def diagnose(
                 break
         if not words:
             words += _explanations(subject, name, trials)
+    words += _summed_down(subject, name, gradient)
     true = derived_nodes(subject, name)
     if suggestion is None:
         for one in true:
@@ -138,6 +139,17 @@ def _explanations(subject: Subject, name: str, trials: Trials) -> list[str]:
         if said is not None:
             return [said]
     return []
+
+
+def _summed_down(subject: Subject, name: str, gradient: Gradient | None) -> list[str]:
+    """A wrong gradient that was larger than its input hides a mistake in its shape."""
+    if gradient is None or gradient.returned is None or gradient.problem is not None:
+        return []
+    wanted, given = subject.by_name[name].shape, gradient.returned.shape
+    if tuple(wanted) == tuple(given):
+        return []
+    shapes = [f"[{', '.join(map(str, shape))}]" for shape in (given, wanted)]
+    return [f"it is returned as {shapes[0]}, which is summed down to {shapes[1]} without a word"]
 
 
 def _zero(subject: Subject, name: str, trials: Trials) -> str | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from symgrad.proof.report import InputReport, Report
+    from symgrad.proof.report import CaseReport, InputReport, Report
 
 WIDTH = 100
 MOST_CASES = 3
@@ -47,9 +47,12 @@ def _input_lines(one: InputReport) -> list[str]:
     if one.reason:
         lines += _wrapped(one.reason, 6)
     if len({case.verdict for case in one.cases}) > 1:
-        for case in one.cases:
-            said = f": {case.reason}" if case.reason else ""
-            lines += _wrapped(f"{case.verdict} if {case.when}{said}", 6)
+        others = [case for case in one.cases if str(case.verdict) != "PROVED"]
+        if len(one.cases) - len(others) > 1:
+            lines += _case_lines(others)
+            lines += _wrapped("PROVED for all other sizes", 6)
+        else:
+            lines += _case_lines(one.cases)
     lines += _counterexample_lines(one)
     for said in one.diagnosis:
         lines += _wrapped(f"why: {said}", 6)
@@ -59,6 +62,14 @@ def _input_lines(one: InputReport) -> list[str]:
         lines += _labelled("the true gradient", one.derived)
     for condition in one.conditions:
         lines += _wrapped(f"{_LEADS.get(condition.kind, 'if')} {condition.text}", 6)
+    return lines
+
+
+def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
+    lines = []
+    for case in cases:
+        said = f": {case.reason}" if case.reason else ""
+        lines += _wrapped(f"{case.verdict} if {case.when}{said}", 6)
     return lines
 
 
@@ -77,7 +88,7 @@ def _counterexample_lines(one: InputReport) -> list[str]:
     sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
     lines = [f"      smallest counterexample found{': ' + sizes if sizes else ''}"]
     for name, value in found.inputs.items():
-        lines += _wrapped(f"{name} = {text(value)}", 8)
+        lines += _wrapped(f"{found.aliases.get(name, name)} = {text(value)}", 8)
     lines.append(f"        {found.element}: yours {found.hand:.10g}, true {found.true:.10g}")
     return lines
 

@@ -37,7 +37,8 @@ class Condition:
 class CounterexampleReport:
     """A counterexample to recompute: sizes, inputs as nested lists, both values of one element.
 
-    ``snippet``: a program that needs NumPy alone and shows both values.
+    ``snippet``: a program that needs NumPy alone and shows both values.  ``aliases``: what
+    backward calls its parameters.
     """
 
     sizes: Mapping[str, int]
@@ -46,6 +47,7 @@ class CounterexampleReport:
     hand: float
     true: float
     snippet: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())

@@ -42,6 +42,9 @@ class Paste(Protocol):
     def scope(self, case: FunctionCase) -> Scope | None:
         """What backward can name where it returns in a case, where that is known."""
 
+    def parameters(self, case: FunctionCase) -> Mapping[str, str]:
+        """What backward calls the cotangents, by their names."""
+
     def offer(
         self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
     ) -> str | None:

@@ -76,6 +76,28 @@ def least_expanded(node: Node, names: Mapping[Node, str]) -> list[Node]:
     return list(node.args)
 
 
+def averaged(
+    node: Node, names: Mapping[Node, str]
+) -> tuple[Node, tuple[int, ...], bool] | None:  # fmt: skip
+    """What a quotient is the mean of, over which axes, and whether these are kept."""
+    if node.op != "div":
+        return None
+    top, count = (shed(arg, names) for arg in node.args)
+    kept = top.op == "reshape" and top not in names
+    total = top.args[0] if kept else top
+    if total.op != "sum" or total in names or top in names or count.op != "size":
+        return None
+    (inner,), over = total.args, tuple(total.attributes["axes"])
+    if kept and inserted_axes(total.shape, top.shape) != over:
+        return None
+    if top.shape != node.shape:
+        return None
+    number = Dim.of(1)
+    for axis in over:
+        number = number * inner.shape[axis]
+    return (inner, over, kept) if number == count.attributes["dim"] else None
+
+
 def broadcast(nodes: Sequence[Node]) -> tuple[Dim, ...]:
     """The shape that nodes broadcast to."""
     rank = max(node.rank for node in nodes)
