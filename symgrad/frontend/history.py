@@ -107,7 +107,8 @@ class History:
 
     ``following``: markers are put into the graph, as in backward, not as in forward, whose values
     get them when it is over.  ``recording``: not inside ``no_grad``.  ``reason``: why the record
-    cannot be told; empty where it can.
+    cannot be told; empty where it can.  ``leaves``: constants that were made to be differentiated
+    by, whose ``grad`` a backward inside fills.
     """
 
     def __init__(self, session: Session) -> None:
@@ -115,6 +116,7 @@ class History:
         self.following = False
         self.recording = True
         self.reason = ""
+        self.leaves: list[SymbolicTensor] = []
         self._rules: list[AppliedRule | None] = [None]
         self._made: list[SymbolicTensor] = []
         self._storages: dict[int, tuple[Storage, list[SymbolicTensor]]] = {}
@@ -348,6 +350,7 @@ class History:
             tensor.storage = Storage(self.renewed(tensor.node))
             tensor.steps, tensor._cached = (), None
             self._storages[id(tensor.storage)] = (tensor.storage, [tensor])
+            self.leaves.append(tensor)
 
     def own_rule(self, name: str, cotangents: Sequence[Node | None], found: Sequence[Any]) -> None:
         """What differentiates the outputs of the traced Function itself."""

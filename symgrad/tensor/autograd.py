@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import errors
 from symgrad.tensor.gradients import Several, backward
 from symgrad.tensor.parts import RemovableHandle
@@ -70,3 +71,5 @@ for _name, _method in (
 ):  # fmt: skip
     _method.__name__ = _name
     setattr(Tensor, _name, _method)
+
+setattr(SymbolicTensor, "backward", _backward)  # noqa: B010

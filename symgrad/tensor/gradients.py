@@ -18,6 +18,7 @@ from symgrad.tensor.batched import BatchedTensor, levels
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.engine import Run, initial
 from symgrad.tensor.node import Edge, Grad, edge_of
+from symgrad.tensor.symbolic import backward as symbolic_backward
 from symgrad.tensor.symbolic import grad as symbolic_grad
 from symgrad.tensor.symbolic import is_symbolic
 from symgrad.tensor.tensor import Tensor, wrap
@@ -62,6 +63,10 @@ def backward(
         raise errors.AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
     if inputs is not None and not isinstance(inputs, Tensor) and not len(inputs):
         raise errors.AutogradError("`inputs` argument to `backward()` cannot be empty.")
+    if any(map(is_symbolic, roots)):
+        wanted = None if inputs is None else _sequence(inputs)
+        symbolic_backward(roots, given, wanted, create=create_graph)
+        return
     keep = create_graph if retain_graph is None else retain_graph
     if levels.active and any(isinstance(one, BatchedTensor) for one in (*roots, *given)):
         raise errors.AutogradError(

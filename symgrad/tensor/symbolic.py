@@ -118,6 +118,23 @@ def grad(
     return tuple(results)
 
 
+def backward(
+    outputs: Sequence[Any], vectors: Sequence[Any], inputs: Sequence[Any] | None, *, create: bool
+) -> None:  # fmt: skip
+    """Add the gradients of ``outputs`` to ``inputs``, or to the leaves that backward made.
+
+    Raises AutogradError, UnsupportedOpError.
+    """
+    _, history = recorded_trace()
+    leaves = history.leaves if inputs is None else list(inputs)
+    if not leaves:
+        raise UnsupportedOpError("backward is called without a tensor that is a leaf of the trace")
+    found = grad(outputs, leaves, vectors, unused=True, zeros=False, create=create)
+    for leaf, gradient in zip(leaves, found, strict=True):
+        if gradient is not None:
+            leaf.grad = gradient if leaf.grad is None else leaf.grad + gradient
+
+
 def _result(session: Session, gradient: Node, create: bool) -> SymbolicTensor:
     found = fresh(gradient)
     return found if create or isinstance(session, LiftingSession) else unlinked(found, GRADIENT)

@@ -97,3 +97,32 @@ class ByRecordedGradientOfDetached(ByRecordedGradient):
             y = x.sin() * x
             (grad_x,) = sg.autograd.grad(y, x, g, create_graph=True)
         return grad_x
+
+
+@right("n m", "m")
+class Checkpointed(sg.Function):
+    """Forward is run again, and backward through it, as checkpoints do."""
+
+    @staticmethod
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return wave(x, w)
+
+    @staticmethod
+    def backward(ctx, g):
+        again = [saved.detach().requires_grad_() for saved in ctx.saved_tensors]
+        with sg.enable_grad():
+            y = wave(*again)
+        sg.autograd.backward(y, g)
+        return tuple(one.grad for one in again)
+
+
+@wrong(Checkpointed, bug="gradients of both passes are added up")
+class CheckpointedTwice(Checkpointed):
+    @staticmethod
+    def backward(ctx, g):
+        again = [saved.detach().requires_grad_() for saved in ctx.saved_tensors]
+        with sg.enable_grad():
+            wave(*again).backward(g)
+            wave(*again).backward(g)
+        return tuple(one.grad for one in again)
