@@ -292,3 +292,38 @@ def parameters_as_a_vector(torch: Any) -> Any:
     vector = torch.nn.utils.parameters_to_vector(net.parameters())
     (vector * vector).sum().backward()
     return net.weight, net.bias, vector, net.bias.grad
+
+
+def _trained(torch: Any, name: str, options: Any) -> Any:
+    """Thirty steps with a schedule and clipped gradients: the losses, and that of evaluation."""
+    nn, optim = torch.nn, torch.optim
+    net = nn.Sequential(
+        nn.Linear(6, 16), nn.BatchNorm1d(16), nn.SiLU(), nn.LayerNorm(16), nn.Linear(16, 4)
+    )
+    with torch.no_grad():
+        for number, one in enumerate(net.parameters()):
+            flat = torch.arange(one.numel()).to(torch.float32)
+            one.copy_((torch.sin(flat * 1.3 + number) / 2).reshape(one.shape))
+    x = torch.sin(torch.arange(120).to(torch.float32)).reshape(20, 6)
+    labels = torch.tensor([place % 4 for place in range(20)])
+    optimizer = getattr(optim, name)(net.parameters(), **options)
+    scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, 30)
+    losses = []
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), labels, label_smoothing=0.1)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        scheduler.step()
+        losses.append(loss.item())
+    losses.append(nn.functional.cross_entropy(net.eval()(x), labels).item())
+    return losses
+
+
+def trained_by_sgd(torch: Any) -> Any:
+    return _trained(torch, "SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True})
+
+
+def trained_by_adam(torch: Any) -> Any:
+    return _trained(torch, "Adam", {"lr": 0.01, "amsgrad": True, "weight_decay": 0.01})
