@@ -114,4 +114,7 @@ def judge(function: type[Function], request: Request) -> Judged:
 
 def guess(found: shapes.FoundShapes) -> str:
     """What the report says of shapes that were found by trying."""
-    return f"shapes found by trying: {found.text}; the verdict holds for these"
+    return (
+        f"shapes found by trying: {found.text}; the verdict holds for these, so state the shapes "
+        "if others are meant"
+    )
