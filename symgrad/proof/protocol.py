@@ -81,7 +81,7 @@ def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
     if node.op in _CARRY:
         return all(degrees) or len(degrees) == 1
     if node.op in ("add", "sub"):
-        return all(degrees)
+        return all(d or _is_zero(arg) for d, arg in zip(degrees, node.args, strict=True))
     if node.op == "where":
         return degrees[0] == 0 and all(
             d == 1 or _is_zero(arg) for d, arg in zip(degrees[1:], node.args[1:], strict=True)

@@ -288,3 +288,20 @@ def test_the_report_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
         )  # fmt: skip
         outputs.add(run.stdout)
     assert len(outputs) == 1
+
+
+def test_what_is_scattered_into_zeros_is_linear_in_the_cotangents() -> None:
+    source = """
+def forward(ctx, x, place):
+    ctx.save_for_backward(place)
+    ctx.shape = x.shape
+    return x[place]
+
+def backward(ctx, g):
+    place, = ctx.saved_tensors
+    return sg.zeros(ctx.shape).scatter_add(0, place, 2 * g), None
+"""
+    report = _verify(source, "n", "i64[k]")
+    assert report.verdict is sg.REFUTED
+    linear = next(one for one in report.protocol if one.name == "linear in the cotangents")
+    assert linear.verdict is sg.PROVED
