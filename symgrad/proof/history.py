@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 from symgrad.ir.function import AppliedRule, FunctionCase, HistoryRecord
 from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ops.markers import MARKERS, without_markers
 from symgrad.ops.record import get
 from symgrad.proof.rebuild import zero_like
-
-MARKERS = ("detach", "applied")
 
 
 @dataclass(frozen=True)
@@ -168,15 +167,9 @@ def _moved(rule: AppliedRule, new: Mapping[Node, Node]) -> AppliedRule:
 
 
 def stripped(roots: Iterable[Node]) -> tuple[Graph, dict[Node, Node]]:
-    """What ``roots`` need in a new graph, without markers."""
+    """What the values of ``roots`` need in a new graph, without markers."""
     graph = Graph()
-    new: dict[Node, Node] = {}
-    for node in ancestors(roots):
-        if node.op in MARKERS:
-            new[node] = new[node.args[0]]
-        else:
-            new[node] = _copied(graph, node, [new[arg] for arg in node.args])
-    return graph, new
+    return graph, without_markers(graph, roots)
 
 
 def dependence(nodes: Iterable[Node], inputs: Sequence[Node]) -> dict[Node, frozenset[str]]:
