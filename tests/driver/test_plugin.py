@@ -85,27 +85,27 @@ class Tanh(sg.Function):
 
 
 def test_proved_passes(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(ops=RIGHT)
+    pytester.makepyfile(plugged=RIGHT)
     done = pytester.runpytest_inprocess("--symgrad", "-v")
     done.assert_outcomes(passed=2)
-    done.stdout.fnmatch_lines(["ops.py::Log PASSED*", "ops.py::Sign PASSED*"])
+    done.stdout.fnmatch_lines(["plugged.py::Log PASSED*", "plugged.py::Sign PASSED*"])
     assert "found by trying" not in done.stdout.str()
 
 
 def test_refuted_fails_with_the_report_alone(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(ops=WRONG)
+    pytester.makepyfile(plugged=WRONG)
     done = pytester.runpytest_inprocess("--symgrad")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(
         ["Square: REFUTED*", "*smallest counterexample found*", "*write instead (proved)*",
-         "ops.py::Square: x: n m"]
+         "plugged.py::Square: x: n m"]
     )  # fmt: skip
     assert "Traceback" not in done.stdout.str()
     assert "pytest_plugin.py" not in done.stdout.str()
 
 
 def test_undecided_fails_unless_it_is_allowed(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(ops=UNKNOWN)
+    pytester.makepyfile(plugged=UNKNOWN)
     pytester.runpytest_inprocess("--symgrad").assert_outcomes(failed=1)
     allowed = pytester.runpytest_inprocess("--symgrad", "--symgrad-allow=UNDECIDED")
     allowed.assert_outcomes(passed=1)
@@ -113,13 +113,13 @@ def test_undecided_fails_unless_it_is_allowed(pytester: pytest.Pytester) -> None
 
 
 def test_ini_options(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(ops=UNKNOWN)
+    pytester.makepyfile(plugged=UNKNOWN)
     pytester.makeini("[pytest]\nsymgrad = true\nsymgrad_allow = UNDECIDED\n")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
 def test_second_order(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(ops=TWICE)
+    pytester.makepyfile(plugged=TWICE)
     first = pytester.runpytest_inprocess("--symgrad").parseoutcomes()
     second = pytester.runpytest_inprocess("--symgrad", "--symgrad-order", "2").parseoutcomes()
     assert first == {"passed": 1}
@@ -128,7 +128,7 @@ def test_second_order(pytester: pytest.Pytester) -> None:
 
 def test_a_class_that_cannot_be_traced_fails_with_its_error(pytester: pytest.Pytester) -> None:
     source = WRONG.replace("return x * x", "return sg.no_such_function(x)")
-    pytester.makepyfile(ops=source)
+    pytester.makepyfile(plugged=source)
     done = pytester.runpytest_inprocess("--symgrad")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*no_such_function*"])
@@ -136,10 +136,10 @@ def test_a_class_that_cannot_be_traced_fails_with_its_error(pytester: pytest.Pyt
 
 
 def test_a_file_that_cannot_be_imported_is_a_collection_error(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(ops=f"import no_such_module_at_all\n{WRONG}")
+    pytester.makepyfile(plugged=f"import no_such_module_at_all\n{WRONG}")
     done = pytester.runpytest_inprocess("--symgrad")
     done.assert_outcomes(errors=1)
-    done.stdout.fnmatch_lines(["*ERROR*ops.py*"])
+    done.stdout.fnmatch_lines(["*ERROR*plugged.py*"])
 
 
 def test_paths_and_names_choose(pytester: pytest.Pytester) -> None:
@@ -153,7 +153,7 @@ def test_paths_and_names_choose(pytester: pytest.Pytester) -> None:
 
 
 def test_without_the_option_nothing_is_collected(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(ops=WRONG, test_plain="def test_plain():\n    pass\n")
+    pytester.makepyfile(plugged=WRONG, test_plain="def test_plain():\n    pass\n")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
