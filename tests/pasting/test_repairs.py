@@ -40,7 +40,8 @@ def loaded(path: Path, text: str) -> Any:
     """The class ``Op`` of a file with this text."""
     path.write_text(HEAD + text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
