@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symgrad.proof.assume import parse_all
+from symgrad.proof.decide import judge
 from symgrad.proof.literals import LEAST_DIGITS, exact, precise, recognise
+from symgrad.proof.subject import Subject
+from symgrad.proof.verdict import Verdict
+from tests.proof.registry import subject_of, variants
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -55,3 +60,13 @@ def test_exact_values_in_sixty_digits() -> None:
         tenth = precise(0.1, recognised=False)
         assert abs(tenth - mpmath.mpf(1) / 10) < mpmath.mpf(10) ** -58
         assert Fraction(1, 10) == exact(0.1)
+
+
+def test_a_steep_function_is_not_refuted_for_a_rounded_constant() -> None:
+    """Near 1 doubles cannot tell the derivative of erfinv; 60 digits show sqrt(pi)/2 rounded."""
+    made = subject_of(variants("erfinv")[0])
+    near = parse_all({"x0": "(0.99, 0.999)"})
+    subject = Subject(made.graph, made.inputs, made.outputs, made.gradients, assumptions=near)
+    judgement = judge(subject)["x0"]
+    assert judgement.verdict is Verdict.PROVED
+    assert any("sqrt(pi)/2" in condition.text for condition in judgement.conditions)
