@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import symgrad as sg
+from symgrad.cli import main
 from symgrad.proof.report import Report
 
 HEAD = "import symgrad as sg\n\n\n"
@@ -305,3 +307,12 @@ def test_what_is_mutated_is_not_mended_by_an_expression(tmp_path: Path) -> None:
     report = sg.verify(loaded(tmp_path / "written_wrong.py", text), "n m")
     assert report.verdict is sg.REFUTED
     assert report.diff == ""
+
+
+def test_the_command_line_prints_the_diff(tmp_path: Path) -> None:
+    path = tmp_path / "written_wrong.py"
+    path.write_text(HEAD + SOFTPLUS, encoding="utf-8")
+    result = CliRunner().invoke(main, ["verify", str(path), "--shapes", "n m", "--suggest"])
+    assert result.exit_code == 1
+    diff = result.output[result.output.index("--- a") :]
+    assert "point.sigmoid()" in applied(HEAD + SOFTPLUS, diff)
