@@ -46,7 +46,8 @@ class Update:
             self._on_numpy(scalars, grad, written)
         elif grad.size:
             flat = np.ascontiguousarray(grad).reshape(-1)
-            op.inference(flat, scalars, out=tuple([one.reshape(-1) for one in written]))
+            out = [one.reshape(-1) for one in written]
+            op.inference(flat, scalars, out=tuple(out) if len(out) > 1 else out[0])
 
     def _on_numpy(self, scalars: Array, grad: Array, written: Sequence[Array]) -> None:
         """The same formula, operation by operation."""
