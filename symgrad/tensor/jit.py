@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.errors import SymgradError
+from symgrad.frontend.functions.names import script
 from symgrad.frontend.session import active
 from symgrad.tensor import pytree
 from symgrad.tensor.batched import levels
@@ -31,17 +32,22 @@ class JitWarning(RuntimeWarning):
     """A function that was to be compiled runs eagerly."""
 
 
-def jit(function: Callable[..., Any]) -> Jitted:
-    """The function, compiled: one kernel forward, one backward, for every size.
+class _Jit:
+    """``sg.jit``; it has the names of ``torch.jit`` too, which change nothing."""
 
-    Arguments and results are tensors in tuples, lists and dicts.  Any other argument counts by
-    its value, and is compiled anew for each; so is whatever else the function reads: it is run
-    once, and must depend on nothing but its arguments and tensors.  Tensors that it closes over
-    (the parameters of a module, whose mode of training is looked at) may change, and are
-    differentiated by.  Functions that it applies keep their backwards.  Inside another trace it
-    is inlined.  Results share no memory with arguments.
-    """
-    return Jitted(function)
+    script = ignore = export = unused = staticmethod(script)
+
+    def __call__(self, function: Callable[..., Any]) -> Jitted:
+        """The function, compiled: one kernel forward, one backward, for every size.
+
+        Arguments and results are tensors in tuples, lists and dicts.  Any other argument counts by
+        its value, and is compiled anew for each; so is whatever else the function reads: it is run
+        once, and must depend on nothing but its arguments and tensors.  Tensors that it closes over
+        (the parameters of a module, whose mode of training is looked at) may change, and are
+        differentiated by.  Functions that it applies keep their backwards.  Inside another trace it
+        is inlined.  Results share no memory with arguments.
+        """
+        return Jitted(function)
 
 
 class Jitted:
@@ -139,6 +145,9 @@ class Jitted:
             text = str(error) if isinstance(error, SymgradError) else repr(error)
             name = getattr(self.function, "__name__", type(self.function).__name__)
             warnings.warn(f"{name} runs eagerly: {text}", JitWarning, stacklevel=4)
+
+
+jit = _Jit()
 
 
 class Lowered:
