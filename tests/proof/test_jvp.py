@@ -81,7 +81,7 @@ def test_anything_else_is_refuted(name: str) -> None:
 
 def test_what_cannot_be_traced_is_undecided() -> None:
     def by_values(ctx: Any, x_t: Any, w_t: Any, none: Any) -> Any:
-        return right(ctx, x_t, w_t, none) if x_t.sum() > 0 else right(ctx, x_t, w_t, none)
+        return right(ctx, x_t, w_t, none) * (1.0 if x_t.sum() > 0 else 2.0)
 
     assert str(jvp_line(changed(by_values), "n m", "m", static={"power": 2}).verdict) == "UNDECIDED"
 
