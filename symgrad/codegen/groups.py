@@ -37,6 +37,7 @@ from symgrad.codegen.printer import expression_text
 from symgrad.codegen.rows import Rows
 from symgrad.codegen.spelling import truth
 from symgrad.codegen.work import parallel_clause
+from symgrad.errors import CodegenError
 from symgrad.ir.dim import Axis, Dim, product
 
 _LEAST_ROWS, _MOST_GROUPS = 4, 32
@@ -155,6 +156,9 @@ class Groups:
 
     def _share(self, item: Item, other: Item) -> None:
         array, indices = self.nests.arrays[other]
+        held = {axis for index in indices for axis in index.axes}
+        if not held.issuperset(self.nests.layout.places[item].axes):
+            raise CodegenError(f"{array.name} is too small for the values of {item!r} as well")
         if item.role == PRODUCT and item.definition is not None:
             start = sum(array.origin, Dim.of(0))
             indices = item.definition.indices

@@ -28,7 +28,7 @@ class Place:
     ``axes``: its dimensions; ``shared``: how many of the outermost loops it lives inside of (0:
     one array for the whole kernel, otherwise one for each group of rows); ``definition``: it
     is the array of that definition, indexed as that is; ``alias``: the memory is that of another
-    item, which is written where this one is read last.
+    item, which has all of these axes and is written where this one is read last.
     """
 
     axes: tuple[Axis, ...]
@@ -124,7 +124,8 @@ def _shared_place(
         return None
     wanted = item.definition.axes if item.role == PRODUCT and item.definition else item.axes
     same = writer.axes == wanted and item.value.dtype == writer.value.dtype
-    return Place(other.axes, other.shared, alias=writer) if same else None
+    holds = same and set(place.axes) <= set(other.axes)
+    return Place(place.axes, other.shared, alias=writer) if holds else None
 
 
 def _fits(item: Item, definition: Definition, *, in_order: bool) -> bool:

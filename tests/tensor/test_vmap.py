@@ -299,11 +299,6 @@ def test_inside_jit() -> None:
     np.testing.assert_allclose(weight.grad.numpy(), wanted.numpy(), rtol=1e-9)
 
 
-@pytest.mark.xfail(
-    run=False,
-    reason="the kernel's block of the product shares the workspace of a single kept row, and "
-    "writes beyond it",
-)
 def test_gradients_of_each_sample_inside_jit() -> None:
     x, w = tensor(5, 4), tensor(4, 3)
 
