@@ -41,5 +41,12 @@ def mentions(text: str, condition: str) -> bool:
 
 
 def _mentions_one(text: str, condition: str) -> bool:
+    """Stated as it is, or its opposite where the report says what is refuted."""
     left, relation, right = condition.split()
-    return f"{left} {relation} {right}" in text or f"{right} {relation} {left}" in text
+    opposite = {"!=": "==", "==": "!="}.get(relation)
+    refuted = "\n".join(line for line in text.splitlines() if "REFUTED if" in line)
+    return any(
+        f"{one} {sign} {other}" in where
+        for sign, where in ((relation, text), (opposite, refuted))
+        for one, other in ((left, right), (right, left))
+    )
