@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from symgrad.frontend.function import Function
+from symgrad.frontend.surrogate import surrogate_of
 from symgrad.judging import Judged, Request, judge
 
 STYLES = {"PROVED": "green", "REFUTED": "red", "UNDECIDED": "yellow", "ERROR": "red"}
@@ -43,6 +44,8 @@ def summary(judged: Sequence[Judged]) -> Table:
             style = STYLES[verdict]
             table.add_row(escape(name), escape(gradient), f"[{style}]{verdict}", escape(conditions))
             name = ""
+        if one.report is not None and surrogate_of(one.function) is not None:
+            table.add_row("", "", "", "against the declared surrogate, not against forward")
         if one.shapes.text:
             table.add_row("", "", "", escape(f"shapes found by trying: {one.shapes.text}"))
     return table

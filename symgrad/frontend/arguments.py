@@ -81,6 +81,42 @@ def positions(
     return {name: position for position, name in enumerate(positional)}
 
 
+def plain_values(
+    function: type[Function] | Function,
+    specs: Sequence[Any] = (),
+    static: Mapping[str, Any] | None = None,
+) -> tuple[tuple[str, Any], ...]:
+    """What each argument that is no tensor is, the defaults that are used included."""
+    bound = bind(function, specs, static)
+    known = {name for name, _ in bound.static} | {arg.name for arg in bound.arguments}
+    left = [
+        (one.name, one.default) for one in parameters(function)
+        if one.name not in known and one.default is not _EMPTY
+    ]  # fmt: skip
+    return (*bound.static, *left)
+
+
+def check_static(function: type[Function] | Function, static: Mapping[str, Any]) -> None:
+    """Is each name of ``static`` an argument?  Raises SpecError."""
+    own = parameters(function)
+    if any(one.kind is Kind.VAR_KEYWORD for one in own):
+        return
+    known = [*init_parameters(function), *(one.name for one in own)]
+    for name in static:
+        if name not in known:
+            raise _no_argument(class_of(function).__name__, name, known)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _no_argument(function: str, name: str, known: Sequence[str]) -> SpecError:
+    return SpecError(
+        f"{function} has no argument {name!r}", hint=f"its arguments: {', '.join(known) or 'none'}"
+    )
+
+
 def parameters(function: type[Function] | Function) -> list[inspect.Parameter]:
     """The parameters of forward that are the user's: without ctx, self and cls."""
     plain, hidden = raw_method(function, "forward")
@@ -131,7 +167,8 @@ class _Binder:
         else:
             raise SpecError(
                 f"{self.name}: nothing says what the argument {name!r} is",
-                hint=f'give a shape spec for a tensor ("n m"), or static={{"{name}": value}}',
+                hint="give a shape spec for a tensor, or annotate it in forward, as in "
+                f'{name}: "f32[n m]"; for what is no tensor static={{"{name}": value}}',
             )
 
     def _takes_spec(self, default: Any) -> bool:
@@ -150,10 +187,12 @@ class _Binder:
         if self.specs:
             known = ", ".join(arg.name for arg in self.found) or "none"
             raise SpecError(
-                f"{self.name}: {len(self.specs)} shape specs too many; its arguments: {known}"
+                f"{self.name}: {_counted(len(self.specs), 'shape spec')} too many; "
+                f"its arguments: {known}"
             )
         if self.values:
-            raise SpecError(f"{self.name} has no argument {next(iter(self.values))!r}")
+            known = [arg.name for arg in self.found]
+            raise _no_argument(self.name, next(iter(self.values)), known)
         positional = [arg for arg in self.found if not arg.keyword]
         while positional and not positional[-1].given:
             positional.pop()

@@ -152,7 +152,9 @@ def _value(tree: ast.expr, word: str, text: str) -> Dim:
 def _unreadable(word: str, text: str) -> SpecError:
     return SpecError(
         f"{word!r} in {text!r} is no size",
-        hint='sizes are names, integers, or arithmetic of them without blanks: "n 3 2*m+1"',
+        hint='one string a tensor: "n m", "m"; with ";" on the command line only'
+        if ";" in text
+        else 'sizes are names, integers, or arithmetic of them without blanks: "n 3 2*m+1"',
     )
 
 

@@ -115,6 +115,7 @@ def _condition(
             return Condition("ties", said)
         if node.op == "where":
             left, right = node.args[0].args
+            left = _behind_constants(left, _number(right))
             where = f"{_text(writer, left)} == {_text(writer, right)}"
             return Condition("kink", where + _there(subject, name, left, right, at))
         if get(node.op).scalar.domain and _bare(node.args[0]).op != "input":  # type: ignore[union-attr]
@@ -164,6 +165,17 @@ def _there(
         return ""
     values = np.unique(np.round(found, 12))
     return f" (yours gives {values[0]:g} there)" if len(values) == 1 else ""
+
+
+def _behind_constants(node: Node, value: float | None) -> Node:
+    """What must be ``value`` where ``node`` is: not a branch that is another constant."""
+    while value is not None and (bare := _bare(node)).op == "where":
+        _, *branches = bare.args
+        left = [one for one in branches if _number(one) in (None, value)]
+        if len(left) != 1 or _number(left[0]) is not None:
+            break
+        node = left[0]
+    return node
 
 
 def _number(node: Node | None) -> float | None:

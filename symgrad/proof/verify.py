@@ -289,7 +289,7 @@ def _notes(
     if _missing_backward(graphs):
         notes.append("there is no hand-written backward; the derived one was not given to judge")
     if options.surrogate is not None:
-        notes.append(f"judged against the declared surrogate {options.surrogate.name}")
+        notes.append("judged against the declared surrogate, not against forward")
         notes += _surrogate_notes(judged)
     return notes
 

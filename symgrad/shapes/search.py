@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symgrad.errors import ControlFlowError, SpecError, SymgradError
+from symgrad.frontend.arguments import check_static
 from symgrad.frontend.function import class_of
 from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
@@ -97,6 +98,7 @@ class _Search:
         self.function = function
         self.square = frozenset(square)
         self.static = static
+        check_static(function, static)
         self.unknowns: list[Unknown] = list(unknowns(function, static))
         self.trials = 0
         self.errors: dict[str, str] = {}
@@ -263,8 +265,10 @@ class _Search:
         wanted = [unknown.name for unknown in self.unknowns]
         tried = "".join(f"\n    {shapes}: {said}" for shapes, said in self.errors.items())
         return SpecError(
-            f"{cls.__name__}: nothing says what {', '.join(wanted) or 'its arguments'} are, and "
-            f"{self.trials} trials found no shapes that forward accepts"
+            f"{cls.__name__}: nothing says what {', '.join(wanted) or 'an argument'} "
+            f"{'are' if len(wanted) > 1 else 'is'}, and "
+            f"{self.trials} {'trial' if self.trials == 1 else 'trials'} found no shapes that "
+            f"forward accepts"
             f"{'; the first:' if tried else ''}{tried}",
             location=class_location(cls),
             hint='annotate forward, as in x: "f32[n m]"; or say --shapes '

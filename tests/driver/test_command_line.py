@@ -110,3 +110,39 @@ def test_build_writes_a_package(tmp_path: Path) -> None:
 def test_generated_is_up_to_date() -> None:
     done = run("regen", "--check")
     assert done.exit_code == 0, done.output
+
+
+SURROGATE = """
+import symgrad as sg
+
+
+@sg.surrogate(lambda x, slope=2.0: slope * sg.clamp(x, -1, 1))
+class Sign(sg.Function):
+    @staticmethod
+    def forward(ctx, x, slope=2.0):
+        ctx.save_for_backward(x)
+        ctx.slope = slope
+        return sg.sign(x)
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        (x,) = ctx.saved_tensors
+        return ctx.slope * grad_y * (x.abs() <= 1), None
+"""
+
+
+def test_what_a_verdict_is_against_stands_in_the_table(tmp_path: Path, wrong: Path) -> None:
+    path = tmp_path / "sign.py"
+    path.write_text(SURROGATE)
+    done = run("verify", str(path), "--quiet")
+    assert done.exit_code == 0, done.output
+    assert "declared surrogate" in done.output
+    assert "declared surrogate" not in run("verify", str(wrong), "--quiet").output
+
+
+@pytest.mark.parametrize("shapes", [(), ("--shapes", "n")])
+def test_an_argument_that_is_not_there_is_named(wrong: Path, shapes: tuple[str, ...]) -> None:
+    done = run("verify", str(wrong), "--static", "beta=3", *shapes)
+    assert done.exit_code == 1
+    assert "Square has no argument 'beta'" in done.output
+    assert "its arguments: x" in done.output

@@ -305,3 +305,58 @@ def backward(ctx, g):
     assert report.verdict is sg.REFUTED
     linear = next(one for one in report.protocol if one.name == "linear in the cotangents")
     assert linear.verdict is sg.PROVED
+
+
+VALUES = """
+def forward(ctx, x, beta=1.5, mode="plain"):
+    ctx.save_for_backward(x)
+    ctx.beta = beta
+    return beta * x
+
+def backward(ctx, grad_y):
+    return ctx.beta * grad_y, None, None
+"""
+
+
+def test_the_values_that_a_verdict_holds_for_are_printed() -> None:
+    assert "judged for beta = 1.5, mode = 'plain'" in _verify(VALUES, "n").notes
+    assert "judged for beta = -2, mode = 'plain'" in _verify(VALUES, "n", static={"beta": -2}).notes
+    assert not _verify(SOFTPLUS.format("grad_y * sg.sigmoid(x)"), "n m").notes
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (0, 3)])
+def test_the_kinks_of_a_clamp_are_told_of_the_input(low: int, high: int) -> None:
+    report = _verify(
+        """
+def forward(ctx, x):
+    ctx.save_for_backward(x)
+    return sg.clamp(x, LOW, HIGH)
+
+def backward(ctx, grad_y):
+    x, = ctx.saved_tensors
+    return grad_y * sg.logical_and(x >= LOW, x <= HIGH)
+""".replace("LOW", str(low)).replace("HIGH", str(high)),
+        "n",
+    )
+    assert report.verdict is sg.PROVED
+    told = [str(condition) for condition in report.inputs["x"].conditions]
+    assert told == [f"x == {at} (yours gives 1 there)" for at in (low, high)]
+
+
+def test_a_kink_at_the_constant_of_a_branch_is_told_whole() -> None:
+    report = _verify(
+        """
+def forward(ctx, x):
+    ctx.save_for_backward(x)
+    inner = sg.where(x < -1, 1.0, x)
+    return sg.where(inner > 1, 2 * inner, inner)
+
+def backward(ctx, grad_y):
+    x, = ctx.saved_tensors
+    return grad_y * sg.where(x < -1, 0.0, sg.where(x > 1, 2.0, 1.0))
+""",
+        "n",
+    )
+    assert report.verdict is sg.PROVED
+    told = " ".join(str(condition) for condition in report.inputs["x"].conditions)
+    assert "inner == 1" in told
