@@ -130,6 +130,7 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write SUITE.md")
     options = parser.parse_args()
     wanted = [case for name in options.categories for case in cases(module_over_symgrad(name))]
+    outcome(wanted[0])  # imports are not counted
     outcomes = [outcome(case) for case in track(wanted, "cases")]
     text = page(outcomes)
     print(text)
