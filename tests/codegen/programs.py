@@ -163,6 +163,15 @@ def batch_norm(dtype: DType = float32) -> Graph:
     )  # fmt: skip
 
 
+def each_sample(dtype: DType = float32) -> Graph:
+    """The gradient of a layer's weight for each row: a product, its slope, times the row."""
+    b = Builder(dtype)
+    x, weight = b.input("x", N, M), b.input("weight", M, K)
+    y = b.apply("tanh", b.apply("einsum", x, weight, spec="nm,mk->nk"))
+    slope = b.graph.lift(1.0, y) - b.apply("square", y)
+    return b.outputs(grad_weight=b.apply("einsum", slope, x, spec="nk,nm->nmk"))
+
+
 PROGRAMS = {
     program.__name__: program
     for program in (

@@ -1,13 +1,13 @@
 """Arbitrary graphs of many kinds of ops, with data for their inputs.
 
 In: nothing.  Out: a hypothesis strategy of ``Example``: reductions put back, shifts, scans,
-gathers, products of matrices, several outputs.  Values stay bounded and smooth, so that a
-difference is a defect, not rounding.
+gathers, products of matrices, several outputs; and others, of products above all.
+Values stay bounded and smooth, so that a difference is a defect, not rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,26 +24,49 @@ Step = Callable[[Draw, list[Node]], Node]
 SIZES = ("n", "m", "k")
 N, M, K = (Dim.size(name) for name in SIZES)
 SHAPES = [(N, M), (N, M), (N, N), (N,), (M,), (), (N, Dim.of(1)), (K, N, M), (N + 1, M), (M, K)]
+MATRICES = [(N, M), (N, M), (M, K), (M, K), (K, M), (N, K), (M, M), (K, N, M), (N, M, K), (M,)]
 MOST_RANK = 4
+ROWS = [1, 2, 31, 33, 64, 65, 131, 259]  # of a product: blocks have 32 to 256, groups 32 or more
 
 
 @st.composite
 def examples(draw: Draw, *, dtype: DType = float64, most: int = 14) -> Example:
     """Graphs over ``n``, ``m``, ``k`` with up to four inputs and an index tensor."""
     sizes = {name: draw(st.sampled_from([0, 1, 1, 2, 3, 5, 9, 33])) for name in SIZES}
+    return _example(draw, dtype, sizes, SHAPES, STEPS, most)
+
+
+@st.composite
+def products(draw: Draw, *, dtype: DType = float64, most: int = 12) -> Example:
+    """Graphs in which products of matrices meet each other, elementwise chains and reductions."""
+    sizes = {name: draw(st.sampled_from([0, 1, 2, 3, 5, 9])) for name in SIZES}
+    if draw(st.booleans()):
+        sizes[draw(st.sampled_from(SIZES))] = draw(st.sampled_from(ROWS))
+    return _example(draw, dtype, sizes, MATRICES, PRODUCT_STEPS, most, least=5)
+
+
+def _example(
+    draw: Draw,
+    dtype: DType,
+    sizes: dict[str, int],
+    shapes: Sequence[tuple[Dim, ...]],
+    steps: Sequence[Step],
+    most: int,
+    least: int = 1,
+) -> Example:
     graph = Graph()
     source = np.random.default_rng(draw(st.integers(0, 2**16)))
     feeds = {}
     nodes: list[Node] = []
     for name in ("x", "y", "z", "w")[: draw(st.integers(1, 4))]:
-        shape = draw(st.sampled_from(SHAPES))
+        shape = draw(st.sampled_from(shapes))
         nodes.append(graph.input(name, TensorType(dtype, shape)))
         values = source.standard_normal([size.at(sizes) for size in shape])
         feeds[name] = np.asarray(values, str(dtype))
     graph.input("t", TensorType(int64, (K,)))
     feeds["t"] = source.integers(0, max(sizes["n"], 1), sizes["k"])
-    for _ in range(draw(st.integers(1, most))):
-        nodes.append(draw(st.sampled_from(STEPS))(draw, nodes))
+    for _ in range(draw(st.integers(least, most))):
+        nodes.append(draw(st.sampled_from(steps))(draw, nodes))
     outputs = [nodes[-1], *(draw(st.sampled_from(nodes)) for _ in range(draw(st.integers(0, 3))))]
     for position, node in enumerate(outputs):
         graph.output(f"out{position}", node)
@@ -120,6 +143,76 @@ def _product(draw: Draw, nodes: list[Node]) -> Node:
     result = "".join(draw(st.permutations(kept)))
     spec = f"{words[0]},{words[1]}->{result}"
     return left.graph.apply("einsum", bounded(left), bounded(right), spec=spec)
+
+
+def _contracted(draw: Draw, nodes: list[Node]) -> Node:
+    """A product over a size that two matrices share; others that they share may be batches.
+
+    What is multiplied is computed for it, or lies in memory as it is.
+    """
+    left = _pick(draw, nodes, 2)
+    found = [node for node in nodes if node.rank > 1 and set(node.shape) & set(left.shape)]
+    right = draw(st.sampled_from([left, *found[-6:]]))
+    first, second = "abcd"[: left.rank], "efgh"[: right.rank]
+    extents = dict(zip(first, left.shape, strict=True)) | dict(
+        zip(second, right.shape, strict=True)
+    )
+    pairs = [(a, b) for a in first for b in second if extents[a] == extents[b]]
+    summed, other = draw(st.sampled_from(pairs))
+    second = second.replace(other, summed)
+    for one, two in draw(st.permutations(pairs)):
+        if one not in second and two in second and draw(st.integers(0, 2)) == 0:
+            second = second.replace(two, one)
+    kept = [label for label in dict.fromkeys(first + second) if label != summed]
+    kept = sorted(draw(st.permutations(kept))[: MOST_RANK - 1])
+    result = "".join(draw(st.permutations(kept)) if draw(st.booleans()) else kept)
+    factors = [node if node.op == "input" else _shaped(draw, node) for node in (left, right)]
+    return left.graph.apply("einsum", *factors, spec=f"{first},{second}->{result}")
+
+
+def _outer(draw: Draw, nodes: list[Node]) -> Node:
+    """Every element of one times every element of another, or row by row, in any order of axes."""
+    found = [node for node in nodes if 0 < node.rank < 3]
+    if not found:
+        return _unary(draw, nodes)
+    left, right = draw(st.sampled_from(found[-3:])), draw(st.sampled_from(found))
+    first, second = "ab"[: left.rank], "ef"[: right.rank]
+    pairs = [
+        (a, b)
+        for a, size in zip(first, left.shape, strict=True)
+        for b, other in zip(second, right.shape, strict=True)
+        if size == other
+    ]
+    if pairs and draw(st.integers(0, 3)):
+        label, old = draw(st.sampled_from(pairs))
+        second = second.replace(old, label)
+    kept = draw(st.permutations(list(dict.fromkeys(first + second))))
+    factors = [draw(st.sampled_from([node, _shaped(draw, node)])) for node in (left, right)]
+    return left.graph.apply("einsum", *factors, spec=f"{first},{second}->{''.join(kept)}")
+
+
+def _shaped(draw: Draw, node: Node) -> Node:
+    """A chain that keeps values bounded, or tanh of what may have been multiplied."""
+    inner = bounded(node)
+    chain = draw(st.sampled_from(["tanh", "slope", "square", "sin"]))
+    if chain == "slope":
+        graph = node.graph
+        return graph.apply("sub", graph.lift(1.0, node), graph.apply("square", inner))
+    return inner if chain == "tanh" else node.graph.apply(chain, inner)
+
+
+def _along(draw: Draw, nodes: list[Node]) -> Node:
+    """A node times another one that lacks some of its axes."""
+    node = _pick(draw, nodes, 1)
+    dropped = draw(st.integers(0, node.rank - 1))
+    rest = tuple(size for axis, size in enumerate(node.shape) if axis != dropped)
+    found = [one for one in nodes if one.shape == rest]
+    if not found:
+        return bounded(node)
+    ones = tuple(Dim.of(1) if axis == dropped else size for axis, size in enumerate(node.shape))
+    graph = node.graph
+    factor = graph.apply("reshape", bounded(draw(st.sampled_from(found))), shape=ones)
+    return graph.apply("mul", node, graph.expand(factor, node.shape))
 
 
 def _permute(draw: Draw, nodes: list[Node]) -> Node:
@@ -204,4 +297,8 @@ def _choice(draw: Draw, nodes: list[Node]) -> Node:
 STEPS: list[Step] = [
     _unary, _unary, _unary, _binary, _binary, _binary, _reduced, _reduced, _reduced, _product,
     _product, _permute, _merge, _flip, _pad, _roll, _concat, _scan, _gather, _choice,
+]  # fmt: skip
+PRODUCT_STEPS: list[Step] = [
+    _contracted, _contracted, _contracted, _contracted, _contracted, _outer, _outer, _outer,
+    _product, _unary, _unary, _binary, _along, _reduced, _reduced, _permute, _flip, _merge,
 ]  # fmt: skip

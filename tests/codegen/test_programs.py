@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from symgrad.codegen import FileDoc, KernelDoc, emit_file, emit_kernel
-from symgrad.ir.dtype import float32, float64
+from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.graph import Graph
 from symgrad.passes.evaluate import evaluate
-from tests.codegen.programs import PROGRAMS
+from tests.codegen.programs import PROGRAMS, each_sample
 from tests.codegen.support import Array, Kernel, compile_graphs
 from tests.golden_files import Golden
 
@@ -73,6 +73,18 @@ def test_is_what_numpy_makes_of_it(kernels: dict[str, Kernel], sizes: dict[str, 
             np.testing.assert_allclose(
                 got, one, rtol=tolerance, atol=tolerance * scale, err_msg=name
             )
+
+
+@pytest.mark.parametrize("dtype", [float32, float64], ids=str)
+def test_a_block_of_a_product_does_not_lie_where_one_row_is_kept(
+    dtype: DType, tmp_path: Path
+) -> None:
+    kernel = compile_graphs({"each_sample": each_sample(dtype)}, tmp_path)["each_sample"]
+    for sizes in ({"n": 0, "m": 3, "k": 9}, {"n": 31, "m": 3, "k": 9}, {"n": 259, "m": 9, "k": 33}):
+        feeds = feeds_for(kernel.graph, sizes)
+        wanted = evaluate(list(kernel.graph.outputs.values()), feeds, sizes)
+        tolerance = TOLERANCE[str(dtype)]
+        np.testing.assert_allclose(kernel(feeds, sizes)[0], wanted[0], tolerance, tolerance)
 
 
 def test_same_bits_for_any_number_of_threads(kernels: dict[str, Kernel]) -> None:

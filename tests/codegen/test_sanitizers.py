@@ -18,7 +18,11 @@ import numpy as np
 from tests.codegen.support import compile_graphs
 from tests.codegen.test_graphs import assert_computes
 from tests.codegen.test_matrix import IN_C, compare, drawn, graph_of
-from tests.codegen.random_graphs import examples
+from tests.codegen.programs import each_sample
+from tests.codegen.random_graphs import examples, products
+from tests.codegen.test_programs import feeds_for
+from tests.graphs import Example
+from symgrad.ir.dtype import float64
 from tests.ops.cases import cases
 from symgrad.ops.record import get
 
@@ -36,6 +40,12 @@ with tempfile.TemporaryDirectory() as folder:
 with tempfile.TemporaryDirectory() as folder:
     found = drawn(examples(), 25 * (part + 1))[25 * part:]
     assert_computes({f"g{n}": one for n, one in enumerate(found)}, Path(folder), FLAGS)
+graph, sizes = each_sample(float64), {"n": 70, "m": 9, "k": 33}
+for start in (50 * part, 50 * part + 25):
+    with tempfile.TemporaryDirectory() as folder:
+        found = drawn(products(), start + 25)[start:]
+        found.append(Example(graph, feeds_for(graph, sizes), sizes))
+        assert_computes({f"g{n}": one for n, one in enumerate(found)}, Path(folder), FLAGS)
 print("clean")
 """
 
