@@ -185,10 +185,9 @@ class _Binder:
     def finish(self) -> tuple[Argument, ...]:
         """The arguments; trailing ones that were left to their defaults are not passed."""
         if self.specs:
-            known = ", ".join(arg.name for arg in self.found) or "none"
             raise SpecError(
                 f"{self.name}: {_counted(len(self.specs), 'shape spec')} too many; "
-                f"its arguments: {known}"
+                f"its arguments: {', '.join(arg.name for arg in self.found) or 'none'}"
             )
         if self.values:
             known = [arg.name for arg in self.found]

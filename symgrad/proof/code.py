@@ -27,6 +27,7 @@ from symgrad.proof.spelling import (
     replace_word,
     scattered_axis,
     shared,
+    vector_product,
     whole_flip,
     words,
 )
@@ -307,12 +308,12 @@ class CodeWriter:
         pair = node.args if swapped else node.args[::-1]
         return self._product(pair, (not second, not first))
 
-    def _product(self, pair: Sequence[Node], turned: Sequence[bool]) -> Text:
+    def _product(self, pair: Sequence[Node], turned: Sequence[bool], operator: str = "@") -> Text:
         sides = [
             self._side(arg, turn, level)
             for arg, turn, level in zip(pair, turned, (PRODUCT, PRODUCT + 1), strict=True)
         ]
-        return " @ ".join(sides), PRODUCT
+        return f" {operator} ".join(sides), PRODUCT
 
     def _einsum(self, node: Node) -> Text:
         spec = node.attributes["spec"]
@@ -320,6 +321,11 @@ class CodeWriter:
         if product is not None:
             swapped, turned = product
             return self._product(node.args[::-1] if swapped else node.args, turned)
+        plain = vector_product(spec)
+        if plain is not None:
+            operator, swapped = plain
+            pair = node.args[::-1] if swapped else node.args
+            return self._product(pair, (False, False), operator)
         operands = ", ".join(self._inside(arg, 0) for arg in node.args)
         return f'{self.module}.einsum("{spec}", {operands})', ATOM
 

@@ -155,6 +155,23 @@ def matrix_product(spec: str) -> tuple[bool, tuple[bool, bool]] | None:
     return None
 
 
+def vector_product(spec: str) -> tuple[str, bool] | None:
+    """The operator that does what a spec says, and whether operands are swapped.
+
+    For products with a number, with a vector, and of a tensor's last axis with a matrix.
+    """
+    operands, result = spec.split("->")
+    left, right = operands.split(",")
+    if not (left and right):
+        return ("*", False) if result == left + right else None
+    for swapped, (a, b) in ((False, (left, right)), (True, (right, left))):
+        over, rest = (b, "") if len(b) == 1 else (b[:1], b[1:])
+        distinct = len(set(a)) == len(a) and len(rest) < 2 and not set(rest) & set(a)
+        if distinct and a[-1] == over and result == a[:-1] + rest:
+            return "@", swapped
+    return None
+
+
 def is_transposition(node: Node) -> bool:
     """Does a node exchange the last two axes and no others?"""
     if node.op != "permute":
