@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ FAST = (
     "-ftree-vectorize", "-march=native",
 )  # fmt: skip
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
+_ROUND_UP = "(((bytes) + 63) / 64 * 64)"
 _OUTSIDE = 12345  # what outputs are filled with before a call
 
 
@@ -46,8 +48,11 @@ def blas_options() -> tuple[list[str], list[str]]:
 def build(file: CFile, folder: Path, flags: Sequence[str] = FAST) -> ctypes.CDLL:
     """The shared object of one file.  RuntimeError with what the compiler says, if anything."""
     source, library = folder / "kernels.c", folder / "kernels.so"
-    source.write_text(file.source, encoding="utf-8")
-    compile_options, link_options = blas_options() if file.needs_blas else ([], [])
+    watched = "-fsanitize=address,undefined" in flags
+    text = _watched(file.source) if watched else file.source
+    source.write_text(text, encoding="utf-8")
+    blas = file.needs_blas and not watched
+    compile_options, link_options = blas_options() if blas else ([], [])
     command = [
         *shlex.split(os.environ.get("CC", "cc")), *STRICT, *flags, *compile_options, "-shared",
         "-fPIC", str(source), "-o", str(library), *link_options, "-lmvec", "-lm",
@@ -56,9 +61,47 @@ def build(file: CFile, folder: Path, flags: Sequence[str] = FAST) -> ctypes.CDLL
     if done.returncode:
         raise RuntimeError(done.stderr)
     found = ctypes.CDLL(str(library))
-    if file.needs_blas:  # kernels call it in their own parallel loops
+    if blas:  # kernels call it in their own parallel loops
         found.scipy_openblas_set_num_threads(ctypes.c_int(1))
     return found
+
+
+def _watched(source: str) -> str:
+    """The source with products in C, and 64 bytes after each piece that nobody may touch.
+
+    The address sanitizer sees neither what a BLAS writes nor the pieces of a workspace.
+    """
+    source = re.sub(r"void cblas_([sd])gemm\([^;]*\);", _plain_product, source)
+    carved = "    *space += ROUND_UP(bytes);\n"
+    if carved in source:
+        assert _ROUND_UP in source
+        source = source.replace(_ROUND_UP, f"({_ROUND_UP} + 64)")
+        source = source.replace(
+            carved,
+            f"{carved}    __asan_poison_memory_region(piece + bytes, *space - piece - bytes);\n",
+        )
+    return (
+        f"#include <stddef.h>\nvoid __asan_poison_memory_region(const void *, ptrdiff_t);\n{source}"
+    )
+
+
+def _plain_product(prototype: re.Match[str]) -> str:
+    """A definition in place of the prototype: row by row, whole rows of the result."""
+    kind = {"s": "float", "d": "double"}[prototype[1]]
+    return f"""static void cblas_{prototype[1]}gemm(int order, int a_form, int b_form, int m, int n,
+    int k, {kind} alpha, const {kind} *a, int lda, const {kind} *b, int ldb, {kind} beta,
+    {kind} *c, int ldc)
+{{
+    (void)order;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {{
+            {kind} total = 0;
+            for (int64_t l = 0; l < k; l++)
+                total += (a_form == 111 ? a[i*lda + l] : a[l*lda + i])
+                    * (b_form == 111 ? b[l*ldb + j] : b[j*ldb + l]);
+            c[i*ldc + j] = alpha*total + (beta == 0 ? 0 : beta*c[i*ldc + j]);
+        }}
+}}"""
 
 
 @dataclass(frozen=True)
@@ -96,6 +139,8 @@ class Kernel:
         start = -workspace.ctypes.data % 64 + 64
         arguments.append(ctypes.c_void_p(workspace.ctypes.data + start))
         status = getattr(self.library, signature.name)(*arguments)
+        if unpoison := getattr(self.library, "__asan_unpoison_memory_region", None):
+            unpoison(ctypes.c_void_p(workspace.ctypes.data), ctypes.c_size_t(workspace.size))
         assert (workspace[:start] == 0xA5).all()
         assert (workspace[start + size :] == 0xA5).all(), "written beyond the workspace"
         if status:
