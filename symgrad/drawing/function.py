@@ -61,9 +61,8 @@ class _Drawer:
     def _mark_outputs(self) -> None:
         for name, node in zip(self.case.output_names, self.case.outputs, strict=True):
             place = self.forward.get(seen(node))
-            output = self.builder.add(
-                Vertex(FORWARD, "output", name, "output", str(node.type), name)
-            )
+            label = "" if name == "output" else "output"
+            output = self.builder.add(Vertex(FORWARD, "output", name, label, str(node.type), name))
             if place is not None:
                 self.builder.join(place, output)
 

@@ -238,7 +238,7 @@ class _Layout:
         widest = max((width_of(self.picture.vertices[n]) for n in self.pills), default=0.0)
         channel = LANE_STEP * (len(self.pills) + 1)
         self.channel = self.lane + widest
-        self.right = self.lane + (widest + channel + PANEL if self.pills else -PANEL / 2)
+        self.right = self.lane + (widest + channel + PANEL if self.pills else PANEL / 2)
 
     def placed(self) -> Placed:
         """Everything in its place."""

@@ -142,12 +142,8 @@ class _Drawer:
         place = self._leaf(tensor) if tensor.grad_fn is None else None
         if place is None:
             assert tensor.grad_fn is not None
-            found = self.builder.add(
-                Vertex(
-                    FORWARD, "output", self.names.of(tensor) or "output", "output",
-                    _type(tensor.shape, tensor._array.dtype),
-                )
-            )  # fmt: skip
+            name, kind = self.names.of(tensor), _type(tensor.shape, tensor._array.dtype)
+            found = self.builder.add(Vertex(FORWARD, "output", name, "output", kind))
             self.builder.join(self.computed["computed", tensor.grad_fn], found)
 
     # -- what crosses

@@ -17,7 +17,7 @@ import symgrad as sg
 from symgrad.cli import main
 from symgrad.drawing.draw import draw
 from symgrad.drawing.function import function_picture
-from symgrad.drawing.layout import Box, Placed, place
+from symgrad.drawing.layout import PANEL, Box, Placed, place
 from symgrad.drawing.picture import BACKWARD, FORWARD, SAVED, Builder, DrawingError, Vertex
 from symgrad.errors import SpecError
 from symgrad.frontend.trace import trace
@@ -61,6 +61,8 @@ def check(placed: Placed) -> None:
         inside = [box for box in placed.boxes if box.vertex.stage == panel.stage]
         assert all(panel.left <= b.left + 1e-6 for b in inside)
         assert all(b.left + b.width <= panel.left + panel.width + 1e-6 for b in inside)
+    for left, right in itertools.pairwise(placed.panels):
+        assert left.left + left.width + PANEL < right.left - PANEL
 
 
 def parsed(drawing: Any) -> ElementTree.Element:
@@ -237,3 +239,12 @@ def test_the_command_line_draws_one_function(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ["show", source, "--draw", str(path)])
     assert done.exit_code == 2
     assert "add :Class" in done.output
+
+
+def test_the_panels_are_apart_where_nothing_is_saved() -> None:
+    x = sg.ones(3, requires_grad=True)
+    drawing = draw((x * 2).sum())
+    assert not [one for one in drawing.picture.vertices if one.stage == SAVED]
+    check(place(drawing.picture))
+    (output,) = [one for one in drawing.picture.vertices if one.kind == "output"]
+    assert [output.name, output.label].count("output") == 1
