@@ -16,6 +16,7 @@ from rich.table import Table
 from symgrad.frontend.function import Function
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.judging import Judged, Request, judge
+from symgrad.proof.layout import worded
 
 STYLES = {"PROVED": "green", "REFUTED": "red", "UNDECIDED": "yellow", "ERROR": "red"}
 
@@ -56,7 +57,7 @@ def _rows(one: Judged) -> Iterator[tuple[str, str, str]]:
         yield "", "ERROR", one.error.what if one.error is not None else ""
         return
     for name, found in one.report.inputs.items():
-        yield name, str(found.verdict), "; ".join(map(str, found.conditions))
+        yield name, str(found.verdict), "; ".join(map(worded, found.conditions))
     findings = [one for one in one.report.protocol if str(one.verdict) != "PROVED"]
     for finding in findings:
         yield f"({finding.name})", str(finding.verdict), finding.text

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from symgrad.proof.report import CaseReport, InputReport, Report
+    from symgrad.proof.report import CaseReport, Condition, InputReport, Report
 
 WIDTH = 100
 MOST_CASES = 3
@@ -61,7 +61,7 @@ def _input_lines(one: InputReport) -> list[str]:
     elif one.derived and one.verdict:
         lines += _labelled("the true gradient", one.derived)
     for condition in one.conditions:
-        lines += _wrapped(f"{_LEADS.get(condition.kind, 'if')} {condition.text}", 6)
+        lines += _wrapped(worded(condition), 6)
     return lines
 
 
@@ -77,6 +77,11 @@ _LEADS = {
     "kink": "at the kink:", "ties": "but for ties:", "literal": "reading:",
     "nonzero": "but where", "found": "found:",
 }  # fmt: skip
+
+
+def worded(condition: Condition) -> str:
+    """A condition with the word that says what it does: if, but where, at the kink ..."""
+    return f"{_LEADS.get(condition.kind, 'if')} {condition.text}"
 
 
 def _counterexample_lines(one: InputReport) -> list[str]:

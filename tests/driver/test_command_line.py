@@ -146,3 +146,26 @@ def test_an_argument_that_is_not_there_is_named(wrong: Path, shapes: tuple[str, 
     assert done.exit_code == 1
     assert "Square has no argument 'beta'" in done.output
     assert "its arguments: x" in done.output
+
+
+def test_the_table_says_what_a_condition_does(tmp_path: Path) -> None:
+    path = tmp_path / "inverse.py"
+    path.write_text("""
+import symgrad as sg
+
+
+class Inverse(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]", index: "i64[k]"):
+        ctx.save_for_backward(x, index)
+        return (x.abs() / x)[index]
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        x, index = ctx.saved_tensors
+        return sg.zeros(x.shape[0]), None
+""")
+    done = run("verify", str(path), "--quiet")
+    assert done.exit_code == 0, done.output
+    assert "if 0 <= index < n" in done.output
+    assert "at the kink: x == 0" in done.output
