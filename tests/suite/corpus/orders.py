@@ -191,7 +191,8 @@ class SoftmaxGatesIgnored(SoftmaxWhereOpen):
 class LogSumExpWhereKept(sg.Function):
     @staticmethod
     def forward(ctx, x, mask):
-        scores = x.masked_fill(~mask, float("-inf"))
+        first = sg.arange(x.shape[1]) == 0
+        scores = x.masked_fill(~(mask | first), float("-inf"))
         total = sg.logsumexp(scores, dim=1)
         ctx.save_for_backward(scores, total)
         return total
