@@ -69,6 +69,7 @@ def domain_conditions(
             for poly in _parts(context, assumption):
                 _take(entries, context, poly, assumption.relation, leaves)
     words = _user_words(context, graph, leaves) if graph is not None and entries else {}
+    found += _of_branches(entries, context, leaves)
     for key, entry in entries.items():
         text = words.get(key, entry.text)
         kind, relation = "domain", ">" if entry.nonzero else ">="
@@ -77,6 +78,24 @@ def domain_conditions(
         always = _where_zero(context, entry.poly) if entry.nonzero else ""
         found.append(Condition(kind, f"{text} {relation} 0{always}"))
     return list(dict.fromkeys(found))
+
+
+def _of_branches(
+    entries: dict[str, _Entry], context: Context, leaves: Mapping[str, Node]
+) -> list[Condition]:
+    """Conditions that exclude each other, taken out of ``entries``: each is of one branch only."""
+    found = []
+    for key, entry in list(entries.items()):
+        opposite = _key(context, entry.poly.scaled(-1), leaves)
+        if key not in entries or opposite not in entries or key == opposite:
+            continue
+        both = entries.pop(key), entries.pop(opposite)
+        if all(one.nonnegative for one in both):
+            texts = [f"{one.text} {'>' if one.nonzero else '>='} 0" for one in both]
+            found.append(Condition("domain", f"{texts[0]} or {texts[1]}, each on its branch"))
+        else:
+            entries[key], entries[opposite] = both
+    return found
 
 
 def _take(

@@ -69,3 +69,18 @@ def test_a_condition_is_told_once_in_the_words_of_forward(
     value: str, slope: str, text: str | None
 ) -> None:
     assert _conditions(SHIFTED.format(value, slope), "n", "n") == ([text] if text else [])
+
+
+def test_conditions_of_two_branches_do_not_exclude_each_other() -> None:
+    source = """
+def forward(ctx, x):
+    ctx.save_for_backward(x)
+    return x.abs() ** 1.5
+
+def backward(ctx, g):
+    (x,) = ctx.saved_tensors
+    return 1.5 * g * x.sign() * x.abs().sqrt()
+"""
+    stated = _conditions(source, "n")
+    assert not {"x[i] >= 0", "-x[i] >= 0"} & set(stated)
+    assert any("each on its branch" in text for text in stated)

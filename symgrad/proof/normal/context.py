@@ -139,9 +139,15 @@ class Context:
             self.in_domain = before
 
     def adopt_domain(self) -> bool:
-        """Let the signs of recorded conditions be used; True where that adds any."""
-        adopted = {
+        """Let the signs of recorded conditions be used; True where that adds any.
+
+        Two that exclude each other belong to two branches: neither holds everywhere.
+        """
+        recorded = {
             a.poly: a.relation == ">" for a in self.assumptions.values() if a.relation != "!="
+        }
+        adopted = {
+            poly: strict for poly, strict in recorded.items() if poly.scaled(-1) not in recorded
         }
         if not adopted or adopted == self.domain:
             return False
