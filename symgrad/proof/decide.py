@@ -1,12 +1,13 @@
 """The staged decision: refute, or prove with the consent of the second oracle, or say why not.
 
 In: a ``Subject``.  Out: a ``Judgement`` of each of its gradients.
-Imports: ``symgrad.proof``: ``literals``, ``oracle``, ``refute``, ``seek``, ``setup``,
+Imports: ``symgrad.proof``: ``corners``, ``literals``, ``oracle``, ``refute``, ``seek``, ``setup``,
 ``subject``, ``verdict``; mpmath.
 
 1. doubles at points over many shapes: where a gradient looks wrong, 60 digits decide;
 2. 60 digits at a few points: nothing is PROVED without this;
-3. the normal form, with exact decimals, then with recognised constants;
+3. the normal form, with exact decimals, then with recognised constants; what is equal almost
+   everywhere is tried where comparisons of backward hold exactly;
 4. where a residual is left, points between thresholds and beyond the numbers of the code, then
    forty more, then UNDECIDED with the reason.
 """
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from symgrad.proof import literals
+from symgrad.proof.corners import corners
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.report import Condition
@@ -284,6 +286,8 @@ class _Decision:
             if name in self.found:
                 continue
             equality = ready.prover.prove(name)
+            if equality.equal and self._wrong_in_a_corner(name):
+                continue
             if equality.equal:
                 self.found[name] = Judgement(
                     Verdict.PROVED,
@@ -294,6 +298,15 @@ class _Decision:
                 )
             else:
                 self._look_harder(name, equality.reason)
+
+    def _wrong_in_a_corner(self, name: str) -> bool:
+        """Is what is right almost everywhere wrong where a comparison of backward holds?"""
+        for point in corners(self.subject, name):
+            if self._is_wrong(point, name):
+                self.evidence[name].failed.append(point)
+                self._refuted(name, [point])
+                return True
+        return False
 
     def _look_harder(self, name: str, reason: str) -> None:
         """Sought points, then forty more, the last few in 60 digits, before giving up."""

@@ -362,3 +362,69 @@ def test_a_tiny_difference_has_its_counterexample() -> None:
     found = sg.verify(Tiny, "n", suggest=False).inputs["x"]
     assert found.verdict is Verdict.REFUTED
     assert found.counterexample is not None
+
+
+class _Square(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+
+class WrongAtOne(_Square):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return sg.where(x == 1, sg.zeros_like(g), 2 * g * x)
+
+
+class WrongBetweenSigns(_Square):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * x + g * (1 - sg.sign(x) ** 2)
+
+
+class RightAtOne(_Square):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return sg.where(x == 1, 2 * g, 2 * g * x)
+
+
+class WrongAtTies(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * (x == x.amax()).to(g.dtype).sum() * sg.ones_like(x)
+
+
+class OneAtTheKink(sg.Function):
+    """No other derivative is contradicted where forward has none."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return sg.abs(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return sg.where(x >= 0, g, -g)
+
+
+@pytest.mark.parametrize(
+    ("function", "verdict"),
+    [
+        (WrongAtOne, Verdict.REFUTED), (WrongBetweenSigns, Verdict.REFUTED),
+        (WrongAtTies, Verdict.REFUTED), (RightAtOne, Verdict.PROVED),
+        (OneAtTheKink, Verdict.PROVED),
+    ],
+)  # fmt: skip
+def test_thresholds_that_are_met_exactly(function: type, verdict: Verdict) -> None:
+    assert sg.verify(function, "n", suggest=False).verdict is verdict
