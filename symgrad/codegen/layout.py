@@ -98,6 +98,8 @@ def _share_outputs(
         if item.role not in (KEEP, PRODUCT) or place.definition is not None or not place.shared:
             continue
         last = paths[max(readers[item], key=lambda reader: turn[reader])]
+        if _read_elsewhere(item, [reader for reader in readers[item] if paths[reader] == last]):
+            continue
         for writer in writers:
             if writer in found or writer is item or paths[writer] != last:
                 continue
@@ -108,6 +110,14 @@ def _share_outputs(
                 found[writer] = item
                 break
     return found
+
+
+def _read_elsewhere(item: Item, readers: Sequence[Item]) -> bool:
+    """Does an iteration read elements of a product that another iteration could overwrite?"""
+    if item.role != PRODUCT or item.value is None:
+        return False
+    needs = [need for reader in readers if reader.role != PRODUCT for need in reader.needs]
+    return any(need.item is item and not need.kept >= item.value.free for need in needs)
 
 
 def _shared_place(

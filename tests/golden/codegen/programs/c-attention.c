@@ -54,6 +54,7 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 int64_t attention_workspace(int64_t b, int64_t n, int64_t k, int64_t m)
 {
     return 0
+        + ROUND_UP(row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n))
         + ROUND_UP(row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
 }
 
@@ -74,6 +75,7 @@ int attention(
     void *workspace)
 {
     char *space = workspace;
+    float *restrict product_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
     float *restrict p_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 1;
@@ -84,31 +86,32 @@ int attention(
     for (int64_t group = 0; group < groups; group++) {
         const int64_t first = group*rows;
         const int64_t last = MIN(b, first + rows);
+        float *restrict product_own = product_blocks + group*(block*(m*n));
         float *restrict p_own = p_blocks + group*(block*(m*n));
         for (int64_t i0 = first; i0 < last; i0 += block) {
             const int64_t i1 = MIN(last, i0 + block);
             for (int64_t i = i0; i < i1; i++) {
-                gemm_f32(PLAIN, TRANSPOSED, n, m, k, q + k*n*i, k, k_ + k*m*i, k, 0.0f, p_own +
-                    m*n*i - i0*m*n, m);
+                gemm_f32(PLAIN, TRANSPOSED, n, m, k, q + k*n*i, k, k_ + k*m*i, k, 0.0f, product_own
+                    + m*n*i - i0*m*n, m);
             }
             for (int64_t i = i0; i < i1; i++) {
                 for (int64_t j = 0; j < n; j++) {
                     float top = -INFINITY;
                     int top_nan = 0;
-                    float *p_own_ij = p_own + ((i - i0) * n + j) * m;
+                    float *product_own_ij = product_own + ((i - i0) * n + j) * m;
                     #pragma omp simd reduction(max:top) reduction(|:top_nan)
                     for (int64_t l = 0; l < m; l++) {
-                        const float value = p_own_ij[l];
+                        const float value = product_own_ij[l];
                         top = value > top ? value : top;
                         top_nan |= value != value;
                     }
                     if (top_nan)
                         top = NAN;
                     float total = 0.0f;
+                    float *p_own_ij = p_own + ((i - i0) * n + j) * m;
                     #pragma omp simd reduction(+:total)
                     for (int64_t l = 0; l < m; l++) {
-                        const float product = p_own_ij[l];
-                        const float e = expf(product - top);
+                        const float e = expf(product_own_ij[l] - top);
                         p_own_ij[l] = e;
                         total += e;
                     }
