@@ -451,3 +451,15 @@ def test_the_kernels_can_be_read() -> None:
     lowered = sg.jit(lambda x: sg.exp(x).sum()).lower(tensor(3))
     assert "exp(x)" in str(lowered)
     assert "expf" in lowered.c or "exp(" in lowered.c
+
+
+def test_a_product_that_is_read_backwards_too_is_not_overwritten() -> None:
+    generator = np.random.default_rng(0)
+    shapes = ((70, 9), (9, 33), (33, 33))
+    x, w, v = (sg.from_numpy(generator.normal(size=shape)) for shape in shapes)
+
+    def function(x: Any, w: Any, v: Any) -> Any:
+        return (x @ w + sg.flip(x @ w, [1]) * 2) @ v
+
+    expected = function(x, w, v).numpy()
+    np.testing.assert_allclose(sg.jit(function)(x, w, v).numpy(), expected, rtol=1e-9)
