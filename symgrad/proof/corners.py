@@ -1,4 +1,4 @@
-"""Points exactly on the thresholds of a backward, where its forward has no corner.
+"""Points exactly on the thresholds of a backward at which its forward has no corner.
 
 In: a ``Subject`` and the name of an input.  Out: points at which its gradient is a number and
 looks wrong, in doubles; whether it is wrong there, others have to say.
@@ -6,8 +6,9 @@ Imports: ``symgrad.ops``, ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``oracl
 ``sample``, ``subject``; numpy.
 
 Conditions such as ``x == 1`` vanish almost everywhere, and in the normal form.  A backward that
-asks for one of a smooth forward has to be right there too: each element is put on a literal of the
-code, or on another element.
+asks for one where forward is smooth has to be right there too: each element is put on a literal of
+the code, or on another element.  A forward with corners is smooth at a point where its derivatives
+ahead and behind are the same.
 """
 
 from __future__ import annotations
@@ -24,23 +25,26 @@ from symgrad.proof.assume import Assumption
 from symgrad.proof.oracle import DomainError
 from symgrad.proof.refute import suspicious
 from symgrad.proof.sample import DENOMINATOR, Array, Point
-from symgrad.proof.subject import Subject
+from symgrad.proof.subject import Evaluation, Subject, precisely
 
 POINTS = 24
+DIRECTIONS = 3
+BEND = 1e-3  # a smooth function bends by the step; a corner by its own angle
 _ASKING = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "sign"))
 _CORNERED = _ASKING | {"where", "amax", "amin", "argmax", "argmin", "rank"}
 
 
 def corners(subject: Subject, name: str) -> Iterator[Point]:
-    """Points on thresholds at which one gradient looks wrong; none where forward has corners."""
+    """Points on thresholds, but on no corner of forward, at which one gradient looks wrong."""
     forward = subject.forward.nodes
     of_forward = set(forward)
     asking = any(
         node.op in _ASKING and node.args[0].dtype.is_float and node not in of_forward
         for node in subject.everything.nodes
     )
-    if not asking or any(map(_cornered, forward)):
+    if not asking:
         return
+    bent = any(map(_cornered, forward))
     choices = subject.sampler.small_choices(POINTS // 2)
     for number in range(POINTS if choices else 0):
         at = subject.draw(choices[(3 * number + 1) % len(choices)], 500 + number)
@@ -52,8 +56,31 @@ def corners(subject: Subject, name: str) -> Iterator[Point]:
         except DomainError:
             continue
         finite = np.all(np.isfinite(moved.values[subject.gradients[name]]))
-        if finite and suspicious(subject, moved, name):
+        if finite and suspicious(subject, moved, name) and not (
+            bent and _on_a_corner(subject, moved, name)
+        ):  # fmt: skip
             yield point
+
+
+def smooth(subject: Subject, point: Point, name: str) -> bool:
+    """Has forward no corner at a point, in 60 digits?"""
+    with precisely():
+        try:
+            return not _on_a_corner(subject, subject.evaluate_precise(point), name)
+        except DomainError:
+            return False
+
+
+def _on_a_corner(subject: Subject, at: Evaluation, name: str) -> bool:
+    """Do the derivatives ahead and behind differ along one of several directions?"""
+    for seed in range(DIRECTIONS):
+        along = {name: subject.direction(name, at, seed)}
+        try:
+            if not at.differences.bend(along) <= BEND * (1 + abs(at.objective)):
+                return True
+        except DomainError:
+            return True
+    return False
 
 
 def _cornered(node: Node) -> bool:

@@ -117,11 +117,19 @@ class Differences:
 
     def along(self, directions: Mapping[str, Array]) -> Any:
         """The derivative along ``directions`` (arrays by input name)."""
-        step: Any = DOUBLE_STEP
-        if isinstance(self.arithmetic, Precise):
-            step = mpmath.mpf(10) ** -PRECISE_STEP_DIGITS
+        step = self._step()
         ends = [self._at(directions, step), self._at(directions, -step)]
         return (ends[0] - ends[1]) / (2 * step)
+
+    def bend(self, directions: Mapping[str, Array]) -> Any:
+        """How far the derivatives ahead and behind are apart: 0 where there is no corner."""
+        step = self._step()
+        ahead, here, behind = (self._at(directions, by * step) for by in (1, 0, -1))
+        return abs(ahead - 2 * here + behind) / step
+
+    def _step(self) -> Any:
+        precise = isinstance(self.arithmetic, Precise)
+        return mpmath.mpf(10) ** -PRECISE_STEP_DIGITS if precise else DOUBLE_STEP
 
     def _at(self, directions: Mapping[str, Array], step: Any) -> Any:
         moved = dict(self.feeds)

@@ -418,9 +418,24 @@ class OneAtTheKink(sg.Function):
         return sg.where(x >= 0, g, -g)
 
 
+class WrongBeforeTheKink(sg.Function):
+    """Forward has a corner, but none where backward is wrong."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return sg.relu(x - 1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return sg.where(x == 0, g, g * (x > 1))
+
+
 @pytest.mark.parametrize(
     ("function", "verdict"),
     [
+        (WrongBeforeTheKink, Verdict.REFUTED),
         (WrongAtOne, Verdict.REFUTED), (WrongBetweenSigns, Verdict.REFUTED),
         (WrongAtTies, Verdict.REFUTED), (RightAtOne, Verdict.PROVED),
         (OneAtTheKink, Verdict.PROVED),
