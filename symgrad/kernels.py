@@ -23,7 +23,7 @@ from symgrad.ir.abi import (
 )
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
-from symgrad.passes.save import choose_saved
+from symgrad.passes.save import choose_saved, saved_to_compare
 from symgrad.passes.simplify import simplify
 from symgrad.passes.split import Joint, Split, split
 
@@ -169,7 +169,9 @@ def _joint(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
     joint = Joint(
         case.inputs, case.outputs, case.output_names, case.cotangents, tuple(gradients), case.saved
     )
-    return replace(joint, saved=choose_saved(joint)) if graphs.derived else joint
+    if graphs.derived:
+        return replace(joint, saved=choose_saved(joint))
+    return replace(joint, saved=(*joint.saved, *saved_to_compare(joint)))
 
 
 def _plan_case(

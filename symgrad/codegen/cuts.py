@@ -7,13 +7,13 @@ One reverse sweep finds the index maps that each node is read with.  A node is s
 an output or serves as an index, when it is a pattern of its own (a scatter, a running reduction,
 a contraction), when it is a reduction read otherwise than as it lies, or when computing it
 afresh at each of its index maps would cost too much.  What is stored is ``fused`` where it can
-be computed in place by those who read it as it lies; ``opaque`` where only its array is read, as
-of what serves as an index.
+be computed in place by those who read it as it lies; of the others only the array is read: of what
+serves as an index, and of ``once``, which must have the same bits wherever it is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.codegen.equations import Equation, Indices
@@ -35,13 +35,17 @@ class Cuts:
 
 
 def choose_cuts(
-    equations: Sequence[Equation], axes: Mapping[Node, NodeAxes], outputs: Sequence[Node]
+    equations: Sequence[Equation],
+    axes: Mapping[Node, NodeAxes],
+    outputs: Sequence[Node],
+    once: Collection[Node] = (),
 ) -> Cuts:
-    """The nodes to store."""
+    """The nodes to store; ``once``: those that must be computed once."""
     total = _totals(equations)
     demands: dict[Node, dict[Indices, None]] = {equation.node: {} for equation in equations}
     serving = {node for equation in equations for node in equation.index_reads}
-    required = set(outputs) | serving
+    opaque = serving | set(once)
+    required = set(outputs) | opaque
     stored: list[Node] = []
     fused: set[Node] = set()
     for equation in reversed(equations):
@@ -52,7 +56,7 @@ def choose_cuts(
             stored.append(node)
         elif node in required or _worth_storing(equation, demand, home, total[node]):
             stored.append(node)
-            if node not in serving:
+            if node not in opaque:
                 fused.add(node)
         maps = [home] if stored and stored[-1] is node else demand
         for where in maps:

@@ -20,6 +20,7 @@ from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import DType, int64
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, Reduce
 from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ops.compared import compared, shared
 from symgrad.ops.record import get
 
 
@@ -83,7 +84,7 @@ def build_program(graph: Graph) -> Program:
     checks = _checks(graph, outputs, [node for one in system for node in one.index_reads])
     serving = (stored_node(graph, tensor) for check in checks for tensor in check.tensors)
     required = [*(node for node in outputs if node.op != "input"), *filter(None, serving)]
-    cuts = choose_cuts(system, axes, required)
+    cuts = choose_cuts(system, axes, required, _once(outputs))
     lowering = Lowering(graph, cuts.stored, axes=axes, fused=cuts.fused)
     bodies = {node: lowering.element(node, lowering.home(node), body=True) for node in cuts.stored}
     bodies.update({n: lowering.element(n, lowering.home(n)) for n in outputs if n.op == "input"})
@@ -98,6 +99,13 @@ def build_program(graph: Graph) -> Program:
         _user_names(lowering, reduced),
         _arrays(graph, (*cuts.stored, *outputs)),
     )
+
+
+def _once(outputs: list[Node]) -> list[Node]:
+    """The values that are compared with what is made of them, here or by who reads the outputs."""
+    nodes = ancestors(outputs)
+    found = compared(nodes) | shared(nodes, outputs)
+    return [node for node in nodes if node.index in found]
 
 
 def _definition(graph: Graph, lowering: Lowering, node: Node, body: Expr) -> Definition:

@@ -4,13 +4,15 @@ In: a joint graph.  Out: the nodes to save.  Imports: ``symgrad.ops``, ``symgrad
 
 A node costs the bytes that keeping it moves; computing it again costs its work, converted to
 bytes.  The cheapest set of nodes that parts the cotangents' side from the inputs is saved (the
-min-cut rematerialisation of Jia et al. 2019 and of PyTorch's AOTAutograd).
+min-cut rematerialisation of Jia et al. 2019 and of PyTorch's AOTAutograd).  What backward compares
+with what forward made of it is not computed again: its bits would be others.
 """
 
 from __future__ import annotations
 
 from symgrad.ir.dim import Size
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.compared import compared
 from symgrad.ops.record import get
 from symgrad.passes.split import Joint
 
@@ -33,10 +35,11 @@ def choose_saved(joint: Joint) -> tuple[Node, ...]:
     network = nx.DiGraph()
     network.add_nodes_from(("source", "sink"))
     own = {node.index for node in (*joint.inputs, *joint.outputs)}
+    once = own | compared(ancestors(gradients))
     for node in forward:
         arriving, leaving = (node.index, "in"), (node.index, "out")
         network.add_edge(arriving, leaving, capacity=_price(node, node.index in own))
-        if (work := _work(node, node.index in own)) is None:
+        if (work := _work(node, node.index in once)) is None:
             network.add_edge("source", arriving)
         elif work:
             network.add_edge("source", arriving, capacity=work)
@@ -49,6 +52,23 @@ def choose_saved(joint: Joint) -> tuple[Node, ...]:
     _, (near, far) = nx.minimum_cut(network, "source", "sink")
     cut = (n for n in forward if (n.index, "in") in near and (n.index, "out") in far)
     return tuple(node for node in cut if node.args or node.op == "input")
+
+
+def saved_to_compare(joint: Joint) -> tuple[Node, ...]:
+    """What a hand-written backward must be given besides what it saves.
+
+    A value that backward would compute again, to compare it with something saved that forward
+    made of it.
+    """
+    gradients = [node for node in joint.gradients if node is not None]
+    border = {*joint.saved, *joint.inputs}
+    again = ancestors(gradients, stop=border)
+    there = {node.index for node in again}
+    made = [node for node in joint.saved if node.index in there]
+    forward = {node.index for node in ancestors(made)}
+    known = {node.index for node in border}
+    once = compared(ancestors(gradients)) & forward & there - known
+    return tuple(node for node in again if node.index in once)
 
 
 def _elements(node: Node) -> float:
@@ -64,10 +84,10 @@ def _price(node: Node, own: bool) -> float:
     return node.dtype.itemsize * _elements(node) * (1 if own else TRANSFERS_IF_KEPT)
 
 
-def _work(node: Node, own: bool) -> float | None:
+def _work(node: Node, once: bool) -> float | None:
     """The price of computing a node again; None: it must not be."""
     op = get(node.op)
-    if own or op.kind in ("reduction", "contraction", "indexing"):
+    if once or op.kind in ("reduction", "contraction", "indexing"):
         return None
     if op.scalar is None:
         return 0.0
