@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from symgrad.proof import literals
-from symgrad.proof.corners import corners, smooth
+from symgrad.proof.corners import certain, corners
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.report import Condition
@@ -302,7 +302,7 @@ class _Decision:
     def _wrong_in_a_corner(self, name: str) -> bool:
         """Is what is right almost everywhere wrong where a comparison of backward holds?"""
         for point in corners(self.subject, name):
-            if smooth(self.subject, point, name) and self._is_wrong(point, name):
+            if certain(self.subject, point, name) and self._is_wrong(point, name):
                 self.evidence[name].failed.append(point)
                 self._refuted(name, [point])
                 return True
