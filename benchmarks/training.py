@@ -6,7 +6,7 @@ In: ``examples/transformer.py``, loaded a second time with ``symgrad`` bound to 
 Out: loss curves and the time of a step as a Markdown table on standard output, and in
 ``benchmarks/TRAINING.md`` with ``--write``.  Imports symgrad, torch, click, numpy and ``examples``.
 
-All contestants start from the same weights, see the same batches and take turns, step by step; a
+All contestants start from the same weights, see the same batches and take turns, one thread each; a
 step is forward, loss, backward and AdamW.  A time is the median over the steps after the first
 ten; a ratio is the peer's time over that of ``sg.jit``: above 1 we are faster.  How far two loss
 curves lie apart is the greatest relative difference of two losses of the same step.
@@ -44,7 +44,7 @@ import symgrad.optim
 
 RATE = 2e-3
 WARM_UP = 10
-THREADS = 2
+THREADS = 1
 HERE = Path(__file__).parent
 
 
