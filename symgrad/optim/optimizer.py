@@ -16,7 +16,8 @@ import numpy as np
 
 from symgrad.optim.errors import OptimizerTypeError, OptimizerValueError
 from symgrad.tensor import Tensor
-from symgrad.tensor.modes import enable_grad, no_grad
+from symgrad.tensor.gradients import zero_grads
+from symgrad.tensor.modes import enable_grad
 from symgrad.tensor.tensor import Array, wrap
 
 Group = dict[str, Any]
@@ -80,15 +81,7 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Let go of every gradient, or fill it with zeros."""
         for group in self.param_groups:
-            for parameter in group["params"]:
-                grad = parameter._grad
-                if grad is None:
-                    continue
-                if set_to_none:
-                    parameter.grad = None
-                else:
-                    with no_grad():
-                        parameter.grad = grad.detach().zero_()
+            zero_grads(group["params"], set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move the parameters that have a gradient.

@@ -7,7 +7,7 @@ Imports: numpy, the frontend's table, this package's engine, nodes and tensors.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from symgrad.tensor import errors
 from symgrad.tensor.batched import BatchedTensor, levels
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.engine import Run, initial
+from symgrad.tensor.modes import no_grad
 from symgrad.tensor.node import Edge, Grad, edge_of
 from symgrad.tensor.symbolic import backward as symbolic_backward
 from symgrad.tensor.symbolic import grad as symbolic_grad
@@ -185,3 +186,16 @@ def _batched(
 def _stack(tensors: Sequence[Tensor]) -> Tensor:
     found: Tensor = invoke("stack", FUNCTIONS["stack"].__wrapped__, (list(tensors),), {})
     return found
+
+
+def zero_grads(tensors: Iterable[Tensor], set_to_none: bool) -> None:
+    """Let go of every gradient, or fill it with zeros."""
+    for tensor in tensors:
+        grad = tensor._grad
+        if grad is None:
+            continue
+        if set_to_none:
+            tensor.grad = None
+        else:
+            with no_grad():
+                tensor.grad = grad.detach().zero_()

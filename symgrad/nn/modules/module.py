@@ -17,7 +17,7 @@ from symgrad.nn.modules.printing import described
 from symgrad.nn.modules.state import Incompatible, load_state
 from symgrad.nn.parameter import Parameter
 from symgrad.tensor import Tensor
-from symgrad.tensor.modes import no_grad
+from symgrad.tensor.gradients import zero_grads
 from symgrad.tensor.parts import RemovableHandle
 
 Self = TypeVar("Self", bound="Module")
@@ -244,15 +244,7 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Let go of every gradient, or fill it with zeros."""
-        for parameter in self.parameters():
-            grad = parameter._grad
-            if grad is None:
-                continue
-            if set_to_none:
-                parameter.grad = None
-            else:
-                with no_grad():
-                    parameter.grad = grad.detach().zero_()
+        zero_grads(self.parameters(), set_to_none)
 
     def to(self: Self, *args: Any, dtype: Any = None, **ignored: Any) -> Self:
         """Every float parameter and buffer in another dtype; devices are taken and ignored."""
