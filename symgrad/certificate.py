@@ -61,6 +61,9 @@ class Certificate:
         """Does everything agree?"""
         return not any(op.differs for op in self.ops)
 
+    def __bool__(self) -> bool:
+        return self.holds
+
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints."""
         return {

@@ -59,6 +59,9 @@ class Judged:
         """Is it PROVED?"""
         return self.verdict == "PROVED"
 
+    def __bool__(self) -> bool:
+        return self.proved
+
     @property
     def diff(self) -> str:
         """A unified diff that mends it; empty where there is none."""

@@ -70,7 +70,7 @@ def blamed(one: Judged) -> Location | None:
     if one.error is not None:
         return one.location
     worst = [
-        found.location for found in (one.report.inputs.values() if one.report else ())
+        found.location for found in (one.report.inputs.values() if one.report is not None else ())
         if str(found.verdict) == one.verdict and found.location is not None
     ]  # fmt: skip
     if worst:

@@ -42,7 +42,7 @@ def as_text(report: Report) -> str:
 
 def _input_lines(one: InputReport) -> list[str]:
     how = f"   ({one.method})" if one.method else ""
-    where = f"   {one.location}" if one.location and one.verdict else ""
+    where = f"   {one.location}" if one.location and not one.verdict else ""
     lines = [f"  gradient of {one.name}: {one.verdict}{how}{where}"]
     if one.reason:
         lines += _wrapped(one.reason, 6)
@@ -58,7 +58,7 @@ def _input_lines(one: InputReport) -> list[str]:
         lines += _wrapped(f"why: {said}", 6)
     if one.suggestion:
         lines += _labelled("write instead (proved)", one.suggestion)
-    elif one.derived and one.verdict:
+    elif one.derived and not one.verdict:
         lines += _labelled("the true gradient", one.derived)
     for condition in one.conditions:
         lines += _wrapped(worded(condition), 6)

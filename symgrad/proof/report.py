@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import Location, NotProvedError
 from symgrad.proof.layout import as_html, as_latex, as_text
-from symgrad.proof.verdict import Verdict, worst
+from symgrad.proof.verdict import HasVerdict, Verdict, worst
 
 if TYPE_CHECKING:
     from symgrad.proof.formulas import Formulas
@@ -56,8 +56,8 @@ class CounterexampleReport:
         return f"{where}; {self.element} is {self.hand:.10g}, true is {self.true:.10g}"
 
 
-@dataclass(frozen=True)
-class CaseReport:
+@dataclass(frozen=True, eq=False)
+class CaseReport(HasVerdict):
     """What holds for one input in one case; ``when``: the case's size conditions as text."""
 
     when: str
@@ -66,8 +66,8 @@ class CaseReport:
     method: str = ""
 
 
-@dataclass(frozen=True)
-class InputReport:
+@dataclass(frozen=True, eq=False)
+class InputReport(HasVerdict):
     """The verdict on the gradient of one input.
 
     ``reason``: why it is REFUTED or UNDECIDED.  ``method``: how it was proved.  ``diagnosis``:
@@ -88,8 +88,8 @@ class InputReport:
     cases: tuple[CaseReport, ...] = ()
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, eq=False)
+class Finding(HasVerdict):
     """One theorem of the protocol, such as "linear in the cotangents".
 
     ``counterexample``: where it does not hold, of what is refuted at a point.
@@ -101,10 +101,11 @@ class Finding:
     counterexample: CounterexampleReport | None = None
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, eq=False)
+class Report(HasVerdict):
     """The verdict on a Function; printing it shows what a person wants to read.
 
+    It is true, and ``ok``, exactly if the verdict is PROVED; it equals its verdict.
     ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``mend``: makes the diff.
     """
 

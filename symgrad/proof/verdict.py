@@ -1,24 +1,49 @@
 """The three verdicts.
 
-In: nothing.  Out: ``Verdict``, ordered from best to worst, and ``worst``.
+In: nothing.  Out: ``Verdict``, ordered from best to worst, ``worst``, and ``HasVerdict``.
 Imports the standard library only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from enum import IntEnum
+from dataclasses import fields
+from enum import Enum
+from typing import Any, cast
 
 
-class Verdict(IntEnum):
-    """What is known of a hand-written gradient; the greater, the worse."""
+class Verdict(str, Enum):
+    """What is known of a hand-written gradient: true exactly if it is PROVED.
 
-    PROVED = 0
-    UNDECIDED = 1
-    REFUTED = 2
+    It equals its name.  The greater, the worse: PROVED < UNDECIDED < REFUTED.
+    """
+
+    PROVED = "PROVED"
+    UNDECIDED = "UNDECIDED"
+    REFUTED = "REFUTED"
+
+    def __bool__(self) -> bool:
+        return self is Verdict.PROVED
 
     def __str__(self) -> str:
-        return self.name
+        return self.value
+
+    def __lt__(self, other: str) -> bool:
+        return _badness(self) < _badness(other)
+
+    def __le__(self, other: str) -> bool:
+        return _badness(self) <= _badness(other)
+
+    def __gt__(self, other: str) -> bool:
+        return _badness(self) > _badness(other)
+
+    def __ge__(self, other: str) -> bool:
+        return _badness(self) >= _badness(other)
+
+
+def _badness(verdict: str) -> int:
+    """Its place in the order of badness.  Raises ValueError for what is no verdict."""
+    return list(Verdict).index(Verdict(verdict))
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
@@ -26,9 +51,35 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
     return max(verdicts, default=Verdict.PROVED)
 
 
-PROVED = Verdict.PROVED
-UNDECIDED = Verdict.UNDECIDED
-REFUTED = Verdict.REFUTED
+class HasVerdict:
+    """What has a ``verdict``, a dataclass: true exactly if it is PROVED, and equal to its verdict.
+
+    Two of them are equal if all their fields are.
+    """
+
+    @property
+    def ok(self) -> bool:
+        """Is it PROVED?"""
+        return bool(_verdict(self))
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return _verdict(self) == other
+        if type(other) is not type(self):
+            return NotImplemented
+        compared = [field.name for field in fields(cast("Any", self)) if field.compare]
+        return all(getattr(self, name) == getattr(other, name) for name in compared)
+
+    def __hash__(self) -> int:
+        return hash(_verdict(self))  # what is equal to a verdict hashes as the verdict does
+
+
+def _verdict(judged: Any) -> Verdict:
+    found: Verdict = judged.verdict
+    return found
 
 
 PROVED, UNDECIDED, REFUTED = Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED
