@@ -25,7 +25,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.passes.save import choose_saved, saved_to_compare
 from symgrad.passes.simplify import simplify
-from symgrad.passes.split import Joint, Split, split
+from symgrad.passes.split import Joint, Split, fresh_name, split
 
 ALL_MASKS_UP_TO = 3
 """So many differentiable inputs get a backward kernel for each set of wanted gradients."""
@@ -94,7 +94,7 @@ def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPl
     of all gradients, and none for some of them.  ``name``: of the op, in place of the Function's.
     """
     graphs = with_backward(graphs)
-    graphs = replace(graphs, cases=_usable(graphs.cases))
+    graphs = replace(graphs, cases=_named_alike(graphs, _usable(graphs.cases)))
     joints = [_joint(graphs, case) for case in graphs.cases]
     differentiable = tuple(
         any(joint.gradients[position] is not None for joint in joints)
@@ -141,6 +141,32 @@ def _usable(cases: tuple[FunctionCase, ...]) -> tuple[FunctionCase, ...]:
         if case.problem is None and all(found.problem is None for found in case.gradients)
     )
     return usable or cases
+
+
+def _named_alike(
+    graphs: FunctionGraphs, cases: tuple[FunctionCase, ...]
+) -> tuple[FunctionCase, ...]:
+    """The cases with the same names for their outputs, which callers tell by position.
+
+    An output keeps its name where all cases agree on it.  Raises CodegenError where the number of
+    outputs depends on sizes.
+    """
+    if len({len(case.outputs) for case in cases}) > 1:
+        told = "; ".join(
+            f"{len(case.outputs)} for {' and '.join(map(str, case.conditions))}" for case in cases
+        )
+        raise CodegenError(
+            f"the number of outputs of {graphs.name} depends on sizes: {told}",
+            location=graphs.location,
+            hint="compile it for sizes at which it is the same, with numbers in the shape specs",
+        )
+    names: list[str] = []
+    for position, found in enumerate(zip(*(case.output_names for case in cases), strict=True)):
+        wanted = found[0]
+        if len(set(found)) > 1:
+            wanted = "output" if len(cases[0].outputs) == 1 else f"output_{position}"
+        names.append(fresh_name(wanted, {*graphs.input_names, *names}))
+    return tuple(replace(case, output_names=tuple(names)) for case in cases)
 
 
 def _with_derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:

@@ -99,8 +99,8 @@ def record(plan: OpPlan, report: Report, asked: Asked | None = None) -> dict[str
         "function": graphs.name,
         "file": _relative(graphs.location.file, asked.root) if graphs.location else None,
         "inputs": {
-            name: str(node.type)
-            for name, node in zip(graphs.input_names, graphs.cases[0].inputs, strict=True)
+            name: " or ".join(dict.fromkeys(str(case.inputs[place].type) for case in graphs.cases))
+            for place, name in enumerate(graphs.input_names)
         },
         "specs": list(asked.specs) or None,
         "static": {name: repr(value) for name, value in graphs.static},

@@ -24,7 +24,8 @@ from symgrad.codegen.wrapper_case import (
     tuple_text,
 )
 from symgrad.codegen.wrapper_records import CaseView, FunctionView, PackageView, WrapperView
-from symgrad.ir.abi import OpSignature
+from symgrad.errors import CodegenError
+from symgrad.ir.abi import ArrayArgument, OpSignature
 
 
 def wrapper_view(
@@ -45,12 +46,11 @@ def wrapper_view(
     """
     tables = with_readable_sizes(signatures)
     signatures = with_safe_sizes(signatures)
-    first = tables[0]
     names = Names(signatures)
-    cotangents = [names.of(f"grad_{array.name}", "cotangent") for array in first.outputs]
-    inputs = [names.of(array.name) for array in first.inputs]
+    cotangents = tuple(names.of(f"grad_{name}", "cotangent") for name in _common(tables, "outputs"))
+    inputs = [names.of(name) for name in _common(tables, "inputs")]
     makers = [
-        CaseMaker(names, position, one, table)
+        CaseMaker(names, position, one, table, cotangents)
         for position, (one, table) in enumerate(zip(signatures, tables, strict=True))
     ]
     cases = tuple(maker.view() for maker in makers)
@@ -63,16 +63,32 @@ def wrapper_view(
         op_literal=op_literal(name, tables, files, header, blas),
         parameters=", ".join(f"{one}: _Array" for one in inputs),
         arguments=tuple_text(inputs),
-        cotangents=tuple(cotangents),
+        cotangents=cotangents,
         cotangent_arguments=tuple_text(cotangents),
-        inputs=tuple(f"{one}: {described(a)}" for one, a in zip(inputs, first.inputs, strict=True)),
-        outputs=tuple(f"{array.name}: {described(array)}" for array in first.outputs),
+        inputs=_described(inputs, [one.inputs for one in tables]),
+        outputs=_described(_common(tables, "outputs"), [one.outputs for one in tables]),
         dtypes=tuple(sorted(dtypes.items())),
         kernels=tuple(kernels),
         residuals_classes=tuple_text(case.residuals_class for case in cases),
         cases=cases,
         functions=_functions(cases, makers),
     )
+
+
+def _common(signatures: Sequence[OpSignature], kind: str) -> tuple[str, ...]:
+    """The names of the inputs or outputs, the same in all cases.  Raises CodegenError."""
+    found = {tuple(array.name for array in getattr(one, kind)) for one in signatures}
+    if len(found) > 1:
+        raise CodegenError(f"{signatures[0].name}: its cases call their {kind} differently")
+    return found.pop()
+
+
+def _described(names: Sequence[str], cases: Sequence[Sequence[ArrayArgument]]) -> tuple[str, ...]:
+    """``y: float32[n, m] or float32[n]``: each array with what it is in one case or another."""
+    kinds = (
+        " or ".join(dict.fromkeys(map(described, arrays))) for arrays in zip(*cases, strict=True)
+    )
+    return tuple(f"{name}: {kind}" for name, kind in zip(names, kinds, strict=True))
 
 
 def _functions(cases: Sequence[CaseView], makers: Sequence[CaseMaker]) -> tuple[FunctionView, ...]:

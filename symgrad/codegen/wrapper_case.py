@@ -74,15 +74,18 @@ class CaseMaker:
     """Makes the view of one case.
 
     ``signature`` has sizes that can be local names, ``table`` the same ones as users call them.
+    ``cotangents``: the local name of each output's, the same in all cases.
     """
 
     def __init__(
-        self, names: Names, position: int, signature: OpSignature, table: OpSignature
-    ) -> None:
+        self, names: Names, position: int, signature: OpSignature, table: OpSignature,
+        cotangents: Sequence[str],
+    ) -> None:  # fmt: skip
         self.names = names
         self.position = position
         self.signature = signature
         self.table = table
+        self.cotangents = cotangents
         self.sizes = size_bindings(signature)
 
     @property
@@ -219,7 +222,7 @@ class CaseMaker:
         )
         cotangents, ignored = [], []
         for position, array in enumerate(signature.outputs):
-            name = self.names.of(f"grad_{array.name}", "cotangent")
+            name = self.cotangents[position]
             if position in backward.cotangents:
                 cotangents.append(self._view(array, name))
             elif array.dtype.is_float:

@@ -48,6 +48,8 @@ def in_place_texts(
     """The wrapper, and C and header by file name.  Raises CodegenError."""
     graphs = trace(update, *specs, static=static)
     name = snake_case(graphs.name)
+    if len(graphs.cases) > 1:
+        raise CodegenError(f"{graphs.name} asks about its sizes", location=graphs.location)
     emitted = _emitted(graphs.cases[0], graphs.input_names, name)
     check_in_place(emitted, written)
     inner = emitted.signature

@@ -8,7 +8,7 @@ that are cheap and were not saved are computed again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from symgrad.ir.graph import Graph, Node, ancestors, copy_into
@@ -89,14 +89,24 @@ def gradient_name(node: Node) -> str:
     return f"grad_{node.name}"
 
 
+def cotangent_names(joint: Joint) -> list[str]:
+    """What the cotangent of each output is called: by its position, whatever the trace calls it."""
+    taken = _own_names(joint)
+    return [_fresh(f"grad_{name}", taken) for name in joint.output_names]
+
+
+def _own_names(joint: Joint) -> set[str | None]:
+    """The names of inputs, outputs and gradients."""
+    inputs = {name for node in joint.inputs for name in (node.name, gradient_name(node))}
+    return {*inputs, *joint.output_names}
+
+
 def _residuals(joint: Joint) -> tuple[ResidualNode, ...]:
     """What the gradients reach first: saved nodes and inputs."""
     roots = [node for node in joint.gradients if node is not None]
     border = {*joint.saved, *joint.inputs}
     reached = [node for node in ancestors(roots, stop=border) if node in border]
-    cotangents = [node for node in joint.cotangents if node is not None]
-    taken = {node.name for node in (*joint.inputs, *cotangents)} | set(joint.output_names)
-    taken |= {gradient_name(node) for node in joint.inputs}
+    taken = {*_own_names(joint), *cotangent_names(joint)}
     found: list[ResidualNode] = []
     for node in reached:
         if node in joint.inputs:
@@ -111,13 +121,20 @@ def _residuals(joint: Joint) -> tuple[ResidualNode, ...]:
     return tuple(found)
 
 
-def _fresh(name: str, taken: set[str | None]) -> str:
-    candidate, number = name, 0
+def fresh_name(wanted: str, taken: Collection[str | None]) -> str:
+    """``wanted``, or with a number behind it, so that it is none of ``taken``."""
+    candidate, number = wanted, 0
     while candidate in taken:
         number += 1
-        candidate = f"{name}_{number}"
-    taken.add(candidate)
+        candidate = f"{wanted}_{number}"
     return candidate
+
+
+def _fresh(wanted: str, taken: set[str | None]) -> str:
+    """A fresh name, which is taken from now on."""
+    name = fresh_name(wanted, taken)
+    taken.add(name)
+    return name
 
 
 def _forward(joint: Joint, extra: Sequence[ResidualNode]) -> Graph:
@@ -145,7 +162,11 @@ def _backward(
     used = [i for i, residual in enumerate(residuals) if residual.node in there]
     cotangents = [i for i, node in enumerate(joint.cotangents) if node in there]
     given = [(residuals[i].name, residuals[i].node) for i in used]
-    given += [(str(node.name), node) for node in joint.cotangents if node in there and node]
+    given += [
+        (name, node)
+        for name, node in zip(cotangent_names(joint), joint.cotangents, strict=True)
+        if node is not None and node in there
+    ]
     graph, known = Graph(), {}
     for name, node in given:
         known[node] = graph.input(name, node.type)

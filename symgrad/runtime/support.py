@@ -279,6 +279,12 @@ class Caller:
         backward: Backward,
     ) -> dict[str, NDArray]:
         """The checked cotangents that the kernel takes, by its names for them."""
+        count = len(case.outputs)
+        if len(cotangents) != count:
+            raise KernelArgumentError(
+                f"{where}: {len(cotangents)} cotangents are given, and there are {count} outputs",
+                hint="give an array or None for each output",
+            )
         checked: list[NDArray | None] = []
         for position, wanted in enumerate(case.outputs):
             value = cotangents[position]

@@ -115,7 +115,7 @@ def equip(plan: Plan, call: Callable[..., Any], template: Any, keywords: Any,
     if not rule.fits(given, slots):
         return
     op = _load(rule.module)
-    if op is not None:
+    if op is not None and len(op.caller.op.cases) == 1:
         plan.use(KernelPlan(op, [_taken(slot.shape, rule.rows) for slot in slots], plan))
 
 
