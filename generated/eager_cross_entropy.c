@@ -68,6 +68,7 @@ int64_t eager_cross_entropy_workspace(int64_t n, int64_t m)
  *     output = mean(-index(t0 - log(sum(exp(t0), axes=(1,))), iota(n), labels), axes=(0,))
  * in:   x f32[n m], labels i64[n]
  * out:  output f32[]
+ * returns 1: an index is out of range, unless 0 <= labels[i] < m
  */
 int eager_cross_entropy(
     int64_t n,
@@ -190,6 +191,7 @@ int64_t eager_cross_entropy_forward_workspace(int64_t n, int64_t m)
  *     output = mean(-index(t0 - log(residual_3), iota(n), labels), axes=(0,))
  * in:   x f32[n m], labels i64[n]
  * out:  output f32[], residual_2 f32[n 1], residual_3 f32[n 1]
+ * returns 1: an index is out of range, unless 0 <= labels[i] < m
  */
 int eager_cross_entropy_forward(
     int64_t n,

@@ -1,6 +1,14 @@
 /*
  * CrossEntropy, written by symgrad.
  * Backward PROVED, under: 0 <= labels < m; x[i, j] - x[i, k] == 0; x[i, l] - x[i, m] == 0.
+ * Each kernel takes the sizes that it needs first, in this order: n, m.
+ * Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements from
+ *     one index of axis 0 to the next. No output overlaps any other array.
+ * The workspace begins at a multiple of 64 bytes and has the number of bytes that
+ *     <kernel>_workspace returns for the same sizes; it may be NULL for 0. Its content means
+ *     nothing before and after the call.
+ * A kernel returns 0 once its outputs are written, or else a number that is explained above it;
+ *     then they may hold anything. It keeps no state and allocates nothing.
  */
 #ifndef SYMGRAD_EAGER_CROSS_ENTROPY_H
 #define SYMGRAD_EAGER_CROSS_ENTROPY_H
@@ -11,10 +19,26 @@
 extern "C" {
 #endif
 
+/*
+ * in:   x f32[n m], labels i64[n]
+ * out:  output f32[]
+ * returns 1: an index is out of range, unless 0 <= labels[i] < m
+ */
 int64_t eager_cross_entropy_workspace(int64_t n, int64_t m);
 int eager_cross_entropy(int64_t n, int64_t m, const float *x, int64_t x_s0, const int64_t *labels, float *output, void *workspace);
+
+/*
+ * in:   x f32[n m], labels i64[n]
+ * out:  output f32[], residual_2 f32[n 1], residual_3 f32[n 1]
+ * returns 1: an index is out of range, unless 0 <= labels[i] < m
+ */
 int64_t eager_cross_entropy_forward_workspace(int64_t n, int64_t m);
 int eager_cross_entropy_forward(int64_t n, int64_t m, const float *x, int64_t x_s0, const int64_t *labels, float *output, float *residual_2, float *residual_3, void *workspace);
+
+/*
+ * in:   x f32[n m], labels i64[n], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[]
+ * out:  grad_x f32[n m]
+ */
 int64_t eager_cross_entropy_backward_workspace(int64_t n, int64_t m);
 int eager_cross_entropy_backward(int64_t n, int64_t m, const float *x, int64_t x_s0, const int64_t *labels, const float *residual_2, const float *residual_3, const float *grad_output, float *grad_x, void *workspace);
 

@@ -246,7 +246,7 @@ int layer_norm_forward(
     return 0;
 }
 
-int64_t layer_norm_backward_workspace(int64_t m, int64_t n)
+int64_t layer_norm_backward_workspace(int64_t n, int64_t m)
 {
     return 0
         + ROUND_UP(row_groups(n, 64, 32) * (4*m))
@@ -268,8 +268,8 @@ int64_t layer_norm_backward_workspace(int64_t m, int64_t n)
  * Backward PROVED.
  */
 int layer_norm_backward(
-    int64_t m,
     int64_t n,
+    int64_t m,
     const float *restrict weight,
     const float *restrict inverse_deviation,
     const float *restrict normalized,

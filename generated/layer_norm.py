@@ -70,7 +70,7 @@ OP = Op(
                     mask=(True, True, True),
                     kernel=Kernel(
                         "layer_norm_backward",
-                        sizes=("m", "n"),
+                        sizes=("n", "m"),
                         inputs=(
                             Array("weight", "float32", ("m",)),
                             Array("inverse_deviation", "float32", ("n", "1")),
@@ -90,7 +90,7 @@ OP = Op(
                     mask=(True, True, False),
                     kernel=Kernel(
                         "layer_norm_backward_110",
-                        sizes=("m", "n"),
+                        sizes=("n", "m"),
                         inputs=(
                             Array("weight", "float32", ("m",)),
                             Array("inverse_deviation", "float32", ("n", "1")),
@@ -109,7 +109,7 @@ OP = Op(
                     mask=(True, False, True),
                     kernel=Kernel(
                         "layer_norm_backward_101",
-                        sizes=("m", "n"),
+                        sizes=("n", "m"),
                         inputs=(
                             Array("weight", "float32", ("m",)),
                             Array("inverse_deviation", "float32", ("n", "1")),
@@ -128,7 +128,7 @@ OP = Op(
                     mask=(True, False, False),
                     kernel=Kernel(
                         "layer_norm_backward_100",
-                        sizes=("m", "n"),
+                        sizes=("n", "m"),
                         inputs=(
                             Array("weight", "float32", ("m",)),
                             Array("inverse_deviation", "float32", ("n", "1")),
@@ -332,7 +332,7 @@ def _backward_111(residuals, grad_y, out):
         if grad_bias.shape != (m,):
             raise _Unusual
         _p_grad_bias = _pointer(_c_float32, grad_bias, True)
-    if _call_layer_norm_backward(m, n, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_weight, _p_grad_bias, _workspace.pointer, _workspace.size):
+    if _call_layer_norm_backward(n, m, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_weight, _p_grad_bias, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, grad_weight, grad_bias)
 
@@ -366,7 +366,7 @@ def _backward_110(residuals, grad_y, out):
         if grad_weight.shape != (m,):
             raise _Unusual
         _p_grad_weight = _pointer(_c_float32, grad_weight, True)
-    if _call_layer_norm_backward_110(m, n, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_weight, _workspace.pointer, _workspace.size):
+    if _call_layer_norm_backward_110(n, m, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_weight, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, grad_weight, None)
 
@@ -400,7 +400,7 @@ def _backward_101(residuals, grad_y, out):
         if grad_bias.shape != (m,):
             raise _Unusual
         _p_grad_bias = _pointer(_c_float32, grad_bias, True)
-    if _call_layer_norm_backward_101(m, n, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_bias, _workspace.pointer, _workspace.size):
+    if _call_layer_norm_backward_101(n, m, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _p_grad_bias, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None, grad_bias)
 
@@ -427,7 +427,7 @@ def _backward_100(residuals, grad_y, out):
         if grad_x.shape != (n, m):
             raise _Unusual
         _p_grad_x = _pointer(_c_float32, grad_x, True)
-    if _call_layer_norm_backward_100(m, n, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _workspace.pointer, _workspace.size):
+    if _call_layer_norm_backward_100(n, m, _p_weight, _p_inverse_deviation, _p_normalized, m, _p_grad_y, m, _p_grad_x, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None, None)
 

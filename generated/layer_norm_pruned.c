@@ -47,7 +47,7 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
     }
 }
 
-int64_t layer_norm_backward_110_workspace(int64_t m, int64_t n)
+int64_t layer_norm_backward_110_workspace(int64_t n, int64_t m)
 {
     return 0
         + ROUND_UP(row_groups(n, 64, 32) * (4*m))
@@ -66,8 +66,8 @@ int64_t layer_norm_backward_110_workspace(int64_t m, int64_t n)
  * Backward PROVED.
  */
 int layer_norm_backward_110(
-    int64_t m,
     int64_t n,
+    int64_t m,
     const float *restrict weight,
     const float *restrict inverse_deviation,
     const float *restrict normalized,
@@ -174,7 +174,7 @@ int layer_norm_backward_110(
     return 0;
 }
 
-int64_t layer_norm_backward_101_workspace(int64_t m, int64_t n)
+int64_t layer_norm_backward_101_workspace(int64_t n, int64_t m)
 {
     return 0
         + ROUND_UP(row_groups(n, 64, 32) * (4*m))
@@ -193,8 +193,8 @@ int64_t layer_norm_backward_101_workspace(int64_t m, int64_t n)
  * Backward PROVED.
  */
 int layer_norm_backward_101(
-    int64_t m,
     int64_t n,
+    int64_t m,
     const float *restrict weight,
     const float *restrict inverse_deviation,
     const float *restrict normalized,
@@ -300,10 +300,10 @@ int layer_norm_backward_101(
     return 0;
 }
 
-int64_t layer_norm_backward_100_workspace(int64_t m, int64_t n)
+int64_t layer_norm_backward_100_workspace(int64_t n, int64_t m)
 {
-    (void)m;
     (void)n;
+    (void)m;
     return 0;
 }
 
@@ -318,8 +318,8 @@ int64_t layer_norm_backward_100_workspace(int64_t m, int64_t n)
  * Backward PROVED.
  */
 int layer_norm_backward_100(
-    int64_t m,
     int64_t n,
+    int64_t m,
     const float *restrict weight,
     const float *restrict inverse_deviation,
     const float *restrict normalized,

@@ -74,6 +74,7 @@ int64_t linear_forward_workspace(int64_t n, int64_t k, int64_t m)
  *     y = x @ weight.T + bias
  * in:   x f32[n k], weight f32[m k], bias f32[m]
  * out:  y f32[n m]
+ * returns 1: a matrix is too large for the BLAS
  */
 int linear_forward(
     int64_t n,
@@ -125,6 +126,7 @@ int64_t linear_backward_workspace(int64_t n, int64_t k, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   x f32[n k], weight f32[m k], grad_y f32[n m]
  * out:  grad_x f32[n k], grad_weight f32[m k], grad_bias f32[m]
+ * returns 1: a matrix is too large for the BLAS
  * Backward PROVED.
  */
 int linear_backward(

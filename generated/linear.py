@@ -110,7 +110,7 @@ OP = Op(
                     mask=(True, False, True),
                     kernel=Kernel(
                         "linear_backward_101",
-                        sizes=("m", "k", "n"),
+                        sizes=("n", "k", "m"),
                         inputs=(
                             Array("weight", "float32", ("m", "k")),
                             Array("grad_y", "float32", ("n", "m")),
@@ -128,7 +128,7 @@ OP = Op(
                     mask=(True, False, False),
                     kernel=Kernel(
                         "linear_backward_100",
-                        sizes=("m", "k", "n"),
+                        sizes=("n", "k", "m"),
                         inputs=(
                             Array("weight", "float32", ("m", "k")),
                             Array("grad_y", "float32", ("n", "m")),
@@ -393,7 +393,7 @@ def _backward_101(residuals, grad_y, out):
         if grad_bias.shape != (m,):
             raise _Unusual
         _p_grad_bias = _pointer(_c_float32, grad_bias, True)
-    if _call_linear_backward_101(m, k, n, _p_weight, _p_grad_y, _p_grad_x, _p_grad_bias, _workspace.pointer, _workspace.size):
+    if _call_linear_backward_101(n, k, m, _p_weight, _p_grad_y, _p_grad_x, _p_grad_bias, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None, grad_bias)
 
@@ -418,7 +418,7 @@ def _backward_100(residuals, grad_y, out):
         if grad_x.shape != (n, k):
             raise _Unusual
         _p_grad_x = _pointer(_c_float32, grad_x, True)
-    if _call_linear_backward_100(m, k, n, _p_weight, _p_grad_y, _p_grad_x, _workspace.pointer, _workspace.size):
+    if _call_linear_backward_100(n, k, m, _p_weight, _p_grad_y, _p_grad_x, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None, None)
 

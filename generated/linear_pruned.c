@@ -80,6 +80,7 @@ int64_t linear_backward_110_workspace(int64_t n, int64_t k, int64_t m)
  *     grad_weight = grad_y.T @ x
  * in:   x f32[n k], weight f32[m k], grad_y f32[n m]
  * out:  grad_x f32[n k], grad_weight f32[m k]
+ * returns 1: a matrix is too large for the BLAS
  * Backward PROVED.
  */
 int linear_backward_110(
@@ -116,7 +117,7 @@ int linear_backward_110(
     return 0;
 }
 
-int64_t linear_backward_101_workspace(int64_t m, int64_t k, int64_t n)
+int64_t linear_backward_101_workspace(int64_t n, int64_t k, int64_t m)
 {
     (void)k;
     return 0
@@ -129,12 +130,13 @@ int64_t linear_backward_101_workspace(int64_t m, int64_t k, int64_t n)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   weight f32[m k], grad_y f32[n m]
  * out:  grad_x f32[n k], grad_bias f32[m]
+ * returns 1: a matrix is too large for the BLAS
  * Backward PROVED.
  */
 int linear_backward_101(
-    int64_t m,
-    int64_t k,
     int64_t n,
+    int64_t k,
+    int64_t m,
     const float *restrict weight,
     const float *restrict grad_y,
     float *restrict grad_x,
@@ -171,11 +173,11 @@ int linear_backward_101(
     return 0;
 }
 
-int64_t linear_backward_100_workspace(int64_t m, int64_t k, int64_t n)
+int64_t linear_backward_100_workspace(int64_t n, int64_t k, int64_t m)
 {
-    (void)m;
-    (void)k;
     (void)n;
+    (void)k;
+    (void)m;
     return 0;
 }
 
@@ -184,12 +186,13 @@ int64_t linear_backward_100_workspace(int64_t m, int64_t k, int64_t n)
  *     grad_x = grad_y @ weight
  * in:   weight f32[m k], grad_y f32[n m]
  * out:  grad_x f32[n k]
+ * returns 1: a matrix is too large for the BLAS
  * Backward PROVED.
  */
 int linear_backward_100(
-    int64_t m,
-    int64_t k,
     int64_t n,
+    int64_t k,
+    int64_t m,
     const float *restrict weight,
     const float *restrict grad_y,
     float *restrict grad_x,
@@ -222,6 +225,7 @@ int64_t linear_backward_011_workspace(int64_t n, int64_t k, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   x f32[n k], grad_y f32[n m]
  * out:  grad_weight f32[m k], grad_bias f32[m]
+ * returns 1: a matrix is too large for the BLAS
  * Backward PROVED.
  */
 int linear_backward_011(
@@ -282,6 +286,7 @@ int64_t linear_backward_010_workspace(int64_t n, int64_t k, int64_t m)
  *     grad_weight = grad_y.T @ x
  * in:   x f32[n k], grad_y f32[n m]
  * out:  grad_weight f32[m k]
+ * returns 1: a matrix is too large for the BLAS
  * Backward PROVED.
  */
 int linear_backward_010(

@@ -86,6 +86,7 @@ int64_t nn_cross_entropy_loss_forward_workspace(int64_t n, int64_t c)
  *     output = sum(where(t0, t2, 0.0), axes=(0,))/sum(t0, axes=(0,))
  * in:   x f32[n c], labels i64[n]
  * out:  output f32[]
+ * returns 1: an index is out of range, unless 0 <= stored[i, 0] < c
  */
 int nn_cross_entropy_loss_forward(
     int64_t n,

@@ -69,6 +69,7 @@ int64_t softmax_cross_entropy_workspace(int64_t n, int64_t c)
  *     loss = -mean(index(log_probabilities, iota(n), labels), axes=(0,))
  * in:   logits f32[n c], labels i64[n]
  * out:  loss f32[]
+ * returns 1: an index is out of range, unless 0 <= labels[i] < c
  */
 int softmax_cross_entropy(
     int64_t n,
@@ -198,6 +199,7 @@ int64_t softmax_cross_entropy_forward_workspace(int64_t n, int64_t c)
  *     loss = -mean(index(log_probabilities, iota(n), labels), axes=(0,))
  * in:   logits f32[n c], labels i64[n]
  * out:  loss f32[], log_probabilities f32[n c]
+ * returns 1: an index is out of range, unless 0 <= labels[i] < c
  */
 int softmax_cross_entropy_forward(
     int64_t n,

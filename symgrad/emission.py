@@ -6,14 +6,14 @@ Imports: ``symgrad.kernels``, ``symgrad.codegen``, ``symgrad.ir``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
 from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.ir.abi import OpSignature
 from symgrad.ir.formula import formulas
-from symgrad.kernels import KernelPlan, OpPlan, signatures
+from symgrad.kernels import KernelPlan, OpPlan, mark_of, signatures
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
     ``<name>_pruned.c``.  ``proof``: the line that says what was proved.
     """
     stem = name or plan.name
-    emitted = {kernel.name: _emit(kernel, proof) for kernel in plan.kernels}
+    emitted = {kernel.name: _emit(kernel, proof, plan.sizes) for kernel in plan.kernels}
     signature_of = {key: kernel.signature for key, kernel in emitted.items()}
     main = [emitted[kernel.name] for kernel in plan.kernels if not kernel.pruned]
     pruned = [emitted[kernel.name] for kernel in plan.kernels if kernel.pruned]
@@ -54,7 +54,7 @@ def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
         only = "Backwards of some of the gradients only; the name tells which inputs'."
         texts[f"{stem}_pruned.c"] = _source(pruned, stem, (*summary, only))
     header = f"{stem}.h"
-    whole = emit_file([*main, *pruned], FileDoc(stem, summary))
+    whole = emit_file([*main, *pruned], FileDoc(stem, (*summary, *_contract(plan))))
     texts[header] = whole.header
     return EmittedOp(
         stem, signatures(plan, signature_of.__getitem__), texts, header, whole.needs_blas,
@@ -66,7 +66,33 @@ def _source(kernels: Sequence[EmittedKernel], stem: str, lines: tuple[str, ...])
     return emit_file(kernels, FileDoc(stem, lines)).source
 
 
-def _emit(kernel: KernelPlan, proof: str) -> EmittedKernel:
+def _contract(plan: OpPlan) -> Iterator[str]:
+    """What holds for every kernel of an op, for the top of its header."""
+    if plan.sizes:
+        sizes = ", ".join(plan.sizes)
+        yield f"Each kernel takes the sizes that it needs first, in this order: {sizes}."
+    yield from _RULES
+    for number, one in enumerate(plan.cases):
+        if len(plan.cases) > 1:
+            yield f"{mark_of(number)}: for {' and '.join(map(str, one.case.conditions))}."
+    if any(kernel.pruned for kernel in plan.kernels):
+        digits = ", ".join(plan.graphs.input_names)
+        yield f"Digits at the end, one for each of {digits}: 1 where its gradient is an output."
+
+
+_RULES = (
+    "Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements"
+    " from one index of axis 0 to the next. No output overlaps any other array.",
+    "The workspace begins at a multiple of 64 bytes and has the number of bytes that"
+    " <kernel>_workspace returns for the same sizes; it may be NULL for 0. Its content means"
+    " nothing before and after the call.",
+    "A kernel returns 0 once its outputs are written, or else a number that is explained above it;"
+    " then they may hold anything. It keeps no state and allocates nothing.",
+)
+
+
+def _emit(kernel: KernelPlan, proof: str, sizes: Sequence[str]) -> EmittedKernel:
     title = kernel.name.replace("_", " ")
     line = proof if "backward" in kernel.name else ""
-    return emit_kernel(kernel.graph, kernel.name, KernelDoc(title, formulas(kernel.graph), line))
+    doc = KernelDoc(title, formulas(kernel.graph), line)
+    return emit_kernel(kernel.graph, kernel.name, doc, sizes)

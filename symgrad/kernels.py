@@ -23,9 +23,10 @@ from symgrad.ir.abi import (
 )
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
+from symgrad.ir.printer import fresh_name
 from symgrad.passes.save import choose_saved, saved_to_compare
 from symgrad.passes.simplify import simplify
-from symgrad.passes.split import Joint, Split, fresh_name, split
+from symgrad.passes.split import Joint, Split, split
 
 ALL_MASKS_UP_TO = 3
 """So many differentiable inputs get a backward kernel for each set of wanted gradients."""
@@ -63,6 +64,13 @@ class OpPlan:
     cases: tuple[CasePlan, ...]
 
     @property
+    def sizes(self) -> tuple[str, ...]:
+        """Every size, in the order in which each kernel takes those that it needs."""
+        inputs = (node for case in self.cases for node in case.case.inputs)
+        dims = (dim for node in inputs for dim in node.shape)
+        return tuple(dict.fromkeys(size for dim in dims for size in dim.sizes))
+
+    @property
     def kernels(self) -> tuple[KernelPlan, ...]:
         """Every kernel once, forwards first, the pruned backwards last."""
         found: dict[str, KernelPlan] = {}
@@ -77,6 +85,11 @@ def snake_case(name: str) -> str:
     """``SoftmaxCrossEntropy`` as ``softmax_cross_entropy``."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return words.lower().lstrip("_")
+
+
+def mark_of(case: int) -> str:
+    """What the names of a case's kernels hold, where there are several cases."""
+    return f"_case{case}"
 
 
 def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
@@ -205,7 +218,7 @@ def _plan_case(
     wanted: list[tuple[bool, ...]],
 ) -> CasePlan:  # fmt: skip
     parts = split(joint, wanted)
-    mark = f"_case{number}" if count > 1 else ""
+    mark = mark_of(number) if count > 1 else ""
     forward = KernelPlan(f"{name}_forward{mark}", simplify(parts.forward))
     extra = any(residual.source == "kernel" for residual in parts.residuals)
     inference = (

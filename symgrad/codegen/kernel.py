@@ -24,6 +24,7 @@ from symgrad.codegen.program import Definition, Program, build_program
 from symgrad.codegen.rows import Rows, plan_rows
 from symgrad.codegen.schedule import Schedule, schedule
 from symgrad.codegen.turned import turn
+from symgrad.index.text import IndexText
 from symgrad.ir.abi import ArrayArgument, KernelSignature
 from symgrad.ir.dim import product
 from symgrad.ir.expr import Access
@@ -54,10 +55,14 @@ class SlotView:
 
 @dataclass(frozen=True)
 class KernelView:
-    """One C function, as its template sees it: nothing but text."""
+    """One C function, as its template sees it: nothing but text.
+
+    ``comment`` stands above it in the source, ``promise`` in the header.
+    """
 
     name: str
     comment: tuple[str, ...]
+    promise: tuple[str, ...]
     size_parameters: tuple[str, ...]
     parameters: tuple[str, ...]
     prototype: tuple[str, ...]
@@ -85,9 +90,12 @@ class EmittedKernel:
     products: tuple[str, ...] = ()
 
 
-def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> EmittedKernel:
+def emit_kernel(
+    graph: Graph, name: str, doc: KernelDoc | None = None, sizes: Sequence[str] = ()
+) -> EmittedKernel:
     """The kernel that computes the outputs of ``graph`` from its inputs.
 
+    ``sizes``: the order in which it takes sizes; others come behind, as shapes mention them.
     Raises CodegenError for a graph that has no outputs, or an op that has no C.
     """
     scheduled = schedule(build_program(graph))
@@ -95,7 +103,8 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
     entries = scheduled.entries
     rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
     layout = lay_out(entries)
-    context, signature = _interface(graph, program, name, rows.values(), layout)
+    order = sorted(_sizes(graph), key=lambda size: [*sizes, size].index(size))
+    context, signature = _interface(graph, program, name, rows.values(), layout, tuple(order))
     _name_loops(context, scheduled, layout)
     nests = Nests(context, program, layout)
     turned = {loop: found for loop in rows if (found := turn(scheduled, loop)) is not None}
@@ -103,7 +112,9 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
     signature, first = _limits(signature, context)
     body = statements_text([*first, *statements])
     signature = _only_needed(signature, context, body)
-    view = _view(signature, context, body, doc or KernelDoc())
+    view = _view(
+        signature, context, body, doc or KernelDoc(), _promise(signature, program, context)
+    )
     return EmittedKernel(
         signature,
         view,
@@ -116,10 +127,11 @@ def emit_kernel(graph: Graph, name: str, doc: KernelDoc | None = None) -> Emitte
 
 
 def _interface(
-    graph: Graph, program: Program, name: str, rows: Iterable[Rows], layout: Layout
-) -> tuple[Context, KernelSignature]:
+    graph: Graph, program: Program, name: str, rows: Iterable[Rows], layout: Layout,
+    sizes: tuple[str, ...],
+) -> tuple[Context, KernelSignature]:  # fmt: skip
     """The names of everything that is handed in, and the signature that says so."""
-    names, sizes = Names(), _sizes(graph)
+    names = Names()
     context = Context(names, {size: names.fresh(size) for size in sizes})
     products = [item for item in layout.paths if item.role == PRODUCT]
     factors = [factor for item in products for factor in item.operands]
@@ -220,7 +232,10 @@ def _only_needed(signature: KernelSignature, context: Context, body: str) -> Ker
     return replace(signature, sizes=kept)
 
 
-def _view(signature: KernelSignature, context: Context, body: str, doc: KernelDoc) -> KernelView:
+def _view(
+    signature: KernelSignature, context: Context, body: str, doc: KernelDoc,
+    promise: tuple[str, ...],
+) -> KernelView:  # fmt: skip
     size_names = [context.sizes[size] for size in signature.sizes]
     parameters: list[tuple[str, str]] = [(f"int64_t {size}", size) for size in size_names]
     for argument in signature.inputs:
@@ -236,7 +251,8 @@ def _view(signature: KernelSignature, context: Context, body: str, doc: KernelDo
     unused = [word for _, word in parameters if word not in words]
     return KernelView(
         name=signature.name,
-        comment=_comment(signature, doc),
+        comment=_comment(doc, promise),
+        promise=comment_lines(promise),
         size_parameters=tuple(f"int64_t {size}" for size in size_names),
         parameters=(*(text for text, _ in parameters), "void *workspace"),
         prototype=(*(text.replace("restrict ", "") for text, _ in parameters), "void *workspace"),
@@ -255,15 +271,27 @@ def _slot(context: Context, position: int) -> SlotView:
     return SlotView(slot.name, slot.dtype.c, text)
 
 
-def _comment(signature: KernelSignature, doc: KernelDoc) -> tuple[str, ...]:
+def _comment(doc: KernelDoc, promise: tuple[str, ...]) -> tuple[str, ...]:
     """What stands above the function."""
     lines = [doc.title] if doc.title else []
     lines += [f"    {line}" for line in doc.formula]
+    lines += promise
+    lines += [doc.proof] if doc.proof else []
+    return comment_lines(lines)
+
+
+def _promise(signature: KernelSignature, program: Program, context: Context) -> tuple[str, ...]:
+    """What goes in, what comes out, and what the kernel returns beside 0."""
+    lines = []
     for title, arrays in (("in:  ", signature.inputs), ("out: ", signature.outputs)):
         described = ", ".join(_described(array) for array in arrays)
         lines.append(f"{title} {described}" if described else f"{title} nothing")
-    lines += [doc.proof] if doc.proof else []
-    return comment_lines(lines)
+    text = IndexText((), {tensor: array.name for tensor, array in context.arrays.items()})
+    ranges = [f"0 <= {text.dim(check.index)} < {check.bound}" for check in program.checks]
+    for status, reason in enumerate(signature.statuses, 1):
+        unless = f", unless {' and '.join(ranges)}" if reason == OUT_OF_RANGE else ""
+        lines.append(f"returns {status}: {reason}{unless}")
+    return tuple(lines)
 
 
 def comment_lines(lines: Sequence[str]) -> tuple[str, ...]:

@@ -7,12 +7,13 @@ Broadcasting is not shown; axes of size 1 that are put in or taken out are not, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.graph import Graph, Node, ancestors
-from symgrad.ir.printer import node_names
+from symgrad.ir.printer import fresh_name, node_names
 
 MOST_CHARACTERS = 76
 _SUM, _PRODUCT, _UNARY, _POWER, _ATOM = range(5)
@@ -28,14 +29,16 @@ _TRANSPARENT = ("expand", "cast")
 def formulas(graph: Graph, results: Mapping[str, Node] | None = None) -> tuple[str, ...]:
     """Lines that define ``results`` (by default the graph's outputs), arguments first."""
     wanted = dict(graph.outputs if results is None else results)
-    writer = _Writer(ancestors(wanted.values()), wanted)
+    writer = _Writer(ancestors(wanted.values()), wanted, graph.inputs)
     return tuple(writer.lines())
 
 
 class _Writer:
     """Decides which nodes get a line, and writes each."""
 
-    def __init__(self, nodes: list[Node], wanted: Mapping[str, Node]) -> None:
+    def __init__(
+        self, nodes: list[Node], wanted: Mapping[str, Node], inputs: Collection[str]
+    ) -> None:
         self.nodes = nodes
         self.names = node_names(nodes)
         self.wanted = wanted
@@ -44,19 +47,33 @@ class _Writer:
             for arg in node.args:
                 self.uses[arg.index] = self.uses.get(arg.index, 0) + 1
         self.texts: dict[int, tuple[str, int]] = {}
+        self.taken = {*wanted, *inputs}
+        self.taken.update(size for node in nodes for dim in node.shape for size in dim.sizes)
+
+    def _own_names(self) -> dict[int, str]:
+        """What results and the user's values are called: each name stands for one value."""
+        found = {node.index: name for name, node in self.wanted.items()}
+        for node in self.nodes:
+            if node.args and node.name and node.index not in found:
+                found[node.index] = self._fresh(node.name)
+        return found
+
+    def _fresh(self, wanted: str) -> str:
+        name = fresh_name(wanted, self.taken)
+        self.taken.add(name)
+        return name
 
     def lines(self) -> list[str]:
         found: list[str] = []
-        returned = {node.index: name for name, node in self.wanted.items()}
-        fresh = 0
+        own = self._own_names()
+        numbered = (name for n in itertools.count() if (name := f"t{n}") not in self.taken)
         for node in self.nodes:
             text, level = self._text(node)
-            own = returned.get(node.index)
-            named = own or (node.name if node.args else None)
+            named = own.get(node.index)
             shared = self.uses.get(node.index, 0) > 1 and level < _ATOM
             wide = node.args and not self._is_transparent(node) and len(text) > MOST_CHARACTERS
             if not named and (wide or (node.args and shared)):
-                named, fresh = f"t{fresh}", fresh + 1
+                named = next(numbered)
             if named and text != named:
                 found.append(f"{named} = {text}")
                 text, level = named, _ATOM

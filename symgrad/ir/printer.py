@@ -12,7 +12,7 @@ Numbers, and numbers broadcast to a shape, stand where they are used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from symgrad.ir.dim import Dim
@@ -42,6 +42,15 @@ def graph_text(
     return "\n".join([f"graph({inputs})", *_in_columns(lines)]) + "\n"
 
 
+def fresh_name(wanted: str, taken: Collection[str | None]) -> str:
+    """``wanted``, or the first of ``wanted_2``, ``wanted_3`` and so on that is not taken."""
+    found, number = wanted, 1
+    while found in taken:
+        number += 1
+        found = f"{wanted}_{number}"
+    return found
+
+
 def node_names(nodes: list[Node]) -> dict[Node, str]:
     """A name for each node: the user's, told apart where several have it; else ``%<index>``."""
     names: dict[Node, str] = {}
@@ -49,10 +58,7 @@ def node_names(nodes: list[Node]) -> dict[Node, str]:
     for node in sorted(nodes, key=lambda node: (node.op != "input", node.index)):
         name = _inline(node) or node.label
         if _inline(node) is None:
-            base, number = name, 1
-            while name in taken:
-                number += 1
-                name = f"{base}_{number}"
+            name = fresh_name(name, taken)
             taken.add(name)
         names[node] = name
     return names

@@ -8,10 +8,11 @@ that are cheap and were not saved are computed again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symgrad.ir.graph import Graph, Node, ancestors, copy_into
+from symgrad.ir.printer import fresh_name
 
 
 @dataclass(frozen=True)
@@ -119,15 +120,6 @@ def _residuals(joint: Joint) -> tuple[ResidualNode, ...]:
             name = _fresh(node.name or f"residual_{len(found)}", taken)
             found.append(ResidualNode(name, node, "kernel", len(found)))
     return tuple(found)
-
-
-def fresh_name(wanted: str, taken: Collection[str | None]) -> str:
-    """``wanted``, or with a number behind it, so that it is none of ``taken``."""
-    candidate, number = wanted, 0
-    while candidate in taken:
-        number += 1
-        candidate = f"{wanted}_{number}"
-    return candidate
 
 
 def _fresh(wanted: str, taken: set[str | None]) -> str:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-import ops
+from typing import Any
 
+import numpy as np
+import ops
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import symgrad as sg
 from symgrad import stages
+from symgrad.emission import emit
 from symgrad.frontend.trace import trace
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import float64
 from symgrad.ir.formula import formulas
+from symgrad.ir.graph import Graph
+from symgrad.ir.types import TensorType
 from symgrad.kernels import plan, snake_case
+from symgrad.passes.evaluate import evaluate
+from tests.driver.splits import SPECS, programs
 
 
 def _formulas(function: type, kernel: int) -> tuple[str, ...]:
@@ -47,3 +61,81 @@ def test_snake_case() -> None:
     assert snake_case("SoftmaxCrossEntropy") == "softmax_cross_entropy"
     assert snake_case("GELU") == "gelu"
     assert snake_case("MyGELUFn2") == "my_gelu_fn2"
+
+
+# -- one name, one value
+
+NAMES = ("t0", "t1", "t2", "x", "y", "n", "out0", "a", None, None)
+MEANINGS = {
+    "exp": np.exp, "square": np.square, "neg": np.negative, "add": np.add, "sub": np.subtract,
+    "mul": np.multiply, "div": np.divide, "tanh": np.tanh,
+}  # fmt: skip
+
+
+@st.composite
+def named_graphs(draw: Any) -> Graph:
+    """Elementwise graphs whose values are called alike, and like inputs, results and sizes."""
+    graph = Graph()
+    kind = TensorType(float64, (Dim.size("n"), Dim.size("m")))
+    nodes = [graph.input(name, kind) for name in ("x", "t1")]
+    for _ in range(draw(st.integers(2, 12))):
+        name = draw(st.sampled_from(sorted(MEANINGS)))
+        count = 1 if MEANINGS[name].nin == 1 else 2
+        node = graph.apply(name, *(draw(st.sampled_from(nodes)) for _ in range(count)))
+        if node.args:
+            node.name = draw(st.sampled_from(NAMES))
+        nodes.append(node)
+    for name, node in zip(("out0", "t2"), draw(st.permutations(nodes[2:])), strict=False):
+        graph.output(name, node)
+    return graph
+
+
+@given(graph=named_graphs())
+@settings(max_examples=100)
+def test_every_name_stands_for_one_value(graph: Graph) -> None:
+    """The lines, run as a program in which nothing is written twice, compute the outputs."""
+    feeds = {
+        name: np.random.default_rng(seed).uniform(1, 2, (2, 3))
+        for seed, name in enumerate(graph.inputs)
+    }
+    values: dict[str, Any] = dict(feeds)
+    with np.errstate(all="ignore"):
+        for line in formulas(graph):
+            name, _, text = line.partition(" = ")
+            assert name not in values
+            values[name] = eval(text, {"__builtins__": {}, **MEANINGS}, values)
+    expected = evaluate(list(graph.outputs.values()), feeds)
+    for name, value in zip(graph.outputs, expected, strict=True):
+        np.testing.assert_allclose(values[name], value, rtol=1e-9)
+
+
+# -- one order of sizes, and what the header says
+
+OPS = [
+    *((one, ()) for one in (ops.Linear, ops.LayerNorm, ops.SoftmaxCrossEntropy)),
+    *((one, SPECS[name]) for name, one in programs(sg, sg.Function).items()),
+]
+
+
+@pytest.mark.parametrize(("function", "specs"), OPS, ids=lambda one: getattr(one, "__name__", ""))
+def test_all_kernels_take_sizes_in_the_order_of_the_header(function: Any, specs: Any) -> None:
+    planned = plan(trace(function, *specs))
+    emitted = emit(planned, "")
+    header = " ".join(emitted.texts[emitted.header].replace(" *", "").split())
+    assert f"first, in this order: {', '.join(planned.sizes)}." in header
+    for one in emitted.signatures:
+        for kernel in (one.inference, one.forward, *(found.kernel for found in one.backward)):
+            assert list(kernel.sizes) == [s for s in planned.sizes if s in kernel.sizes]
+    for number, case in enumerate(planned.cases[1:], 1):
+        assert f"_case{number}: for {' and '.join(map(str, case.case.conditions))}." in header
+    assert "multiple of 64 bytes" in header
+    assert "_workspace returns" in header
+    digits = f"one for each of {', '.join(planned.graphs.input_names)}: 1 where"
+    assert (digits in header) == any(kernel.pruned for kernel in planned.kernels)
+    for status in {status for one in emitted.signatures for status in one.forward.statuses}:
+        assert f"returns 1: {status}" in header
+
+
+def test_the_header_says_which_indices_are_in_range() -> None:
+    emitted = emit(plan(trace(ops.SoftmaxCrossEntropy)), "")
+    assert "out of range, unless 0 <= labels[i] < c" in emitted.texts[emitted.header]

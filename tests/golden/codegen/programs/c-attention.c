@@ -62,6 +62,7 @@ int64_t attention_workspace(int64_t b, int64_t n, int64_t k, int64_t m)
  * attention
  * in:   q f32[b n k], k f32[b m k], v f32[b m k]
  * out:  y f32[b n k]
+ * returns 1: a matrix is too large for the BLAS
  */
 int attention(
     int64_t b,

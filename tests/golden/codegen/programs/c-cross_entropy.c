@@ -62,6 +62,7 @@ int64_t cross_entropy_workspace(int64_t n, int64_t m)
  * cross entropy
  * in:   x f32[n m], target i64[n]
  * out:  loss f32[], grad_x f32[n m]
+ * returns 1: an index is out of range, unless 0 <= target[i] < m
  */
 int cross_entropy(
     int64_t n,

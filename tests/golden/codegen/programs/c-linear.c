@@ -76,6 +76,7 @@ int64_t linear_workspace(int64_t n, int64_t k, int64_t m)
  * linear
  * in:   x f32[n k], weight f32[m k], bias f32[m], grad_y f32[n m]
  * out:  y f32[n m], grad_x f32[n k], grad_weight f32[m k], grad_bias f32[m]
+ * returns 1: a matrix is too large for the BLAS
  */
 int linear(
     int64_t n,
