@@ -1,6 +1,6 @@
 /*
  * LayerNorm, written by symgrad.
- * Backward PROVED.
+ * Backward PROVED for eps = 1e-05.
  * Backwards of some of the gradients only; the name tells which inputs'.
  */
 #include <math.h>
@@ -63,7 +63,7 @@ int64_t layer_norm_backward_110_workspace(int64_t n, int64_t m)
  *     grad_weight = sum(grad_y*normalized, axes=(0,))
  * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m]
- * Backward PROVED.
+ * Backward PROVED for eps = 1e-05.
  */
 int layer_norm_backward_110(
     int64_t n,
@@ -190,7 +190,7 @@ int64_t layer_norm_backward_101_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_bias f32[m]
- * Backward PROVED.
+ * Backward PROVED for eps = 1e-05.
  */
 int layer_norm_backward_101(
     int64_t n,
@@ -315,7 +315,7 @@ int64_t layer_norm_backward_100_workspace(int64_t n, int64_t m)
  *     grad_x = (grad_normalized - mean - normalized*projection)*inverse_deviation
  * in:   weight f32[m], inverse_deviation f32[n 1], normalized f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m]
- * Backward PROVED.
+ * Backward PROVED for eps = 1e-05.
  */
 int layer_norm_backward_100(
     int64_t n,
@@ -410,7 +410,7 @@ int64_t layer_norm_backward_011_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   normalized f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m], grad_bias f32[m]
- * Backward PROVED.
+ * Backward PROVED for eps = 1e-05.
  */
 int layer_norm_backward_011(
     int64_t n,
@@ -501,7 +501,7 @@ int64_t layer_norm_backward_010_workspace(int64_t n, int64_t m)
  *     grad_weight = sum(grad_y*normalized, axes=(0,))
  * in:   normalized f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m]
- * Backward PROVED.
+ * Backward PROVED for eps = 1e-05.
  */
 int layer_norm_backward_010(
     int64_t n,
@@ -573,7 +573,7 @@ int64_t layer_norm_backward_001_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   grad_y f32[n m]
  * out:  grad_bias f32[m]
- * Backward PROVED.
+ * Backward PROVED for eps = 1e-05.
  */
 int layer_norm_backward_001(
     int64_t n,

@@ -1,6 +1,7 @@
 /*
  * CrossEntropyLoss, written by symgrad.
- * Backward PROVED, under: 0 <= labels < c.
+ * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <=
+ *     labels < c.
  */
 #include <math.h>
 #include <stdint.h>
@@ -222,7 +223,8 @@ int64_t nn_cross_entropy_loss_backward_workspace(int64_t n, int64_t c)
  *     grad_x = where(t0, grad_output/sum(t0, axes=(0,)), 0.0)*t1
  * in:   x f32[n c], labels i64[n], grad_output f32[]
  * out:  grad_x f32[n c]
- * Backward PROVED, under: 0 <= labels < c.
+ * Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <=
+ *     labels < c.
  */
 int nn_cross_entropy_loss_backward(
     int64_t n,

@@ -1,6 +1,6 @@
 """nn_cross_entropy_loss: x: float32[n, c], labels: int64[n] -> output: float32[].
 
-Backward PROVED, under: 0 <= labels < c.
+Backward PROVED for ignore_index = -100, reduction = 'mean', label_smoothing = 0.0, under: 0 <= labels < c.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -15,11 +15,12 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
-from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
 from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
+from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
 
 __all__ = ["OP", "backward", "forward", "inference"]
@@ -77,6 +78,11 @@ OP = Op(
     ),
     files=("nn_cross_entropy_loss.c",),
     header="nn_cross_entropy_loss.h",
+    values=(
+        Value("ignore_index", "-100", place=2),
+        Value("reduction", "'mean'", place=3),
+        Value("label_smoothing", "0.0", place=4),
+    ),
 )
 
 
@@ -99,11 +105,20 @@ _call_nn_cross_entropy_loss_forward = _library.lib.call_nn_cross_entropy_loss_fo
 _call_nn_cross_entropy_loss_backward = _library.lib.call_nn_cross_entropy_loss_backward
 
 
-def inference(x: _Array, labels: _Array, *, out: Any = None) -> Any:
+def inference(x: _Array, labels: _Array, ignore_index: Any = _AS_COMPILED, reduction: Any = _AS_COMPILED, label_smoothing: Any = _AS_COMPILED, *, out: Any = None) -> Any:
     """Return the outputs alone: output: float32[].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `ignore_index`: -100, for which it is compiled; no other value is taken.
+    `reduction`: 'mean', for which it is compiled; no other value is taken.
+    `label_smoothing`: 0.0, for which it is compiled; no other value is taken.
     """
+    if ignore_index is not _AS_COMPILED:
+        _careful.values.check("nn_cross_entropy_loss.inference", "ignore_index", ignore_index)
+    if reduction is not _AS_COMPILED:
+        _careful.values.check("nn_cross_entropy_loss.inference", "reduction", reduction)
+    if label_smoothing is not _AS_COMPILED:
+        _careful.values.check("nn_cross_entropy_loss.inference", "label_smoothing", label_smoothing)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -132,11 +147,20 @@ def inference(x: _Array, labels: _Array, *, out: Any = None) -> Any:
     return _careful.inference((x, labels), out)
 
 
-def forward(x: _Array, labels: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+def forward(x: _Array, labels: _Array, ignore_index: Any = _AS_COMPILED, reduction: Any = _AS_COMPILED, label_smoothing: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: output: float32[].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `ignore_index`: -100, for which it is compiled; no other value is taken.
+    `reduction`: 'mean', for which it is compiled; no other value is taken.
+    `label_smoothing`: 0.0, for which it is compiled; no other value is taken.
     """
+    if ignore_index is not _AS_COMPILED:
+        _careful.values.check("nn_cross_entropy_loss.forward", "ignore_index", ignore_index)
+    if reduction is not _AS_COMPILED:
+        _careful.values.check("nn_cross_entropy_loss.forward", "reduction", reduction)
+    if label_smoothing is not _AS_COMPILED:
+        _careful.values.check("nn_cross_entropy_loss.forward", "label_smoothing", label_smoothing)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual

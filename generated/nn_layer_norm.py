@@ -1,6 +1,6 @@
 """nn_layer_norm: x: float32[n, m], weight: float32[m], bias: float32[m] -> y: float32[n, m].
 
-Backward PROVED.
+Backward PROVED for eps = 1e-05.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -15,11 +15,12 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
-from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
 from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
+from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
 
 __all__ = ["OP", "backward", "forward", "inference"]
@@ -178,6 +179,7 @@ OP = Op(
     ),
     files=("nn_layer_norm.c", "nn_layer_norm_pruned.c"),
     header="nn_layer_norm.h",
+    values=(Value("eps", "1e-05", place=3),),
 )
 
 
@@ -204,11 +206,14 @@ _call_nn_layer_norm_backward_010 = _library.lib.call_nn_layer_norm_backward_010
 _call_nn_layer_norm_backward_001 = _library.lib.call_nn_layer_norm_backward_001
 
 
-def inference(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> Any:
+def inference(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, *, out: Any = None) -> Any:
     """Return the outputs alone: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `eps`: 1e-05, for which it is compiled; no other value is taken.
     """
+    if eps is not _AS_COMPILED:
+        _careful.values.check("nn_layer_norm.inference", "eps", eps)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -243,11 +248,14 @@ def inference(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> An
     return _careful.inference((x, weight, bias), out)
 
 
-def forward(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+def forward(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `eps`: 1e-05, for which it is compiled; no other value is taken.
     """
+    if eps is not _AS_COMPILED:
+        _careful.values.check("nn_layer_norm.forward", "eps", eps)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual

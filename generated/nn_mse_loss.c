@@ -1,6 +1,6 @@
 /*
  * MSELoss, written by symgrad.
- * Backward PROVED.
+ * Backward PROVED for reduction = 'mean'.
  */
 #include <math.h>
 #include <stdint.h>
@@ -96,7 +96,7 @@ int64_t nn_mse_loss_backward_workspace(int64_t s_0, int64_t s_1)
  *     grad_target = -grad_x
  * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
  * out:  grad_x f32[s_0 s_1], grad_target f32[s_0 s_1]
- * Backward PROVED.
+ * Backward PROVED for reduction = 'mean'.
  */
 int nn_mse_loss_backward(
     int64_t s_0,

@@ -1,6 +1,6 @@
 """nn_mse_loss: x: float32[s_0, s_1], target: float32[s_0, s_1] -> output: float32[].
 
-Backward PROVED.
+Backward PROVED for reduction = 'mean'.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -15,11 +15,12 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
-from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
 from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
+from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
 
 __all__ = ["OP", "backward", "forward", "inference"]
@@ -111,6 +112,7 @@ OP = Op(
     ),
     files=("nn_mse_loss.c", "nn_mse_loss_pruned.c"),
     header="nn_mse_loss.h",
+    values=(Value("reduction", "'mean'", place=2),),
 )
 
 
@@ -133,11 +135,14 @@ _call_nn_mse_loss_backward_10 = _library.lib.call_nn_mse_loss_backward_10
 _call_nn_mse_loss_backward_01 = _library.lib.call_nn_mse_loss_backward_01
 
 
-def inference(x: _Array, target: _Array, *, out: Any = None) -> Any:
+def inference(x: _Array, target: _Array, reduction: Any = _AS_COMPILED, *, out: Any = None) -> Any:
     """Return the outputs alone: output: float32[].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `reduction`: 'mean', for which it is compiled; no other value is taken.
     """
+    if reduction is not _AS_COMPILED:
+        _careful.values.check("nn_mse_loss.inference", "reduction", reduction)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -168,11 +173,14 @@ def inference(x: _Array, target: _Array, *, out: Any = None) -> Any:
     return _careful.inference((x, target), out)
 
 
-def forward(x: _Array, target: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+def forward(x: _Array, target: _Array, reduction: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: output: float32[].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `reduction`: 'mean', for which it is compiled; no other value is taken.
     """
+    if reduction is not _AS_COMPILED:
+        _careful.values.check("nn_mse_loss.forward", "reduction", reduction)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual

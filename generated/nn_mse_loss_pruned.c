@@ -1,6 +1,6 @@
 /*
  * MSELoss, written by symgrad.
- * Backward PROVED.
+ * Backward PROVED for reduction = 'mean'.
  * Backwards of some of the gradients only; the name tells which inputs'.
  */
 #include <math.h>
@@ -25,7 +25,7 @@ int64_t nn_mse_loss_backward_10_workspace(int64_t s_0, int64_t s_1)
  *     grad_x = grad_output/(s_0*s_1)*2*(x - target)
  * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
  * out:  grad_x f32[s_0 s_1]
- * Backward PROVED.
+ * Backward PROVED for reduction = 'mean'.
  */
 int nn_mse_loss_backward_10(
     int64_t s_0,
@@ -60,7 +60,7 @@ int64_t nn_mse_loss_backward_01_workspace(int64_t s_0, int64_t s_1)
  *     grad_target = -(grad_output/(s_0*s_1)*2*(x - target))
  * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
  * out:  grad_target f32[s_0 s_1]
- * Backward PROVED.
+ * Backward PROVED for reduction = 'mean'.
  */
 int nn_mse_loss_backward_01(
     int64_t s_0,

@@ -1,6 +1,6 @@
 """nn_rms_norm: x: float32[n, m], weight: float32[m] -> y: float32[n, m].
 
-Backward PROVED.
+Backward PROVED for eps = 1.1920928955078125e-07.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -15,11 +15,12 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
-from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
 from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
+from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
 
 __all__ = ["OP", "backward", "forward", "inference"]
@@ -107,6 +108,7 @@ OP = Op(
     ),
     files=("nn_rms_norm.c", "nn_rms_norm_pruned.c"),
     header="nn_rms_norm.h",
+    values=(Value("eps", "1.1920928955078125e-07", place=2),),
 )
 
 
@@ -129,11 +131,14 @@ _call_nn_rms_norm_backward_10 = _library.lib.call_nn_rms_norm_backward_10
 _call_nn_rms_norm_backward_01 = _library.lib.call_nn_rms_norm_backward_01
 
 
-def inference(x: _Array, weight: _Array, *, out: Any = None) -> Any:
+def inference(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, *, out: Any = None) -> Any:
     """Return the outputs alone: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `eps`: 1.1920928955078125e-07, for which it is compiled; no other value is taken.
     """
+    if eps is not _AS_COMPILED:
+        _careful.values.check("nn_rms_norm.inference", "eps", eps)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -162,11 +167,14 @@ def inference(x: _Array, weight: _Array, *, out: Any = None) -> Any:
     return _careful.inference((x, weight), out)
 
 
-def forward(x: _Array, weight: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+def forward(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `eps`: 1.1920928955078125e-07, for which it is compiled; no other value is taken.
     """
+    if eps is not _AS_COMPILED:
+        _careful.values.check("nn_rms_norm.forward", "eps", eps)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual

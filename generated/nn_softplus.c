@@ -1,6 +1,6 @@
 /*
  * Softplus, written by symgrad.
- * Backward PROVED, under: x * 1 == 20.
+ * Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
  */
 #include <math.h>
 #include <stdint.h>
@@ -65,7 +65,7 @@ int64_t nn_softplus_backward_workspace(int64_t s_0, int64_t s_1)
  *     grad_x = where(x > 20.0, grad_y, grad_y*sigmoid(x))
  * in:   x f32[s_0 s_1], grad_y f32[s_0 s_1]
  * out:  grad_x f32[s_0 s_1]
- * Backward PROVED, under: x * 1 == 20.
+ * Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
  */
 int nn_softplus_backward(
     int64_t s_0,

@@ -1,6 +1,6 @@
 """nn_softplus: x: float32[s_0, s_1] -> y: float32[s_0, s_1].
 
-Backward PROVED, under: x * 1 == 20.
+Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -15,11 +15,12 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
-from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
 from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
+from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
 
 __all__ = ["OP", "backward", "forward", "inference"]
@@ -65,6 +66,7 @@ OP = Op(
     ),
     files=("nn_softplus.c",),
     header="nn_softplus.h",
+    values=(Value("beta", "1.0", place=1), Value("threshold", "20.0", place=2)),
 )
 
 
@@ -85,11 +87,17 @@ _call_nn_softplus_forward = _library.lib.call_nn_softplus_forward
 _call_nn_softplus_backward = _library.lib.call_nn_softplus_backward
 
 
-def inference(x: _Array, *, out: Any = None) -> Any:
+def inference(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED, *, out: Any = None) -> Any:
     """Return the outputs alone: y: float32[s_0, s_1].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `beta`: 1.0, for which it is compiled; no other value is taken.
+    `threshold`: 20.0, for which it is compiled; no other value is taken.
     """
+    if beta is not _AS_COMPILED:
+        _careful.values.check("nn_softplus.inference", "beta", beta)
+    if threshold is not _AS_COMPILED:
+        _careful.values.check("nn_softplus.inference", "threshold", threshold)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -112,11 +120,17 @@ def inference(x: _Array, *, out: Any = None) -> Any:
     return _careful.inference((x,), out)
 
 
-def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+def forward(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: y: float32[s_0, s_1].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `beta`: 1.0, for which it is compiled; no other value is taken.
+    `threshold`: 20.0, for which it is compiled; no other value is taken.
     """
+    if beta is not _AS_COMPILED:
+        _careful.values.check("nn_softplus.forward", "beta", beta)
+    if threshold is not _AS_COMPILED:
+        _careful.values.check("nn_softplus.forward", "threshold", threshold)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual

@@ -25,6 +25,7 @@ from symgrad.frontend.function import Function
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan
 from symgrad.manifest import Asked, packaged_op, versions
+from symgrad.plain import stated
 from symgrad.runtime.package import MANIFEST, PackagedOp
 
 _DIGESTS = {
@@ -224,7 +225,7 @@ def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bo
     yield (
         said["verdict"] == now["verdict"],
         f"{said['verdict']}, now {now['verdict']}" if said["verdict"] != now["verdict"]
-        else f"{now['verdict']} again",
+        else f"{now['verdict']} again{stated(now['values'].items())}",
     )  # fmt: skip
     for name in sorted({*said["gradients"], *now["gradients"]}):
         before, after = said["gradients"].get(name, {}), now["gradients"].get(name, {})
@@ -236,7 +237,7 @@ def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bo
             ) if before.get(key) != after.get(key)
         ]  # fmt: skip
         yield not parts, f"the gradient of {name}{': ' if parts else ''}{', '.join(parts)}"
-    for key in ("domain", "protocol"):
+    for key in ("values", "domain", "protocol"):
         if key in said:
             yield said[key] == now[key], f"the {key}"
 

@@ -13,12 +13,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
-from symgrad.frontend.arguments import plain_values, positions
+from symgrad.frontend.arguments import positions
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import refuses_sizes
@@ -63,9 +62,7 @@ def verify(
     if order not in (1, 2):
         raise SpecError(f"order={order!r} is not supported", hint="1, or 2 for its derivative too")
     graphs = trace(function, *specs, static=static, assume=assume)
-    report = _judged(function, graphs, specs, static, assume, order, suggest)
-    values = _stated_values(function, specs, static)
-    return replace(report, notes=(values, *report.notes)) if values else report
+    return _judged(function, graphs, specs, static, assume, order, suggest)
 
 
 def compile(
@@ -88,7 +85,7 @@ def compile(
     try:
         return make_op(
             emitted.wrapper(), emitted.texts, key_extra=planned.graphs.source,
-            origin=(function, specs, static),
+            origin=(function, specs, static), values=planned.graphs.values,
         )  # fmt: skip
     except (BuildError, CacheError) as error:
         warnings.warn(
@@ -145,15 +142,6 @@ def show(
 
     report = verify(function, *specs, static=static, assume=assume)
     return stages.c(planned, proof_line(report))
-
-
-def _stated_values(function: AnyFunction, specs: Specs, static: Static) -> str:
-    """The numbers among the plain arguments, which a verdict holds for."""
-    values = [
-        f"{name} = {value!r}" for name, value in plain_values(function, specs, static)
-        if isinstance(value, (bool, int, float, str)) or value is None
-    ]  # fmt: skip
-    return f"judged for {', '.join(values)}" if values else ""
 
 
 def _judged(

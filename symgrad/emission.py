@@ -14,6 +14,7 @@ from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.ir.abi import OpSignature
 from symgrad.ir.formula import formulas
 from symgrad.kernels import KernelPlan, OpPlan, mark_of, signatures
+from symgrad.plain import PlainArgument
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,14 @@ class EmittedOp:
     header: str
     blas: bool
     summary: tuple[str, ...]
+    values: tuple[PlainArgument, ...] = ()
 
     def wrapper(self, runtime: str = "symgrad.runtime") -> str:
         """The Python wrapper; ``runtime``: the package that it imports what it calls from."""
         files = [name for name in self.texts if name != self.header]
         view = wrapper_view(
             self.name, self.signatures, files=files, header=self.header, blas=self.blas,
-            runtime=runtime, summary=self.summary,
+            runtime=runtime, summary=self.summary, values=self.values,
         )  # fmt: skip
         return render_wrapper(view)
 
@@ -58,7 +60,7 @@ def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
     texts[header] = whole.header
     return EmittedOp(
         stem, signatures(plan, signature_of.__getitem__), texts, header, whole.needs_blas,
-        (proof,),
+        (proof,), plan.graphs.values,
     )  # fmt: skip
 
 

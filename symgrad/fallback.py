@@ -23,6 +23,7 @@ from symgrad.runtime import spec
 from symgrad.runtime.load import Library
 from symgrad.runtime.op import overriding
 from symgrad.runtime.support import Caller, Residuals
+from symgrad.runtime.values import given
 
 NDArray = np.ndarray[Any, Any]
 
@@ -35,24 +36,31 @@ class NumpyOp:
         self.behind_tape: Any = None
         kernels = {kernel.name: kernel for kernel in plan.kernels}
         self._signatures = signatures(plan, lambda name: _signature(kernels[name]))
-        self._op = _spec(plan.name, self._signatures)
+        self._op = _spec(plan, self._signatures)
         kinds = tuple(_residuals(plan.name, case) for case in self._op.cases)
         self.caller: Caller = _NumpyCaller(self._op, kinds, kernels)
+        self.caller.values.objects = {one.name: one.value for one in plan.graphs.values}
 
-    def __call__(self, *inputs: Any, out: Any = None) -> Any:
-        """The outputs alone: one array, or a tuple of several; tensors for tensors."""
+    def __call__(self, *inputs: Any, out: Any = None, **values: Any) -> Any:
+        """The outputs alone: one array, or a tuple of several; tensors for tensors.
+
+        ``values``: plain arguments, those that the op is made for, as a compiled op takes them.
+        """
+        inputs = tuple(self.caller.values.without(self.name, inputs, values))
         override = overriding(inputs)
         if override is not None:
             return override(self, inputs, out)
         return self.caller.inference(inputs, out)
 
-    def inference(self, *inputs: Any, out: Any = None) -> Any:
+    def inference(self, *inputs: Any, out: Any = None, **values: Any) -> Any:
         """The outputs alone."""
-        return self.caller.inference(inputs, out)
+        tensors = self.caller.values.without(f"{self.name}.inference", inputs, values)
+        return self.caller.inference(tensors, out)
 
-    def forward(self, *inputs: Any, out: Any = None) -> tuple[Any, Residuals]:
+    def forward(self, *inputs: Any, out: Any = None, **values: Any) -> tuple[Any, Residuals]:
         """The outputs, and what backward needs."""
-        return self.caller.forward(inputs, out)
+        tensors = self.caller.values.without(f"{self.name}.forward", inputs, values)
+        return self.caller.forward(tensors, out)
 
     def backward(
         self, residuals: Any, *cotangents: Any, needs_input_grad: Any = None, out: Any = None
@@ -61,7 +69,7 @@ class NumpyOp:
         return self.caller.backward(residuals, cotangents, needs_input_grad, out)
 
     def __repr__(self) -> str:
-        return f"<op {self.name}, evaluated with NumPy>"
+        return f"<op {self.name}{given(self._op)}, evaluated with NumPy>"
 
     @property
     def name(self) -> str:
@@ -130,9 +138,11 @@ def _dims(values: Iterable[Any]) -> list[Dim]:
     return found
 
 
-def _spec(name: str, found: Sequence[OpSignature]) -> spec.Op:
+def _spec(plan: OpPlan, found: Sequence[OpSignature]) -> spec.Op:
     """The runtime's record of an op, read from the literal that a wrapper would hold."""
-    literal = op_literal(name, found, (), f"{name}.h", False)
+    literal = op_literal(
+        plan.name, found, (), f"{plan.name}.h", False, plan.graphs.values
+    )  # fmt: skip
     op = eval(compile(literal.removeprefix("OP = "), "<OP>", "eval"), dict(vars(spec)))
     assert isinstance(op, spec.Op)
     return op

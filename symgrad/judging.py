@@ -63,6 +63,11 @@ class Judged:
         return self.proved
 
     @property
+    def given(self) -> str:
+        """`` for alpha = 1.0``: the plain arguments that the verdict holds for."""
+        return self.report.given if self.report is not None else ""
+
+    @property
     def diff(self) -> str:
         """A unified diff that mends it; empty where there is none."""
         return self.report.diff if self.report is not None else ""

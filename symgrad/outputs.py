@@ -99,7 +99,7 @@ def short_reason(one: Judged) -> str:
         f"{finding.name} is {finding.verdict}{': ' if finding.text else ''}{finding.text}"
         for finding in one.report.protocol if str(finding.verdict) != "PROVED"
     ]  # fmt: skip
-    return f"{one.name}: {'; '.join(parts)}".replace("\n", " ")
+    return f"{one.name}{one.given}: {'; '.join(parts)}".replace("\n", " ")
 
 
 # -- SARIF
@@ -118,6 +118,12 @@ def sarif(judged: Sequence[Judged], root: Path) -> str:
         },
         "originalUriBaseIds": {"SRCROOT": {"uri": f"{root.resolve().as_uri()}/"}},
         "columnKind": "utf16CodeUnits",
+        "properties": {
+            "judged": [
+                {"function": one.name, "verdict": one.verdict, "values": _values(one)}
+                for one in judged
+            ]
+        },
         "results": [_result(one, root.resolve()) for one in judged if not one.proved],
     }
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -151,7 +157,12 @@ def _result(one: Judged, root: Path) -> dict[str, Any]:
         "level": level,
         "kind": "fail",
         "message": {"text": short_reason(one), "markdown": f"```text\n{one.text}\n```"},
-        "properties": {"function": one.name, "verdict": one.verdict, "report": one.text},
+        "properties": {
+            "function": one.name,
+            "verdict": one.verdict,
+            "values": _values(one),
+            "report": one.text,
+        },
     }
     location = blamed(one)
     if location is not None:
@@ -203,12 +214,23 @@ def _case(suite: ElementTree.Element, one: Judged) -> None:
     group = file if module.startswith(OWN_MODULES) else module
     facts = {"classname": group, "name": one.name, "time": f"{_seconds(one):.3f}"}
     case = ElementTree.SubElement(suite, "testcase", {**facts, **place})
+    if values := _values(one):
+        properties = ElementTree.SubElement(case, "properties")
+        for name, text in values.items():
+            ElementTree.SubElement(
+                properties, "property", {"name": _xml(name), "value": _xml(text)}
+            )
     if one.proved:
         ElementTree.SubElement(case, "system-out").text = _xml(one.text)
         return
     kind = "error" if one.verdict == "ERROR" else "failure"
     attributes = {"type": one.verdict, "message": _xml(short_reason(one))}
     ElementTree.SubElement(case, kind, attributes).text = _xml(one.text)
+
+
+def _values(one: Judged) -> dict[str, str]:
+    """The plain arguments that a verdict holds for."""
+    return dict(one.report.values) if one.report is not None else {}
 
 
 def _seconds(one: Judged) -> float:

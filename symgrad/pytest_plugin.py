@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from symgrad.judging import Judged
 
 _SHAPES = "symgrad_shapes"
+_VALUES = "symgrad_values"
+_SECTIONS = {
+    _SHAPES: "symgrad: shapes found by trying",
+    _VALUES: "symgrad: values of plain arguments that the verdicts hold for",
+}
 _CLASS = re.compile(r"^\s*class\s+\w+\s*\(", re.MULTILINE)
 _NEVER = ("setup.py", "__main__.py", "conftest.py")
 
@@ -84,6 +89,8 @@ class FunctionItem(pytest.Item):
         judged = judge(self.function, Request(order=_order(self.config)))
         if judged.shapes.text:
             self.user_properties.append((_SHAPES, judged.shapes.text))
+        if judged.given:
+            self.user_properties.append((_VALUES, f"{judged.verdict}{judged.given}"))
         if not judged.proved and judged.verdict not in _allowed(self.config):
             raise NotPassed(judged)
         self.add_report_section("call", "symgrad", judged.text)
@@ -130,15 +137,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "symgrad: the proof of a Function (--symgrad)")
 
 
+def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+    """``PASSED for alpha = 1.0``: a verdict never stands without the values that it holds for."""
+    values = [text for name, text in getattr(report, "user_properties", ()) if name == _VALUES]
+    if report.when != "call" or not report.passed or not values:
+        return None
+    return "passed", ".", f"PASSED, {values[0]}"
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """No guess is silent: the shapes that were found by trying, for passed tests, too."""
-    lines = [
-        f"{report.nodeid}: {text}"
-        for reports in terminalreporter.stats.values() for report in reports
-        if getattr(report, "when", "") == "call"
-        for name, text in report.user_properties if name == _SHAPES
-    ]  # fmt: skip
-    if lines:
-        terminalreporter.section("symgrad: shapes found by trying")
-        for line in sorted(lines):
-            terminalreporter.line(line)
+    """Nothing is silent, for passed tests either: shapes found by trying, plain values."""
+    for key, title in _SECTIONS.items():
+        lines = [
+            f"{report.nodeid}: {text}"
+            for reports in terminalreporter.stats.values() for report in reports
+            if getattr(report, "when", "") == "call"
+            for name, text in report.user_properties if name == key
+        ]  # fmt: skip
+        if lines:
+            terminalreporter.section(title)
+            for line in sorted(lines):
+                terminalreporter.line(line)

@@ -47,6 +47,8 @@ def summary(judged: Sequence[Judged]) -> Table:
             name = ""
         if one.report is not None and surrogate_of(one.function) is not None:
             table.add_row("", "", "", "against the declared surrogate, not against forward")
+        if one.given:
+            table.add_row("", "", "", escape(one.given.strip()))
         if one.shapes.text:
             table.add_row("", "", "", escape(f"shapes found by trying: {one.shapes.text}"))
     return table

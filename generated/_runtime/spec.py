@@ -106,8 +106,25 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Value:
+    """A plain argument, and the ``text`` of the value that the op is compiled for.
+
+    ``place``: where it stands among the positional arguments, None where it goes by name alone.
+    ``exact``: no other value has this text.
+    """
+
+    name: str
+    text: str
+    place: int | None = None
+    exact: bool = True
+
+
+@dataclass(frozen=True)
 class Op:
-    """One op: what it is called, the C files that hold its kernels, and its cases."""
+    """One op: what it is called, the C files that hold its kernels, and its cases.
+
+    ``values``: its plain arguments.
+    """
 
     name: str
     differentiable: tuple[bool, ...]
@@ -115,6 +132,7 @@ class Op:
     files: tuple[str, ...]
     header: str
     blas: bool = False
+    values: tuple[Value, ...] = ()
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

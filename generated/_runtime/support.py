@@ -40,6 +40,7 @@ from .spec import (
     Op,
     evaluate,
 )
+from .values import Values
 from .workspace import workspace
 
 
@@ -91,6 +92,7 @@ class Caller:
         self.op = op
         self.library = library
         self.residuals = residuals
+        self.values = Values(op, {})
 
     def inference(self, inputs: Sequence[object], out: object = None) -> Any:
         """The outputs alone: one array, or a tuple of several."""

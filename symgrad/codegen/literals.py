@@ -1,7 +1,7 @@
 """An op's signatures written out as Python literals, for the table in a generated wrapper.
 
 In: ``OpSignature`` records.  Out: text that builds the records of ``symgrad.runtime.spec``.
-Imports ``symgrad.ir``, ``symgrad.errors`` and ``symgrad.codegen.safe_names``.
+Imports ``symgrad.ir``, ``symgrad.errors``, ``symgrad.plain`` and ``symgrad.codegen.safe_names``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from symgrad.codegen.safe_names import with_readable_sizes
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, BackwardSignature, KernelSignature, OpSignature, Residual
 from symgrad.ir.dim import Dim, Size
+from symgrad.plain import PlainArgument
 
 WIDTH = 100
 
@@ -122,10 +123,10 @@ def _flat(value: object) -> str:
 
 
 def _quoted(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_string(text) for text in texts)
+    return tuple(string_literal(text) for text in texts)
 
 
-def _string(text: str) -> str:
+def string_literal(text: str) -> str:
     """A string literal in double quotes."""
     if text.isprintable():
         return json.dumps(text, ensure_ascii=False)
@@ -136,8 +137,8 @@ def _string(text: str) -> str:
 def _array(array: ArrayArgument) -> _Call:
     dtype = array.dtype.name.rstrip("_")
     words: list[tuple[str, object]] = [
-        ("", _string(array.name)),
-        ("", _string(dtype)),
+        ("", string_literal(array.name)),
+        ("", string_literal(dtype)),
         ("", _quoted([str(dim) for dim in array.shape])),
     ]
     if array.strides:
@@ -147,7 +148,7 @@ def _array(array: ArrayArgument) -> _Call:
 
 def _kernel(kernel: KernelSignature) -> _Call:
     words: list[tuple[str, object]] = [
-        ("", _string(kernel.name)),
+        ("", string_literal(kernel.name)),
         ("sizes", _quoted(kernel.sizes)),
         ("inputs", tuple(map(_array, kernel.inputs))),
         ("outputs", tuple(map(_array, kernel.outputs))),
@@ -159,7 +160,7 @@ def _kernel(kernel: KernelSignature) -> _Call:
 
 def _binding(binding: SizeBinding) -> _Call:
     words = [
-        ("", _string(binding.size)),
+        ("", string_literal(binding.size)),
         ("input", str(binding.input)),
         ("axis", str(binding.axis)),
     ]
@@ -169,7 +170,10 @@ def _binding(binding: SizeBinding) -> _Call:
 
 
 def _residual(residual: Residual) -> _Call:
-    words: list[tuple[str, object]] = [("", _array(residual.array)), ("", _string(residual.source))]
+    words: list[tuple[str, object]] = [
+        ("", _array(residual.array)),
+        ("", string_literal(residual.source)),
+    ]
     if residual.position:
         words.append(("position", str(residual.position)))
     return _Call("Residual", tuple(words))
@@ -202,18 +206,33 @@ def _case(signature: OpSignature) -> _Call:
     return _Call("Case", tuple(words))
 
 
+def _value(value: PlainArgument) -> _Call:
+    words: list[tuple[str, object]] = [
+        ("", string_literal(value.name)),
+        ("", string_literal(value.text)),
+    ]
+    if value.place is not None:
+        words.append(("place", str(value.place)))
+    if not value.exact:
+        words.append(("exact", "False"))
+    return _Call("Value", tuple(words))
+
+
 def op_literal(
-    name: str, signatures: Sequence[OpSignature], files: Sequence[str], header: str, blas: bool
-) -> str:
+    name: str, signatures: Sequence[OpSignature], files: Sequence[str], header: str, blas: bool,
+    values: Sequence[PlainArgument] = (),
+) -> str:  # fmt: skip
     """The text of an ``Op``, to stand behind ``OP = ``.  CodegenError as ``size_bindings``."""
     signatures = with_readable_sizes(signatures)
     words: list[tuple[str, object]] = [
-        ("name", _string(name)),
+        ("name", string_literal(name)),
         ("differentiable", tuple(map(str, signatures[0].differentiable))),
         ("cases", tuple(map(_case, signatures))),
         ("files", _quoted(files)),
-        ("header", _string(header)),
+        ("header", string_literal(header)),
     ]
     if blas:
         words.append(("blas", "True"))
+    if values:
+        words.append(("values", tuple(map(_value, values))))
     return _text(_Call("Op", tuple(words)), 0, "OP = ")

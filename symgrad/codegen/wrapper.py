@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symgrad.codegen.environment import environment
-from symgrad.codegen.literals import op_literal
+from symgrad.codegen.literals import op_literal, string_literal
 from symgrad.codegen.safe_names import with_readable_sizes, with_safe_sizes
 from symgrad.codegen.wrapper_case import (
     CaseMaker,
@@ -23,9 +23,16 @@ from symgrad.codegen.wrapper_case import (
     kernels_of,
     tuple_text,
 )
-from symgrad.codegen.wrapper_records import CaseView, FunctionView, PackageView, WrapperView
+from symgrad.codegen.wrapper_records import (
+    CaseView,
+    FunctionView,
+    PackageView,
+    ValueView,
+    WrapperView,
+)
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, OpSignature
+from symgrad.plain import PlainArgument
 
 
 def wrapper_view(
@@ -37,11 +44,13 @@ def wrapper_view(
     blas: bool = False,
     runtime: str = "symgrad.runtime",
     summary: Sequence[str] = (),
+    values: Sequence[PlainArgument] = (),
 ) -> WrapperView:
     """The view of the op ``name`` whose cases are ``signatures``, tried in this order.
 
     ``files`` and ``header`` name its C; ``runtime`` is where the wrapper imports from
-    (``"._runtime"`` in a generated package); ``summary`` are lines for its docstring.
+    (``"._runtime"`` in a generated package); ``summary`` are lines for its docstring; ``values``:
+    the plain arguments that it is compiled for.
     Raises CodegenError where a size cannot be read off the shapes of the inputs.
     """
     tables = with_readable_sizes(signatures)
@@ -49,6 +58,7 @@ def wrapper_view(
     names = Names(signatures)
     cotangents = tuple(names.of(f"grad_{name}", "cotangent") for name in _common(tables, "outputs"))
     inputs = [names.of(name) for name in _common(tables, "inputs")]
+    shown, behind, among = _values(names, len(inputs), values)
     makers = [
         CaseMaker(names, position, one, table, cotangents)
         for position, (one, table) in enumerate(zip(signatures, tables, strict=True))
@@ -58,11 +68,13 @@ def wrapper_view(
     kernels = dict.fromkeys(k.name for one in signatures for k in kernels_of(one))
     return WrapperView(
         name=name,
-        summary=tuple(summary),
+        summary=tuple(map(in_docstring, summary)),
         runtime=runtime,
-        op_literal=op_literal(name, tables, files, header, blas),
-        parameters=", ".join(f"{one}: _Array" for one in inputs),
+        op_literal=op_literal(name, tables, files, header, blas, values),
+        parameters=", ".join([*(f"{one}: _Array" for one in inputs), *behind]),
+        keywords="".join(f"{one}, " for one in among),
         arguments=tuple_text(inputs),
+        values=shown,
         cotangents=cotangents,
         cotangent_arguments=tuple_text(cotangents),
         inputs=_described(inputs, [one.inputs for one in tables]),
@@ -89,6 +101,31 @@ def _described(names: Sequence[str], cases: Sequence[Sequence[ArrayArgument]]) -
         " or ".join(dict.fromkeys(map(described, arrays))) for arrays in zip(*cases, strict=True)
     )
     return tuple(f"{name}: {kind}" for name, kind in zip(names, kinds, strict=True))
+
+
+def _values(
+    names: Names, inputs: int, values: Sequence[PlainArgument]
+) -> tuple[tuple[ValueView, ...], list[str], list[str]]:
+    """The plain arguments; as parameters, those that come after all inputs and the others.
+
+    One whose name is no word of Python is none: ``**{"a b": 1}`` is left to the op's own call.
+    """
+    shown: list[ValueView] = []
+    behind: list[str] = []
+    among: list[str] = []
+    for position, one in enumerate(sorted(values, key=lambda one: (one.place is None, one.place))):
+        if not one.name.isidentifier():
+            continue
+        local = names.of(one.name, "value")
+        shown.append(ValueView(local, string_literal(one.name), in_docstring(one.text)))
+        last = one.place == inputs + position
+        (behind if last else among).append(f"{local}: Any = _AS_COMPILED")
+    return tuple(shown), behind, among
+
+
+def in_docstring(line: str) -> str:
+    """A line as it is written between three quotes."""
+    return line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
 def _functions(cases: Sequence[CaseView], makers: Sequence[CaseMaker]) -> tuple[FunctionView, ...]:

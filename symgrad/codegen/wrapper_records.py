@@ -73,6 +73,15 @@ class FunctionView:
 
 
 @dataclass(frozen=True)
+class ValueView:
+    """A plain argument: the name of the parameter, its own name as a literal, the value's text."""
+
+    local: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
 class WrapperView:
     """All that ``wrapper.py.j2`` is shown."""
 
@@ -81,7 +90,9 @@ class WrapperView:
     runtime: str
     op_literal: str
     parameters: str
+    keywords: str
     arguments: str
+    values: tuple[ValueView, ...]
     cotangents: tuple[str, ...]
     cotangent_arguments: str
     inputs: tuple[str, ...]

@@ -10,7 +10,7 @@ Parameters named in ``static``, and those whose default is a plain value, take n
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from symgrad.errors import SpecError
 from symgrad.frontend.annotations import annotated_spec
 from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
 from symgrad.frontend.spec import TensorSpec, as_spec
+from symgrad.plain import PlainArgument
 
 Kind = inspect._ParameterKind
 _EMPTY = inspect.Parameter.empty
@@ -85,15 +86,41 @@ def plain_values(
     function: type[Function] | Function,
     specs: Sequence[Any] = (),
     static: Mapping[str, Any] | None = None,
-) -> tuple[tuple[str, Any], ...]:
-    """What each argument that is no tensor is, the defaults that are used included."""
+) -> tuple[PlainArgument, ...]:
+    """What each argument that is no tensor is.
+
+    The defaults that are used are among them, and what an instance was made with.
+    """
     bound = bind(function, specs, static)
-    known = {name for name, _ in bound.static} | {arg.name for arg in bound.arguments}
+    known = {argument.name for argument in bound.arguments}
     left = [
-        (one.name, one.default) for one in parameters(function)
-        if one.name not in known and one.default is not _EMPTY
+        Argument(one.name, value=one.default, keyword=one.kind is Kind.KEYWORD_ONLY)
+        for one in parameters(function) if one.name not in known and one.default is not _EMPTY
     ]  # fmt: skip
-    return (*bound.static, *left)
+    passed = [*bound.arguments, *left]
+    positional = [argument.name for argument in passed if not argument.keyword]
+    found = [
+        PlainArgument(one.name, one.value, None if one.keyword else positional.index(one.name))
+        for one in passed if not one.is_tensor
+    ]  # fmt: skip
+    names = {*known, *(argument.name for argument in left)}
+    return (*_made_with(function, bound, names), *found)
+
+
+def _made_with(
+    function: type[Function] | Function, bound: Binding, names: Collection[str]
+) -> Iterator[PlainArgument]:
+    """What an instance was made with, or is to be: all but what an argument is called, too."""
+    made = dict(bound.init)
+    if isinstance(function, type):
+        for name, parameter in init_parameters(function).items():
+            if parameter.default is not _EMPTY:
+                made.setdefault(name, parameter.default)
+    else:
+        made |= vars(function)
+    for name, value in made.items():
+        if name not in names and not name.startswith("_"):
+            yield PlainArgument(name, value)
 
 
 def check_static(function: type[Function] | Function, static: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
 from symgrad.errors import ControlFlowError, SpecError, SymgradError
-from symgrad.frontend.arguments import Argument, Binding, bind
+from symgrad.frontend.arguments import Argument, Binding, bind, plain_values
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import Facts, NeedsDecision
 from symgrad.frontend.function import Function, class_of, has_backward, is_once
@@ -85,6 +85,7 @@ def trace(
         inner=tuple(options.inner.values()),
         asked=tuple(name for name, wanted in options.needed.items() if wanted),
         once=has_backward(function) and is_once(function),
+        values=plain_values(function, specs, static),
     )  # fmt: skip
 
 

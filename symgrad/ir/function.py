@@ -1,7 +1,7 @@
 """A traced Function: forward and the hand-written backward in one graph.
 
 In: what the frontend found.  Out: frozen records that the later stages read.
-Imports: ``symgrad.errors`` and ``symgrad.ir``.
+Imports: ``symgrad.errors``, ``symgrad.plain`` and ``symgrad.ir``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from symgrad.errors import Location, SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node
+from symgrad.plain import PlainArgument
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,13 @@ class FunctionGraphs:
     """A traced Function, all of its cases.
 
     ``differentiable``: the inputs that have a gradient (float, not declared otherwise).
-    ``derived``: there is no hand-written backward.  ``static``: the non-tensor arguments.
+    ``derived``: there is no hand-written backward.  ``static``: the non-tensor arguments that
+    are passed.
     ``source``: the text of forward and backward, for digests.  ``refused``: sizes that have no
     case, because forward does not accept them.  ``inner``: the Functions that it applies.
     ``asked``: the inputs that ``needs_input_grad`` was true for.  ``once``: backward is marked
-    once_differentiable.
+    once_differentiable.  ``values``: the non-tensor arguments, the defaults that were not passed
+    and the attributes of an instance among them.
     """
 
     name: str
@@ -154,3 +157,4 @@ class FunctionGraphs:
     inner: tuple[InnerCall, ...] = ()
     asked: tuple[str, ...] = ()
     once: bool = False
+    values: tuple[PlainArgument, ...] = ()

@@ -1,7 +1,7 @@
 """What a proof says to a person, a script and a notebook.
 
 In: verdicts, conditions and counterexamples, already in the user's names.  Out: ``Report``.
-Imports: ``symgrad.errors``, ``symgrad.proof.verdict``, ``symgrad.proof.layout``.
+Imports: ``symgrad.errors``, ``symgrad.plain``, ``symgrad.proof.verdict``, ``symgrad.proof.layout``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import Location, NotProvedError
+from symgrad.plain import stated
 from symgrad.proof.layout import as_html, as_latex, as_text
 from symgrad.proof.verdict import HasVerdict, Verdict, worst
 
@@ -106,7 +107,8 @@ class Report(HasVerdict):
     """The verdict on a Function; printing it shows what a person wants to read.
 
     It is true, and ``ok``, exactly if the verdict is PROVED; it equals its verdict.
-    ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``mend``: makes the diff.
+    ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``values``: the plain
+    arguments that they hold for, as names and texts.  ``mend``: makes the diff.
     """
 
     name: str
@@ -115,6 +117,7 @@ class Report(HasVerdict):
     protocol: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     domain: str = ""
+    values: tuple[tuple[str, str], ...] = ()
     seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
     mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
@@ -136,6 +139,11 @@ class Report(HasVerdict):
         )  # fmt: skip
 
     @property
+    def given(self) -> str:
+        """`` for alpha = 1.0``: the plain arguments that it holds for."""
+        return stated(self.values)
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """The conditions of all inputs, each once."""
         found = [c for report in self.inputs.values() for c in report.conditions]
@@ -152,7 +160,7 @@ class Report(HasVerdict):
                 if finding.verdict is not Verdict.PROVED
             ]  # fmt: skip
             raise NotProvedError(
-                f"the backward of {self.name} is {self.verdict}: {'; '.join(blamed)}",
+                f"the backward of {self.name} is {self.verdict}{self.given}: {'; '.join(blamed)}",
                 location=self.location,
                 hint="print the report to see the counterexample and what was meant",
             )
@@ -163,6 +171,7 @@ class Report(HasVerdict):
             "function": self.name,
             "location": None if self.location is None else str(self.location),
             "verdict": str(self.verdict),
+            "values": dict(self.values),
             "domain": self.domain,
             "seconds": self.seconds,
             "inputs": {name: _plain(report) for name, report in self.inputs.items()},

@@ -100,6 +100,7 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         name=graphs.name,
         location=graphs.location,
         inputs=inputs,
+        values=tuple((value.name, value.text) for value in graphs.values),
         protocol=tuple(protocol),
         notes=tuple(_notes(graphs, options, judged)),
         domain=_domain(judged),

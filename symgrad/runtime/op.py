@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy
 
+from symgrad.plain import PlainArgument
 from symgrad.runtime.digests import digest
 from symgrad.runtime.load import keep_in_memory
 from symgrad.runtime.support import Caller
+from symgrad.runtime.values import given
 
 OVERRIDE = "__symgrad_compiled__"
 """A class whose objects are no arrays may have this method, which then takes a call over:
@@ -56,15 +58,21 @@ class CompiledOp:
         self.backward: Any = module.backward
         self.inference: Any = module.inference
 
-    def __call__(self, *inputs: Any, out: Any = None) -> Any:
-        """The outputs alone: one array, or a tuple of several; tensors for tensors."""
+    def __call__(self, *inputs: Any, out: Any = None, **values: Any) -> Any:
+        """The outputs alone: one array, or a tuple of several; tensors for tensors.
+
+        ``values``: plain arguments, which may also stand among the inputs as ``apply`` takes them:
+        those that the op is compiled for.  Raises KernelArgumentError for others.
+        """
+        if values or self.caller.op.values:
+            inputs = tuple(self.caller.values.without(self.name, inputs, values))
         override = overriding(inputs)
         if override is not None:
             return override(self, inputs, out)
         return self.inference(*inputs, out=out)
 
     def __repr__(self) -> str:
-        return f"<compiled op {self.name}: {self.library_path}>"
+        return f"<compiled op {self.name}{given(self.caller.op)}: {self.library_path}>"
 
     @property
     def name(self) -> str:
@@ -83,13 +91,14 @@ class CompiledOp:
 
 
 def make_op(
-    wrapper: str, texts: Mapping[str, str], *, key_extra: str = "", origin: Any = None
+    wrapper: str, texts: Mapping[str, str], *, key_extra: str = "", origin: Any = None,
+    values: Sequence[PlainArgument] = (),
 ) -> CompiledOp:  # fmt: skip
     """The op of a wrapper's text (rendered for ``symgrad.runtime``) and its C.
 
     ``texts`` maps the file names in the wrapper's ``OP`` to their text; ``key_extra`` is what else
-    the cached kernels should stand for, such as the source of the backward.  Raises BuildError
-    where the C cannot be compiled.
+    the cached kernels should stand for, such as the source of the backward; ``values``: its plain
+    arguments.  Raises BuildError where the C cannot be compiled.
     """
     mark = digest(wrapper, *(part for name in sorted(texts) for part in (name, texts[name])))[:12]
     file = f"<symgrad wrapper {mark}>"
@@ -99,7 +108,9 @@ def make_op(
     module = ModuleType(f"symgrad_wrapper_{mark}")
     module.__file__ = file
     exec(compile(wrapper, file, "exec", dont_inherit=True), module.__dict__)
-    return CompiledOp(module, wrapper, origin)
+    op = CompiledOp(module, wrapper, origin)
+    op.caller.values.objects = {one.name: one.value for one in values}
+    return op
 
 
 def shipped_op(name: str, *, origin: Any = None) -> CompiledOp:

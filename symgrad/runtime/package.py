@@ -30,16 +30,17 @@ from symgrad.runtime.build import build_beside
 from symgrad.runtime.spec import Op
 
 MANIFEST = "MANIFEST.json"
-# The modules that generated code needs at run time; `errors` comes from `symgrad` itself.
+# The modules that generated code needs at run time; those of `COMMON` come from `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "binding", "blas", "build", "cache", "compiler", "digests"),
-    *("layout", "load", "spec", "support", "threads", "workspace"),
+    *("layout", "load", "spec", "support", "threads", "values", "workspace"),
 )
+COMMON = ("errors", "plain")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
 _IMPORTS = (
     (re.compile(r"^( *)from symgrad\.runtime import ", re.MULTILINE), r"\1from . import "),
     (re.compile(r"^( *)from symgrad\.runtime\.", re.MULTILINE), r"\1from ."),
-    (re.compile(r"^( *)from symgrad\.errors import ", re.MULTILINE), r"\1from .errors import "),
+    (re.compile(r"^( *)from symgrad\.(errors|plain) import ", re.M), r"\1from .\2 import "),
 )
 
 
@@ -74,7 +75,7 @@ def runtime_files() -> dict[str, str]:
     here = Path(__file__).parent
     found = {"_runtime/__init__.py": _INIT}
     sources = {name: here / f"{name}.py" for name in RUNTIME_MODULES}
-    sources["errors"] = here.parent / "errors.py"
+    sources |= {name: here.parent / f"{name}.py" for name in COMMON}
     for name, path in sorted(sources.items()):
         text = path.read_text(encoding="utf-8")
         for pattern, replacement in _IMPORTS:

@@ -68,6 +68,19 @@ class Unknown(sg.Function):
             return 2 * grad
         return grad * 2
 """
+PLAIN = """
+import symgrad as sg
+
+
+class Scale(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n]", alpha=1.0):
+        return x * alpha
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+"""
 TWICE = """
 import symgrad as sg
 
@@ -90,6 +103,14 @@ def test_proved_passes(pytester: pytest.Pytester) -> None:
     done.assert_outcomes(passed=2)
     done.stdout.fnmatch_lines(["plugged.py::Log PASSED*", "plugged.py::Sign PASSED*"])
     assert "found by trying" not in done.stdout.str()
+
+
+def test_values_of_plain_arguments_are_printed(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(plugged=PLAIN)
+    done = pytester.runpytest_inprocess("--symgrad", "-v")
+    done.assert_outcomes(passed=1)
+    done.stdout.fnmatch_lines(["plugged.py::Scale PASSED, PROVED for alpha = 1.0*"])
+    done.stdout.fnmatch_lines(["*values of plain*", "plugged.py::Scale: PROVED for alpha = 1.0*"])
 
 
 def test_refuted_fails_with_the_report_alone(pytester: pytest.Pytester) -> None:

@@ -319,9 +319,9 @@ def backward(ctx, grad_y):
 
 
 def test_the_values_that_a_verdict_holds_for_are_printed() -> None:
-    assert "judged for beta = 1.5, mode = 'plain'" in _verify(VALUES, "n").notes
-    assert "judged for beta = -2, mode = 'plain'" in _verify(VALUES, "n", static={"beta": -2}).notes
-    assert not _verify(SOFTPLUS.format("grad_y * sg.sigmoid(x)"), "n m").notes
+    assert "PROVED for beta = 1.5, mode = 'plain' " in str(_verify(VALUES, "n"))
+    assert "PROVED for beta = -2, mode = 'plain' " in str(_verify(VALUES, "n", static={"beta": -2}))
+    assert not _verify(SOFTPLUS.format("grad_y * sg.sigmoid(x)"), "n m").values
 
 
 @pytest.mark.parametrize(("low", "high"), [(-1, 1), (0, 3)])

@@ -1,0 +1,128 @@
+"""Plain arguments, and the text of their values: what a verdict holds for, what a call may pass.
+
+In: any Python value.  Out: text.  Imports the standard library only: this module is copied into
+every generated package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+LONGEST = 120
+"""Characters of a value that are shown; of a longer one the first half and a digest."""
+MOST_BITS = 1000
+"""Of an integer in decimal digits: Python refuses to write those of a very long one."""
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_AS_WRITTEN = (type(None), bool, float, complex, str, bytes, type(Ellipsis))
+
+
+@dataclass(frozen=True)
+class PlainArgument:
+    """An argument that is no tensor, and its value.
+
+    ``place``: where it stands among the positional arguments, None where it goes by name alone.
+    """
+
+    name: str
+    value: Any
+    place: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The value on one line."""
+        return described(self.value)
+
+    @property
+    def exact(self) -> bool:
+        """Has no other value this text?"""
+        return literal(self.value) is not None
+
+
+def stated(values: Iterable[tuple[str, str]]) -> str:
+    """`` for alpha = 1.0, mode = 'sum'``, to stand behind a verdict; empty without values."""
+    words = ", ".join(f"{name} = {text}" for name, text in values)
+    return f" for {words}" if words else ""
+
+
+def literal(value: Any) -> str | None:
+    """The text of a value, which no other one has; None where there is none.
+
+    There is one of numbers, texts, None, and of tuples, lists, dicts and sets of them.
+    """
+    try:
+        return _shortened(_text(value, _no_literal))
+    except (_NoLiteral, RecursionError):
+        return None
+
+
+def described(value: Any) -> str:
+    """A value on one line, the same in every process: its literal, or what it is called."""
+    try:
+        return _shortened(_text(value, _called))
+    except RecursionError:
+        return _called(value)
+
+
+def is_same(value: Any, other: Any) -> bool:
+    """Is it the very same function, class or member of an enumeration, which do not change?"""
+    fixed = isinstance(value, (FunctionType, BuiltinFunctionType, type, Enum))
+    return fixed and value is other
+
+
+class _NoLiteral(Exception):
+    """A value that cannot be written down."""
+
+
+def _no_literal(value: Any) -> str:
+    raise _NoLiteral
+
+
+def _text(value: Any, other: Callable[[Any], str]) -> str:
+    """``other``: the text of what is neither a number nor made of numbers and the like."""
+    kind = type(value)
+    if kind in _AS_WRITTEN:
+        return repr(value)
+    if kind is int:
+        return repr(value) if value.bit_length() <= MOST_BITS else hex(value)
+    if kind is dict:
+        pairs = [f"{_text(key, other)}: {_text(one, other)}" for key, one in value.items()]
+        return f"{{{', '.join(pairs)}}}"
+    if kind is slice:
+        parts = [_text(one, other) for one in (value.start, value.stop, value.step)]
+        return f"slice({', '.join(parts)})"
+    if kind not in (tuple, list, set, frozenset):
+        return other(value)
+    parts = [_text(one, other) for one in value]
+    if kind is list:
+        return f"[{', '.join(parts)}]"
+    if kind is tuple:
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+    return f"{kind.__name__}([{', '.join(sorted(parts))}])"
+
+
+def _called(value: Any) -> str:
+    """The name of a function or class; of any other object what it prints as."""
+    name = getattr(value, "__qualname__", None)
+    if isinstance(name, str) and callable(value):
+        module = str(getattr(value, "__module__", None) or "_")
+        text = name if module.startswith("_") else f"{module}.{name}"  # _: named after a path
+    else:
+        try:
+            text = _ADDRESS.sub("", repr(value))
+        except Exception:  # whatever a class of the user's does
+            text = f"<{type(value).__qualname__}>"
+    line = " ".join(text.split())
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    mark = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+    return f"{text[: LONGEST // 2]}... ({len(text)} characters, SHA-256 {mark}...)"

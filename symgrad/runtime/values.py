@@ -1,0 +1,82 @@
+"""Does a call pass the values that the op was compiled for?
+
+In: an ``Op`` and what a call passes.  Out: the tensors among it, or an error.  Imports
+``symgrad.errors``, ``symgrad.plain`` and its neighbours; copied into every generated package.
+
+A plain argument is part of a kernel, as the shape of a loop is.  A call may leave it out, or pass
+the value that was compiled in, of the same type; a function or class only where it is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from symgrad.errors import KernelArgumentError
+from symgrad.plain import described, is_same, literal, stated
+from symgrad.runtime.spec import Op, Value
+
+
+class _AsCompiled:
+    """The default of a plain argument: the value that was compiled in."""
+
+    def __repr__(self) -> str:
+        return "as compiled"
+
+
+AS_COMPILED: Any = _AsCompiled()
+
+
+def given(op: Op) -> str:
+    """`` for alpha = 1.0``: the values of an op."""
+    return stated((one.name, one.text) for one in op.values)
+
+
+class Values:
+    """The plain arguments of an op.  ``objects``: their values, where these are in this process."""
+
+    def __init__(self, op: Op, objects: Mapping[str, Any]) -> None:
+        self.op = op
+        self.objects = objects
+        self.by_name = {one.name: one for one in op.values}
+        self.by_place = {one.place: one for one in op.values if one.place is not None}
+
+    def check(self, where: str, name: str, value: Any) -> None:
+        """Is it the value that was compiled in?  Raises KernelArgumentError."""
+        known = self._named(where, name)
+        if value is AS_COMPILED or (known.exact and literal(value) == known.text):
+            return
+        if is_same(value, self.objects.get(name, AS_COMPILED)):
+            return
+        hint = f"leave {name} out, or compile the op for the other value"
+        raise KernelArgumentError(
+            f"{where}: {name} is {described(value)}, and the op is compiled for "
+            f"{name} = {known.text}",
+            hint=hint if known.exact else f"{hint}; its value is no literal that can be compared",
+        )
+
+    def without(self, where: str, inputs: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """The tensors of a call, which passes these alone or what ``apply`` takes."""
+        for name, value in named.items():
+            self.check(where, name, value)
+        if len(inputs) <= len(self.op.differentiable):
+            return inputs
+        tensors = []
+        for place, value in enumerate(inputs):
+            known = self.by_place.get(place)
+            if known is None:
+                tensors.append(value)
+            elif known.name in named:
+                raise KernelArgumentError(f"{where}: {known.name} is given twice")
+            else:
+                self.check(where, known.name, value)
+        return tensors
+
+    def _named(self, where: str, name: str) -> Value:
+        if name not in self.by_name:
+            raise KernelArgumentError(
+                f"{where} has no plain argument {name!r}",
+                hint=f"its plain arguments: {', '.join(self.by_name) or 'none'}; "
+                "tensors go by position",
+            )
+        return self.by_name[name]
