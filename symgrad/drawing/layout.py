@@ -1,11 +1,11 @@
 """Where the boxes and arrows of a picture go.
 
 In: ``Picture``.  Out: ``Placed``: boxes with corners, arrows as paths, panels.
-Imports: ``symgrad.drawing.picture``; igraph, when something is laid out.
+Imports: ``symgrad.drawing.picture``; graphlay, when something is laid out.
 
 Forward runs down on the left, backward up on the right, so that an operation and what undoes it
-lie beside each other.  Each side is a layered graph, laid out by igraph (the method of Sugiyama,
-Tagawa and Toda); an arrow over several rows keeps to the column that igraph gives it.  What is
+lie beside each other.  Each side is a layered graph, laid out by graphlay (the method of Sugiyama,
+Tagawa and Toda); an arrow over several rows keeps to the column that graphlay gives it.  What is
 saved lies in a lane between the two, in the gap below the row that it comes from.
 """
 
@@ -13,12 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from symgrad.drawing.picture import (
     BACKWARD,
     FORWARD,
     SAVED,
     DrawingError,
+    Edge,
     Picture,
     Vertex,
 )
@@ -26,9 +28,9 @@ from symgrad.drawing.picture import (
 CHARACTER, MARGIN, BOX, PILL = 7.3, 11.0, 40.0, 22.0
 COLUMN_GAP, ROW_GAP, PANEL, LANE_STEP = 26.0, 34.0, 26.0, 7.0
 LONGEST, MOST = 30, 2000
+MANY = 200  # from here on a rougher layout: a careful one of 300 vertices takes over a second
 
 Point = tuple[float, float]
-Slot = tuple[int, int, int]  # a vertex, -1, -1; or an edge's ends and the place of a bend
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def width_of(vertex: Vertex) -> float:
 
 
 def place(picture: Picture) -> Placed:
-    """Lay a picture out.  Raises DrawingError when igraph is missing or there is too much."""
+    """Lay a picture out.  Raises DrawingError when graphlay is missing or there is too much."""
     if len(picture.vertices) > MOST:
         raise DrawingError(
             f"the graph has {len(picture.vertices)} vertices; a picture has at most {MOST}",
@@ -119,50 +121,37 @@ class _Side:
         depth = _depths(self.members, [(e.source, e.target) for e in self.edges])
         self.rows = 1 + max(depth.values(), default=-1)
         self.row = {n: self.rows - 1 - d if self.up else d for n, d in depth.items()}
-        widest = max((width_of(picture.vertices[n]) for n in self.members), default=0.0)
         self.middle: dict[int, float] = {}
-        self.bends: dict[tuple[int, int], list[tuple[float, int]]] = {}
+        self.bends: dict[Edge, list[tuple[float, int]]] = {}
         self.width = 0.0
         if self.members:
-            self._columns(widest + COLUMN_GAP, depth)
-            self._part(picture)
-            left = min(self.middle[n] - width_of(picture.vertices[n]) / 2 for n in self.members)
-            bends = [x - 4 for bend in self.bends.values() for x, _ in bend]
-            self._shift(-min([left, *bends]))
-            right = max(self.middle[n] + width_of(picture.vertices[n]) / 2 for n in self.members)
-            self.width = max([right, *(x + 4 for b in self.bends.values() for x, _ in b)])
+            self._columns(picture, depth)
 
-    def _columns(self, gap: float, depth: dict[int, int]) -> None:
-        import igraph
+    def _columns(self, picture: Picture, depth: dict[int, int]) -> None:
+        import graphlay
 
-        number = {n: place for place, n in enumerate(self.members)}
-        pairs = [(number[e.source], number[e.target]) for e in self.edges]
-        graph = igraph.Graph(n=len(self.members), edges=pairs, directed=True)
-        layers = [depth[n] for n in self.members]
-        found = graph.layout_sugiyama(layers=layers, hgap=gap, vgap=1, maxiter=200)
-        self.middle = {n: float(found[number[n]][0]) for n in self.members}
-        for edge, points in zip(self.edges, found.edge_routing, strict=True):
-            rows = [(float(x), self._flipped(round(y))) for x, y in points]
-            self.bends[edge.source, edge.target] = rows
-
-    def _part(self, picture: Picture) -> None:
-        """Push to the right what igraph has put closer together than it was told to."""
-        rows: dict[int, list[tuple[float, float, Slot]]] = {}
+        graph = graphlay.Graph()
         for n in self.members:
-            item = (self.middle[n], width_of(picture.vertices[n]) / 2, (n, -1, -1))
-            rows.setdefault(self.row[n], []).append(item)
-        for (source, target), bend in self.bends.items():
-            for place, (x, row) in enumerate(bend):
-                rows.setdefault(row, []).append((x, 4.0, (source, target, place)))
-        for row, items in rows.items():
-            edge = -float("inf")
-            for x, half, (n, target, place) in sorted(items, key=lambda item: (item[0], item[2])):
-                moved = max(x, edge + COLUMN_GAP / 2 + half)
-                edge = moved + half
-                if target < 0:
-                    self.middle[n] = moved
-                else:
-                    self.bends[n, target][place] = (moved, row)
+            width = width_of(picture.vertices[n])
+            graph.node(n, width=width, height=BOX, rank={"fixed": depth[n]})
+        for edge in self.edges:
+            graph.edge(edge.source, edge.target)
+        spacing = {"layer_gap": ROW_GAP, "node_gap": COLUMN_GAP, "dummy_gap": COLUMN_GAP / 2}
+        effort = "fast" if len(self.members) > MANY else "balanced"
+        found = graphlay.layout(
+            graph, options={"direction": "topbottom", "spacing": spacing, "effort": effort}
+        )
+        paths = [[(p["x"], p["y"]) for p in edge["points"]] for edge in found.edges]
+        left = found.bounds["min"]["x"]
+        self.width = found.bounds["max"]["x"] - left
+        middles = found.positions()
+        self.middle = {n: middles[n][0] - left for n in self.members}
+        height = {depth[n]: y for n, (_, y) in middles.items()}
+        for edge, path in zip(self.edges, paths, strict=True):
+            between = range(depth[edge.source] + 1, depth[edge.target])
+            self.bends[edge] = [
+                (_column_at(path, height[row]) - left, self._flipped(row)) for row in between
+            ]
 
     def sink(self, rows: int) -> None:
         """Let the side stand on the lowest of so many rows."""
@@ -173,9 +162,13 @@ class _Side:
     def _flipped(self, depth: int) -> int:
         return self.rows - 1 - depth if self.up else depth
 
-    def _shift(self, by: float) -> None:
-        self.middle = {n: x + by for n, x in self.middle.items()}
-        self.bends = {e: [(x + by, row) for x, row in b] for e, b in self.bends.items()}
+
+def _column_at(path: Sequence[Point], y: float) -> float:
+    """The x at which a path first reaches the height ``y``."""
+    for (x0, y0), (x1, y1) in pairwise(path):
+        if y0 <= y <= y1 and y0 < y1:
+            return x0 + (x1 - x0) * (y - y0) / (y1 - y0)
+    return path[-1][0]
 
 
 def _depths(members: Sequence[int], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
@@ -199,10 +192,10 @@ class _Layout:
 
     def __init__(self, picture: Picture) -> None:
         try:
-            import igraph  # noqa: F401
+            import graphlay  # noqa: F401
         except ImportError:
             raise DrawingError(
-                "pictures are laid out by igraph, which is not installed",
+                "pictures are laid out by graphlay, which is not installed",
                 hint="pip install 'symgrad[draw]'",
             ) from None
         self.picture = picture
@@ -251,7 +244,7 @@ class _Layout:
         self._place_pills()
         for side, left in ((self.forward, 0.0), (self.backward, self.right)):
             for edge in side.edges:
-                self.arrows.append(self._curve(side, left, edge.source, edge.target))
+                self.arrows.append(self._curve(side, left, edge))
         for order, n in enumerate(self.pills):
             self._crossing(order, n)
         width = self.right + self.backward.width if self.backward.members else self.forward.width
@@ -270,11 +263,11 @@ class _Layout:
             vertex = self.picture.vertices[n]
             self.boxes[n] = Box(vertex, self.lane, top, width_of(vertex), PILL)
 
-    def _curve(self, side: _Side, left: float, source: int, target: int) -> Arrow:
+    def _curve(self, side: _Side, left: float, edge: Edge) -> Arrow:
         """From box to box, straight down the columns of the rows between."""
-        first, last = self.boxes[source], self.boxes[target]
+        first, last = self.boxes[edge.source], self.boxes[edge.target]
         points = [(first.middle, first.top if side.up else first.bottom)]
-        for x, row in side.bends[source, target]:
+        for x, row in side.bends[edge]:
             ends = [self.tops[row], self.tops[row] + BOX]
             points += [(left + x, y) for y in (reversed(ends) if side.up else ends)]
         points.append((last.middle, last.bottom if side.up else last.top))

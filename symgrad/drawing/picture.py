@@ -14,7 +14,7 @@ STAGES = (FORWARD, SAVED, BACKWARD)
 
 
 class DrawingError(SymgradError, RuntimeError):
-    """A graph cannot be drawn: it is too large, has no such case, or igraph is missing."""
+    """A graph cannot be drawn: it is too large, has no such case, or graphlay is missing."""
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,11 @@ def check(placed: Placed) -> None:
         assert box.left >= -1e-6
         assert box.left + box.width <= placed.width + 1e-6
         assert box.bottom <= placed.height + 1e-6
+    for arrow in placed.arrows:
+        if not arrow.square:  # past boxes; it may touch their sides
+            for x, y in arrow.points[1:-1]:
+                assert not any(b.left + 4 < x < b.left + b.width - 4 and b.top <= y <= b.bottom
+                               for b in placed.boxes)  # fmt: skip
     for panel in placed.panels:
         inside = [box for box in placed.boxes if box.vertex.stage == panel.stage]
         assert all(panel.left <= b.left + 1e-6 for b in inside)
