@@ -54,7 +54,7 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
     }
 }
 
-int64_t eager_cross_entropy_workspace(int64_t n, int64_t m)
+int64_t eager_cross_entropy_inference_workspace(int64_t n, int64_t m)
 {
     return 0
         + ROUND_UP(4*m*n)
@@ -63,14 +63,14 @@ int64_t eager_cross_entropy_workspace(int64_t n, int64_t m)
 }
 
 /*
- * eager cross entropy
+ * eager cross entropy inference
  *     t0 = x - amax(x, axes=(1,))
  *     output = mean(-index(t0 - log(sum(exp(t0), axes=(1,))), iota(n), labels), axes=(0,))
  * in:   x f32[n m], labels i64[n]
  * out:  output f32[]
  * returns 1: an index is out of range, unless 0 <= labels[i] < m
  */
-int eager_cross_entropy(
+int eager_cross_entropy_inference(
     int64_t n,
     int64_t m,
     const float *restrict x,

@@ -24,8 +24,8 @@ extern "C" {
  * out:  output f32[]
  * returns 1: an index is out of range, unless 0 <= labels[i] < m
  */
-int64_t eager_cross_entropy_workspace(int64_t n, int64_t m);
-int eager_cross_entropy(int64_t n, int64_t m, const float *x, int64_t x_s0, const int64_t *labels, float *output, void *workspace);
+int64_t eager_cross_entropy_inference_workspace(int64_t n, int64_t m);
+int eager_cross_entropy_inference(int64_t n, int64_t m, const float *x, int64_t x_s0, const int64_t *labels, float *output, void *workspace);
 
 /*
  * in:   x f32[n m], labels i64[n]

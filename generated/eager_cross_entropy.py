@@ -39,7 +39,7 @@ OP = Op(
                 Residual(Array("residual_3", "float32", ("n", "1")), "kernel", position=3),
             ),
             inference=Kernel(
-                "eager_cross_entropy",
+                "eager_cross_entropy_inference",
                 sizes=("n", "m"),
                 inputs=(
                     Array("x", "float32", ("n", "m"), strides=(0,)),
@@ -103,7 +103,7 @@ _float32 = _dtype("float32")
 _c_float32 = _library.ffi.typeof("float[]")
 _int64 = _dtype("int64")
 _c_int64 = _library.ffi.typeof("int64_t[]")
-_call_eager_cross_entropy = _library.lib.call_eager_cross_entropy
+_call_eager_cross_entropy_inference = _library.lib.call_eager_cross_entropy_inference
 _call_eager_cross_entropy_forward = _library.lib.call_eager_cross_entropy_forward
 _call_eager_cross_entropy_backward = _library.lib.call_eager_cross_entropy_backward
 
@@ -134,7 +134,7 @@ def inference(x: _Array, labels: _Array, *, out: Any = None) -> Any:
             if output.shape != ():
                 raise _Unusual
             _p_output = _pointer(_c_float32, output, True)
-        if not _call_eager_cross_entropy(n, m, _p_x, m, _p_labels, _p_output, _workspace.pointer, _workspace.size):
+        if not _call_eager_cross_entropy_inference(n, m, _p_x, m, _p_labels, _p_output, _workspace.pointer, _workspace.size):
             return output
     except _UNUSUAL:
         pass

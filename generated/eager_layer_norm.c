@@ -46,7 +46,7 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
     }
 }
 
-int64_t eager_layer_norm_workspace(int64_t n, int64_t m)
+int64_t eager_layer_norm_inference_workspace(int64_t n, int64_t m)
 {
     (void)n;
     (void)m;
@@ -54,13 +54,13 @@ int64_t eager_layer_norm_workspace(int64_t n, int64_t m)
 }
 
 /*
- * eager layer norm
+ * eager layer norm inference
  *     t0 = x - mean(x, axes=(1,))
  *     output = t0*rsqrt(mean(square(t0), axes=(1,)) + 1e-05)*weight + bias
  * in:   x f32[n m], weight f32[m], bias f32[m]
  * out:  output f32[n m]
  */
-int eager_layer_norm(
+int eager_layer_norm_inference(
     int64_t n,
     int64_t m,
     const float *restrict x,

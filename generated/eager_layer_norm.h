@@ -24,8 +24,8 @@ extern "C" {
  * in:   x f32[n m], weight f32[m], bias f32[m]
  * out:  output f32[n m]
  */
-int64_t eager_layer_norm_workspace(int64_t n, int64_t m);
-int eager_layer_norm(int64_t n, int64_t m, const float *x, int64_t x_s0, const float *weight, const float *bias, float *output, void *workspace);
+int64_t eager_layer_norm_inference_workspace(int64_t n, int64_t m);
+int eager_layer_norm_inference(int64_t n, int64_t m, const float *x, int64_t x_s0, const float *weight, const float *bias, float *output, void *workspace);
 
 /*
  * in:   x f32[n m], weight f32[m], bias f32[m]

@@ -43,7 +43,7 @@ OP = Op(
                 Residual(Array("residual_3", "float32", ("n", "1")), "kernel", position=3),
             ),
             inference=Kernel(
-                "eager_layer_norm",
+                "eager_layer_norm_inference",
                 sizes=("n", "m"),
                 inputs=(
                     Array("x", "float32", ("n", "m"), strides=(0,)),
@@ -212,7 +212,7 @@ _careful = _Caller(OP, _library, (Residuals,))
 _pointer = _library.ffi.from_buffer
 _float32 = _dtype("float32")
 _c_float32 = _library.ffi.typeof("float[]")
-_call_eager_layer_norm = _library.lib.call_eager_layer_norm
+_call_eager_layer_norm_inference = _library.lib.call_eager_layer_norm_inference
 _call_eager_layer_norm_forward = _library.lib.call_eager_layer_norm_forward
 _call_eager_layer_norm_backward = _library.lib.call_eager_layer_norm_backward
 _call_eager_layer_norm_backward_110 = _library.lib.call_eager_layer_norm_backward_110
@@ -255,7 +255,7 @@ def inference(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> An
             if output.shape != (n, m):
                 raise _Unusual
             _p_output = _pointer(_c_float32, output, True)
-        if not _call_eager_layer_norm(n, m, _p_x, m, _p_weight, _p_bias, _p_output, _workspace.pointer, _workspace.size):
+        if not _call_eager_layer_norm_inference(n, m, _p_x, m, _p_weight, _p_bias, _p_output, _workspace.pointer, _workspace.size):
             return output
     except _UNUSUAL:
         pass

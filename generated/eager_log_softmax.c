@@ -25,7 +25,7 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
 
-int64_t eager_log_softmax_workspace(int64_t n, int64_t m)
+int64_t eager_log_softmax_inference_workspace(int64_t n, int64_t m)
 {
     (void)n;
     (void)m;
@@ -33,13 +33,13 @@ int64_t eager_log_softmax_workspace(int64_t n, int64_t m)
 }
 
 /*
- * eager log softmax
+ * eager log softmax inference
  *     t0 = x - amax(x, axes=(1,))
  *     output = t0 - log(sum(exp(t0), axes=(1,)))
  * in:   x f32[n m]
  * out:  output f32[n m]
  */
-int eager_log_softmax(
+int eager_log_softmax_inference(
     int64_t n,
     int64_t m,
     const float *restrict x,

@@ -25,7 +25,7 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
 
-int64_t eager_logsumexp_workspace(int64_t n, int64_t m)
+int64_t eager_logsumexp_inference_workspace(int64_t n, int64_t m)
 {
     (void)n;
     (void)m;
@@ -33,12 +33,12 @@ int64_t eager_logsumexp_workspace(int64_t n, int64_t m)
 }
 
 /*
- * eager logsumexp
+ * eager logsumexp inference
  *     output = log(sum(exp(x - amax(x, axes=(1,))), axes=(1,))) + amax(x, axes=(1,))
  * in:   x f32[n m]
  * out:  output f32[n]
  */
-int eager_logsumexp(
+int eager_logsumexp_inference(
     int64_t n,
     int64_t m,
     const float *restrict x,

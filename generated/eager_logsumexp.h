@@ -23,8 +23,8 @@ extern "C" {
  * in:   x f32[n m]
  * out:  output f32[n]
  */
-int64_t eager_logsumexp_workspace(int64_t n, int64_t m);
-int eager_logsumexp(int64_t n, int64_t m, const float *x, int64_t x_s0, float *output, void *workspace);
+int64_t eager_logsumexp_inference_workspace(int64_t n, int64_t m);
+int eager_logsumexp_inference(int64_t n, int64_t m, const float *x, int64_t x_s0, float *output, void *workspace);
 
 /*
  * in:   x f32[n m]

@@ -38,7 +38,7 @@ OP = Op(
                 Residual(Array("residual_2", "float32", ("n", "1")), "kernel", position=2),
             ),
             inference=Kernel(
-                "eager_logsumexp",
+                "eager_logsumexp_inference",
                 sizes=("n", "m"),
                 inputs=(Array("x", "float32", ("n", "m"), strides=(0,)),),
                 outputs=(Array("output", "float32", ("n",)),),
@@ -91,7 +91,7 @@ _careful = _Caller(OP, _library, (Residuals,))
 _pointer = _library.ffi.from_buffer
 _float32 = _dtype("float32")
 _c_float32 = _library.ffi.typeof("float[]")
-_call_eager_logsumexp = _library.lib.call_eager_logsumexp
+_call_eager_logsumexp_inference = _library.lib.call_eager_logsumexp_inference
 _call_eager_logsumexp_forward = _library.lib.call_eager_logsumexp_forward
 _call_eager_logsumexp_backward = _library.lib.call_eager_logsumexp_backward
 
@@ -116,7 +116,7 @@ def inference(x: _Array, *, out: Any = None) -> Any:
             if output.shape != (n,):
                 raise _Unusual
             _p_output = _pointer(_c_float32, output, True)
-        if not _call_eager_logsumexp(n, m, _p_x, m, _p_output, _workspace.pointer, _workspace.size):
+        if not _call_eager_logsumexp_inference(n, m, _p_x, m, _p_output, _workspace.pointer, _workspace.size):
             return output
     except _UNUSUAL:
         pass

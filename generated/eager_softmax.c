@@ -24,7 +24,7 @@ __attribute__((simd("notinbranch"))) float expf(float);
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
 
-int64_t eager_softmax_workspace(int64_t n, int64_t m)
+int64_t eager_softmax_inference_workspace(int64_t n, int64_t m)
 {
     (void)n;
     (void)m;
@@ -32,12 +32,12 @@ int64_t eager_softmax_workspace(int64_t n, int64_t m)
 }
 
 /*
- * eager softmax
+ * eager softmax inference
  *     output = exp(x - amax(x, axes=(1,)))/sum(exp(x - amax(x, axes=(1,))), axes=(1,))
  * in:   x f32[n m]
  * out:  output f32[n m]
  */
-int eager_softmax(
+int eager_softmax_inference(
     int64_t n,
     int64_t m,
     const float *restrict x,

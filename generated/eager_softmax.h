@@ -23,8 +23,8 @@ extern "C" {
  * in:   x f32[n m]
  * out:  output f32[n m]
  */
-int64_t eager_softmax_workspace(int64_t n, int64_t m);
-int eager_softmax(int64_t n, int64_t m, const float *x, int64_t x_s0, float *output, void *workspace);
+int64_t eager_softmax_inference_workspace(int64_t n, int64_t m);
+int eager_softmax_inference(int64_t n, int64_t m, const float *x, int64_t x_s0, float *output, void *workspace);
 
 /*
  * in:   x f32[n m]

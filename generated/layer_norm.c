@@ -46,7 +46,7 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
     }
 }
 
-int64_t layer_norm_workspace(int64_t n, int64_t m)
+int64_t layer_norm_inference_workspace(int64_t n, int64_t m)
 {
     (void)n;
     (void)m;
@@ -54,7 +54,7 @@ int64_t layer_norm_workspace(int64_t n, int64_t m)
 }
 
 /*
- * layer norm
+ * layer norm inference
  *     centred = x - mean(x, axes=(1,))
  *     inverse_deviation = rsqrt(mean(square(centred), axes=(1,)) + 1e-05)
  *     normalized = centred*inverse_deviation
@@ -62,7 +62,7 @@ int64_t layer_norm_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], weight f32[m], bias f32[m]
  * out:  y f32[n m]
  */
-int layer_norm(
+int layer_norm_inference(
     int64_t n,
     int64_t m,
     const float *restrict x,

@@ -43,7 +43,7 @@ OP = Op(
                 Residual(Array("normalized", "float32", ("n", "m")), "kernel", position=2),
             ),
             inference=Kernel(
-                "layer_norm",
+                "layer_norm_inference",
                 sizes=("n", "m"),
                 inputs=(
                     Array("x", "float32", ("n", "m"), strides=(0,)),
@@ -205,7 +205,7 @@ _careful = _Caller(OP, _library, (Residuals,))
 _pointer = _library.ffi.from_buffer
 _float32 = _dtype("float32")
 _c_float32 = _library.ffi.typeof("float[]")
-_call_layer_norm = _library.lib.call_layer_norm
+_call_layer_norm_inference = _library.lib.call_layer_norm_inference
 _call_layer_norm_forward = _library.lib.call_layer_norm_forward
 _call_layer_norm_backward = _library.lib.call_layer_norm_backward
 _call_layer_norm_backward_110 = _library.lib.call_layer_norm_backward_110
@@ -251,7 +251,7 @@ def inference(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, 
             if y.shape != (n, m):
                 raise _Unusual
             _p_y = _pointer(_c_float32, y, True)
-        if not _call_layer_norm(n, m, _p_x, m, _p_weight, _p_bias, _p_y, _workspace.pointer, _workspace.size):
+        if not _call_layer_norm_inference(n, m, _p_x, m, _p_weight, _p_bias, _p_y, _workspace.pointer, _workspace.size):
             return y
     except _UNUSUAL:
         pass

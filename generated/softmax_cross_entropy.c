@@ -54,7 +54,7 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
     }
 }
 
-int64_t softmax_cross_entropy_workspace(int64_t n, int64_t c)
+int64_t softmax_cross_entropy_inference_workspace(int64_t n, int64_t c)
 {
     return 0
         + ROUND_UP(4*c*n)
@@ -63,7 +63,7 @@ int64_t softmax_cross_entropy_workspace(int64_t n, int64_t c)
 }
 
 /*
- * softmax cross entropy
+ * softmax cross entropy inference
  *     shifted = logits - amax(logits, axes=(1,))
  *     log_probabilities = shifted - log(sum(exp(shifted), axes=(1,)))
  *     loss = -mean(index(log_probabilities, iota(n), labels), axes=(0,))
@@ -71,7 +71,7 @@ int64_t softmax_cross_entropy_workspace(int64_t n, int64_t c)
  * out:  loss f32[]
  * returns 1: an index is out of range, unless 0 <= labels[i] < c
  */
-int softmax_cross_entropy(
+int softmax_cross_entropy_inference(
     int64_t n,
     int64_t c,
     const float *restrict logits,

@@ -24,8 +24,8 @@ extern "C" {
  * out:  loss f32[]
  * returns 1: an index is out of range, unless 0 <= labels[i] < c
  */
-int64_t softmax_cross_entropy_workspace(int64_t n, int64_t c);
-int softmax_cross_entropy(int64_t n, int64_t c, const float *logits, int64_t logits_s0, const int64_t *labels, float *loss, void *workspace);
+int64_t softmax_cross_entropy_inference_workspace(int64_t n, int64_t c);
+int softmax_cross_entropy_inference(int64_t n, int64_t c, const float *logits, int64_t logits_s0, const int64_t *labels, float *loss, void *workspace);
 
 /*
  * in:   logits f32[n c], labels i64[n]

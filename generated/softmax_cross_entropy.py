@@ -37,7 +37,7 @@ OP = Op(
                 Residual(Array("log_probabilities", "float32", ("n", "c")), "kernel", position=1),
             ),
             inference=Kernel(
-                "softmax_cross_entropy",
+                "softmax_cross_entropy_inference",
                 sizes=("n", "c"),
                 inputs=(
                     Array("logits", "float32", ("n", "c"), strides=(0,)),
@@ -98,7 +98,7 @@ _float32 = _dtype("float32")
 _c_float32 = _library.ffi.typeof("float[]")
 _int64 = _dtype("int64")
 _c_int64 = _library.ffi.typeof("int64_t[]")
-_call_softmax_cross_entropy = _library.lib.call_softmax_cross_entropy
+_call_softmax_cross_entropy_inference = _library.lib.call_softmax_cross_entropy_inference
 _call_softmax_cross_entropy_forward = _library.lib.call_softmax_cross_entropy_forward
 _call_softmax_cross_entropy_backward = _library.lib.call_softmax_cross_entropy_backward
 
@@ -129,7 +129,7 @@ def inference(logits: _Array, labels: _Array, *, out: Any = None) -> Any:
             if loss.shape != ():
                 raise _Unusual
             _p_loss = _pointer(_c_float32, loss, True)
-        if not _call_softmax_cross_entropy(n, c, _p_logits, c, _p_labels, _p_loss, _workspace.pointer, _workspace.size):
+        if not _call_softmax_cross_entropy_inference(n, c, _p_logits, c, _p_labels, _p_loss, _workspace.pointer, _workspace.size):
             return loss
     except _UNUSUAL:
         pass

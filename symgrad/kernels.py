@@ -2,17 +2,20 @@
 
 In: ``FunctionGraphs``.  Out: ``OpPlan``: named graphs, one a kernel, from which ``signatures``
 makes the records that wrappers are written from.
-Imports: ``symgrad.autodiff``, ``symgrad.passes``, ``symgrad.ir`` and ``symgrad.errors``.
+Imports: ``symgrad.autodiff``, ``symgrad.passes``, the names of ``symgrad.codegen``, ``symgrad.ir``
+and ``symgrad.errors``.
 """
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
 from symgrad.autodiff import vjp
+from symgrad.codegen.names import identifier
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import (
     ArrayArgument,
@@ -81,10 +84,14 @@ class OpPlan:
         return tuple(sorted(found.values(), key=lambda kernel: kernel.pruned))
 
 
-def snake_case(name: str) -> str:
-    """``SoftmaxCrossEntropy`` as ``softmax_cross_entropy``."""
+def op_name(name: str) -> str:
+    """``SoftmaxCrossEntropy`` as ``softmax_cross_entropy``: a module, its files, its C functions.
+
+    What C has under the same name does not matter: the names of kernels go on after it.
+    """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return words.lower().lstrip("_")
+    found = identifier(words.lower(), otherwise="op")
+    return f"{found}_" if keyword.iskeyword(found) else found
 
 
 def mark_of(case: int) -> str:
@@ -114,7 +121,7 @@ def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPl
         or (graphs.derived and name in graphs.differentiable)
         for position, name in enumerate(graphs.input_names)
     )
-    name = name or snake_case(graphs.name)
+    name = name or op_name(graphs.name)
     cases = tuple(
         _plan_case(name, number, len(joints), case, joint, _masks(differentiable, pruned))
         for number, (case, joint) in enumerate(zip(graphs.cases, joints, strict=True))
@@ -222,7 +229,7 @@ def _plan_case(
     forward = KernelPlan(f"{name}_forward{mark}", simplify(parts.forward))
     extra = any(residual.source == "kernel" for residual in parts.residuals)
     inference = (
-        KernelPlan(f"{name}{mark}", simplify(parts.inference)) if extra else forward
+        KernelPlan(f"{name}_inference{mark}", simplify(parts.inference)) if extra else forward
     )  # fmt: skip
     return CasePlan(case, parts, inference, forward, tuple(_backwards(name, mark, parts)))
 

@@ -37,7 +37,7 @@ _MOST_LINES = 12
 
 def module_name(op: Op) -> str:
     """What the extension module of an op is called: ``_softplus`` beside ``softplus.py``."""
-    return f"_{Path(op.header).stem}"
+    return op.module.rpartition(".")[2]
 
 
 def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
@@ -130,8 +130,8 @@ def _write_binding(folder: Path, op: Op, name: str) -> None:
     ffi = cffi.FFI()
     ffi.cdef(declarations(op))
     text = binding(op)
-    ffi.set_source(name, text)
-    recompiler.make_c_source(ffi, name, text, str(folder / f"{name}.c"))
+    ffi.set_source(op.module, text)
+    recompiler.make_c_source(ffi, op.module, text, str(folder / f"{name}.c"))
 
 
 def _cffi_version() -> str:
@@ -189,14 +189,17 @@ def _command(
     compiler: Compiler, file: str, options: tuple[str, ...], level: str = ""
 ) -> tuple[str, ...]:
     target = f"{Path(file).stem}{f'_{level}' if level else ''}.o"
-    return (*compiler.command, *options, "-fPIC", "-I.", "-c", file, "-o", target)
+    # No -I: a header of an op called Math must not be taken for <math.h>.
+    return (*compiler.command, *options, "-fPIC", "-c", file, "-o", target)
 
 
 def _link_command(
     compiler: Compiler, objects: list[tuple[str, ...]], name: str, blas: Blas | None
 ) -> tuple[str, ...]:
     darwin = sys.platform == "darwin"
-    shared = ("-bundle", "-undefined", "dynamic_lookup") if darwin else ("-shared",)
+    # Symbolic: a kernel's name means the kernel, whatever the process has under that name.
+    elf = ("-shared", "-Wl,-Bsymbolic")
+    shared = ("-bundle", "-undefined", "dynamic_lookup") if darwin else elf
     openmp = _openmp_option(compiler)
     files = tuple(command[-1] for command in objects)
     libraries = ((blas.library,) if blas else ()) + compiler.link_flags

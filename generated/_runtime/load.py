@@ -99,7 +99,7 @@ def load(path: Path, op: Op) -> Library:
         return known
     if op.blas:
         preload(find_blas())
-    name = f"_{Path(op.header).stem}"
+    name = op.module
     loader = ExtensionFileLoader(name, str(path))
     spec = importlib.util.spec_from_file_location(name, str(path), loader=loader)
     try:

@@ -135,6 +135,14 @@ class Op:
     values: tuple[Value, ...] = ()
 
     @property
+    def module(self) -> str:
+        """The name of its extension module, whose file is called as the last part.
+
+        It lies in a package that there is not: an op Random must not take the place of _random.
+        """
+        return f"_symgrad_kernels._{self.header.removesuffix('.h')}"
+
+    @property
     def kernels(self) -> tuple[Kernel, ...]:
         """Every kernel once, in the order of first mention."""
         found: dict[str, Kernel] = {}

@@ -16,7 +16,7 @@ from symgrad.codegen.context import Array, Context
 from symgrad.codegen.ctree import SUM, If, Line, Statement, Text
 from symgrad.codegen.items import PRODUCT
 from symgrad.codegen.layout import Layout, lay_out
-from symgrad.codegen.names import Names
+from symgrad.codegen.names import Names, comment_text
 from symgrad.codegen.nests import Nests
 from symgrad.codegen.outer import OuterLoops
 from symgrad.codegen.printer import expression_text, statements_text, within
@@ -295,15 +295,15 @@ def _promise(signature: KernelSignature, program: Program, context: Context) -> 
 
 
 def comment_lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """Lines of a comment: none too long, none that would end the comment."""
+    """Lines of a comment: none too long, none that ends the comment or goes on in the next."""
     found: list[str] = []
     for line in lines:
-        safe = line.replace("*/", "* /").replace("/*", "/ *").rstrip("\\")
+        safe = comment_text(line)
         indent = safe[: len(safe) - len(safe.lstrip())] + "    "
         wrapped = textwrap.wrap(
             safe, WIDTH, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True
         )  # fmt: skip
-        found += wrapped or [""]
+        found += [part.rstrip("\\") for part in wrapped] or [""]
     return tuple(found)
 
 

@@ -6,10 +6,10 @@ Imports ``symgrad.ir``, ``symgrad.errors``, ``symgrad.plain`` and ``symgrad.code
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from symgrad.codegen.names import literal_text
 from symgrad.codegen.safe_names import with_readable_sizes
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, BackwardSignature, KernelSignature, OpSignature, Residual
@@ -128,10 +128,7 @@ def _quoted(texts: Sequence[str]) -> tuple[str, ...]:
 
 def string_literal(text: str) -> str:
     """A string literal in double quotes."""
-    if text.isprintable():
-        return json.dumps(text, ensure_ascii=False)
-    body = text.encode("unicode_escape").decode("ascii").replace('"', '\\"')
-    return f'"{body}"'
+    return f'"{literal_text(text)}"'
 
 
 def _array(array: ArrayArgument) -> _Call:

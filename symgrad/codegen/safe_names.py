@@ -2,7 +2,7 @@
 
 In: ``OpSignature`` records.  Out: the same, a size called ``in`` renamed ``in_`` (and one called
 ``out`` renamed where it is to be a local name), and conditions in terms of sizes that are there.
-Imports ``symgrad.ir`` and ``symgrad.errors``.
+Imports ``symgrad.ir``, ``symgrad.errors`` and ``symgrad.codegen.names``.
 
 C parameters are positional, so the kernels need not know.
 """
@@ -14,23 +14,27 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from symgrad.codegen.names import identifier
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.dim import Atom, Dim, Size
 
 # What cannot stand for a size in an expression.
 WORDS = frozenset((*keyword.kwlist, "max", "min"))
-# What a wrapper needs for itself as well.
+# What a wrapper needs for itself as well; its classes are Residuals, Residuals1 and so on.
 RESERVED = WORDS.union(
     ("OP", "backward", "forward", "inference", "needs_input_grad", "out", "residuals"),
     ("annotations", "type", "tuple", "Any", "bool", "int", "zip"),
 )
+_RESIDUALS = re.compile(r"Residuals\d*")
 
 
 def safe_name(wanted: str, taken: Collection[str], reserved: Collection[str] = RESERVED) -> str:
     """``wanted``, or the nearest name that is free and not private."""
-    name = wanted
-    while name in taken or name in reserved or name.startswith("_"):
+    name = wanted if wanted.isidentifier() else identifier(wanted)
+    while (
+        name in taken or name in reserved or name.startswith("_") or _RESIDUALS.fullmatch(name)
+    ):  # fmt: skip
         name = f"{name.lstrip('_') or 'value'}_"
     return name
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from symgrad.codegen.environment import environment
 from symgrad.codegen.literals import op_literal, string_literal
+from symgrad.codegen.names import literal_text
 from symgrad.codegen.safe_names import with_readable_sizes, with_safe_sizes
 from symgrad.codegen.wrapper_case import (
     CaseMaker,
@@ -68,7 +69,7 @@ def wrapper_view(
     kernels = dict.fromkeys(k.name for one in signatures for k in kernels_of(one))
     return WrapperView(
         name=name,
-        summary=tuple(map(in_docstring, summary)),
+        summary=tuple(map(literal_text, summary)),
         runtime=runtime,
         op_literal=op_literal(name, tables, files, header, blas, values),
         parameters=", ".join([*(f"{one}: _Array" for one in inputs), *behind]),
@@ -100,7 +101,7 @@ def _described(names: Sequence[str], cases: Sequence[Sequence[ArrayArgument]]) -
     kinds = (
         " or ".join(dict.fromkeys(map(described, arrays))) for arrays in zip(*cases, strict=True)
     )
-    return tuple(f"{name}: {kind}" for name, kind in zip(names, kinds, strict=True))
+    return tuple(f"{literal_text(name)}: {kind}" for name, kind in zip(names, kinds, strict=True))
 
 
 def _values(
@@ -117,15 +118,10 @@ def _values(
         if not one.name.isidentifier():
             continue
         local = names.of(one.name, "value")
-        shown.append(ValueView(local, string_literal(one.name), in_docstring(one.text)))
+        shown.append(ValueView(local, string_literal(one.name), literal_text(one.text)))
         last = one.place == inputs + position
         (behind if last else among).append(f"{local}: Any = _AS_COMPILED")
     return tuple(shown), behind, among
-
-
-def in_docstring(line: str) -> str:
-    """A line as it is written between three quotes."""
-    return line.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
 def _functions(cases: Sequence[CaseView], makers: Sequence[CaseMaker]) -> tuple[FunctionView, ...]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from symgrad.codegen.literals import size_bindings
+from symgrad.codegen.literals import size_bindings, string_literal
+from symgrad.codegen.names import literal_text
 from symgrad.codegen.safe_names import safe_name, size_names
 from symgrad.codegen.wrapper_records import ArrayView, BackwardView, CallView, CaseView
 from symgrad.errors import CodegenError
@@ -115,10 +116,12 @@ class CaseMaker:
         sizes = [binding.size for binding in size_bindings(self.table)]
         full = signature.differentiable
         ordered = sorted(signature.backward, key=lambda one: one.mask != full)[:MOST_MASKS]
-        words = [f"{r.array.name} ({described(r.array)})" for r in self.table.residuals]
+        words = [
+            f"{literal_text(r.array.name)} ({described(r.array)})" for r in self.table.residuals
+        ]
         return CaseView(
             residuals_class=self.residuals_class,
-            residual_fields=tuple_text(f'"{field}"' for field in (*fields, *sizes)),
+            residual_fields=tuple_text(map(string_literal, (*fields, *sizes))),
             residual_names=", ".join(words) or "nothing but sizes",
             inputs=tuple(self._input(index) for index in range(len(signature.inputs))),
             solved=tuple(self._solved()),
@@ -137,7 +140,7 @@ class CaseMaker:
         for binding in self.sizes:
             if (binding.input, binding.axis, binding.plain) == (index, axis, True):
                 return binding.size
-        return f"_{self.signature.inputs[index].name}_{axis}"
+        return f"_{self.names.of(self.signature.inputs[index].name)}_{axis}"
 
     def _input(self, index: int) -> ArrayView:
         array = self.signature.inputs[index]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,7 +95,7 @@ def parse_spec(text: str) -> TensorSpec:
             raise SpecError(f"{text!r} has two groups of any number of axes; one is possible")
         if not name.isidentifier():
             raise SpecError(f"{word!r} in {text!r} is no name", hint='write "*batch n m"')
-        batch, position = name, len(dims)
+        batch, position = unicodedata.normalize("NFKC", name), len(dims)  # as Python reads names
     return TensorSpec(tuple(dims), dtype, batch, position)
 
 

@@ -26,7 +26,7 @@ from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.formula import formulas
 from symgrad.ir.function import FunctionCase
 from symgrad.ir.graph import Graph, ancestors, copy_into
-from symgrad.kernels import snake_case
+from symgrad.kernels import op_name
 from symgrad.passes.simplify import simplify
 from symgrad.runtime.op import CompiledOp, make_op
 
@@ -47,7 +47,7 @@ def in_place_texts(
 ) -> tuple[str, dict[str, str]]:
     """The wrapper, and C and header by file name.  Raises CodegenError."""
     graphs = trace(update, *specs, static=static)
-    name = snake_case(graphs.name)
+    name = op_name(graphs.name)
     if len(graphs.cases) > 1:
         raise CodegenError(f"{graphs.name} asks about its sizes", location=graphs.location)
     emitted = _emitted(graphs.cases[0], graphs.input_names, name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sysconfig
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.codegen import FileDoc, KernelDoc, emit_file, emit_kernel
-from symgrad.codegen.names import RESERVED, Names, identifier
+from symgrad.codegen.kernel import comment_lines
+from symgrad.codegen.names import Names, identifier, is_reserved
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import float64
 from symgrad.ir.graph import Graph
@@ -62,11 +65,43 @@ def test_every_name_once_and_an_identifier(wanted: list[str]) -> None:
     for name in found:
         assert name.isascii()
         assert name.isidentifier()
-        assert name not in RESERVED
+        assert not is_reserved(name)
         assert not name.startswith("_")
+
+
+_HEADERS = """
+assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal
+stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time
+uchar wchar wctype unistd pthread omp sys/types sys/stat sys/socket sys/time
+"""
+
+
+def test_no_name_is_a_macro() -> None:
+    """Whatever of C and POSIX is included before a header of ours."""
+    python = ["-I", sysconfig.get_path("include"), "-include", "Python.h"]
+    included = [word for header in _HEADERS.split() for word in ("-include", f"{header}.h")]
+    command = ["cc", "-fopenmp", "-D_GNU_SOURCE", *python, *included, "-dM", "-E", "-x", "c"]
+    said = subprocess.run([*command, "/dev/null"], capture_output=True, text=True, check=True)
+    macros = {line.split()[1].partition("(")[0]: line for line in said.stdout.splitlines()}
+    constants = {name for name, line in macros.items() if f"{name}(" not in line}
+    assert {"M_PI", "linux", "stdin", "errno", "INT64_MAX"} <= constants
+    names = Names()
+    for name in sorted(macros):
+        assert identifier(name) == name.lstrip("_") or name.strip("_") == ""
+        for _ in range(3):
+            assert names.fresh(name) not in constants
+
+
+@given(st.lists(st.text(max_size=150), max_size=4))
+def test_comments_stay_comments(lines: list[str]) -> None:
+    for line in comment_lines(lines):
+        assert not any(mark in line for mark in ("*/", "/*", "??"))
+        assert line.isprintable()
+        assert not line.endswith("\\")
 
 
 def test_names_stay_as_they_are() -> None:
     assert identifier("grad_y") == "grad_y"
     assert identifier("λ") == "lamda"
-    assert Names().fresh("x") == "x"
+    assert identifier("Größe") == "Grose"
+    assert [Names().fresh(one) for one in ("x", "W", "QK", "W_1")] == ["x", "W", "QK", "W_1"]

@@ -19,7 +19,7 @@ from symgrad.ir.dtype import float64
 from symgrad.ir.formula import formulas
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
-from symgrad.kernels import plan, snake_case
+from symgrad.kernels import op_name, plan
 from symgrad.passes.evaluate import evaluate
 from tests.driver.splits import SPECS, programs
 
@@ -57,10 +57,10 @@ def test_schedule_fuses_softmax_cross_entropy() -> None:
     assert sum(line.startswith("for ") for line in text.splitlines()) == 1
 
 
-def test_snake_case() -> None:
-    assert snake_case("SoftmaxCrossEntropy") == "softmax_cross_entropy"
-    assert snake_case("GELU") == "gelu"
-    assert snake_case("MyGELUFn2") == "my_gelu_fn2"
+def test_op_name() -> None:
+    assert op_name("SoftmaxCrossEntropy") == "softmax_cross_entropy"
+    assert op_name("GELU") == "gelu"
+    assert op_name("MyGELUFn2") == "my_gelu_fn2"
 
 
 # -- one name, one value

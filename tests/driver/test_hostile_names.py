@@ -1,0 +1,177 @@
+"""Whatever a user calls things: the texts are sound, the kernels are those that are meant."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+import sys
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import symgrad as sg
+from symgrad.emission import EmittedOp, emit
+from symgrad.errors import ShapeError
+from symgrad.frontend.trace import trace
+from symgrad.kernels import op_name, plan
+from symgrad.manifest import packaged
+from symgrad.runtime.op import make_op
+from tests.golden_files import compile_strictly
+
+BODY = """
+def forward(ctx, {first}, {second}):
+    {doc!r}
+    {saved} = sg.exp({first}) + {second}
+    ctx.save_for_backward({saved}, {second})
+    return {saved} * {saved} - {second}
+
+def backward(ctx, {cotangent}):
+    {saved}, {second} = ctx.saved_tensors
+    {local} = 2 * {saved} * {cotangent}
+    return {local} * ({saved} - {second}), {local} - {cotangent}
+"""
+PROOF = 'Backward PROVED, under: */ """ \\ ??/ {{ x }} \n\x00\udc80.'
+# Keywords, macros, types and functions of C, C++ and OpenMP; what wrappers use themselves.
+_WORDS = """
+M_PI M_PIf INT64_MAX UINTPTR_MAX PRId64 FP_NAN I NULL INFINITY NAN EOF BUFSIZ linux unix errno stdin
+min max restrict int8_t int64_t uint8_t size_t double float register inline asm exp expf read err
+index random st_atime si_pid omp_get_num_threads alignas noreturn co_await workspace space carve
+BLOCK MIN residuals Residuals Residuals1 out OP inference type tuple bool zip Any needs_input_grad
+_x __x _empty _p_x _call_x Größe λ ℌ 名 ª ſ x̂ i j k t u1 PI PI_2 QK
+"""
+WORDS = _WORDS.split()
+CLASSES = (
+    *(
+        "Größe",
+        'a"b',
+        "a'b",
+        "",
+        "_",
+        "x\ny",
+        "a\\",
+        "a*/b",
+        "??/",
+        "../up",
+        "{{x}}",
+        "日本",
+        "None",
+    ),
+    *("Class", "Int", "Math", "Float", "Err", "Read", "Random", "A" * 300, "__init__", "*" * 40),
+)
+identifiers = st.sampled_from(WORDS) | st.from_regex(r"\A[^\W\d]\w{0,9}\Z").filter(
+    lambda word: word.isidentifier() and not keyword.iskeyword(_as_python_reads(word))
+)
+texts = st.text(max_size=12) | st.sampled_from(["\udc80", '"""', "*/", "\\", "\x00", "\u202e"])
+
+
+def _as_python_reads(word: str) -> str:
+    return unicodedata.normalize("NFKC", word)
+
+
+def hostile(name: str, words: Sequence[str], doc: str = "") -> type[sg.Function]:
+    roles = ("first", "second", "saved", "cotangent", "local")
+    source = BODY.format(doc=doc, **dict(zip(roles, words, strict=True)))
+    scope: dict[str, Any] = {"sg": sg}
+    exec(compile(source, "<hostile>", "exec"), scope)
+    methods = {one: staticmethod(scope[one]) for one in ("forward", "backward")}
+    return type(name, (sg.Function,), methods)
+
+
+def emitted(function: type[sg.Function], sizes: Sequence[str] = ("n", "m")) -> EmittedOp:
+    return emit(plan(trace(function, " ".join(sizes), " ".join(sizes))), PROOF)
+
+
+def check_values(op: Any) -> None:
+    a, b = np.full((2, 3), 0.5, np.float32), np.full((2, 3), 0.25, np.float32)
+    y, residuals = op.forward(a, b)
+    total = np.exp(a) + b
+    np.testing.assert_allclose(y, total * total - b, rtol=1e-6)
+    np.testing.assert_allclose(op(a, b), y)
+    got = op.backward(residuals, np.ones_like(a))
+    np.testing.assert_allclose(got, [2 * total * np.exp(a), 2 * total - 1], rtol=1e-6)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[type[sg.Function], list[str]]:
+    name = draw(st.sampled_from(CLASSES) | texts.filter(_can_be_a_class))
+    words = draw(st.lists(identifiers, min_size=5, max_size=5, unique_by=_as_python_reads))
+    sizes = draw(st.lists(identifiers, min_size=2, max_size=2, unique_by=_as_python_reads))
+    return hostile(name, words, draw(texts)), sizes
+
+
+def _can_be_a_class(text: str) -> bool:
+    try:
+        return bool(type(text, (), {}))
+    except ValueError:
+        return False
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(programs())
+def test_any_names_give_sound_texts(program: tuple[type[sg.Function], list[str]]) -> None:
+    """Python parses the wrapper to the same statements, C compiles as strictly as can be."""
+    function, sizes = program
+    found = emitted(function, sizes)
+    plain = emitted(hostile("Plain", ("a", "b", "c", "d", "e")))
+    shapes = [[type(one) for one in ast.parse(f.wrapper()).body] for f in (found, plain)]
+    assert shapes[0] == shapes[1]
+    assert Path(found.header).name == found.header
+    assert len(found.header.encode()) < 100
+    for name, text in found.texts.items():
+        assert text.isascii() or text.encode("utf-8")
+        if not name.endswith("_pruned.c"):
+            compile_strictly(
+                text, suffix=name[-2:], flags=["-Wno-unknown-pragmas", "-fsyntax-only"]
+            )
+
+
+@pytest.mark.slow
+@settings(max_examples=8, deadline=None)
+@given(programs())
+def test_any_names_are_built_and_called(program: tuple[type[sg.Function], list[str]]) -> None:
+    found = emitted(*program)
+    check_values(make_op(found.wrapper(), found.texts))
+
+
+@pytest.mark.parametrize("name", ["Err", "Random", "Math", 'a"b'])
+def test_a_kernel_is_not_taken_for_what_the_process_has_under_its_name(name: str) -> None:
+    """err() of libc ends the process, math.h is a header, _random a module of Python's."""
+    import random  # noqa: F401
+
+    modules = dict(sys.modules)
+    found = emitted(hostile(name, ("x", "y", "s", "g", "t")))
+    check_values(make_op(found.wrapper(), found.texts))
+    for one, module in modules.items():
+        assert sys.modules[one] is module or one.startswith("_symgrad_kernels.")
+
+
+def test_names_of_ops_can_be_modules_files_and_c() -> None:
+    names = [op_name(one) for one in CLASSES]
+    assert all(one.isascii() and one.isidentifier() and len(one) <= 63 for one in names)
+    assert names[:2] == ["grose", "a_b"]
+    assert op_name("SoftmaxCrossEntropy") == "softmax_cross_entropy"
+    assert op_name("Class") == "class_"
+    assert op_name("A" * 300) != op_name("A" * 301)
+
+
+def test_more_axes_than_arrays_have_are_refused() -> None:
+    sizes = " ".join(f"n{axis}" for axis in range(70))
+    with pytest.raises(ShapeError, match="a tensor of 70 axes"):
+        sg.verify(hostile("F", ("x", "y", "s", "g", "t")), sizes, sizes)
+
+
+def test_a_package_of_hostile_names_can_be_written() -> None:
+    from symgrad.compiler import verify
+
+    function = hostile('a"b\n*/', ("M_PI", "I", "stdin", "errno", "int8_t"), '\udc80 """ */')
+    report = verify(function, "M_E n", "M_E n", suggest=False)
+    files = packaged([(plan(trace(function, "M_E n", "M_E n")), report)])
+    assert {"a_b_.py", "a_b_.c", "a_b_.h"} <= files.keys()
+    assert all(text.encode("utf-8") for text in files.values() if text)
