@@ -122,7 +122,7 @@ def verify(
 
     Shapes come from --shapes, else from the annotations of forward (x: "f32[n m]", or
     jaxtyping's types), else they are found by trying, which the report then says: the verdict
-    holds for the stated shapes.
+    is the worst of those for the stated shapes.
     """
     from symgrad.judging import Request
     from symgrad.reporting import judge_all, summary

@@ -7,7 +7,8 @@ Imports: ``symgrad.compiler``, ``symgrad.shapes``, ``symgrad.errors``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -36,13 +37,21 @@ class Request:
 class Judged:
     """The verdict on one Function, or the error that tracing it raised.
 
-    ``shapes``: what was found by trying; its text is empty where nothing had to be.
+    ``shapes``: what was found by trying; its text is empty where nothing had to be.  ``beside``:
+    the verdicts for shapes of other ranks, of which this is the worst.
     """
 
     function: type[Function]
     report: Report | None = None
     error: SymgradError | None = None
     shapes: shapes.FoundShapes = NO_SHAPES
+    beside: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def guessed(self) -> str:
+        """The shapes that were found by trying, and those that were judged as well."""
+        others = "; ".join(f"{text} ({verdict})" for text, verdict in self.beside.items())
+        return f"{self.shapes.text}{'; judged as well: ' if others else ''}{others}"
 
     @property
     def name(self) -> str:
@@ -95,34 +104,76 @@ class Judged:
             found = self.report.to_dict()
         if self.shapes.text:
             found["shapes_found_by_trying"] = self.shapes.text
+            found["shapes_judged_as_well"] = dict(self.beside)
         return found
 
 
 def judge(function: type[Function], request: Request) -> Judged:
-    """The verdict; an error that a user can cause is a part of what is returned."""
+    """The verdict; an error that a user can cause is a part of what is returned.
+
+    Where shapes had to be found, those of other ranks are judged too, and the worst is returned.
+    """
     found = NO_SHAPES
     try:
         if not request.specs and not shapes.are_known(function, request.static):
             facts = {**getattr(function, "assume", {}), **request.assume}
             square = [name for name, fact in facts.items() if "symmetric" in fact]
             found = shapes.find(function, request.static, square)
-        report = compiler.verify(
-            function,
-            *(found.specs or request.specs),
-            static={**request.static, **found.static},
-            assume={**found.assume, **request.assume},
-            order=request.order,
-        )
+        first = _verified(function, request, found)
     except SymgradError as error:
         return Judged(function, error=error, shapes=found)
-    if found.text:
-        report = replace(report, notes=(*report.notes, guess(found)))
+    return _worst(first, _others(first, request)) if found.text else first
+
+
+def _verified(function: type[Function], request: Request, found: shapes.FoundShapes) -> Judged:
+    report = compiler.verify(
+        function,
+        *(found.specs or request.specs),
+        static={**request.static, **found.static},
+        assume={**found.assume, **request.assume},
+        order=request.order,
+    )
     return Judged(function, report=report, shapes=found)
 
 
-def guess(found: shapes.FoundShapes) -> str:
+def _others(first: Judged, request: Request) -> Iterator[Judged]:
+    """The same for shapes of other ranks, until one is as bad as can be."""
+    last = first
+    for other in first.shapes.others:
+        if last.verdict == "REFUTED":
+            return
+        with suppress(SymgradError):  # what is declared may not hold of other ranks
+            last = _verified(first.function, request, other)
+            yield last
+
+
+def _worst(first: Judged, others: Iterable[Judged]) -> Judged:
+    """The worst of them, with the conditions of all where all are PROVED."""
+    every = [first, *others]
+    chosen = max(every, key=_badness)
+    beside = {one.shapes.text: one.verdict for one in every if one is not chosen}
+    assert chosen.report is not None
+    from symgrad.proof.ranks import with_conditions
+
+    reports = [one.report for one in every if one.report is not None]
+    report = with_conditions(chosen.report, reports) if chosen.proved else chosen.report
+    judged = replace(chosen, report=report, beside=beside)
+    return replace(judged, report=replace(report, notes=(*report.notes, guess(judged))))
+
+
+def _badness(one: Judged) -> Any:
+    return one.report.verdict if one.report is not None else None
+
+
+def guess(judged: Judged) -> str:
     """What the report says of shapes that were found by trying."""
+    holds = "is the worst of these" if judged.beside else "holds for these"
+    inputs = judged.report.inputs.values() if judged.report is not None else ()
+    numbers = [
+        f'; if {one.name} is a number, write {one.name}: "f32[]"' for one in inputs
+        if one.reason.startswith(f"the gradient of {one.name} has shape [],")
+    ]  # fmt: skip
     return (
-        f"shapes found by trying: {found.text}; the verdict holds for these, so state the shapes "
-        "if others are meant"
+        f"shapes found by trying: {judged.guessed}; the verdict {holds}, so state the shapes if "
+        f"others are meant{''.join(numbers)}"
     )

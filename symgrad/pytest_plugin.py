@@ -88,7 +88,7 @@ class FunctionItem(pytest.Item):
 
         judged = judge(self.function, Request(order=_order(self.config)))
         if judged.shapes.text:
-            self.user_properties.append((_SHAPES, judged.shapes.text))
+            self.user_properties.append((_SHAPES, judged.guessed))
         if judged.given:
             self.user_properties.append((_VALUES, f"{judged.verdict}{judged.given}"))
         if not judged.proved and judged.verdict not in _allowed(self.config):

@@ -50,7 +50,7 @@ def summary(judged: Sequence[Judged]) -> Table:
         if one.given:
             table.add_row("", "", "", escape(one.given.strip()))
         if one.shapes.text:
-            table.add_row("", "", "", escape(f"shapes found by trying: {one.shapes.text}"))
+            table.add_row("", "", "", escape(f"shapes found by trying: {one.guessed}"))
     return table
 
 

@@ -114,6 +114,7 @@ def _traced(
         saved=tuple(dict.fromkeys(run.saved)),
         problem=problem,
         written=tuple(session.written),
+        surplus=tuple(session.surplus),
         requires=tuple(session.requires),
         record=session.history.record if session.history is not None else None,
     )

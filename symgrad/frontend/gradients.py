@@ -40,6 +40,8 @@ def collect(
         node = inputs.get(argument.name)
         if node is not None and node.dtype.is_float:
             gradients.append(_gradient(session, argument.name, node, value))
+        elif value is not None and argument.name not in session.surplus:
+            session.surplus.append(argument.name)
     return tuple(gradients)
 
 

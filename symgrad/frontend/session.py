@@ -72,6 +72,7 @@ class Session:
 
     ``requires``: relations that were taken to hold because sizes are at least 1.
     ``written``: what was mutated in place, by name, in order of first mutation.
+    ``surplus``: integer inputs of which backward returned a gradient.
     ``detached``: the first place where a value was cut off from differentiation.
     ``distinct``: inputs whose entries are declared to be all different.
     ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
@@ -97,6 +98,7 @@ class Session:
         self.dtype = dtype
         self.namer = Namer()
         self.written: list[str] = []
+        self.surplus: list[str] = []
         self.distinct = distinct
         self.orders: dict[Node, Order] = {}
         self.inner = {} if inner is None else inner

@@ -91,7 +91,8 @@ class FunctionCase:
     from.  ``problem``: backward raised; the gradients are empty.  ``written``: saved tensors,
     inputs or cotangents that backward (or forward) mutated in place, by name.  ``requires``: what
     follows from sizes being at least 1 and was used, so that a kernel must check it for size 0.
-    ``record``: what PyTorch would record of it, where the trace follows that.
+    ``record``: what PyTorch would record of it, where the trace follows that.  ``surplus``: inputs
+    without a gradient (integers) of which backward returned one.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -106,6 +107,7 @@ class FunctionCase:
     written: tuple[str, ...] = ()
     requires: tuple[SizeCondition, ...] = ()
     record: HistoryRecord | None = None
+    surplus: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

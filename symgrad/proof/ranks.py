@@ -52,6 +52,17 @@ def for_any_rank(
     return _worst(whole, {**apart, rank: whole})
 
 
+def with_conditions(report: Report, others: Iterable[Report]) -> Report:
+    """The report with the conditions that other reports on the same inputs have as well."""
+    inputs = {}
+    for name, one in report.inputs.items():
+        found = [
+            c for other in others if name in other.inputs for c in other.inputs[name].conditions
+        ]
+        inputs[name] = replace(one, conditions=tuple(dict.fromkeys([*one.conditions, *found])))
+    return replace(report, inputs=inputs)
+
+
 def _notes(reports: Iterable[Report], refused: Mapping[int, str]) -> tuple[str, ...]:
     notes = [note for report in reports for note in report.notes]
     notes += [f"not for {rank} batch axes: {why}" for rank, why in refused.items()]

@@ -289,6 +289,8 @@ def _notes(
         notes.append(f"forward does not accept {sizes}: {case.reason.what}")
     if _missing_backward(graphs):
         notes.append("there is no hand-written backward; the derived one was not given to judge")
+    for name in dict.fromkeys(name for case in graphs.cases for name in case.surplus):
+        notes.append(f"{name} is no float: the gradient that backward returns for it is ignored")
     if options.surrogate is not None:
         notes.append("judged against the declared surrogate, not against forward")
         notes += _surrogate_notes(judged)

@@ -4,8 +4,10 @@ In: a Function, values of plain arguments.  Out: ``FoundShapes``.
 Imports: the frontend, its neighbours, ``symgrad.ir``, ``symgrad.errors``.
 
 Shapes for which backward raises, or returns a gradient that does not fit, are taken only where
-there are no others.  Nothing is chosen by a verdict, since that would prefer shapes for which a
-mistake does not show.
+there are no others; a number or integers for what gets a gradient, only where forward accepts
+nothing else: a gradient that is summed too far fits a number, and that of integers is ignored.
+Nothing is chosen by a verdict, since that would prefer shapes for which a mistake does not show.
+What forward and backward accept beside the cheapest shapes, with other ranks, is found too.
 """
 
 from __future__ import annotations
@@ -43,6 +45,12 @@ MOST_CASES = 6
 MOST_STEPS = 16
 ODD_PRICE = 2
 FAILING_PRICE = 100
+NUMBER_PRICE = 2 * FAILING_PRICE
+"""Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
+RANKS = (0, 1, 2, 3)
+"""The ranks that are tried beside those of the cheapest shapes."""
+MOST_OTHERS = 4
+"""Other shapes that are judged: each takes as long as the first."""
 MISTAKE_PRICE = 1
 """A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
 SHOWN_ERRORS = 3
@@ -54,12 +62,14 @@ class FoundShapes:
 
     ``specs``: one a tensor argument.  ``static``: plain values, those that were given included.
     ``assume``: which numbers have no gradient.  ``text``: what was guessed, for a person.
+    ``others``: the same with other ranks, as far as forward and backward accept them.
     """
 
     specs: tuple[str | None, ...] = ()
     static: Mapping[str, Any] = field(default_factory=dict)
     assume: Mapping[str, str] = field(default_factory=dict)
     text: str = ""
+    others: tuple[FoundShapes, ...] = ()
 
 
 def find(
@@ -114,7 +124,8 @@ class _Search:
             found = self._cheapest(self.trials + 16)
         if found is None:
             raise self._nothing()
-        return self._found(found)
+        others = [self._found(other) for other in self._others(found)]
+        return replace(self._found(found), others=tuple(others[:MOST_OTHERS]))
 
     def _cheapest(self, last: int) -> _Trial | None:
         best: _Trial | None = None
@@ -132,7 +143,7 @@ class _Search:
     def _tried(self, chosen: tuple[Candidate, ...]) -> _Trial | None:
         """A combination as forward accepts it; None where it does not, or nothing is to prove."""
         if any(
-            unknown.name in self.square and (one.rank or 2) < 2
+            unknown.name in self.square and one.rank is not None and one.rank < 2
             for unknown, one in zip(self.unknowns, chosen, strict=True)
         ):
             return None
@@ -150,7 +161,38 @@ class _Search:
                 break
             trial, problem = replace(trial, specs=specs), _problem(again)
         price = 0 if problem is None else MISTAKE_PRICE if rank_fits(problem) else FAILING_PRICE
-        return replace(trial, failing=price)
+        with_gradient = _with_gradient(graphs)
+        number = any(
+            one.rank == 0 and not one.constant and unknown.name in with_gradient
+            for unknown, one in zip(self.unknowns, chosen, strict=True)
+        )
+        hidden = number or any(case.surplus for case in graphs.cases)
+        return replace(trial, failing=price + NUMBER_PRICE * hidden)
+
+    def _others(self, best: _Trial) -> Iterator[_Trial]:
+        """What fits beside the best, the cheapest first: tensors of other ranks.
+
+        Tensors of one shape change together; then all do.  A number stays what it is.
+        """
+        groups: dict[Any, dict[int, int]] = {}
+        for position, (one, spec) in enumerate(zip(best.chosen, best.specs, strict=True)):
+            if one.rank is not None and one.dtype is None and not one.constant:
+                shape = spec.dims if spec is not None and spec.dims else position
+                groups.setdefault(shape, {})[position] = one.rank
+        every = {position: rank for group in groups.values() for position, rank in group.items()}
+        changes = [dict.fromkeys(group, rank) for rank in RANKS for group in groups.values()]
+        changes += [{at: rank + by for at, rank in every.items()} for by in (1, -1)]
+        trials: dict[tuple[Candidate, ...], _Trial | None] = {best.chosen: None}
+        for change in changes:
+            chosen = tuple(
+                replace(one, rank=change[at], price=_price_of(self.unknowns[at], change[at]))
+                if at in change else one
+                for at, one in enumerate(best.chosen)
+            )  # fmt: skip
+            if set(change.values()) <= set(RANKS) and chosen not in trials:
+                trials[chosen] = self._tried(chosen)
+        found = [one for one in trials.values() if one is not None and not one.failing]
+        yield from sorted(found, key=lambda one: one.price)
 
     def _has_gradients(self, chosen: Sequence[Candidate], graphs: FunctionGraphs) -> bool:
         """Is there something to prove, and has no number a gradient?"""
@@ -158,10 +200,7 @@ class _Search:
             unknown.name
             for unknown, one in zip(self.unknowns, chosen, strict=True) if one.constant
         }  # fmt: skip
-        returned = {
-            one.input for case in graphs.cases for one in case.gradients
-            if one.node is not None or one.problem is not None
-        }  # fmt: skip
+        returned = _with_gradient(graphs) if any(case.gradients for case in graphs.cases) else set()
         return not numbers & returned and bool(set(graphs.differentiable) - numbers)
 
     def _combinations(self) -> Iterator[tuple[int, tuple[Candidate, ...]]]:
@@ -275,6 +314,22 @@ class _Search:
             f'"{"; ".join("n m" for _ in wanted) or "n m"}", one spec a tensor, and '
             "--static NAME=VALUE for what is no tensor",
         )
+
+
+def _price_of(unknown: Unknown, rank: int) -> int:
+    """The price of a float tensor of a rank."""
+    prices = [one.price for one in unknown.candidates if (one.rank, one.dtype) == (rank, None)]
+    return min(prices, default=max(one.price for one in unknown.candidates))
+
+
+def _with_gradient(graphs: FunctionGraphs) -> set[str]:
+    """The inputs of which a gradient is returned; all, where backward says nothing of that."""
+    if any(case.problem is not None or not case.gradients for case in graphs.cases):
+        return set(graphs.differentiable)
+    return {
+        one.input for case in graphs.cases for one in case.gradients
+        if one.node is not None or one.problem is not None
+    }  # fmt: skip
 
 
 def _spec_text(spec: TensorSpec) -> str:

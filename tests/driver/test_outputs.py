@@ -230,7 +230,7 @@ class Op(sg.Function):
     def forward(ctx, x, alpha, shift):
         ctx.alpha = alpha
         ctx.save_for_backward(x, shift)
-        return alpha * x + shift
+        return alpha * x + shift.reshape(())
 
     @staticmethod
     def backward(ctx, grad):

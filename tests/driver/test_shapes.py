@@ -123,7 +123,11 @@ class Transposed(sg.Function):
         (op(unpacked), "x: n m k l, w: m"),
         (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum(1, keepdim=True))), "x: n m, w: n 1"),
         (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum((0, 1)))), "x: n m k, w: k"),
-        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum())), "x: n m, w: a number"),
+        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum())), "x: n m, w: n m"),
+        (
+            op(lambda ctx, x, w: x * w.reshape(()), lambda ctx, g: (g, g.sum())),
+            "x: n m, w: a number",
+        ),
         (op(lambda ctx, x, order: x[:, order], lambda ctx, g: (g, None)), "x: n m, order: i64[m]"),
         (Linear, "x: n m, weight: k m, bias: k"),
         (Scaled, "x: n m, alpha: any number, without a gradient"),
@@ -151,6 +155,70 @@ def test_the_verdict_says_what_it_holds_for(function: type[sg.Function], verdict
     assert judged.verdict == verdict
     assert judged.shapes.text
     assert f"shapes found by trying: {judged.shapes.text}" in " ".join(judged.text.split())
+
+
+def linear(sum_of_bias: Any) -> type[sg.Function]:
+    """Torch's own example, and what its backward makes of the bias."""
+
+    def forward(ctx: Any, input: Any, weight: Any, bias: Any = None) -> Any:
+        ctx.save_for_backward(input, weight, bias)
+        output = input.mm(weight.t())
+        if bias is not None:
+            output += bias.unsqueeze(0).expand_as(output)
+        return output
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        input, weight, _ = ctx.saved_tensors
+        return grad.mm(weight), grad.t().mm(input), sum_of_bias(grad)
+
+    return op(forward, backward)
+
+
+@pytest.mark.parametrize(
+    ("sum_of_bias", "verdict"),
+    [(lambda g: g.sum(0), "PROVED"), (lambda g: g, "PROVED"), (lambda g: g.sum(), "REFUTED"),
+     (lambda g: g.sum(1), "REFUTED"), (lambda g: 2 * g.sum(0), "REFUTED")],
+    ids=["right", "summed by torch", "a number", "wrong axis", "wrong factor"],
+)  # fmt: skip
+def test_a_bias_is_no_number(sum_of_bias: Any, verdict: str) -> None:
+    judged = judge(linear(sum_of_bias), Request())
+    assert judged.verdict == verdict
+    assert judged.shapes.text == "input: n m, weight: k m, bias: k"
+    hint = 'if bias is a number, write bias: "f32[]"'
+    assert (hint in " ".join(judged.text.split())) == (sum_of_bias(sg.zeros(2, 3)).ndim == 0)
+
+
+def softmax(axis: int) -> type[sg.Function]:
+    """Right for matrices if ``axis`` is 1, for all ranks if it is -1."""
+
+    def forward(ctx: Any, x: Any) -> Any:
+        y = sg.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        (y,) = ctx.saved_tensors
+        return y * (grad - (grad * y).sum(axis, keepdim=True))
+
+    return op(forward, backward)
+
+
+def test_all_ranks_that_fit_are_judged_and_the_worst_is_told() -> None:
+    wrong, right = (judge(softmax(axis), Request()) for axis in (1, -1))
+    assert (wrong.verdict, wrong.shapes.text) == ("REFUTED", "x: n m k")
+    assert wrong.beside == {"x: n m": "PROVED"}
+    assert (right.verdict, right.shapes.text) == ("PROVED", "x: n m")
+    assert right.beside == {"x: n": "PROVED", "x: n m k": "PROVED"}
+    for judged in (wrong, right):
+        said = " ".join(judged.text.split())
+        assert all(f"{text} ({verdict})" in said for text, verdict in judged.beside.items())
+        assert judged.to_dict()["shapes_judged_as_well"] == judged.beside
+
+
+def test_a_gradient_that_integers_cannot_have_is_told() -> None:
+    function = op(lambda ctx, x, i: x * i, lambda ctx, g: (g, g))
+    report = sg.verify(function, "n", "i64[n]", suggest=False)
+    assert "i is no float: the gradient that backward returns for it is ignored" in report.notes
 
 
 @settings(max_examples=16)
