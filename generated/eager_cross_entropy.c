@@ -315,6 +315,7 @@ int64_t eager_cross_entropy_backward_workspace(int64_t n, int64_t m)
  *     grad_x = t1 + sum(-t1, axes=(1,))/sum(t2, axes=(1,))*t2
  * in:   x f32[n m], labels i64[n], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[]
  * out:  grad_x f32[n m]
+ * returns 1: an index is out of range, unless 0 <= labels[i] < m
  * Backward PROVED, under: 0 <= labels < m; x[i, j] - x[i, k] == 0; x[i, l] - x[i, m] == 0.
  */
 int eager_cross_entropy_backward(
@@ -330,6 +331,11 @@ int eager_cross_entropy_backward(
     void *workspace)
 {
     (void)workspace;
+    int outside = 0;
+    for (int64_t k = 0; k < n; k++)
+        outside |= (labels[k] < 0) | (labels[k] >= m);
+    if (outside)
+        return 1;
     const float t = -(grad_output[0]/(float)n);
     if (m < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)

@@ -38,6 +38,7 @@ int eager_cross_entropy_forward(int64_t n, int64_t m, const float *x, int64_t x_
 /*
  * in:   x f32[n m], labels i64[n], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[]
  * out:  grad_x f32[n m]
+ * returns 1: an index is out of range, unless 0 <= labels[i] < m
  */
 int64_t eager_cross_entropy_backward_workspace(int64_t n, int64_t m);
 int eager_cross_entropy_backward(int64_t n, int64_t m, const float *x, int64_t x_s0, const int64_t *labels, const float *residual_2, const float *residual_3, const float *grad_output, float *grad_x, void *workspace);

@@ -15,10 +15,10 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
-from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
 from ._runtime.workspace import workspace as _workspace
 
@@ -76,6 +76,7 @@ OP = Op(
                             Array("grad_output", "float32", ()),
                         ),
                         outputs=(Array("grad_x", "float32", ("n", "m")),),
+                        statuses=("an index is out of range",),
                     ),
                     residuals=(0, 1, 2, 3),
                     cotangents=(0,),
@@ -145,6 +146,7 @@ def forward(x: _Array, labels: _Array, *, out: Any = None) -> tuple[Any, _Residu
     """Return the outputs, and what `backward` needs: output: float32[].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     try:
         if type(x) is not _Array or x.dtype is not _float32:
@@ -180,6 +182,22 @@ def forward(x: _Array, labels: _Array, *, out: Any = None) -> tuple[Any, _Residu
 
 def _backward_10(residuals, grad_output, out):
     x, labels, residual_2, residual_3, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(labels) is not _Array or labels.dtype is not _int64:
+        raise _Unusual
+    if labels.shape != (n,):
+        raise _Unusual
+    if type(residual_2) is not _Array or residual_2.dtype is not _float32:
+        raise _Unusual
+    if residual_2.shape != (n, 1):
+        raise _Unusual
+    if type(residual_3) is not _Array or residual_3.dtype is not _float32:
+        raise _Unusual
+    if residual_3.shape != (n, 1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != ():
@@ -217,7 +235,8 @@ def backward(
 ) -> tuple[_Array | None, ...]:
     """Return the gradients of x: float32[n, m], labels: int64[n]; None where not needed.
 
-    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
     try:

@@ -15,10 +15,10 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
-from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
 from ._runtime.workspace import workspace as _workspace
 
@@ -116,6 +116,7 @@ def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: output: float32[n].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     try:
         if type(x) is not _Array or x.dtype is not _float32:
@@ -141,6 +142,10 @@ def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
 
 def _backward_1(residuals, grad_output, out):
     x, n = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n,):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != (n,):
@@ -175,7 +180,8 @@ def backward(
 ) -> tuple[_Array | None, ...]:
     """Return the gradients of x: float32[n]; None where not needed.
 
-    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
     try:

@@ -15,10 +15,10 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
-from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
 from ._runtime.workspace import workspace as _workspace
 
@@ -266,6 +266,7 @@ def forward(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> tupl
     """Return the outputs, and what `backward` needs: output: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     try:
         if type(x) is not _Array or x.dtype is not _float32:
@@ -307,6 +308,22 @@ def forward(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> tupl
 
 def _backward_111(residuals, grad_output, out):
     x, weight, residual_2, residual_3, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m,):
+        raise _Unusual
+    if type(residual_2) is not _Array or residual_2.dtype is not _float32:
+        raise _Unusual
+    if residual_2.shape != (n, 1):
+        raise _Unusual
+    if type(residual_3) is not _Array or residual_3.dtype is not _float32:
+        raise _Unusual
+    if residual_3.shape != (n, 1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != (n, m):
@@ -349,6 +366,22 @@ def _backward_111(residuals, grad_output, out):
 
 def _backward_110(residuals, grad_output, out):
     x, weight, residual_2, residual_3, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m,):
+        raise _Unusual
+    if type(residual_2) is not _Array or residual_2.dtype is not _float32:
+        raise _Unusual
+    if residual_2.shape != (n, 1):
+        raise _Unusual
+    if type(residual_3) is not _Array or residual_3.dtype is not _float32:
+        raise _Unusual
+    if residual_3.shape != (n, 1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != (n, m):
@@ -384,6 +417,22 @@ def _backward_110(residuals, grad_output, out):
 
 def _backward_101(residuals, grad_output, out):
     x, weight, residual_2, residual_3, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m,):
+        raise _Unusual
+    if type(residual_2) is not _Array or residual_2.dtype is not _float32:
+        raise _Unusual
+    if residual_2.shape != (n, 1):
+        raise _Unusual
+    if type(residual_3) is not _Array or residual_3.dtype is not _float32:
+        raise _Unusual
+    if residual_3.shape != (n, 1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != (n, m):
@@ -419,6 +468,22 @@ def _backward_101(residuals, grad_output, out):
 
 def _backward_100(residuals, grad_output, out):
     x, weight, residual_2, residual_3, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m,):
+        raise _Unusual
+    if type(residual_2) is not _Array or residual_2.dtype is not _float32:
+        raise _Unusual
+    if residual_2.shape != (n, 1):
+        raise _Unusual
+    if type(residual_3) is not _Array or residual_3.dtype is not _float32:
+        raise _Unusual
+    if residual_3.shape != (n, 1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != (n, m):
@@ -447,6 +512,18 @@ def _backward_100(residuals, grad_output, out):
 
 def _backward_011(residuals, grad_output, out):
     x, _, residual_2, residual_3, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(residual_2) is not _Array or residual_2.dtype is not _float32:
+        raise _Unusual
+    if residual_2.shape != (n, 1):
+        raise _Unusual
+    if type(residual_3) is not _Array or residual_3.dtype is not _float32:
+        raise _Unusual
+    if residual_3.shape != (n, 1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != (n, m):
@@ -481,6 +558,18 @@ def _backward_011(residuals, grad_output, out):
 
 def _backward_010(residuals, grad_output, out):
     x, _, residual_2, residual_3, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(residual_2) is not _Array or residual_2.dtype is not _float32:
+        raise _Unusual
+    if residual_2.shape != (n, 1):
+        raise _Unusual
+    if type(residual_3) is not _Array or residual_3.dtype is not _float32:
+        raise _Unusual
+    if residual_3.shape != (n, 1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != (n, m):
@@ -547,7 +636,8 @@ def backward(
 ) -> tuple[_Array | None, ...]:
     """Return the gradients of x: float32[n, m], weight: float32[m], bias: float32[m]; None where not needed.
 
-    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
     try:

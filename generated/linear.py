@@ -15,10 +15,10 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
-from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
 from ._runtime.workspace import workspace as _workspace
 
@@ -258,6 +258,7 @@ def forward(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> tupl
     """Return the outputs, and what `backward` needs: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     try:
         if type(x) is not _Array or x.dtype is not _float32:
@@ -295,6 +296,14 @@ def forward(x: _Array, weight: _Array, bias: _Array, *, out: Any = None) -> tupl
 
 def _backward_111(residuals, grad_y, out):
     x, weight, n, k, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, k):
+        raise _Unusual
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m, k):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -335,6 +344,14 @@ def _backward_111(residuals, grad_y, out):
 
 def _backward_110(residuals, grad_y, out):
     x, weight, n, k, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, k):
+        raise _Unusual
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m, k):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -368,6 +385,10 @@ def _backward_110(residuals, grad_y, out):
 
 def _backward_101(residuals, grad_y, out):
     _, weight, n, k, m = residuals
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m, k):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -400,6 +421,10 @@ def _backward_101(residuals, grad_y, out):
 
 def _backward_100(residuals, grad_y, out):
     _, weight, n, k, m = residuals
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m, k):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -425,6 +450,10 @@ def _backward_100(residuals, grad_y, out):
 
 def _backward_011(residuals, grad_y, out):
     x, _, n, k, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, k):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -457,6 +486,10 @@ def _backward_011(residuals, grad_y, out):
 
 def _backward_010(residuals, grad_y, out):
     x, _, n, k, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, k):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -521,7 +554,8 @@ def backward(
 ) -> tuple[_Array | None, ...]:
     """Return the gradients of x: float32[n, k], weight: float32[m, k], bias: float32[m]; None where not needed.
 
-    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
     try:

@@ -15,10 +15,10 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
-from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
 from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
@@ -154,6 +154,7 @@ def forward(x: _Array, labels: _Array, ignore_index: Any = _AS_COMPILED, reducti
     `ignore_index`: -100, for which it is compiled; no other value is taken.
     `reduction`: 'mean', for which it is compiled; no other value is taken.
     `label_smoothing`: 0.0, for which it is compiled; no other value is taken.
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     if ignore_index is not _AS_COMPILED:
         _careful.values.check("nn_cross_entropy_loss.forward", "ignore_index", ignore_index)
@@ -191,6 +192,14 @@ def forward(x: _Array, labels: _Array, ignore_index: Any = _AS_COMPILED, reducti
 
 def _backward_10(residuals, grad_output, out):
     x, labels, n, c = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, c):
+        raise _Unusual
+    if type(labels) is not _Array or labels.dtype is not _int64:
+        raise _Unusual
+    if labels.shape != (n,):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != ():
@@ -226,7 +235,8 @@ def backward(
 ) -> tuple[_Array | None, ...]:
     """Return the gradients of x: float32[n, c], labels: int64[n]; None where not needed.
 
-    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
     try:

@@ -15,10 +15,10 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
-from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
 from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
@@ -178,6 +178,7 @@ def forward(x: _Array, target: _Array, reduction: Any = _AS_COMPILED, *, out: An
 
     `out`: an array to write into (a tuple of them for several outputs).
     `reduction`: 'mean', for which it is compiled; no other value is taken.
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     if reduction is not _AS_COMPILED:
         _careful.values.check("nn_mse_loss.forward", "reduction", reduction)
@@ -213,6 +214,14 @@ def forward(x: _Array, target: _Array, reduction: Any = _AS_COMPILED, *, out: An
 
 def _backward_11(residuals, grad_output, out):
     x, target, s_0, s_1 = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (s_0, s_1):
+        raise _Unusual
+    if type(target) is not _Array or target.dtype is not _float32:
+        raise _Unusual
+    if target.shape != (s_0, s_1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != ():
@@ -246,6 +255,14 @@ def _backward_11(residuals, grad_output, out):
 
 def _backward_10(residuals, grad_output, out):
     x, target, s_0, s_1 = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (s_0, s_1):
+        raise _Unusual
+    if type(target) is not _Array or target.dtype is not _float32:
+        raise _Unusual
+    if target.shape != (s_0, s_1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != ():
@@ -272,6 +289,14 @@ def _backward_10(residuals, grad_output, out):
 
 def _backward_01(residuals, grad_output, out):
     x, target, s_0, s_1 = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (s_0, s_1):
+        raise _Unusual
+    if type(target) is not _Array or target.dtype is not _float32:
+        raise _Unusual
+    if target.shape != (s_0, s_1):
+        raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
     if grad_output.shape != ():
@@ -309,7 +334,8 @@ def backward(
 ) -> tuple[_Array | None, ...]:
     """Return the gradients of x: float32[s_0, s_1], target: float32[s_0, s_1]; None where not needed.
 
-    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
     try:

@@ -15,10 +15,10 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
-from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
 from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
@@ -172,6 +172,7 @@ def forward(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, *, out: Any = No
 
     `out`: an array to write into (a tuple of them for several outputs).
     `eps`: 1.1920928955078125e-07, for which it is compiled; no other value is taken.
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     if eps is not _AS_COMPILED:
         _careful.values.check("nn_rms_norm.forward", "eps", eps)
@@ -205,6 +206,14 @@ def forward(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, *, out: Any = No
 
 def _backward_11(residuals, grad_y, out):
     x, weight, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m,):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -238,6 +247,14 @@ def _backward_11(residuals, grad_y, out):
 
 def _backward_10(residuals, grad_y, out):
     x, weight, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(weight) is not _Array or weight.dtype is not _float32:
+        raise _Unusual
+    if weight.shape != (m,):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -264,6 +281,10 @@ def _backward_10(residuals, grad_y, out):
 
 def _backward_01(residuals, grad_y, out):
     x, _, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
     if grad_y.shape != (n, m):
@@ -300,7 +321,8 @@ def backward(
 ) -> tuple[_Array | None, ...]:
     """Return the gradients of x: float32[n, m], weight: float32[m]; None where not needed.
 
-    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
     try:

@@ -15,10 +15,10 @@ from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
 from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
-from ._runtime.support import Residuals as _Residuals
 from ._runtime.support import Unusual as _Unusual
 from ._runtime.workspace import workspace as _workspace
 
@@ -140,6 +140,7 @@ def forward(logits: _Array, labels: _Array, *, out: Any = None) -> tuple[Any, _R
     """Return the outputs, and what `backward` needs: loss: float32[].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     try:
         if type(logits) is not _Array or logits.dtype is not _float32:
@@ -173,6 +174,14 @@ def forward(logits: _Array, labels: _Array, *, out: Any = None) -> tuple[Any, _R
 
 def _backward_10(residuals, grad_loss, out):
     labels, log_probabilities, n, c = residuals
+    if type(labels) is not _Array or labels.dtype is not _int64:
+        raise _Unusual
+    if labels.shape != (n,):
+        raise _Unusual
+    if type(log_probabilities) is not _Array or log_probabilities.dtype is not _float32:
+        raise _Unusual
+    if log_probabilities.shape != (n, c):
+        raise _Unusual
     if type(grad_loss) is not _Array or grad_loss.dtype is not _float32:
         raise _Unusual
     if grad_loss.shape != ():
@@ -208,7 +217,8 @@ def backward(
 ) -> tuple[_Array | None, ...]:
     """Return the gradients of logits: float32[n, c], labels: int64[n]; None where not needed.
 
-    `residuals`: the second result of `forward`.  `needs_input_grad`: True or False for each input.
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
     `out`: a tuple with an array or None for each input.
     """
     try:

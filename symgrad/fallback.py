@@ -22,14 +22,18 @@ from symgrad.passes.evaluate import evaluate
 from symgrad.runtime import spec
 from symgrad.runtime.load import Library
 from symgrad.runtime.op import overriding
-from symgrad.runtime.support import Caller, Residuals
+from symgrad.runtime.residuals import Residuals
+from symgrad.runtime.support import Caller
 from symgrad.runtime.values import given
 
 NDArray = np.ndarray[Any, Any]
 
 
 class NumpyOp:
-    """An op on NumPy arrays; called as a compiled one, and checked in the same way."""
+    """An op on NumPy arrays; called as a compiled one, and checked in the same way.
+
+    Residuals hold the arrays given to ``forward``, and its outputs, not copies.
+    """
 
     def __init__(self, plan: OpPlan, origin: Any = None) -> None:
         self.origin = origin

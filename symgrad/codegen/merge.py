@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from symgrad.codegen.patterns import recognise
-from symgrad.codegen.program import Check, Definition, Program
+from symgrad.codegen.program import Definition, Program
 from symgrad.codegen.rewrite import with_args
 from symgrad.ir.dim import Atom, Axis, Dim, Element
 from symgrad.ir.expr import Access, Expr, ExprPool, IntValue, Reduce, free_axes, postorder
@@ -230,7 +230,7 @@ class _Merging:
             arrays[use.tensor] = dtype, self._shape(shape, use)
         definitions = tuple(self._definition(old.pool, one) for one in old.definitions)
         names = {self._new.get(expr, expr): name for expr, name in old.names.items()}
-        checks = tuple(Check(self._dim(c.index), c.bound) for c in old.checks)
+        checks = tuple(replace(c, index=self._dim(c.index)) for c in old.checks)
         return replace(old, definitions=definitions, names=names, arrays=arrays, checks=checks)
 
     def _definition(self, pool: ExprPool, old: Definition) -> Definition:

@@ -375,12 +375,14 @@ class Nests:
 
     def _check(self, item: Item) -> None:
         """Leave the kernel where an index is out of range."""
-        assert item.check is not None
-        axes = item.check.index.axes
-        index = within(self.context.dim(item.check.index), SUM)
-        bound = within(self.context.dim(item.check.bound), SUM)
+        check = item.check
+        assert check is not None
+        axes = check.index.axes
+        index, bound = (within(self.context.dim(one), SUM) for one in (check.index, check.bound))
         flag = self.evaluator.fresh("outside")
         statement: Statement = Line(f"{flag} |= ({index} < 0) | ({index} >= {bound});")
+        if check.count != 1:
+            statement = If(Binary(">", self.context.dim(check.count), number(0)), (statement,))
         for axis in reversed(axes):
             stop, variable = self.context.dim(axis.extent), self.context.variable(axis)
             statement = For(variable, number(0), stop, (statement,))

@@ -6,21 +6,22 @@ Imports: ``symgrad.index``, ``symgrad.ir`` and its neighbours in ``symgrad.codeg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, replace
 
 from symgrad.codegen.axes import unify
 from symgrad.codegen.cuts import choose_cuts
 from symgrad.codegen.equations import equations, stored_node
-from symgrad.codegen.patterns import Pattern, match_scatter, recognise
+from symgrad.codegen.patterns import Pattern, Scatter, recognise
 from symgrad.codegen.rewrite import eliminate_deltas, in_range
 from symgrad.errors import CodegenError
-from symgrad.index.lower import Lowering
-from symgrad.ir.dim import Axis, Dim, Element
-from symgrad.ir.dtype import DType, int64
-from symgrad.ir.expr import Access, Call, Expr, ExprPool, Reduce
+from symgrad.index.lower import Lowering, as_dim
+from symgrad.ir.dim import Atom, Axis, Dim, Element, product
+from symgrad.ir.dtype import DType
+from symgrad.ir.expr import Call, Expr, ExprPool, Reduce
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.compared import compared, shared
+from symgrad.ops.indexing import ranges
 from symgrad.ops.record import get
 
 
@@ -48,10 +49,14 @@ class Definition:
 
 @dataclass(frozen=True)
 class Check:
-    """For all values of its axes, ``index`` must be at least 0 and below ``bound``."""
+    """For all values of its axes, ``index`` must be at least 0 and below ``bound``.
+
+    ``count``: how many elements it serves as an index, where it is the same for all of them.
+    """
 
     index: Dim
     bound: Dim
+    count: Dim
 
     @property
     def tensors(self) -> tuple[str, ...]:
@@ -136,29 +141,53 @@ def _checks(graph: Graph, outputs: list[Node], serving: list[Node]) -> tuple[Che
 
     ``serving``: nodes that serve as indices, which are read from where they are stored.
     """
-    found: dict[tuple[Dim, Dim], Check] = {}
+    found: dict[Check, None] = {}
+    lowering = Lowering(graph, serving)
     for node in ancestors(outputs):
-        if get(node.op).kind == "indexing":
-            for index, bound in _indexing(graph, node, serving):
-                if not in_range(index, bound):
-                    found.setdefault((index, bound), Check(index, bound))
-    return tuple(found.values())
+        if get(node.op).kind != "indexing":
+            continue
+        for place, bound in ranges(node):
+            index = _index(lowering, place)
+            count = Dim.of(1) if index.axes else product(place.shape)
+            if not in_range(index, bound, least_size=0):
+                found.setdefault(Check(index, bound, count))
+    return tuple(found)
 
 
-def _indexing(graph: Graph, node: Node, serving: list[Node]) -> Iterator[tuple[Dim, Dim]]:
-    """The indices that one op reads or writes at, whatever that is."""
-    lowering = Lowering(graph, [*serving, *(arg for arg in node.args if arg.dtype != int64)])
-    axes = lowering.axes(node)
-    body = lowering.element(node, axes_as_indices(axes), body=True)
-    pattern = match_scatter(lowering.pool, axes, eliminate_deltas(lowering.pool, [body])[body])
-    if pattern is not None:
-        for axis, target in pattern.targets:
-            yield target, axis.extent
-    elif isinstance(body, Access):
-        shape = (stored_node(graph, body.tensor) or graph.inputs[body.tensor]).shape
-        yield from zip(body.indices, shape, strict=True)
+def _index(lowering: Lowering, place: Node) -> Dim:
+    """An element of a node that serves as an index."""
+    home = lowering.home(place)
+    index = as_dim(lowering.element(place, home))
+    return Dim.of(Element(f"%{place.index}", home)) if index is None else index
 
 
-def axes_as_indices(axes: Iterable[Axis]) -> tuple[Dim, ...]:
-    """Axes as the indices of an element."""
-    return tuple(Dim.of(axis) for axis in axes)
+def guarded(program: Program) -> Program:
+    """The program with every scatter leaving out what lies outside, unless a check sees to it.
+
+    A comparison with a place outside is false for every element; only indices are checked.
+    """
+    checked = {(_anywhere(check.index), check.bound) for check in program.checks}
+    definitions = (_guarded(program.pool, one, checked) for one in program.definitions)
+    return replace(program, definitions=tuple(definitions))
+
+
+def _guarded(
+    pool: ExprPool, definition: Definition, checked: Container[tuple[Dim, Dim]]
+) -> Definition:
+    pattern = definition.pattern
+    if not isinstance(pattern, Scatter):
+        return definition
+    conditions = [pattern.condition]
+    for axis, target in pattern.targets:
+        if not in_range(target, axis.extent) and (_anywhere(target), axis.extent) not in checked:
+            conditions.append(pool.relation("ge", target, 0))
+            conditions.append(pool.relation("lt", target, axis.extent))
+    return replace(definition, pattern=replace(pattern, condition=pool.conjunction(conditions)))
+
+
+def _anywhere(index: Dim) -> Dim:
+    """``index``, whatever its axes are called."""
+    places: dict[Atom, Dim] = {
+        axis: Dim.of(Axis(f"#{place}", axis.extent)) for place, axis in enumerate(index.axes)
+    }
+    return index.substitute(places)

@@ -110,10 +110,10 @@ def solve(difference: Dim, axis: Axis) -> Dim | None:
     return rest * -factor
 
 
-def in_range(value: Dim, extent: Dim) -> bool:
-    """Is ``0 <= value < extent`` for all sizes >= 1 and all indices in range?"""
-    low = value.at_least(0, least_size=1)
-    return low and (extent - 1 - value).at_least(0, least_size=1)
+def in_range(value: Dim, extent: Dim, *, least_size: int = 1) -> bool:
+    """Is ``0 <= value < extent`` for all sizes >= ``least_size`` and all indices in range?"""
+    low = value.at_least(0, least_size=least_size)
+    return low and (extent - 1 - value).at_least(0, least_size=least_size)
 
 
 def sum_of_choices(expr: Expr) -> tuple[list[Axis], Call] | None:

@@ -15,7 +15,7 @@ from symgrad.codegen.keep import choose_kept
 from symgrad.codegen.layout import paths_of
 from symgrad.codegen.merge import merge_axes
 from symgrad.codegen.order import axis_order
-from symgrad.codegen.program import Program
+from symgrad.codegen.program import Program, guarded
 from symgrad.ir.dim import Axis
 from symgrad.ir.expr import Expr
 
@@ -36,7 +36,7 @@ class Schedule:
 
 def schedule(program: Program) -> Schedule:
     """Arrange a program; arrange it again with what is better kept than computed twice."""
-    program = merge_axes(program)
+    program = guarded(merge_axes(program))
     order = axis_order(program.definitions)
     items = Items(program, order)
     entries = arrange(items.found)

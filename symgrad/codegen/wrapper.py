@@ -35,6 +35,10 @@ from symgrad.errors import CodegenError
 from symgrad.ir.abi import ArrayArgument, OpSignature
 from symgrad.plain import PlainArgument
 
+_KEEPS = (
+    "`backward` reads inputs and outputs themselves, not copies: do not write to them before it."
+)
+
 
 def wrapper_view(
     name: str,
@@ -131,8 +135,8 @@ def _functions(cases: Sequence[CaseView], makers: Sequence[CaseMaker]) -> tuple[
     keeping = tuple((case, maker.forward()) for case, maker in pairs)
     promise = "Return the outputs, and what `backward` needs"
     return (
-        FunctionView("inference", "Any", "Return the outputs alone", alone),
-        FunctionView("forward", "tuple[Any, _Residuals]", promise, keeping),
+        FunctionView("inference", "Any", "Return the outputs alone", "", alone),
+        FunctionView("forward", "tuple[Any, _Residuals]", promise, _KEEPS, keeping),
     )
 
 

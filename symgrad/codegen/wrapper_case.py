@@ -126,6 +126,7 @@ class CaseMaker:
             inputs=tuple(self._input(index) for index in range(len(signature.inputs))),
             solved=tuple(self._solved()),
             differs=tuple(self._differs()),
+            conditions=signature.conditions,
             backwards=tuple(self._backward(one) for one in ordered),
         )
 
@@ -245,8 +246,7 @@ class CaseMaker:
             mask=repr(backward.mask),
             full=backward.mask == signature.differentiable,
             targets=_targets((*needed, *(binding.size for binding in self.sizes))),
-            residuals=residuals if written else (),
-            cotangents=tuple(cotangents),
+            arrays=(*residuals, *cotangents),
             ignored=tuple(ignored),
             zeros=tuple(gradients[p] for p in backward.zeros),
             call=self._backward_call(backward, cotangents, residuals, written, result),

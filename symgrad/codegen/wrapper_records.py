@@ -35,14 +35,16 @@ class CallView:
 
 @dataclass(frozen=True)
 class BackwardView:
-    """One backward: ``targets`` takes the residuals apart, ``ignored`` cotangents are unused."""
+    """One backward: ``targets`` takes the residuals apart.
+
+    ``arrays``: the residuals and cotangents that it reads; ``ignored`` cotangents are unused.
+    """
 
     name: str
     mask: str
     full: bool
     targets: str
-    residuals: tuple[ArrayView, ...]
-    cotangents: tuple[ArrayView, ...]
+    arrays: tuple[ArrayView, ...]
     ignored: tuple[ArrayView, ...]
     zeros: tuple[ArrayView, ...]
     call: CallView | None
@@ -51,7 +53,10 @@ class BackwardView:
 
 @dataclass(frozen=True)
 class CaseView:
-    """One case: how its sizes are read (``solved``), what must hold (``differs`` must not)."""
+    """One case: how its sizes are read (``solved``), what must hold (``differs`` must not).
+
+    ``conditions``: what must hold of the sizes themselves.
+    """
 
     residuals_class: str
     residual_fields: str
@@ -59,16 +64,21 @@ class CaseView:
     inputs: tuple[ArrayView, ...]
     solved: tuple[str, ...]
     differs: tuple[str, ...]
+    conditions: tuple[str, ...]
     backwards: tuple[BackwardView, ...]
 
 
 @dataclass(frozen=True)
 class FunctionView:
-    """``inference`` or ``forward``: the same but for the kernel and what is returned."""
+    """``inference`` or ``forward``: the same but for the kernel and what is returned.
+
+    ``keeps``: what is to be said of the arrays that are kept.
+    """
 
     name: str
     annotation: str
     promise: str
+    keeps: str
     calls: tuple[tuple[CaseView, CallView], ...]
 
 

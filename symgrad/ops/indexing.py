@@ -10,7 +10,7 @@ shape, with each element of g added at its place; repeated places add up.  A pla
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,12 @@ def _check_range(name: str, shape: Sequence[int], places: Sequence[Array]) -> No
                 f"{name}: the index {place[wrong][0]} does not lie in axis {axis} "
                 f"of size {shape[axis]}"
             )
+
+
+def ranges(node: Node) -> Iterator[tuple[Node, Dim]]:
+    """The places of a node made here, and the size of the axis that each is for."""
+    whole = node.shape if node.op == "index_add" else node.args[0].shape
+    return zip(node.args[1:], whole, strict=False)
 
 
 # -- index

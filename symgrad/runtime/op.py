@@ -45,6 +45,11 @@ class CompiledOp:
     ``op.backward(residuals, gy)`` computes the gradients.  Each takes ``out=``.  Called with
     tensors, ``op(x)`` gives tensors, whose backward runs ``op.backward``.
 
+    The residuals hold the arrays given to ``forward``, and its outputs, not copies of them: what is
+    written to one before ``backward`` runs is what it computes with.  ``backward`` checks shapes,
+    dtypes and indices, so that this can be wrong but not unsafe.  Tensors know their version, and
+    raise torch's error instead.
+
     ``origin``: whatever says what it was compiled from, for those who differentiate it again.
     """
 

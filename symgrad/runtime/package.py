@@ -33,7 +33,7 @@ MANIFEST = "MANIFEST.json"
 # The modules that generated code needs at run time; those of `COMMON` come from `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "binding", "blas", "build", "cache", "compiler", "digests"),
-    *("layout", "load", "spec", "support", "threads", "values", "workspace"),
+    *("layout", "load", "residuals", "spec", "support", "threads", "values", "workspace"),
 )
 COMMON = ("errors", "plain")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'

@@ -12,7 +12,7 @@ status other than 0) brings the whole call here, to be done again from the start
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy
 
@@ -29,6 +29,7 @@ from symgrad.runtime.arguments import (
 )
 from symgrad.runtime.layout import laid_out, steps_of
 from symgrad.runtime.load import Library
+from symgrad.runtime.residuals import Residuals, serves, taken_apart
 from symgrad.runtime.spec import (
     OVERLAP,
     WORKSPACE_OVERFLOW,
@@ -38,7 +39,6 @@ from symgrad.runtime.spec import (
     Case,
     Kernel,
     Op,
-    evaluate,
 )
 from symgrad.runtime.values import Values
 from symgrad.runtime.workspace import workspace
@@ -58,28 +58,6 @@ UNUSUAL: tuple[type[Exception], ...] = (
     TypeError,
     ValueError,
 )
-
-
-class Residuals(tuple[Any, ...]):
-    """What forward of ``op`` keeps for backward: arrays, then sizes, named by ``fields``."""
-
-    __slots__ = ()
-    fields: ClassVar[tuple[str, ...]] = ()
-    op: ClassVar[str] = "another op"
-
-    @property
-    def arrays(self) -> dict[str, NDArray]:
-        """The arrays by name."""
-        return {n: v for n, v in zip(self.fields, self, strict=True) if not isinstance(v, int)}
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The sizes by name."""
-        return {n: v for n, v in zip(self.fields, self, strict=True) if isinstance(v, int)}
-
-    def __repr__(self) -> str:
-        shapes = [f"{name}: {array.dtype}{array.shape}" for name, array in self.arrays.items()]
-        return f"<residuals of {self.op}: {', '.join(shapes) or 'sizes alone'}>"
 
 
 class Caller:
@@ -103,7 +81,11 @@ class Caller:
         return _one_or_tuple([outputs[array.name] for array in case.outputs])
 
     def forward(self, inputs: Sequence[object], out: object = None) -> tuple[Any, Residuals]:
-        """The outputs, and what backward needs."""
+        """The outputs, and what backward needs.
+
+        Inputs and outputs are kept as they are: writing to one before ``backward`` changes the
+        gradients.
+        """
         where = f"{self.op.name}.forward"
         case, arrays, sizes = self._case(where, inputs)
         outputs = self._allocate(where, case.outputs, sizes, out)
@@ -133,11 +115,14 @@ class Caller:
         needs_input_grad: object = None,
         out: object = None,
     ) -> tuple[NDArray | None, ...]:
-        """The gradients of the inputs, None for each that is not needed."""
+        """The gradients of the inputs, None for each that is not needed.
+
+        Raises KernelTypeError or KernelArgumentError where ``residuals`` are not what forward kept:
+        each array must have its dtype and shape.  Indices are checked again.
+        """
         where = f"{self.op.name}.backward"
         case = self._case_of(where, residuals)
-        kept: Any = residuals
-        sizes = dict(zip(case.sizes, kept[len(case.residuals) :], strict=True))
+        kept, sizes = taken_apart(where, case, residuals)
         mask = self._mask(where, needs_input_grad)
         buffers = _split_out(where, out, len(case.inputs), "input")
         if not any(mask):
@@ -198,7 +183,7 @@ class Caller:
             except KernelArgumentError as error:
                 problem = problem or error
                 continue
-            if all(evaluate(condition, sizes) for condition in case.conditions):
+            if serves(case, sizes):
                 return case, dict(zip(names, arrays, strict=True)), sizes
             unserved = unserved or sizes
         if unserved is not None or problem is None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from symgrad.errors import KernelTypeError
-from symgrad.runtime.support import Residuals
+from symgrad.runtime.residuals import Residuals
 from symgrad.tensor import errors
 from symgrad.tensor.modes import state
 from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,40 @@ def test_what_backward_reads_must_not_change(layer_norm: Any) -> None:
         weight.add_(1)
     with pytest.raises(SavedTensorError, match="modified by an inplace operation"):
         found.backward()
+
+
+@cache
+def compiled() -> Any:
+    return sg.compile(ops.SoftmaxCrossEntropy)
+
+
+LOSS = sg.jit(lambda x, labels, w: (sg.exp(x)[sg.arange(4), labels] * w).sum())
+WAYS: dict[str, Any] = {
+    "compiled": lambda x, labels, w: (compiled()(x, labels) * w).sum(),
+    "applied": lambda x, labels, w: (ops.SoftmaxCrossEntropy.apply(x, labels) * w).sum(),
+    "jit": LOSS,
+    "nn": lambda x, labels, w: (F.cross_entropy(x, labels, reduction="none") * w).sum(),
+    "shipped": lambda x, labels, w: F.cross_entropy(x, labels) * w.sum(),
+    "eager": lambda x, labels, w: (sg.gather(x * x, 1, labels[:, None])[:, 0] * w).sum(),
+}
+
+
+@pytest.mark.parametrize("way", sorted(WAYS))
+@pytest.mark.parametrize("written", ["x", "labels", "w"])
+def test_a_write_in_between_is_met_or_told(way: str, written: str) -> None:
+    """Backward read what is written by then: the gradient is right, or there is none."""
+    x, w, labels = tensor(4, 3), tensor(4), sg.tensor([0, 1, 2, 1])
+    wanted = sg.autograd.grad(WAYS[way](x, labels, w), [x, w])
+    loss = WAYS[way](x, labels, w)
+    with sg.no_grad():
+        {"x": x.mul_, "labels": labels.mul_, "w": w.mul_}[written](2)
+    try:
+        found = sg.autograd.grad(loss, [x, w])
+    except SavedTensorError:
+        return
+    assert written != "labels"
+    for one, other in zip(found, wanted, strict=True):
+        close(one, other)
 
 
 def test_a_second_backward_is_refused(layer_norm: Any) -> None:

@@ -1,0 +1,91 @@
+"""What forward keeps for backward, and whether that is what backward is given.
+
+In: an op's ``Case`` and whatever a caller passed.  Out: the arrays and sizes, checked, or an error.
+Imports ``symgrad.errors`` and its neighbours; copied into every generated package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from symgrad.errors import KernelArgumentError
+from symgrad.runtime.arguments import NDArray, as_array, checked_shape, describe
+from symgrad.runtime.spec import Case, evaluate
+
+
+class Residuals(tuple[Any, ...]):
+    """What forward of ``op`` keeps for backward: arrays, then sizes, named by ``fields``.
+
+    Inputs and outputs among the arrays are the caller's own, not copies.  Backward checks their
+    shapes and dtypes; what is written into them before it runs is what it computes with.
+    """
+
+    __slots__ = ()
+    fields: ClassVar[tuple[str, ...]] = ()
+    op: ClassVar[str] = "another op"
+
+    @property
+    def arrays(self) -> dict[str, NDArray]:
+        """The arrays by name."""
+        return {n: v for n, v in zip(self.fields, self, strict=True) if not isinstance(v, int)}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The sizes by name."""
+        return {n: v for n, v in zip(self.fields, self, strict=True) if isinstance(v, int)}
+
+    def __repr__(self) -> str:
+        shapes = [f"{name}: {array.dtype}{array.shape}" for name, array in self.arrays.items()]
+        return f"<residuals of {self.op}: {', '.join(shapes) or 'sizes alone'}>"
+
+
+def serves(case: Case, sizes: Mapping[str, int]) -> bool:
+    """Is the case one for these sizes?"""
+    try:
+        return all(evaluate(condition, sizes) for condition in case.conditions)
+    except ZeroDivisionError:
+        return False
+
+
+def taken_apart(
+    where: str, case: Case, residuals: Any
+) -> tuple[list[NDArray], dict[str, int]]:  # fmt: skip
+    """The arrays and sizes of ``residuals``, if they are what forward can have kept.
+
+    Raises KernelTypeError or KernelArgumentError where they are not: they were made by hand, or an
+    array among them has another shape or dtype since.
+    """
+    values = tuple(residuals)
+    given = values[len(case.residuals) :]
+    if len(given) != len(case.sizes) or any(type(n) is not int or n < 0 for n in given):
+        raise KernelArgumentError(
+            f"{where}: the residuals hold {_listed(values)}, where"
+            f" {len(case.residuals)} arrays and {len(case.sizes)} sizes belong",
+            hint=f"pass the second result of {where.removesuffix('backward')}forward",
+        )
+    sizes = dict(zip(case.sizes, given, strict=True))
+    if not serves(case, sizes):
+        raise KernelArgumentError(
+            f"{where}: these residuals are for {' and '.join(case.conditions)}, and hold"
+            f" {describe(sizes)}",
+            hint=f"pass the second result of {where.removesuffix('backward')}forward",
+        )
+    arrays = []
+    for residual, value in zip(case.residuals, values, strict=False):
+        wanted = residual.array
+        array = as_array(f"{where}: the residual {wanted.name}", value, wanted)
+        shape = checked_shape(where, wanted, sizes)
+        if array.shape != shape:
+            raise KernelArgumentError(
+                f"{where}: the residual {wanted.name} has the shape {array.shape}, where forward"
+                f" kept {shape}",
+                hint="inputs and outputs of forward are not copied: leave them as they are until"
+                " backward has run",
+            )
+        arrays.append(array)
+    return arrays, sizes
+
+
+def _listed(values: Sequence[object]) -> str:
+    return ", ".join(v.__class__.__name__ if not isinstance(v, int) else str(v) for v in values)
