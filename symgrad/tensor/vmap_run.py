@@ -147,7 +147,7 @@ def _batch(plan: Plan, flags: tuple[bool, ...], size: Dim) -> BatchedPlan:
         steps = output.steps
         node = found.node
         if output.kind == "view" and flags[output.place]:
-            steps = tuple(_step(step, size) for step in steps)
+            steps = _steps(steps, plan.inputs[output.place].rank, size)
         if output.kind == "written" and flags[output.place] and not found.whole:
             node = graph.expand(node, (size, *node.shape))
         outputs.append(Output(output.kind, node, output.place, steps))
@@ -158,12 +158,32 @@ def _batch(plan: Plan, flags: tuple[bool, ...], size: Dim) -> BatchedPlan:
     return BatchedPlan(Plan(plan.name, graph, given, outputs, list), whole)
 
 
+def _steps(steps: Sequence[Step], rank: int, size: Dim) -> tuple[Step, ...]:
+    """The steps of a view of a tensor of this rank, with the batch in front."""
+    found: list[Step] = []
+    for step in steps:
+        if isinstance(step, Expand):
+            found += _expanded(step, len(step.shape) - rank, size)
+        else:
+            found.append(_step(step, size))
+        if isinstance(step, Reshape | Expand):
+            rank = len(step.shape)
+        elif isinstance(step, Diagonal):
+            rank -= 1
+    return tuple(found)
+
+
+def _expanded(step: Expand, added: int, size: Dim) -> tuple[Step, ...]:
+    """New axes come before all others, so the batch is moved to the front of them."""
+    wide = Expand((*step.shape[:added], size, *step.shape[added:]))
+    rest = range(added + 1, len(wide.shape))
+    return (wide, Permute((added, *range(added), *rest))) if added else (wide,)
+
+
 def _step(step: Step, size: Dim) -> Step:
-    """A step of a view, with the batch in front."""
+    """A step of a view that has no new axes, with the batch in front."""
     if isinstance(step, Reshape):
-        return type(step)((size, *step.shape))
-    if isinstance(step, Expand):
-        return type(step)((size, *step.shape))
+        return Reshape((size, *step.shape))
     if isinstance(step, Permute):
         return Permute((0, *(axis + 1 for axis in step.axes)))
     if isinstance(step, Slice):

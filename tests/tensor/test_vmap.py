@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "matmul": lambda x, k: x @ x.mT + (x @ x[0])[:, None],
     "einsum": lambda x, k: sg.einsum("ij,kj->ikj", x, x).sum(2),
     "moved": lambda x, k: x.t().reshape(2, 6).flip(0).roll(1, 1).unsqueeze(0).expand(2, 2, 6),
+    "spread": lambda x, k: x.expand(3, 3, 4) * x.t().expand(3, 4, 3).mT + x[0].expand(3, 4),
     "joined": lambda x, k: sg.cat([x, x[:1] * 2.0]) + sg.stack([x[0]] * 4),
     "sliced": lambda x, k: x[1:, ::2].sum() * x[..., -1],
     "indexed": lambda x, k: x[k] + x.index_select(0, k.abs()) + x[k, k][:, None],
