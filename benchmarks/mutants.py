@@ -74,7 +74,17 @@ class Mutant:
 
 def mutants_of(function: Any, category: str) -> list[Mutant]:
     """Every single edit of a class's own ``backward``, without repetition."""
-    tree = _class_tree(function)
+    return _mutants(_class_tree(function), category)
+
+
+def mutants_of_text(source: str, category: str) -> list[Mutant]:
+    """The same of a class of which there is only the text."""
+    tree = ast.parse(source).body[0]
+    assert isinstance(tree, ast.ClassDef)
+    return _mutants(tree, category)
+
+
+def _mutants(tree: ast.ClassDef, category: str) -> list[Mutant]:
     if _backward(tree) is None:
         return []
     original = ast.unparse(tree)
@@ -83,8 +93,7 @@ def mutants_of(function: Any, category: str) -> list[Mutant]:
         text = ast.unparse(_replaced(tree, edit))
         if text != original:
             found.setdefault(text, edit.description)
-    name = function.__name__
-    return [Mutant(category, name, what, text) for text, what in found.items()]
+    return [Mutant(category, tree.name, what, text) for text, what in found.items()]
 
 
 def mutated_again(mutant: Mutant, choice: random.Random) -> Mutant:

@@ -1,0 +1,115 @@
+"""The results of a campaign: one line of JSON a unit, and the table made of them.
+
+In: records.  Out: a file to resume from, Markdown.  Imports the standard library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+MOST_SHOWN = 40
+
+
+def read(path: Path) -> list[Record]:
+    """The records of an earlier run; a line that a kill cut off is left out."""
+    found = []
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue
+    return found
+
+
+def append(path: Path, record: Record) -> None:
+    """Keep a record."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def totals(records: Iterable[Record]) -> Counter[str]:
+    """All counts."""
+    found: Counter[str] = Counter()
+    for record in records:
+        found.update(record["counts"])
+    return found
+
+
+def failures(records: Iterable[Record]) -> list[Record]:
+    """Every failure, with the unit it belongs to."""
+    return [
+        {"unit": f"{record['part']}:{record['number']}", **one}
+        for record in records for one in record["failures"]
+    ]  # fmt: skip
+
+
+def report(records: list[Record], seed: str) -> str:
+    """The campaign as a page."""
+    lines = [f"# The campaign, seed {seed}", ""]
+    lines += [*_table(records), "", *_refusals(records), "", *_failed(records)]
+    return "\n".join(lines) + "\n"
+
+
+def _table(records: list[Record]) -> Iterator[str]:
+    units: Counter[str] = Counter(record["part"] for record in records)
+    seconds: Counter[str] = Counter()
+    rows: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    plain: Counter[str] = Counter()
+    for record in records:
+        seconds[record["part"]] += record["seconds"]
+        for name, count in record["counts"].items():
+            way, colon, what = name.rpartition(": ")
+            if colon and what in _COLUMNS:
+                rows[way][what] += count
+            else:
+                plain[name] += count
+    yield "| part | units | seconds |"
+    yield "| --- | ---: | ---: |"
+    for part, count in units.items():
+        yield f"| {part} | {count} | {seconds[part]:.0f} |"
+    yield ""
+    yield f"| way | {' | '.join(_COLUMNS)} |"
+    yield f"| --- |{' ---: |' * len(_COLUMNS)}"
+    for way, row in sorted(rows.items()):
+        yield f"| {way} | {' | '.join(str(row[one]) for one in _COLUMNS)} |"
+    yield ""
+    for name, count in sorted(plain.items()):
+        yield f"- {name}: {count}"
+
+
+_COLUMNS = ("programs", "cases", "cases met", "calls", "refused", "failures")
+
+
+def _refusals(records: list[Record]) -> Iterator[str]:
+    found: Counter[str] = Counter()
+    for record in records:
+        found.update(record["refusals"])
+    if found:
+        yield "## Refused"
+        yield ""
+        for said, count in found.most_common(MOST_SHOWN):
+            yield f"- {count} × {said}"
+
+
+def _failed(records: list[Record]) -> Iterator[str]:
+    found = failures(records)
+    yield f"## Failures: {len(found)}"
+    seen: Counter[str] = Counter()
+    for one in found:
+        seen[one["route"]] += 1
+        if seen[one["route"]] > MOST_SHOWN // 4:
+            continue
+        yield ""
+        yield f"### {one['unit']}, {one['route']}"
+        yield ""
+        yield f"{one['where']}"
+        yield ""
+        yield "```"
+        yield from (one["what"], one["program"])
+        yield "```"
