@@ -124,8 +124,8 @@ def _extend(draft: Draft, count: int, written: bool) -> None:
 
 
 def _may_stand(step: Step, written: bool) -> bool:
-    """A written backward needs a rule; one must be written where a value is detached."""
-    return step.slopes is not None if written else "detach" not in " ".join(step.lines)
+    """A written backward needs a rule; what is detached is no constant in the map it belongs to."""
+    return not written or (step.slopes is not None and "detach" not in " ".join(step.lines))
 
 
 def _endings(draft: Draft, written: bool) -> list[Ending]:

@@ -325,5 +325,5 @@ def _second_by_torch(
         (second,) = torch.autograd.grad((found * along).sum(), at[1], allow_unused=True)
     except RAISED:
         return None
-    value = np.zeros_like(point.arrays[outer]) if second is None else second.numpy()
-    return value, max(_largest(value), _largest(found.detach().numpy()))
+    value = np.zeros_like(point.arrays[outer]) if second is None else second.numpy(force=True)
+    return value, max(_largest(value), _largest(found.numpy(force=True)))

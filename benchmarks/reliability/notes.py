@@ -69,3 +69,8 @@ def difference(found: Any, wanted: Any, tolerance: float) -> str:
         return ""
     at = tuple(int(i) for i in np.argwhere(wrong)[0])
     return f"{found[at]!r} instead of {wanted[at]!r} at {at}, {int(wrong.sum())} of {wrong.size}"
+
+
+def is_refusal(error: Exception) -> bool:
+    """Is it a SymgradError, of symgrad or of the copy that a package brings along?"""
+    return any(kind.__name__ == "SymgradError" for kind in type(error).__mro__)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.reliability.notes import Notes, difference
+from benchmarks.reliability.notes import Notes, difference, is_refusal
 from benchmarks.reliability.points import Point
 from benchmarks.reliability.subject import Subject
 from benchmarks.reliability.truth import Truth, as_tuple
@@ -133,7 +133,9 @@ def _check_point(
         with watched(op):
             outputs, residuals = op.forward(*arrays)
             alone = op.inference(*arrays)
-    except SymgradError as error:
+    except Exception as error:
+        if not is_refusal(error):
+            raise
         if truth is not None and point.empty:
             notes.refuse(f"{route}, empty", error)
         elif truth is not None:
@@ -184,7 +186,9 @@ def _check_backward(
             with watched(op):
                 asked = None if number == 0 else needs
                 found = op.backward(residuals, *chosen, needs_input_grad=asked)
-        except SymgradError as error:
+        except Exception as error:
+            if not is_refusal(error):
+                raise
             notes.fail(route, f"backward refused: {type(error).__name__}: {error}", where)
             continue
         notes.counts[f"{route}: calls"] += 1

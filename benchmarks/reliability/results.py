@@ -6,6 +6,7 @@ In: records.  Out: a file to resume from, Markdown.  Imports the standard librar
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -28,9 +29,11 @@ def read(path: Path) -> list[Record]:
 
 
 def append(path: Path, record: Record) -> None:
-    """Keep a record."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
+    """Keep a record, on a line of its own: a kill may have cut off the last one."""
+    with path.open("ab+") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+        cut = file.read(1) not in (b"", b"\n")
+        file.write(b"\n" * cut + json.dumps(record).encode() + b"\n")
 
 
 def totals(records: Iterable[Record]) -> Counter[str]:

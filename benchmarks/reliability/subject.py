@@ -26,7 +26,7 @@ class Subject:
     @cached_property
     def function(self) -> Callable[..., Any]:
         """The plain function of symgrad's tensors."""
-        return self._named("program", function_text(self.program))  # type: ignore[no-any-return]
+        return self._named("program", function_text(self.program))
 
     @cached_property
     def defined(self) -> Any:

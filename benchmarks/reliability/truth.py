@@ -42,8 +42,9 @@ class Truth:
 
     @property
     def finite(self) -> bool:
-        """Are all outputs finite?"""
-        return all(bool(np.isfinite(value).all()) for value in self.outputs)
+        """Are all outputs and gradients finite?"""
+        values = [*self.outputs, *self.gradients.values()]
+        return all(bool(np.isfinite(value).all()) for value in values)
 
     def tolerance(self, key: Any, dtype: str) -> float:
         """How far off a right answer may lie."""
@@ -57,7 +58,7 @@ def plain(program: Program) -> Callable[..., Any]:
     """The program as a function of torch's tensors."""
     names: dict[str, Any] = {"T": torch}
     exec(function_text(program), names)
-    return names["program"]  # type: ignore[no-any-return]
+    return names["program"]
 
 
 def applied(program: Program) -> Any:
