@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from symgrad.custom.define import custom_op as custom_op
     from symgrad.drawing.draw import draw as draw
     from symgrad.errors import SymgradError as SymgradError
+    from symgrad.frontend.dtypes import can_cast as can_cast
     from symgrad.frontend.dtypes import finfo as finfo
     from symgrad.frontend.dtypes import iinfo as iinfo
+    from symgrad.frontend.dtypes import promote_types as promote_types
     from symgrad.frontend.function import Function as Function
     from symgrad.frontend.function import custom_bwd as custom_bwd
     from symgrad.frontend.function import custom_fwd as custom_fwd
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
     from symgrad.ir.dtype import bool_ as bool  # noqa: F401
     from symgrad.ir.dtype import float32 as float32
     from symgrad.ir.dtype import float64 as float64
+    from symgrad.ir.dtype import int8 as int8
+    from symgrad.ir.dtype import int16 as int16
+    from symgrad.ir.dtype import int32 as int32
     from symgrad.ir.dtype import int64 as int64
+    from symgrad.ir.dtype import uint8 as uint8
     from symgrad.proof.verdict import PROVED as PROVED
     from symgrad.proof.verdict import REFUTED as REFUTED
     from symgrad.proof.verdict import UNDECIDED as UNDECIDED
@@ -75,6 +81,7 @@ _SOURCES: dict[str, str] = {
     "assume": "symgrad.frontend.surrogate",
     "autograd": "symgrad:autograd",
     "bool": "symgrad.ir.dtype:bool_",
+    "can_cast": "symgrad.frontend.dtypes",
     "compile": "symgrad.compiler",
     "custom_bwd": "symgrad.frontend.function",
     "custom_fwd": "symgrad.frontend.function",
@@ -94,6 +101,9 @@ _SOURCES: dict[str, str] = {
     "hvp": "symgrad.tensor.functional",
     "iinfo": "symgrad.frontend.dtypes",
     "inference_mode": "symgrad.tensor.modes",
+    "int8": "symgrad.ir.dtype",
+    "int16": "symgrad.ir.dtype",
+    "int32": "symgrad.ir.dtype",
     "int64": "symgrad.ir.dtype",
     "is_grad_enabled": "symgrad.tensor.modes",
     "jacobian": "symgrad.tensor.functional",
@@ -104,11 +114,13 @@ _SOURCES: dict[str, str] = {
     "no_grad": "symgrad.tensor.modes",
     "once_differentiable": "symgrad.frontend.function",
     "optim": "symgrad:optim",
+    "promote_types": "symgrad.frontend.dtypes",
     "set_default_dtype": "symgrad.tensor.modes",
     "set_grad_enabled": "symgrad.tensor.modes",
     "set_num_threads": "symgrad.runtime.threads",
     "surrogate": "symgrad.frontend.surrogate",
     "tensor": "symgrad.tensor.functions",
+    "uint8": "symgrad.ir.dtype",
     "value_and_grad": "symgrad.tensor.functional",
     "verify": "symgrad.compiler",
     "vjp": "symgrad.tensor.functional",

@@ -31,6 +31,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.judging import Judged, Request
 from symgrad.proof.report import CounterexampleReport
+from symgrad.proof.snippet import numpy_name
 
 _HEAD = '''"""Hand-written backwards against difference quotients of their forwards.
 
@@ -291,8 +292,8 @@ def _dict(pairs: Any, found: CounterexampleReport) -> str:
 
 
 def _array(value: Any, node: Node) -> str:
-    kind = "float" if node.dtype.is_float else "bool" if node.dtype.short == "bool" else "int"
-    return f"np.array({value!r}, dtype={kind})".replace("nan", "np.nan").replace("inf", "np.inf")
+    text = f"np.array({value!r}, dtype={numpy_name(node.dtype)})"
+    return text.replace("nan", "np.nan").replace("inf", "np.inf")
 
 
 # -- with formulas alone

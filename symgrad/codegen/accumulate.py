@@ -22,7 +22,7 @@ from symgrad.codegen.ctree import (
     Unary,
 )
 from symgrad.codegen.numbers import literal
-from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.ir.dtype import DType, bool_
 
 DEFAULT_NAMES = {
     "sum": "total", "prod": "product", "max": "greatest", "min": "least", "any": "any_",
@@ -47,8 +47,8 @@ class Reduction:
         return literal(value, self.dtype)
 
     def _infinity(self, *, negative: bool) -> Expression:
-        if self.dtype == int64:
-            return Text("INT64_MIN" if negative else "INT64_MAX")
+        if self.dtype.is_integer:
+            return literal(self.dtype.least if negative else self.dtype.greatest, self.dtype)
         infinity: Expression = Text("INFINITY")
         infinity = infinity if self.dtype.itemsize == 4 else Cast("double", infinity)
         return Unary("-", infinity) if negative else infinity

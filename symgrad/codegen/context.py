@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from symgrad.codegen import numbers
-from symgrad.codegen.ctree import Binary, Element, Expression, Text, name, number
+from symgrad.codegen.ctree import Binary, Cast, Element, Expression, Text, name, number
 from symgrad.codegen.names import Names
 from symgrad.codegen.spelling import Used
 from symgrad.ir.dim import Atom, Axis, Dim, Size, product
 from symgrad.ir.dim import Element as IntElement
-from symgrad.ir.dtype import DType
+from symgrad.ir.dtype import DType, int64
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,9 @@ class Context:
         if isinstance(atom, Axis):
             return name(self.variable(atom))
         assert isinstance(atom, IntElement)
-        return self.element(self.arrays[atom.tensor], atom.indices)
+        array = self.arrays[atom.tensor]
+        element = self.element(array, atom.indices)
+        return element if array.dtype == int64 else Cast(int64.c, element)
 
     def element(self, array: Array, indices: Sequence[Dim]) -> Expression:
         """An element of an array."""

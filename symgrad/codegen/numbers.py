@@ -35,7 +35,7 @@ def literal(value: float, dtype: DType) -> Expression:
     """A number as it was written: the shortest text that reads back as the same bits."""
     if dtype == bool_:
         return Text("1" if value else "0")
-    if dtype == int64:
+    if dtype.is_integer:
         return _integer(int(value))
     with np.errstate(over="ignore"):  # a number that f32 cannot hold is infinite there
         single = np.float32(value)
@@ -52,9 +52,12 @@ def literal(value: float, dtype: DType) -> Expression:
     return Text(text + suffix, PREFIX if text.startswith("-") else ATOM)
 
 
+_ENDS = {int64.least: "INT64_MIN", int64.greatest: "INT64_MAX"}
+
+
 def _integer(value: int) -> Expression:
-    if value == -(2**63):
-        return Text("INT64_MIN")
+    if value in _ENDS:
+        return Text(_ENDS[value])
     if abs(value) < 2**31:
         return number(value)
     return Text(f"INT64_C({value})")

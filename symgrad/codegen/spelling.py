@@ -32,7 +32,7 @@ from symgrad.codegen.ctree import (
 from symgrad.codegen.numbers import literal
 from symgrad.codegen.printer import expression_text, within
 from symgrad.errors import CodegenError
-from symgrad.ir.dtype import DType, bool_, float32, int64
+from symgrad.ir.dtype import DType, bool_, float32
 from symgrad.ops.record import Function, Helper, Infix, Spelling, Template, get
 
 _HOLE = re.compile(r"\{(\w+)(?::([^}]*))?\}")
@@ -58,7 +58,7 @@ def spelling(function: str, operand: DType) -> Spelling:
     scalar = get(function).scalar
     if scalar is None:
         raise CodegenError(f"the op {function!r} has no spelling in C")
-    if operand == int64 and scalar.c_integer is not None:
+    if operand.is_integer and scalar.c_integer is not None:
         return scalar.c_integer
     return scalar.c
 

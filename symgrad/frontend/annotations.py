@@ -14,12 +14,13 @@ from typing import Any
 
 from symgrad.errors import SpecError
 from symgrad.frontend.spec import TensorSpec, parse_spec
-from symgrad.ir.dtype import BY_NAME, BY_SHORT, DType, bool_, float32, float64, int64
+from symgrad.ir.dtype import ALL, BY_NAME, BY_SHORT, LISTED, DType, bool_, int64, uint8
 
 _KINDS: dict[str, DType | None] = {
     "Float": None, "Inexact": None, "Num": None, "Real": None, "Shaped": None,
-    "Float32": float32, "Float64": float64, "Bool": bool_, "Int": int64, "UInt": int64,
-    "Integer": int64, "Int64": int64, "Int32": int64,
+    "Int": int64, "Integer": int64, "UInt": uint8,
+    **{str(dtype).capitalize(): dtype for dtype in ALL if dtype.signed or dtype == bool_},
+    "UInt8": uint8,
 }  # fmt: skip
 """jaxtyping's names, for annotations that cannot be evaluated when they are read."""
 
@@ -88,12 +89,12 @@ def _unevaluated(text: str) -> TensorSpec | None:
 
 
 def _jaxtyping_dtype(annotation: Any) -> DType | None:
-    """The one dtype that the type admits; the default float where it admits several floats."""
+    """The one dtype that the type admits; of several the default float, or the largest integer."""
     dtypes = getattr(annotation, "dtypes", ())
     names = [str(name) for name in dtypes] if isinstance(dtypes, (list, tuple)) else []
-    floats = [name for name in names if name in ("float32", "float64")]
-    if len(floats) == 1:
-        return float32 if floats[0] == "float32" else float64
-    if floats or not names:
+    known = [BY_NAME[name] for name in names if name in BY_NAME]
+    if not names or (len(known) != 1 and any(dtype.is_float for dtype in known)):
         return None
-    return bool_ if all(name.startswith("bool") for name in names) else int64
+    if not known:
+        raise SpecError(f"{', '.join(names)}: no such dtype", hint=f"there are {LISTED}")
+    return max(known, key=ALL.index)

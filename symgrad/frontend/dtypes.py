@@ -13,21 +13,28 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import DTypeError
-from symgrad.ir.dtype import ALL, BY_SHORT, DType, bool_, float32, float64, int64
+from symgrad.ir.dtype import (
+    ALIASES,
+    ALL,
+    BY_NAME,
+    BY_SHORT,
+    LISTED,
+    DType,
+    bool_,
+    float32,
+    float64,
+    int64,
+    promote,
+)
 
 Number = bool | int | float
 
 _NAMES: dict[str, DType] = {
-    **{str(dtype): dtype for dtype in ALL},
+    **BY_NAME,
     **BY_SHORT,
-    "float": float32,
-    "double": float64,
-    "long": int64,
+    **ALIASES,
     "bool_": bool_,
-    "FloatTensor": float32,
-    "DoubleTensor": float64,
-    "LongTensor": int64,
-    "BoolTensor": bool_,
+    **{dtype.tensor_class: dtype for dtype in ALL},
 }
 _PYTHON: dict[type, DType] = {bool: bool_, int: int64, float: float64}
 
@@ -49,8 +56,7 @@ def as_dtype(value: Any) -> DType:
         except TypeError:
             found = None
     if found is None:
-        known = ", ".join(str(dtype) for dtype in ALL)
-        raise DTypeError(f"{name} is no dtype that symgrad computes in", hint=f"there are {known}")
+        raise DTypeError(f"{name} is no dtype that symgrad computes in", hint=f"there are {LISTED}")
     return found
 
 
@@ -61,11 +67,6 @@ def is_dtype(value: Any) -> bool:
     except DTypeError:
         return False
     return True
-
-
-def category(dtype: DType) -> int:
-    """0 for bool, 1 for integers, 2 for floats: what outranks what in a promotion."""
-    return 2 if dtype.is_float else 1 if dtype == int64 else 0
 
 
 def number_category(value: Number) -> int:
@@ -85,14 +86,39 @@ def promoted(
     result: DType | None = None
     for group in (dimensioned, scalars):
         if group:
-            highest = max(group, key=lambda dtype: dtype.rank)
-            if result is None or category(highest) > category(result):
+            highest = promote(*group)
+            if result is None or highest.category > result.category:
                 result = highest
     if numbers:
         highest = (bool_, int64, default)[max(numbers)]
-        if result is None or category(highest) > category(result):
+        if result is None or highest.category > result.category:
             result = highest
     return result or default
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The least dtype that holds both, as in torch.  Raises DTypeError."""
+    return promote(as_dtype(type1), as_dtype(type2))
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """May a result of one dtype be written into a tensor of the other?  Raises DTypeError."""
+    return as_dtype(from_).category <= as_dtype(to).category
+
+
+def check_fits(value: Any, dtype: DType) -> None:
+    """Numbers, in lists or not, that become elements have to fit.  Raises DTypeError.
+
+    A negative one goes into an unsigned dtype, and is counted from its end, as in torch.
+    """
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            check_fits(item, dtype)
+    if not dtype.wraps or not isinstance(value, (int, float)):
+        return
+    least = dtype.least if dtype.signed else -dtype.greatest
+    if not least <= value <= dtype.greatest:
+        raise DTypeError(f"value cannot be converted to type {dtype} without overflow")
 
 
 @dataclass(frozen=True)
@@ -134,6 +160,6 @@ class IntegerInfo:
 def iinfo(dtype: Any = int64) -> IntegerInfo:
     """The limits of an integer dtype."""
     kind = as_dtype(dtype)
-    if kind != int64:
+    if not kind.is_integer:
         raise DTypeError(f"iinfo takes an integer dtype, not {kind}")
-    return IntegerInfo(kind, 2**63 - 1, -(2**63), 64)
+    return IntegerInfo(kind, kind.greatest, kind.least, kind.bits)

@@ -19,7 +19,7 @@ from symgrad.frontend.sizes import Shape, SymFloat, SymInt
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import concatenate
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.ir.dtype import DType, bool_, int32, int64
 from symgrad.ir.graph import Node
 
 LARGEST_ARRAY = 4096
@@ -56,6 +56,23 @@ def as_node(value: Any, dtype: DType | None = None) -> Node:
             f"a tensor or a number is needed here, not {type(value).__name__}", location=here()
         )
     return node if dtype is None else session.cast(node, dtype)
+
+
+def as_index(node: Node, *others: DType) -> Node:
+    """An index as a node of int64 (or of one of ``others``): int32 and int64 are indices.
+
+    A mask of uint8, as of bool, is one where it is not 0.  Raises ShapeError, as torch does.
+    """
+    session = current()
+    if node.dtype in (int32, int64):
+        return session.cast(node, int64)
+    if node.dtype not in others:
+        kinds = ", ".join(str(dtype) for dtype in (int32, int64, *others))
+        raise ShapeError(
+            f"an index must be of {kinds}, not {node.dtype}", location=here(),
+            hint="convert it with .long()",
+        )  # fmt: skip
+    return session.cast(node, bool_)
 
 
 def as_tensor(value: Any) -> SymbolicTensor:

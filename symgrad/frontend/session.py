@@ -138,7 +138,7 @@ class Session:
 
     def constant(self, value: bool | int | float, dtype: DType) -> Node:
         """A number of rank 0."""
-        if isinstance(value, bool) and dtype.rank:
+        if isinstance(value, bool) and dtype.category:
             value = int(value)
         return self.graph.constant(value, dtype)
 

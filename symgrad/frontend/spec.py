@@ -3,7 +3,7 @@
 In: text.  Out: ``TensorSpec``.
 Imports: ``symgrad.ir``, the frontend's dtypes.
 
-    spec ::= dtype "[" dims "]" | dims          dtype: f32 f64 i64 bool
+    spec ::= dtype "[" dims "]" | dims          dtype: f32 f64 i64 i32 i16 i8 u8 bool
     dims ::= dim*                               separated by blanks; none: a number of rank 0
     dim  ::= name | integer | expression        an expression has no blanks: n+1, 2*n, (n-1)//2
            | "*" name | "..."                   any number of axes; at most one of them

@@ -121,7 +121,7 @@ class SymbolicTensor:
         Unless ``convert`` is set, a float result does not go into an integer tensor.
         """
         session = current()
-        lower = value.dtype.rank > self.dtype.rank and not self.dtype.is_float
+        lower = value.dtype.category > self.dtype.category
         if lower and not convert:
             raise DTypeError(
                 f"a {value.dtype} result cannot be written into a {self.dtype} tensor",

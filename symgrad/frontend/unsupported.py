@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from symgrad.errors import Location, UnsupportedOpError
 from symgrad.frontend.session import here
+from symgrad.ir.dtype import LISTED
 
 
 def _words(text: str) -> frozenset[str]:
@@ -78,7 +79,7 @@ def _hint(name: str) -> str:
     if name in _DATA_DEPENDENT:
         return "its shape depends on values; keep the whole tensor and use a mask with sg.where"
     if name in _OTHER_DTYPES:
-        return "symgrad computes in float32, float64, int64 and bool"
+        return f"symgrad computes in {LISTED}"
     if name in _AUTOGRAD:
         return "write the gradient out in backward"
     return "write it with the operations that are there, or ask for it in an issue"

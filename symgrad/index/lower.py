@@ -135,7 +135,11 @@ class Lowering:
         if op.scalar is None:
             raise GraphError(f"the op {node.op!r} has no meaning in index notation")
         operands = [self.get(arg, indices) for arg in node.args]
-        return self.pool.call(node.op, *operands, dtype=node.dtype)
+        if not node.dtype.wraps or op.scalar.chooses:
+            return self.pool.call(node.op, *operands, dtype=node.dtype)
+        wide = (self.pool.integer_cast(operand, int64) for operand in operands)
+        exact = self.pool.call(node.op, *wide, dtype=int64)
+        return self.pool.integer_cast(exact, node.dtype)
 
     def lowered(self) -> Iterator[tuple[Node, Expr]]:
         """What has been lowered: nodes and the expressions of their elements."""
@@ -234,6 +238,8 @@ def as_dim(expr: Expr) -> Dim | None:
 
 
 def _arithmetic(expr: Expr, args: Sequence[Dim | None]) -> Dim | None:
+    if isinstance(expr, Call) and expr.function == "cast" and expr.operands[0].dtype.is_integer:
+        return args[0]  # exact between integers
     if not isinstance(expr, Call) or expr.dtype != int64 or expr.function not in _ARITHMETIC:
         return None
     known = [arg for arg in args if arg is not None]

@@ -154,6 +154,24 @@ class ExprPool:
             return chosen if condition.value else other
         return self.call("where", condition, chosen, other, dtype=chosen.dtype)
 
+    def integer_cast(self, value: Expr, dtype: DType) -> Expr:
+        """An integer in another integer dtype: as it is where all fit, else reduced to its range.
+
+        ``cast`` between integers is exact; what reduces is ``wrap_i8`` and its like.
+        """
+        if value.dtype == dtype:
+            return value
+        if isinstance(value, Literal):
+            return self.literal(dtype.wrapped(int(value.value)), dtype)
+        if isinstance(value, Call) and value.function == "cast":
+            (origin,) = value.operands
+            if origin.dtype == dtype:  # it was widened from there
+                return origin
+        if dtype.holds(value.dtype):
+            return self.call("cast", value, dtype=dtype)
+        whole = self.integer_cast(value, int64)
+        return self.call(f"wrap_{dtype.short}", whole, dtype=dtype)
+
     def conjunction(self, conditions: Iterable[Expr]) -> Expr:
         """All of them; true when there is none."""
         result: Expr | None = None

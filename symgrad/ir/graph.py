@@ -179,7 +179,9 @@ class Graph:
         return node
 
     def constant(self, value: Scalar, dtype: DType) -> Node:
-        """A number, of rank 0."""
+        """A number, of rank 0; in int8 and its like, reduced to their range."""
+        if dtype.wraps:
+            value = dtype.wrapped(int(value))
         return self.apply("constant", value=ConstantValue.of(value), dtype=dtype)
 
     def size(self, dim: DimLike, dtype: DType = dtypes.int64) -> Node:
@@ -188,6 +190,8 @@ class Graph:
         if number.constant is not None:
             value = float(number.constant) if dtype.is_float else number.constant
             return self.constant(value, dtype)
+        if dtype.wraps:
+            return self.apply("cast", self.size(dim), dtype=dtype)
         return self.apply("size", dim=number, dtype=dtype)
 
     def expand(self, node: Node, shape: Sequence[DimLike]) -> Node:

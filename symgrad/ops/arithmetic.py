@@ -121,25 +121,25 @@ elementwise(
     vjp=lambda g, out, x: (g * apply("sign", x),),
 )  # fmt: skip
 elementwise(
-    "sign", numpy=_sign, sympy=lambda sp, x: sp.sign(x), takes=number,
+    "sign", numpy=_sign, sympy=lambda sp, x: sp.sign(x), takes=number, chooses=True,
     c=Template("{0} > {lit:0} ? {lit:1} : {0} < {lit:0} ? -{lit:1} : {lit:0}"),
     kinks=(Kink(lambda sp, x: x, "it jumps; the derivative is taken as 0"),), vjp=None,
 )  # fmt: skip
 elementwise(
-    "maximum", numpy=np.maximum, sympy=lambda sp, x, y: sp.Max(x, y), takes=number,
+    "maximum", numpy=np.maximum, sympy=lambda sp, x, y: sp.Max(x, y), takes=number, chooses=True,
     c=Template("{0} > {1} || {0} != {0} ? {0} : {1}"), c_integer=Template("{0} > {1} ? {0} : {1}"),
     kinks=(Kink(lambda sp, x, y: x - y, "each operand gets half of the cotangent"),),
     vjp=lambda g, out, x, y: (_share("lt", g, x, y), _share("lt", g, y, x)),
 )  # fmt: skip
 elementwise(
-    "minimum", numpy=np.minimum, sympy=lambda sp, x, y: sp.Min(x, y), takes=number,
+    "minimum", numpy=np.minimum, sympy=lambda sp, x, y: sp.Min(x, y), takes=number, chooses=True,
     c=Template("{0} < {1} || {0} != {0} ? {0} : {1}"), c_integer=Template("{0} < {1} ? {0} : {1}"),
     kinks=(Kink(lambda sp, x, y: x - y, "each operand gets half of the cotangent"),),
     vjp=lambda g, out, x, y: (_share("gt", g, x, y), _share("gt", g, y, x)),
 )  # fmt: skip
 elementwise(
     "relu", numpy=lambda x: np.maximum(x, 0), sympy=lambda sp, x: sp.Max(x, 0), takes=number,
-    c=Template("{0} < {lit:0} ? {lit:0} : {0}"),
+    chooses=True, c=Template("{0} < {lit:0} ? {lit:0} : {0}"),
     kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
     vjp=lambda g, out, x: (choose(compare("le", out, 0.0), 0.0, g),),
 )  # fmt: skip

@@ -17,11 +17,11 @@ import numpy as np
 
 from symgrad.errors import DTypeError, KernelArgumentError, ShapeError
 from symgrad.ir.dim import Dim, DimLike
-from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.dtype import int64
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
-from symgrad.ops.record import Array, Reader, SizeOf, apply, structural
+from symgrad.ops.record import Array, Reader, SizeOf, adds_up, apply, structural
 
 Attributes = Mapping[str, Any]
 
@@ -92,7 +92,7 @@ structural(
 def _index_add_rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
     part, *places = args
     whole = TensorType.of(part.dtype, attrs["shape"])
-    if part.dtype == bool_:
+    if not adds_up(part.dtype):
         raise DTypeError(f"index_add does not take {part}")
     wanted = _place_shape("index_add", whole, places) + whole.shape[len(places) :]
     if part.shape != wanted:

@@ -4,7 +4,8 @@ In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and
 
 Comparisons give bool; logic takes and gives bool; ``where(condition, chosen, other)`` takes a bool
 and two operands of one dtype.  ``cast`` rounds towards zero from float to integer; to bool it
-asks whether the number is not zero.
+asks whether the number is not zero.  What does not fit an integer dtype is reduced to its range:
+``wrap_i8`` and its like do that in index notation, where ``cast`` never loses anything.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from symgrad.errors import DTypeError
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import DType, bool_
+from symgrad.ir.dtype import INTEGERS, DType, bool_, int64
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node
 from symgrad.ir.registry import register
@@ -111,7 +112,7 @@ register(
         "where", "elementwise", 3, _where_rule, _where, vjp=_where_vjp,
         scalar=Scalar(
             sympy=lambda sp, condition, x, y: sp.Piecewise((x, condition), (y, True)),
-            c=Template("{0} ? {1} : {2}"), cost=0.03,
+            c=Template("{0} ? {1} : {2}"), cost=0.03, chooses=True,
         ),
     )
 )  # fmt: skip
@@ -126,7 +127,10 @@ def _cast_rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorTy
 
 def _cast(array: Array, *, size: SizeOf, dtype: DType) -> Array:
     with np.errstate(all="ignore"):
-        return np.asarray(array).astype(str(dtype))
+        given = np.asarray(array)
+        if dtype.wraps and given.dtype.kind == "f":
+            given = given.astype(np.int64)
+        return given.astype(str(dtype))
 
 
 def _cast_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
@@ -142,8 +146,10 @@ def _cast_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
         return pool.call("ne", value, _literal(reader, 0, given), dtype=bool_)
     if given == bool_:
         return pool.select(value, _literal(reader, 1, wanted), _literal(reader, 0, wanted))
-    if given.is_float and not wanted.is_float:
-        value = pool.call("trunc", value, dtype=given)
+    if given.is_float and wanted.is_integer:
+        value = pool.call("cast", pool.call("trunc", value, dtype=given), dtype=int64)
+    if wanted.is_integer:
+        return pool.integer_cast(value, wanted)
     return pool.call("cast", value, dtype=wanted)
 
 
@@ -173,3 +179,18 @@ register(
         scalar=Scalar(sympy=lambda sp, x: x, c=Template("({T}){0}"), cost=0.02),
     )
 )  # fmt: skip
+
+
+def _wrap(name: str, wanted: DType) -> None:
+    def meaning(sp: Any, x: Any) -> Any:
+        return x - 2**wanted.bits * sp.floor((x - wanted.least) / sp.Integer(2**wanted.bits))
+
+    elementwise(
+        name, numpy=lambda x: x, sympy=meaning, c=Template("({T}){0}"), result=wanted,
+        takes=lambda dtype: dtype == int64, vjp=None,
+    )  # fmt: skip
+
+
+for _dtype in INTEGERS:
+    if _dtype.wraps:
+        _wrap(f"wrap_{_dtype.short}", _dtype)

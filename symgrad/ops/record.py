@@ -117,9 +117,10 @@ Spelling = Infix | Function | Template | Helper
 class Scalar:
     """An elementwise op as a scalar function.
 
-    ``sympy(sp, *symbols)``: its meaning on the reals.  ``c_integer``: its spelling for int64
-    operands where that is another one.  ``cost``: ns for one f32 element in a vectorised loop,
-    as measured.
+    ``sympy(sp, *symbols)``: its meaning on the reals.  ``c_integer``: its spelling for integers
+    where that is another one.  ``chooses``: the result is an operand, -1, 0 or 1 (unsigned never
+    -1), so that it lies in every integer dtype that the operands have.  ``cost``: ns for one f32
+    element in a vectorised loop, as measured.
     """
 
     sympy: Callable[..., Any]
@@ -128,6 +129,7 @@ class Scalar:
     domain: tuple[Constraint, ...] = ()
     kinks: tuple[Kink, ...] = ()
     c_integer: Spelling | None = None
+    chooses: bool = False
 
 
 @dataclass(frozen=True)
@@ -208,8 +210,9 @@ def elementwise(
     result: DType | None = None,
     takes: Callable[[DType], bool] = lambda dtype: dtype.is_float,
     c_integer: Spelling | None = None,
+    chooses: bool = False,
 ) -> Op:
-    """A scalar function applied to each element.
+    """A scalar function applied to each element.  Among integers it wraps around, as in NumPy.
 
     ``vjp(g, y, *args)`` returns a cotangent for each argument; None: it is piecewise constant
     (comparisons, rounding).  ``result``: its dtype where it is not that of the arguments.
@@ -232,7 +235,7 @@ def elementwise(
 
     op = Op(
         name, "elementwise", arity, rule, evaluate,
-        scalar=Scalar(sympy, c, cost, domain, kinks, c_integer),
+        scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
         ufunc=numpy if isinstance(numpy, np.ufunc) else None,
     )  # fmt: skip
@@ -263,6 +266,11 @@ def structural(
     return op
 
 
+def adds_up(dtype: DType) -> bool:
+    """Floats and int64: sums of narrower integers are sums of int64."""
+    return dtype != bool_ and not dtype.wraps
+
+
 def reduction(
     name: str,
     *,
@@ -271,7 +279,7 @@ def reduction(
     vjp: Vjp | None,
     linear: bool = False,
     result: DType | None = None,
-    takes: Callable[[DType], bool] = lambda dtype: dtype != bool_,
+    takes: Callable[[DType], bool] = adds_up,
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
 ) -> Op:
     """A reduction over the attribute ``axes`` (sorted, non-negative); these axes disappear."""

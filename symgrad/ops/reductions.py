@@ -86,7 +86,7 @@ def _extreme(least: bool) -> Callable[..., Array]:
     def evaluate(array: Array, axis: tuple[int, ...]) -> Array:
         if array.size:
             return np.asarray(choice(array, axis=axis))
-        empty: Any = np.iinfo(array.dtype) if array.dtype.kind == "i" else None
+        empty: Any = np.iinfo(array.dtype) if array.dtype.kind in "iu" else None
         low, high = (empty.min, empty.max) if empty else (-np.inf, np.inf)
         return np.asarray(choice(array, axis=axis, initial=high if least else low))
 
@@ -116,7 +116,7 @@ def _extreme_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None
 for _name, _reduce in (("amax", "max"), ("amin", "min")):
     reduction(
         _name, numpy=_extreme(least=_name == "amin"), reduce=_reduce, vjp=_extreme_vjp,
-        tangent=_extreme_tangent,
+        tangent=_extreme_tangent, takes=lambda dtype: dtype != bool_,
     )  # fmt: skip
 
 for _name, _logic in (("any", np.any), ("all", np.all)):

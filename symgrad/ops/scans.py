@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.dtype import int64
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
@@ -21,6 +21,7 @@ from symgrad.ops.record import (
     Reader,
     SizeOf,
     Vjp,
+    adds_up,
     apply,
     choose,
     compare,
@@ -46,7 +47,7 @@ def _scan(
         (arg,) = args
         if not 0 <= attrs["axis"] < arg.rank:
             raise ShapeError(f"{name}: {arg} has no axis {attrs['axis']}")
-        if arg.dtype == bool_:
+        if not adds_up(arg.dtype):
             raise DTypeError(f"{name} does not take {arg.dtype}")
         return arg
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from symgrad.errors import DTypeError, GraphError, ShapeError
 from symgrad.ir.dim import Dim, DimLike, minimum
+from symgrad.ir.dtype import BOOL, FLOAT, INTEGER
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
@@ -125,12 +126,12 @@ def _unslice_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr
         conditions.append(pool.relation("lt", offset, abs(step) * taken))
         conditions.append(pool.relation("eq", offset % abs(step), 0))
         source.append(offset // abs(step))
-    zero = pool.literal(_ZERO[node.dtype.rank](0), node.dtype)
+    zero = pool.literal(_ZERO[node.dtype.category](0), node.dtype)
     inside = pool.conjunction(conditions)
     return pool.select(inside, reader.read(0, *source), zero)
 
 
-_ZERO: dict[int, Any] = {0: bool, 1: int, 2: float, 3: float}
+_ZERO: dict[int, Any] = {BOOL: bool, INTEGER: int, FLOAT: float}
 
 
 def _unslice_vjp(node: Node, g: Node) -> Sequence[Node]:

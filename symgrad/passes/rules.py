@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.ir.dtype import bool_
+from symgrad.ir.dtype import bool_, promote
 from symgrad.ir.graph import Node, Scalar
 from symgrad.ops.record import apply, get
 
@@ -184,7 +184,9 @@ def _cast(node: Node) -> Node | None:
     if x.op != "cast":
         return None
     (origin,) = x.args
-    widened = origin.dtype == bool_ or (origin.dtype.is_float and origin.dtype.rank < x.dtype.rank)
+    widened = origin.dtype == bool_ or (
+        origin.dtype.category == x.dtype.category and promote(origin.dtype, x.dtype) == x.dtype
+    )
     return build("cast", origin, dtype=node.dtype) if widened else None
 
 

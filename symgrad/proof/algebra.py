@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
@@ -70,6 +71,9 @@ def facts_of(
     for name, use in uses.items():
         if use.bounds:
             ranges[name] = use.bounds[0]
+        if use.dtype.wraps:
+            low, high = Fraction(use.dtype.least), Fraction(use.dtype.greatest)
+            intervals[name] = Interval(low, high, low_open=False, high_open=False)
     for assumption in assumptions:
         named.setdefault(assumption.kind, set()).add(assumption.name)
         interval = _interval(assumption)

@@ -19,7 +19,6 @@ from itertools import combinations, islice, pairwise
 
 from symgrad.errors import SymgradError
 from symgrad.ir.dim import Atom, Dim, Size
-from symgrad.ir.dtype import int64
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.proof.assume import Assumption
@@ -132,7 +131,7 @@ def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
                 "positive": node.dtype.is_float, "binary": node.dtype.is_float,
                 "symmetric": node.dtype.is_float and matrix,
                 "one-hot": node.dtype.is_float and node.rank >= 1,
-                "unique": node.dtype == int64 and node.rank == 1,
+                "unique": node.dtype.is_integer and node.rank == 1,
             }  # fmt: skip
             if fits[kind]:
                 yield Assumption(name, kind, kind)

@@ -52,7 +52,11 @@ class Arithmetic(ABC):
         """The partial derivative of an elementwise op; None where it is zero."""
 
     def apply(self, node: Node, values: Sequence[Array], size: SizeOf) -> Array:
-        """The value of a node that is not an input."""
+        """The value of a node that is not an input; integers are int64, whatever their range."""
+        value = self._value(node, values, size)
+        return value.astype(str(node.dtype)).astype(np.int64) if node.dtype.wraps else value
+
+    def _value(self, node: Node, values: Sequence[Array], size: SizeOf) -> Array:
         op, attributes = get(node.op), node.attributes
         if node.op == "constant" and node.dtype.is_float:
             return self.full(self.number(attributes["value"].value))

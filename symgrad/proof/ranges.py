@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import int64
+from symgrad.ir.dtype import DType, int64
 from symgrad.ir.graph import Node
 
 _CARRIERS = frozenset(("expand", "reshape", "permute", "slice", "concat", "diagonal", "cast"))
@@ -21,11 +21,12 @@ _RELATIONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 class IntegerUse:
     """How one integer input is used.
 
-    ``extents``: the sizes that it indexes as it is, so that it must stay below them.  ``likely``:
-    sizes that it indexes after a choice, or whose ramp it is compared with.  ``literals``: numbers
-    it is compared with.
+    ``dtype``: whose range it keeps to.  ``extents``: the sizes that it indexes as it is, so that
+    it must stay below them.  ``likely``: sizes that it indexes after a choice, or whose ramp it is
+    compared with.  ``literals``: numbers it is compared with.
     """
 
+    dtype: DType = int64
     extents: list[Dim] = field(default_factory=list)
     likely: list[Dim] = field(default_factory=list)
     literals: list[int] = field(default_factory=list)
@@ -49,12 +50,12 @@ def integer_uses(nodes: Iterable[Node]) -> dict[str, IntegerUse]:
     chosen: dict[Node, frozenset[str]] = {}
     found: dict[str, IntegerUse] = {}
     for node in order:
-        if node.dtype != int64:
+        if not node.dtype.is_integer:
             continue
         if node.op == "input":
             name = node.attributes["name"]
             direct[node] = chosen[node] = frozenset((name,))
-            found[name] = IntegerUse()
+            found[name] = IntegerUse(node.dtype)
         if node.op in _CARRIERS:
             direct[node] = _union(direct, node.args)
         if node.op in _CARRIERS or node.op in _CHOICES:

@@ -193,7 +193,8 @@ class Sampler:
         use = self.uses.get(name, IntegerUse())
         extents = [*use.extents, *use.likely]
         extents += [a.extent for a in self.assumptions.get(name, ()) if a.extent is not None]
-        return min((extent.at(sizes) for extent in extents), default=4)
+        found = min((extent.at(sizes) for extent in extents), default=4)
+        return min(found, use.dtype.greatest + 1)
 
     # -- values
 
@@ -257,9 +258,13 @@ class Sampler:
                 values = random.permutation(bound)[:count].reshape(shape)
             elif unique:
                 raise Unsatisfiable(f"{count} different values below {bound} for {name}")
-        if use.literals and not use.extents:
+        special = [number for number in use.literals if use.dtype.holds_number(number)]
+        if use.dtype.wraps:  # where arithmetic may leave the range
+            low, high = use.dtype.least, use.dtype.greatest
+            special += [low, high, *random.integers(low, high + 1, 2).tolist()]
+        if special and not use.extents:
             chosen = random.random(shape) < 0.3
-            values = np.where(chosen, random.choice(use.literals, shape), values)
+            values = np.where(chosen, random.choice(special, shape), values)
         return np.asarray(values, dtype=np.int64)
 
 

@@ -265,8 +265,9 @@ def _at_number(subject: Subject, point: Point, number: int) -> Mapping[str, Any]
             moved[name] = np.ones_like(values)
             moved[name].ravel()[-1:] = False
             continue
-        extents = subject.sampler.uses.get(name, IntegerUse()).extents
-        limit = min((extent.at(point.sizes) for extent in extents), default=number + 1)
+        use = subject.sampler.uses.get(name, IntegerUse())
+        limit = min((extent.at(point.sizes) for extent in use.extents), default=number + 1)
+        limit = min(limit, use.dtype.greatest + 1)
         changed = values.copy()
         for place, value in zip(
             range(changed.size), (number, number - 1, number + 1), strict=False

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.refute import Counterexample
 from symgrad.proof.subject import Subject
@@ -103,10 +104,9 @@ def _array(subject: Subject, found: Counterexample, node: Node) -> str:
     shape = tuple(size.at(found.point.sizes) for size in node.shape)
     if node.dtype.is_float:
         values: Sequence[Any] = [float(value) for value in found.point.fractions(name)]
-        kind = "float"
     else:
         values = found.point.integers[name].ravel().tolist()
-        kind = "bool" if node.dtype.name == "bool_" else "int"
+    kind = numpy_name(node.dtype)
     return f"np.array({list(values)!r}, dtype={kind}).reshape({shape!r})"
 
 
@@ -152,12 +152,21 @@ class _Writer:
 
 
 def _constant(writer: _Writer, node: Node, args: list[str]) -> str:
-    return f"np.asarray({node.attributes['value'].value!r})"
+    kind = f", {numpy_name(node.dtype)}" if node.dtype.wraps else ""
+    return f"np.asarray({node.attributes['value'].value!r}{kind})"
 
 
 def _cast(writer: _Writer, node: Node, args: list[str]) -> str:
-    kind = "float" if node.dtype.is_float else "bool" if node.dtype.name == "bool_" else "int"
-    return f"np.asarray({args[0]}).astype({kind})"
+    kind = numpy_name(node.dtype)
+    through = ".astype(int)" if node.dtype.wraps else ""
+    return f"np.asarray({args[0]}){through}.astype({kind})"
+
+
+def numpy_name(dtype: DType) -> str:
+    """How a program calls a dtype: every float is a double, integers wrap around at their range."""
+    if dtype.wraps:
+        return f"np.{dtype}"
+    return "float" if dtype.is_float else "int" if dtype.is_integer else "bool"
 
 
 def _slices(writer: _Writer, node: Node, part: Sequence[Any]) -> str:

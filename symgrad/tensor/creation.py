@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frontend.dtypes import as_dtype
-from symgrad.ir.dtype import DType
+from symgrad.errors import DTypeError
+from symgrad.frontend.dtypes import as_dtype, check_fits
+from symgrad.ir.dtype import LISTED, DType
+from symgrad.ops.record import get
 from symgrad.tensor import errors
 from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import DTYPES, Tensor, wrap
@@ -33,14 +35,21 @@ def _entered(*names: str) -> Callable[[Any], Any]:
 
 def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """A new array of the data, in the dtype that torch infers."""
-    wanted = None if dtype is None else str(as_dtype(dtype))
+    kind = None if dtype is None else as_dtype(dtype)
+    wanted = None if kind is None else str(kind)
     if isinstance(data, Tensor):
-        return np.array(data._array, wanted)
+        return converted(data._array, kind)
     is_array = isinstance(data, (np.ndarray, np.generic))
     try:
-        array = np.array(_plain(data), wanted)
+        array = np.array(_plain(data), None if kind is not None and kind.wraps else wanted)
     except ValueError as error:
         raise errors.TensorValueError(f"no tensor can be made of this: {error}") from None
+    if kind is not None and kind.wraps:
+        try:
+            check_fits(data, kind)
+        except DTypeError as error:
+            raise errors.EagerDTypeError(error.what) from None
+        return converted(array, kind)
     if wanted is None and not is_array:
         if array.dtype.kind == "f" or not array.size:
             array = array.astype(str(state.dtype))
@@ -49,12 +58,20 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     return known(array)
 
 
+def converted(array: np.ndarray[Any, Any], dtype: DType | None) -> np.ndarray[Any, Any]:
+    """A copy in another dtype, as ``.to`` converts it."""
+    if dtype is None:
+        return np.array(array)
+    found: np.ndarray[Any, Any] = np.array(get("cast").numpy(array, size=None, dtype=dtype))
+    return found
+
+
 def known(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array.  Raises TensorTypeError for a dtype that there is not."""
     if array.dtype not in DTYPES:
         raise errors.TensorTypeError(
             f"can't convert an array of {array.dtype} to a tensor",
-            hint="the dtypes are float32, float64, int64 and bool",
+            hint=f"the dtypes are {LISTED}",
         )
     return array
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dtype import LISTED
 from symgrad.tensor import errors
 from symgrad.tensor.errors import BatchedArgument
 from symgrad.tensor.modes import state
@@ -107,7 +108,7 @@ def as_tensor(array: Any) -> Tensor:
     if array.dtype not in DTYPES:
         raise errors.TensorTypeError(
             f"an array of {array.dtype} cannot be a tensor",
-            hint="convert it to float32, float64, int64 or bool",
+            hint=f"the dtypes are {LISTED}",
         )
     return wrap(array)
 

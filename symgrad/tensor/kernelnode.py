@@ -16,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from symgrad.errors import KernelTypeError
+from symgrad.ir.dtype import LISTED
 from symgrad.runtime.residuals import Residuals
 from symgrad.tensor import errors
 from symgrad.tensor.modes import state
@@ -131,7 +132,7 @@ def as_tensors(where: str, values: Sequence[Any]) -> list[Tensor]:
         else:
             raise KernelTypeError(
                 f"{where} is called with a {type(value).__name__} beside a Tensor",
-                hint="pass tensors, or arrays of float32, float64, int64 or bool",
+                hint=f"pass tensors, or arrays of {LISTED}",
             )
     return found
 

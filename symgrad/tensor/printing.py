@@ -14,6 +14,8 @@ from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import Tensor
 
 PREFIX = "tensor("
+LINE = 80
+"""The characters of a line, as in torch."""
 
 
 def text(self: Tensor) -> str:
@@ -31,7 +33,16 @@ def text(self: Tensor) -> str:
         parts.append(f"grad_fn=<{node.name()}>")
     elif self.requires_grad:
         parts.append("requires_grad=True")
-    return f"{PREFIX}{', '.join(parts)})"
+    return _joined(parts) + ")"
+
+
+def _joined(parts: list[str]) -> str:
+    """The parts in a row; what does not fit behind the elements goes below them."""
+    found = PREFIX + parts[0]
+    for part in parts[1:]:
+        room = LINE - (len(found) - found.rfind("\n") - 1)
+        found += f", {part}" if len(part) + 4 <= room else f",\n{' ' * len(PREFIX)}{part}"
+    return found
 
 
 def _elements(array: Any) -> str:
@@ -45,7 +56,7 @@ def _elements(array: Any) -> str:
         formatter["bool"] = lambda value: str(bool(value)).rjust(width if array.ndim else 0)
     shown = np.array2string(
         array, separator=", ", formatter=formatter or None, prefix=PREFIX, threshold=1000,
-        edgeitems=3, max_line_width=80,
+        edgeitems=3, max_line_width=LINE,
     )  # fmt: skip
     return str(shown)
 

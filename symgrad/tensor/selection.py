@@ -6,6 +6,7 @@ select the same elements.  Imports: numpy, the frontend's tensors, this package'
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,9 @@ from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import Array, Tensor, wrap
 
+_MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))
+_PLACES = (np.dtype(np.int32), np.dtype(np.int64))
+
 EAGER: dict[str, Callable[..., Any]] = {}
 """The functions of this module, by public name."""
 
@@ -29,11 +33,21 @@ def _array(value: Any) -> Array:
 
 
 def _is_mask(item: Any) -> bool:
-    if isinstance(item, Tensor):
-        return bool(item._array.dtype.kind == "b")
-    if isinstance(item, np.ndarray):
-        return bool(item.dtype.kind == "b")
+    if isinstance(item, (Tensor, np.ndarray)):
+        return _array(item).dtype in _MASKS
     return isinstance(item, list) and bool(item) and isinstance(item[0], bool)
+
+
+def _mask(item: Any) -> Array:
+    """A mask as bools; one of uint8 is deprecated in torch."""
+    array = _array(item)
+    if array.dtype == np.uint8:
+        warnings.warn(
+            "indexing with dtype uint8 is now deprecated, please use a dtype bool instead.",
+            UserWarning, stacklevel=5,
+        )  # fmt: skip
+        return np.not_equal(array, 0)
+    return array
 
 
 def _without_masks(tensor: Tensor, key: Any) -> Any:
@@ -45,14 +59,16 @@ def _without_masks(tensor: Tensor, key: Any) -> Any:
     axis = 0
     for item in items:
         if _is_mask(item):
-            mask = _array(item)
+            mask = _mask(item)
             _check_mask(tensor, mask, axis)
             found.extend(wrap(place.astype(np.int64)) for place in np.nonzero(mask))
             axis += mask.ndim
             continue
         if isinstance(item, (list, np.ndarray)) or (isinstance(item, tuple) and item):
             item = wrap(_whole(item))
-        elif isinstance(item, Tensor) and item._array.dtype.kind == "f":
+        elif isinstance(item, Tensor) and not item._array.ndim and item.dtype.is_integer:
+            item = item.long()
+        elif isinstance(item, Tensor) and item._array.dtype not in _PLACES:
             raise errors.TensorIndexError(
                 "tensors used as indices must be long, int, byte or bool tensors"
             )
@@ -94,7 +110,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         raise errors.InPlaceError(errors.LEAF_VIEW_IN_PLACE)
     if active() is None and _has_mask(key) and _array(value).ndim == 0:
         items = [
-            wrap(_array(item)) if _is_mask(item) else item
+            wrap(_mask(item)) if _is_mask(item) else item
             for item in (key if isinstance(key, tuple) else (key,))
         ]
         key = tuple(items)
@@ -158,20 +174,21 @@ def _checked(tensor: Tensor, items: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _from_the_front(places: Tensor, axis: int, size: int) -> Tensor:
-    array = places._array
-    if not array.size:
-        return places
     if isinstance(places, BatchedTensor):
+        places = places.long()
         call = FUNCTIONS["where"].__wrapped__
         found: Tensor = invoke("where", call, (places < 0, places + size, places), {})
         return found
+    array = places._array.astype(np.int64, copy=False)
+    if not array.size:
+        return wrap(array)
     low, high = int(array.min()), int(array.max())
     if low < -size or high >= size:
         raise errors.TensorIndexError(
             f"index {low if low < -size else high} is out of bounds for dimension {axis} with size "
             f"{size}"
         )
-    return wrap(np.where(array < 0, array + size, array)) if low < 0 else places
+    return wrap(np.where(array < 0, array + size, array)) if low < 0 else wrap(array)
 
 
 _GET = SymbolicTensor.__getitem__

@@ -26,14 +26,13 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 DTYPES = {np.dtype(name): dtype for name, dtype in BY_NAME.items()}
-_NAMES = {"float32": "FloatTensor", "float64": "DoubleTensor", "int64": "LongTensor",
-          "bool": "BoolTensor"}  # fmt: skip
 
 
 class Tensor:
     """An array with ``requires_grad``, ``grad`` and ``grad_fn``, as in PyTorch.
 
-    dtypes: float32, float64, int64, bool.  ``Tensor(data)`` holds floats of the default dtype.
+    dtypes: float32, float64, int8, int16, int32, int64, uint8, bool.  ``Tensor(data)`` holds
+    floats of the default dtype.
     """
 
     __array_priority__ = 1000
@@ -132,7 +131,7 @@ class Tensor:
 
     def type(self, dtype: Any = None) -> Any:
         """The name of its type; with a dtype, the tensor in that dtype."""
-        return self.to(dtype) if dtype is not None else f"symgrad.{_NAMES[self._array.dtype.name]}"
+        return self.to(dtype) if dtype is not None else f"symgrad.{self.dtype.tensor_class}"
 
     # -- its place in the graph
 
@@ -313,7 +312,7 @@ class Tensor:
 
     def __index__(self) -> int:
         check_readable()
-        if self._array.size != 1 or self._array.dtype.kind not in "ib":
+        if self._array.size != 1 or self._array.dtype.kind not in "iub":
             raise errors.TensorTypeError(
                 "only integer tensors of a single element can be converted to an index"
             )

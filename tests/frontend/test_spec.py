@@ -12,7 +12,7 @@ from symgrad.errors import SpecError
 from symgrad.frontend.annotations import annotated_spec
 from symgrad.frontend.spec import TensorSpec, parse_spec
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import ALL, bool_, float32, float64, int64
+from symgrad.ir.dtype import ALL, bool_, float32, float64, int16, int64, uint8
 
 N, M = Dim.size("n"), Dim.size("m")
 
@@ -78,6 +78,14 @@ class Float64(Float):
     dtypes = ("float64",)
 
 
+class Int16(Float):
+    dtypes = ("int16",)
+
+
+class Int(Float):
+    dtypes = ("int2", "int4", "int8", "int16", "int32", "int64")
+
+
 @pytest.mark.parametrize(
     ("annotation", "wanted"),
     [
@@ -88,6 +96,9 @@ class Float64(Float):
         (Float, TensorSpec((N, Dim.of(3)))),
         ("Float64", TensorSpec((N, Dim.of(3)), float64)),
         (Optional[Float], TensorSpec((N, Dim.of(3)))),  # noqa: UP045
+        (Int16, TensorSpec((N, Dim.of(3)), int16)),
+        ("Int", TensorSpec((N, Dim.of(3)), int64)),
+        ("UInt8[Missing, 'n']", TensorSpec((N,), uint8)),
         ("float", None),
         ("Tensor", None),
         (int, None),

@@ -14,10 +14,11 @@ from hypothesis.extra import numpy as arrays
 
 import symgrad as sg
 from symgrad import nn
+from symgrad.ir.dtype import ALL
 from symgrad.nn.errors import ModuleTypeError, StateDictError
 from symgrad.nn.files import MissingPackageError
 
-ANY = st.sampled_from([np.float32, np.float64, np.int64, np.bool_]).flatmap(
+ANY = st.sampled_from([str(dtype) for dtype in ALL]).flatmap(
     lambda dtype: arrays.arrays(dtype, arrays.array_shapes(min_dims=0, max_dims=3, min_side=0))
 )
 

@@ -327,6 +327,8 @@ def _data(
             source.integers(0, max(bounds[axis], 1), size=shape, dtype=np.int64)
             for axis, shape in enumerate(shapes[1:])
         ]
+    if op.name.startswith("wrap_"):
+        return [source.integers(-(2**40), 2**40, size=shape) for shape in shapes]
     if op.kind == "linalg":
         return [_regular(source, arg.dtype, s) for arg, s in zip(node.args, shapes, strict=True)]
     if op.kind == "elementwise" and not special and op.scalar and node.args[-1].dtype.is_float:
@@ -358,8 +360,11 @@ def _plain(
 ) -> Array:
     if dtype == dtypes.bool_:
         return source.random(shape) < 0.5
-    if dtype == dtypes.int64:
-        return source.integers(-3, 4, size=shape, dtype=np.int64)
+    if dtype.is_integer:
+        small = not dtype.wraps or source.random() < 0.5
+        low, high = (-3, 3) if small and dtype.signed else (0, 6) if small else (
+            dtype.least, dtype.greatest)  # fmt: skip
+        return source.integers(low, high, size=shape, dtype=str(dtype), endpoint=True)
     if special:
         return source.choice(np.array(palette or SPECIAL), size=shape).astype(str(dtype))
     value: Array = source.uniform(-3, 3, size=shape).astype(str(dtype))

@@ -88,8 +88,9 @@ class Interpreter:
         if not values:
             if kind.startswith("arg"):
                 return np.int64(0)
-            lowest = np.iinfo(dtype).min if dtype == "int64" else -math.inf
-            highest = np.iinfo(dtype).max if dtype == "int64" else math.inf
+            integer = np.dtype(dtype).kind in "iu"
+            lowest = np.iinfo(dtype).min if integer else -math.inf
+            highest = np.iinfo(dtype).max if integer else math.inf
             return np.asarray(lowest if kind == "max" else highest, dtype)[()]
         better: Callable[[Any, Any], Any] = (
             (lambda a, b: a > b) if kind.endswith("max") else (lambda a, b: a < b)

@@ -57,7 +57,11 @@ def outcome(program: Callable[[Any], Any], module: Any) -> Outcome:
 def _once(message: str) -> bool:
     """Is it a warning that comes once a process, whichever program is the first?"""
     return message.startswith(
-        ("Using backward() with create_graph=True", "optimizers run on NumPy")
+        (
+            "Using backward() with create_graph=True",
+            "optimizers run on NumPy",
+            "indexing with dtype",
+        )
     )
 
 

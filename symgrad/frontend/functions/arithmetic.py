@@ -58,12 +58,11 @@ def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Tensor:
     """``x / y``, or rounded to an integer: ``"floor"`` downwards, ``"trunc"`` towards zero."""
     if rounding_mode == "floor":
         return floor_divide(x, y)
-    quotient = elementwise("div", x, y, floats=True)
     if rounding_mode is None:
-        return quotient
-    whole = elementwise("trunc", quotient)
-    dtype = result_dtype((x, y))
-    return on_nodes(lambda node: current().cast(node, dtype), (whole,), whole.dtype)
+        return elementwise("div", x, y, floats=True)
+    if result_dtype((x, y)).is_float:
+        return elementwise("trunc", elementwise("div", x, y))
+    return floor_divide(sub(x, fmod(x, y)), y)  # nothing is left over
 
 
 @operation("true_divide", inplace=True)

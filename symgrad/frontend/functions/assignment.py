@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.errors import UnsupportedOpError
+from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import indexing
 from symgrad.frontend.functions.movement import share, squeeze, t, transpose, unsqueeze
 from symgrad.frontend.lift import as_node
@@ -28,6 +29,7 @@ def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
 @operation("fill_", function=False)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Take one number everywhere."""
+    check_fits(value, self.dtype)
     return copy_(self, value)
 
 
@@ -40,6 +42,7 @@ def zero_(self: Tensor) -> Tensor:
 @operation("fill", function=False)
 def fill(self: Tensor, value: Any) -> Tensor:
     """A tensor of one number in the shape and dtype of this one."""
+    check_fits(value, self.dtype)
     return fresh(current().expand(as_node(value, self.dtype), self.node.shape))
 
 

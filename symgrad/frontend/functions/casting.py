@@ -18,7 +18,7 @@ from symgrad.frontend.selection import SelectedTensor, select
 from symgrad.frontend.session import active, current
 from symgrad.frontend.table import FUNCTIONS, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.ir.dtype import DType, bool_, float32, float64, int64
+from symgrad.ir.dtype import ALL, DType
 
 Tensor = SymbolicTensor
 
@@ -39,8 +39,8 @@ def _conversion(name: str, dtype: DType) -> Callable[..., Tensor]:
     return call
 
 
-for _name, _dtype in (("float", float32), ("double", float64), ("long", int64), ("bool", bool_)):
-    operation(_name, function=False)(_conversion(_name, _dtype))
+for _dtype in ALL:
+    operation(_dtype.method, function=False)(_conversion(_dtype.method, _dtype))
 
 
 @operation("to", "astype", function=False)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import DTypeError, UnsupportedOpError
-from symgrad.frontend.dtypes import finfo
+from symgrad.frontend.dtypes import check_fits, finfo
 from symgrad.frontend.lift import (
     as_node,
     as_tensor,
@@ -130,6 +130,7 @@ def as_number(value: Any, dtype: Any) -> Any:
     """A number as a constant tensor of ``dtype``; tensors as they are."""
     if isinstance(value, Tensor):
         return value
+    check_fits(value, dtype)
     return fresh(as_node(value, dtype))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import ShapeError
-from symgrad.frontend.dtypes import as_dtype
+from symgrad.frontend.dtypes import as_dtype, check_fits
 from symgrad.frontend.functions.movement import shape_of
 from symgrad.frontend.history import unlinked
 from symgrad.frontend.lift import array_node, as_node, as_tensor, is_number, result_dtype
@@ -29,6 +29,8 @@ Tensor = SymbolicTensor
 
 def filled(value: Any, shape: tuple[Dim, ...], dtype: DType | None = None) -> Tensor:
     """A tensor of one number (or of one rank-0 tensor)."""
+    if dtype is not None:
+        check_fits(value, dtype)
     return fresh(current().expand(as_node(value, dtype), shape))
 
 
@@ -123,6 +125,8 @@ def as_tensor_(data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     kind = as_dtype(dtype) if dtype is not None else None
     if isinstance(data, Tensor):
         return fresh(as_node(data, kind))
+    if kind is not None:
+        check_fits(data, kind)
     if is_number(data):
         return fresh(as_node(data, kind))
     return fresh(array_node(current(), data, kind))

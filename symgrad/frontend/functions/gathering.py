@@ -11,9 +11,9 @@ from typing import Any
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.functions.arithmetic import add, mul
 from symgrad.frontend.functions.movement import axis_of
-from symgrad.frontend.functions.scattering import put
+from symgrad.frontend.functions.scattering import added_up, put
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
-from symgrad.frontend.lift import as_node, as_tensor, is_number
+from symgrad.frontend.lift import as_index, as_node, as_tensor, is_number
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import as_dim
 from symgrad.frontend.table import operation
@@ -49,7 +49,7 @@ def gather(input: Any, dim: Any, index: Any = None, *, axis: Any = None, **ignor
     """``out[i][j] = input[i][index[i][j]]`` along the axis ``dim``."""
     if isinstance(dim, Tensor):  # take_along_dim(input, indices, dim)
         dim, index = (axis if index is None else index), dim
-    node, places = as_tensor(input).node, as_node(index)
+    node, places = as_tensor(input).node, as_index(as_node(index))
     _same_rank("gather", node, places)
     place = axis_of(dim, node.rank)
     sorted_ = gather_in_order(node, places, place)
@@ -81,7 +81,7 @@ def scatter(
         return scatter_add(input, dim, index, src if value is None else value)
     if reduce is not None:
         raise UnsupportedOpError(f"scatter with reduce={reduce!r}", location=here())
-    node, places = as_tensor(input).node, as_node(index)
+    node, places = as_tensor(input).node, as_index(as_node(index))
     _same_rank("scatter", node, places)
     given = _source(node, places, src if value is None else value)
     place = axis_of(dim, node.rank)
@@ -104,12 +104,12 @@ def scatter_reduce(
 @operation("scatter_add", inplace=True)
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
     """``out[i][index[i][j]] += src[i][j]`` along the axis ``dim``."""
-    node, places = as_tensor(input).node, as_node(index)
+    node, places = as_tensor(input).node, as_index(as_node(index))
     _same_rank("scatter_add", node, places)
     session = current()
     given = session.expand(_source(node, places, src), places.shape)
     full = _places(places, axis_of(dim, node.rank))
-    return add(fresh(node), fresh(session.apply("index_add", given, *full, shape=node.shape)))
+    return add(fresh(node), fresh(added_up(session, given, full, node.shape)))
 
 
 # -- one index for a whole axis
@@ -124,7 +124,7 @@ def _back(axis: int, rank: int) -> tuple[int, ...]:
 
 
 def _vector(name: str, index: Any) -> Node:
-    node = as_node(index)
+    node = as_index(as_node(index))
     if node.rank > 1:
         raise ShapeError(f"{name} takes an index with one axis", location=here())
     return current().reshape(node, node.shape or (Dim.of(1),))
@@ -149,9 +149,8 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     values = session.cast(scaled.node, node.dtype)
     order = _front(node, axis)
     shape = tuple(node.shape[place] for place in order)
-    spread = session.apply(
-        "index_add", permute(session, values, order), _vector("index_add", index), shape=shape
-    )
+    places = [_vector("index_add", index)]
+    spread = added_up(session, permute(session, values, order), places, shape)
     return add(fresh(node), fresh(permute(session, spread, _back(axis, node.rank))))
 
 
@@ -182,7 +181,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
 def take(input: Any, index: Any) -> Tensor:
     """Elements by their place in the flattened tensor."""
     source = as_tensor(input)
-    return fresh(current().apply("index", source.flatten().node, as_node(index)))
+    return fresh(current().apply("index", source.flatten().node, as_index(as_node(index))))
 
 
 # -- integers as rows
@@ -196,7 +195,7 @@ def one_hot(tensor: Any, num_classes: Any = -1) -> Tensor:
             "one_hot without num_classes has a shape that depends on values", location=here(),
             hint="give num_classes",
         )  # fmt: skip
-    session, node = current(), as_node(tensor)
+    session, node = current(), as_index(as_node(tensor))
     shape = (*node.shape, as_dim(num_classes))
     lined = session.reshape(node, (*node.shape, Dim.of(1)))
     ramp = iota_along(session, shape, len(shape) - 1)
@@ -206,4 +205,4 @@ def one_hot(tensor: Any, num_classes: Any = -1) -> Tensor:
 @operation("embedding", method=False)
 def embedding(input: Any, weight: Any, padding_idx: Any = None, **ignored: Any) -> Tensor:
     """The rows of ``weight`` that the integers name."""
-    return fresh(current().apply("index", as_tensor(weight).node, as_node(input)))
+    return fresh(current().apply("index", as_tensor(weight).node, as_index(as_node(input))))

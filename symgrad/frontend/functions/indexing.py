@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.functions import scattering
 from symgrad.frontend.functions.movement import select_steps, share
-from symgrad.frontend.lift import array_node, as_node, broadcast_shapes
+from symgrad.frontend.lift import array_node, as_index, as_node, broadcast_shapes
 from symgrad.frontend.selection import SelectedTensor, select
 from symgrad.frontend.session import Session, current, here
 from symgrad.frontend.sizes import as_dim, is_size
@@ -23,7 +23,7 @@ from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Reshape, Slice, Step, permute
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.dtype import bool_, int64, uint8
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
@@ -178,14 +178,12 @@ def _index_node(axis: tuple[Dim, ...], item: Any) -> Node:
         array = np.asarray(item)
         if array.dtype.kind not in "iub":
             raise ShapeError("indices must be integers", location=here())
-        if array.dtype.kind == "i" and (array < 0).any():
+        if array.dtype.kind != "b" and (array < 0).any():
             return _negative_entries(current(), axis[0], array)
         node = array_node(current(), array)
     else:
         raise ShapeError(f"a tensor cannot be indexed with {type(item).__name__}", location=here())
-    if node.dtype not in (int64, bool_):
-        raise ShapeError(f"an index must be int64 or bool, not {node.dtype}", location=here())
-    return node
+    return as_index(node, uint8, bool_)
 
 
 def _negative_entries(session: Session, size: Dim, array: Any) -> Node:
@@ -230,7 +228,7 @@ def _set_places(chosen: Chosen, value: Any, *, accumulate: bool = False) -> None
         given = permute(session, given, tuple(back.index(axis) for axis in range(len(shape))))
     if accumulate:
         given = session.expand(given, shape)
-        added = session.apply("index_add", given, *chosen.places, shape=front.shape)
+        added = scattering.added_up(session, given, chosen.places, front.shape)
         result = session.apply("add", front, added)
     else:
         result = scattering.put(session, front, chosen.places, given)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.lift import as_tensor, elementwise, on_nodes, result_dtype
 from symgrad.frontend.session import current
 from symgrad.frontend.table import operation
@@ -134,10 +135,11 @@ def clamp_max(input: Any, max: Any) -> Tensor:
 
 
 def _bounded(relation: str, input: Any, bound: Any) -> Tensor:
-    session = current()
+    session, dtype = current(), result_dtype((input, bound))
+    check_fits(bound, dtype)
     return on_nodes(
         lambda x, limit: session.apply("where", session.apply(relation, x, limit), limit, x),
-        (input, bound), result_dtype((input, bound)),
+        (input, bound), dtype,
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from symgrad.frontend.function import Function, custom_bwd, custom_fwd, once_differentiable
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import FUNCTIONS
-from symgrad.ir.dtype import DType, bool_, float32, float64, int64
+from symgrad.ir.dtype import ALIASES, ALL, DType, float32
 
 
 def size_of(sizes: Iterable[Any] = ()) -> Shape:
@@ -70,19 +70,14 @@ FUNCTIONS.update(
         "Size": size_of,
         "Variable": variable,
         "device": device,
-        "double": float64,
         "e": math.e,
-        "float": float32,
         "get_default_dtype": get_default_dtype,
         "inf": math.inf,
         "is_grad_enabled": is_grad_enabled,
-        "long": int64,
         "nan": math.nan,
         "newaxis": None,
         "pi": math.pi,
-        "FloatTensor": float32,
-        "DoubleTensor": float64,
-        "LongTensor": int64,
-        "BoolTensor": bool_,
+        **ALIASES,
+        **{dtype.tensor_class: dtype for dtype in ALL},
     }
 )

@@ -17,6 +17,7 @@ from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.dtype import promote
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
@@ -28,7 +29,7 @@ def contract(spec: str, left: Node, right: Node) -> Node:
     if left.dtype != right.dtype:
         raise DTypeError(
             f"a product of {left.dtype} and {right.dtype}", location=here(),
-            hint=f"convert one of them: .to(sg.{max(left.dtype, right.dtype, key=_rank)})",
+            hint=f"convert one of them: .to(sg.{promote(left.dtype, right.dtype)})",
         )  # fmt: skip
     words, _ = spec.split("->")
     sizes: dict[str, Any] = {}
@@ -37,11 +38,6 @@ def contract(spec: str, left: Node, right: Node) -> Node:
             if sizes.setdefault(label, size) != size:
                 raise _mismatch(left, right, sizes[label], size)
     return current().apply("einsum", left, right, spec=spec)
-
-
-def _rank(dtype: Any) -> int:
-    rank: int = dtype.rank
-    return rank
 
 
 def _mismatch(left: Node, right: Node, one: Any, other: Any) -> ShapeError:

@@ -22,7 +22,7 @@ from symgrad.frontend.sizes import Shape, as_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dim import Dim, product
-from symgrad.ir.dtype import DType, bool_, int64
+from symgrad.ir.dtype import DType, int64, uint8
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
@@ -46,10 +46,16 @@ def reduce(op: str, node: Node, dim: Any, keepdim: bool = False) -> Node:
     return session.reshape(result, kept)
 
 
-def _countable(node: Node, dtype: Any) -> Node:
-    """What a sum adds up: in ``dtype`` if one is given, integers in place of bools otherwise."""
-    wanted: DType = as_dtype(dtype) if dtype is not None else node.dtype
-    return current().cast(node, int64 if wanted == bool_ else wanted)
+def accumulated(node: Node, dtype: Any, compute: Callable[[Node], Node]) -> Node:
+    """A sum or product in ``dtype``; by default in int64 for integers and bools.
+
+    Whatever is not float is added up in int64 and reduced to the range of ``dtype`` then.
+    """
+    default = node.dtype if node.dtype.is_float else int64
+    wanted: DType = as_dtype(dtype) if dtype is not None else default
+    session, given = current(), current().cast(node, wanted)
+    found = compute(given if wanted.is_float else session.cast(given, int64))
+    return session.cast(found, wanted)
 
 
 def _chosen(input: SelectedTensor, empty: Any) -> Node:
@@ -66,8 +72,9 @@ def sum(
     """The sum over axes (all by default)."""
     if isinstance(input, SelectedTensor):
         return fresh(reduce("sum", _chosen(input, 0), None))
-    node = _countable(as_tensor(input).node, dtype)
-    return fresh(reduce("sum", node, dim if axis is None else axis, keepdim))
+    dim = dim if axis is None else axis
+    node = as_tensor(input).node
+    return fresh(accumulated(node, dtype, lambda one: reduce("sum", one, dim, keepdim)))
 
 
 @operation("prod")
@@ -75,8 +82,9 @@ def prod(
     input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
 ) -> Tensor:
     """The product over axes (all by default)."""
-    node = _countable(as_tensor(input).node, dtype)
-    return fresh(reduce("prod", node, dim if axis is None else axis, keepdim))
+    dim = dim if axis is None else axis
+    node = as_tensor(input).node
+    return fresh(accumulated(node, dtype, lambda one: reduce("prod", one, dim, keepdim)))
 
 
 @operation("sum_to_size", function=False)
@@ -225,18 +233,23 @@ def argmin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = No
     return fresh(_position("argmin", as_tensor(input).node, dim if axis is None else axis, keepdim))
 
 
+def _truth(op: str, input: Any, dim: Any, keepdim: bool) -> Tensor:
+    """A bool; of uint8 a uint8, as in torch."""
+    node = as_tensor(input).node
+    found = reduce(op, as_bool(node), dim, keepdim)
+    return fresh(current().cast(found, node.dtype) if node.dtype == uint8 else found)
+
+
 @operation("any")
 def any_(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
     """Is an element true?"""
-    node = as_bool(as_tensor(input).node)
-    return fresh(reduce("any", node, dim if axis is None else axis, keepdim))
+    return _truth("any", input, dim if axis is None else axis, keepdim)
 
 
 @operation("all")
 def all_(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
     """Are all elements true?"""
-    node = as_bool(as_tensor(input).node)
-    return fresh(reduce("all", node, dim if axis is None else axis, keepdim))
+    return _truth("all", input, dim if axis is None else axis, keepdim)
 
 
 @operation("count_nonzero")

@@ -9,28 +9,28 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import ShapeError
-from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions import movement
 from symgrad.frontend.functions.movement import axis_of
+from symgrad.frontend.functions.reductions import accumulated
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import current, here
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import embed_diagonal, iota_along
-from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
 
 
 def _scan(op: str) -> Callable[..., Tensor]:
     def call(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
-        source = as_tensor(input)
-        kind = as_dtype(dtype) if dtype is not None else source.dtype
-        node = current().cast(source.node, int64 if kind == bool_ else kind)
-        if not node.rank:
-            return fresh(node)
-        place = axis_of(dim if axis is None else axis, node.rank)
-        return fresh(current().apply(op, node, axis=place, reverse=False))
+        def scanned(node: Node) -> Node:
+            if not node.rank:
+                return node
+            place = axis_of(dim if axis is None else axis, node.rank)
+            return current().apply(op, node, axis=place, reverse=False)
+
+        return fresh(accumulated(as_tensor(input).node, dtype, scanned))
 
     call.__name__ = call.__qualname__ = op
     call.__doc__ = f"The op ``{op}`` along an axis."

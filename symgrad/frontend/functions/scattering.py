@@ -38,8 +38,17 @@ def put(session: Session, whole: Node, places: Sequence[Node], value: Node) -> N
             lined = session.reshape(kept, (*kept.shape, *(Dim.of(1) for _ in whole.shape[count:])))
             zeros = session.expand(session.constant(0, value.dtype), value.shape)
             value = session.apply("where", session.expand(lined, value.shape), value, zeros)
-        spread = session.apply("index_add", value, *places, shape=whole.shape)
+        spread = added_up(session, value, places, whole.shape)
     return session.apply("where", hit, spread, whole)
+
+
+def added_up(
+    session: Session, values: Node, places: Sequence[Node], shape: tuple[Dim, ...]
+) -> Node:  # fmt: skip
+    """Zeros of ``shape`` with each value added at its place; narrow integers wrap around."""
+    wide = session.cast(values, int64) if values.dtype.wraps else values
+    spread = session.apply("index_add", wide, *places, shape=shape)
+    return session.cast(spread, values.dtype)
 
 
 def named(session: Session, places: Sequence[Node], shape: tuple[Dim, ...]) -> Node:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from symgrad.errors import ShapeError
 from symgrad.frontend.functions.movement import axis_of, share
+from symgrad.frontend.functions.scattering import added_up
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.session import Order, current, here
 from symgrad.frontend.sizes import as_dim
@@ -20,7 +21,7 @@ from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Slice, iota_along
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.dtype import int64
 from symgrad.ir.graph import Node
 from symgrad.ops import sorting
 
@@ -43,7 +44,7 @@ def sort(input: Any, dim: Any = -1, descending: bool = False, *, stable: Any = N
     if not source.ndim:
         return Sorted(fresh(source.node), fresh(current().constant(0, int64)))
     axis, session = axis_of(dim, source.ndim), current()
-    node = session.cast(source.node, int64) if source.dtype == bool_ else source.node
+    node = source.node if source.dtype.is_float else session.cast(source.node, int64)
     with session.building() as graph:
         values, origins = sorting.sort(node, axis, descending=bool(descending))
         ranks = graph.apply("rank", node, axis=axis, descending=bool(descending))
@@ -112,7 +113,7 @@ def gather_in_order(node: Node, index: Node, axis: int) -> Node | None:
         return None
     order, count = found
     session = current()
-    spread = session.apply("index_add", node, *_places(order), shape=node.shape)
+    spread = added_up(session, node, _places(order), node.shape)
     return Slice(axis, Dim.of(0), 1, count).read(session, spread)
 
 

@@ -60,8 +60,8 @@ def _own_sign(context: Context, atom: Atom) -> int:
     if context.in_domain and (known := context.domain.get(of_atom(atom))) is not None:
         return POSITIVE if known else NONNEGATIVE
     if kind == kinds.LEAF:
-        if data[2] == "int":
-            return UNKNOWN if context.facts.range_of(data[0]) is None else NONNEGATIVE
+        if data[2] == "int" and context.facts.range_of(data[0]) is not None:
+            return NONNEGATIVE
         if data[0] in context.facts.factors and data[1][-1] == data[1][-2]:
             return POSITIVE  # [rule: cholesky]
         interval = context.facts.intervals.get(data[0])
@@ -190,7 +190,7 @@ def _sign_between(context: Context, slope: Poly, rest: Poly, interval: Interval,
 
 
 def _interval(context: Context, atom: Atom) -> Interval | None:
-    if atom.kind == kinds.LEAF and atom.data[2] == "real":
+    if atom.kind == kinds.LEAF and atom.data[2] != "bool":
         return context.facts.intervals.get(atom.data[0])
     if atom.kind == kinds.FUNCTION:
         return _BOUNDED.get(atom.data[0])
