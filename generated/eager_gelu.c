@@ -1,7 +1,7 @@
 /*
  * Gelu, written by symgrad.
- * Backward PROVED, under: 0.7071067811865476 is read as 1/sqrt(2) (off by 7.6e-17);
- *     1.1283791670955126 is read as 2/sqrt(pi) (off by 2.6e-17).
+ * Backward PROVED (derived: no backward written), under: 0.7071067811865476 is read as 1/sqrt(2)
+ *     (off by 7.6e-17); 1.1283791670955126 is read as 2/sqrt(pi) (off by 2.6e-17).
  */
 #include <math.h>
 #include <stdint.h>
@@ -65,8 +65,8 @@ int64_t eager_gelu_backward_workspace(int64_t n)
  *         grad_output*(x*0.5)*(exp(-square(t0))*1.1283791670955126)*0.7071067811865476
  * in:   x f32[n], grad_output f32[n]
  * out:  grad_x f32[n]
- * Backward PROVED, under: 0.7071067811865476 is read as 1/sqrt(2) (off by 7.6e-17);
- *     1.1283791670955126 is read as 2/sqrt(pi) (off by 2.6e-17).
+ * Backward PROVED (derived: no backward written), under: 0.7071067811865476 is read as 1/sqrt(2)
+ *     (off by 7.6e-17); 1.1283791670955126 is read as 2/sqrt(pi) (off by 2.6e-17).
  */
 int eager_gelu_backward(
     int64_t n,

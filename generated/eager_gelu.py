@@ -1,6 +1,6 @@
 """eager_gelu: x: float32[n] -> output: float32[n].
 
-Backward PROVED, under: 0.7071067811865476 is read as 1/sqrt(2) (off by 7.6e-17); 1.1283791670955126 is read as 2/sqrt(pi) (off by 2.6e-17).
+Backward PROVED (derived: no backward written), under: 0.7071067811865476 is read as 1/sqrt(2) (off by 7.6e-17); 1.1283791670955126 is read as 2/sqrt(pi) (off by 2.6e-17).
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """

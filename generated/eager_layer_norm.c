@@ -1,6 +1,6 @@
 /*
  * LayerNorm, written by symgrad.
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  */
 #include <math.h>
 #include <stdint.h>
@@ -255,7 +255,7 @@ int64_t eager_layer_norm_backward_workspace(int64_t n, int64_t m)
  *     grad_x = t2 + mean(-t2, axes=(1,))
  * in:   x f32[n m], weight f32[m], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  */
 int eager_layer_norm_backward(
     int64_t n,

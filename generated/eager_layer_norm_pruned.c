@@ -1,6 +1,6 @@
 /*
  * LayerNorm, written by symgrad.
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  * Backwards of some of the gradients only; the name tells which inputs'.
  */
 #include <math.h>
@@ -63,7 +63,7 @@ int64_t eager_layer_norm_backward_110_workspace(int64_t n, int64_t m)
  *     grad_x = t2 + mean(-t2, axes=(1,))
  * in:   x f32[n m], weight f32[m], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m]
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  */
 int eager_layer_norm_backward_110(
     int64_t n,
@@ -207,7 +207,7 @@ int64_t eager_layer_norm_backward_101_workspace(int64_t n, int64_t m)
  *     grad_x = t2 + mean(-t2, axes=(1,))
  * in:   x f32[n m], weight f32[m], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[n m]
  * out:  grad_x f32[n m], grad_bias f32[m]
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  */
 int eager_layer_norm_backward_101(
     int64_t n,
@@ -348,7 +348,7 @@ int64_t eager_layer_norm_backward_100_workspace(int64_t n, int64_t m)
  *     grad_x = t2 + mean(-t2, axes=(1,))
  * in:   x f32[n m], weight f32[m], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[n m]
  * out:  grad_x f32[n m]
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  */
 int eager_layer_norm_backward_100(
     int64_t n,
@@ -459,7 +459,7 @@ int64_t eager_layer_norm_backward_011_workspace(int64_t n, int64_t m)
  *     grad_weight = sum(grad_output*((x - residual_2)*residual_3), axes=(0,))
  * in:   x f32[n m], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[n m]
  * out:  grad_weight f32[m], grad_bias f32[m]
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  */
 int eager_layer_norm_backward_011(
     int64_t n,
@@ -555,7 +555,7 @@ int64_t eager_layer_norm_backward_010_workspace(int64_t n, int64_t m)
  *     grad_weight = sum(grad_output*((x - residual_2)*residual_3), axes=(0,))
  * in:   x f32[n m], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[n m]
  * out:  grad_weight f32[m]
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  */
 int eager_layer_norm_backward_010(
     int64_t n,
@@ -635,7 +635,7 @@ int64_t eager_layer_norm_backward_001_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_output, axes=(0,))
  * in:   grad_output f32[n m]
  * out:  grad_bias f32[m]
- * Backward PROVED.
+ * Backward PROVED (derived: no backward written).
  */
 int eager_layer_norm_backward_001(
     int64_t n,

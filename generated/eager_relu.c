@@ -1,6 +1,6 @@
 /*
  * Relu, written by symgrad.
- * Backward PROVED, under: x == 0 (yours gives 0 there).
+ * Backward PROVED (derived: no backward written), under: x == 0 (yours gives 0 there).
  */
 #include <math.h>
 #include <stdint.h>
@@ -54,7 +54,7 @@ int64_t eager_relu_backward_workspace(int64_t n)
  *     grad_x = where(output <= 0.0, 0.0, grad_output)
  * in:   output f32[n], grad_output f32[n]
  * out:  grad_x f32[n]
- * Backward PROVED, under: x == 0 (yours gives 0 there).
+ * Backward PROVED (derived: no backward written), under: x == 0 (yours gives 0 there).
  */
 int eager_relu_backward(
     int64_t n,

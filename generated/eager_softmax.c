@@ -1,6 +1,7 @@
 /*
  * Softmax, written by symgrad.
- * Backward PROVED, under: x[i, j] - x[i, k] == 0; x[i, l] - x[i, m] == 0.
+ * Backward PROVED (derived: no backward written), under: x[i, j] - x[i, k] == 0; x[i, l] - x[i, m]
+ *     == 0.
  */
 #include <math.h>
 #include <stdint.h>
@@ -219,7 +220,8 @@ int64_t eager_softmax_backward_workspace(int64_t n, int64_t m)
  * in:   x f32[n m], residual_1 f32[n 1], residual_2 f32[n 1], output f32[n m], grad_output f32[n
  *     m]
  * out:  grad_x f32[n m]
- * Backward PROVED, under: x[i, j] - x[i, k] == 0; x[i, l] - x[i, m] == 0.
+ * Backward PROVED (derived: no backward written), under: x[i, j] - x[i, k] == 0; x[i, l] - x[i, m]
+ *     == 0.
  */
 int eager_softmax_backward(
     int64_t n,

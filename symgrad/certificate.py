@@ -237,7 +237,7 @@ def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bo
             ) if before.get(key) != after.get(key)
         ]  # fmt: skip
         yield not parts, f"the gradient of {name}{': ' if parts else ''}{', '.join(parts)}"
-    for key in ("values", "domain", "protocol"):
+    for key in ("values", "derived", "domain", "protocol"):
         if key in said:
             yield said[key] == now[key], f"the {key}"
 

@@ -77,6 +77,11 @@ class Judged:
         return self.report.given if self.report is not None else ""
 
     @property
+    def derived(self) -> bool:
+        """Was a derived backward judged, because none is written?"""
+        return self.report is not None and self.report.derived
+
+    @property
     def diff(self) -> str:
         """A unified diff that mends it; empty where there is none."""
         return self.report.diff if self.report is not None else ""

@@ -35,7 +35,7 @@ def proof_line(report: Report) -> str:
     """What was proved, in one line, for the top of the C."""
     conditions = "; ".join(str(condition) for condition in report.conditions)
     under = f", under: {conditions}" if conditions else ""
-    return f"Backward {report.verdict}{report.given}{under}."
+    return f"Backward {report.stated}{under}."
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
     return {
         "verdict": str(report.verdict),
         "values": dict(report.values),
+        "derived": report.derived,
         "domain": report.domain,
         "gradients": {
             name: {

@@ -120,7 +120,12 @@ def sarif(judged: Sequence[Judged], root: Path) -> str:
         "columnKind": "utf16CodeUnits",
         "properties": {
             "judged": [
-                {"function": one.name, "verdict": one.verdict, "values": _values(one)}
+                {
+                    "function": one.name,
+                    "verdict": one.verdict,
+                    "values": _values(one),
+                    "derived": one.derived,
+                }
                 for one in judged
             ]
         },

@@ -22,7 +22,7 @@ _SHAPES = "symgrad_shapes"
 _VALUES = "symgrad_values"
 _SECTIONS = {
     _SHAPES: "symgrad: shapes found by trying",
-    _VALUES: "symgrad: values of plain arguments that the verdicts hold for",
+    _VALUES: "symgrad: values of plain arguments that verdicts hold for, derived backwards",
 }
 _CLASS = re.compile(r"^\s*class\s+\w+\s*\(", re.MULTILINE)
 _NEVER = ("setup.py", "__main__.py", "conftest.py")
@@ -89,8 +89,8 @@ class FunctionItem(pytest.Item):
         judged = judge(self.function, Request(order=_order(self.config)))
         if judged.shapes.text:
             self.user_properties.append((_SHAPES, judged.guessed))
-        if judged.given:
-            self.user_properties.append((_VALUES, f"{judged.verdict}{judged.given}"))
+        if judged.report is not None and (judged.given or judged.derived):
+            self.user_properties.append((_VALUES, judged.report.stated))
         if not judged.proved and judged.verdict not in _allowed(self.config):
             raise NotPassed(judged)
         self.add_report_section("call", "symgrad", judged.text)

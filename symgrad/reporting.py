@@ -17,6 +17,7 @@ from symgrad.frontend.function import Function
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.judging import Judged, Request, judge
 from symgrad.proof.layout import worded
+from symgrad.proof.report import DERIVED
 
 STYLES = {"PROVED": "green", "REFUTED": "red", "UNDECIDED": "yellow", "ERROR": "red"}
 
@@ -47,6 +48,8 @@ def summary(judged: Sequence[Judged]) -> Table:
             name = ""
         if one.report is not None and surrogate_of(one.function) is not None:
             table.add_row("", "", "", "against the declared surrogate, not against forward")
+        if one.derived:
+            table.add_row("", "", "", DERIVED)
         if one.given:
             table.add_row("", "", "", escape(one.given.strip()))
         if one.shapes.text:

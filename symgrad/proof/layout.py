@@ -22,9 +22,13 @@ MOST_CASES = 3
 def as_text(report: Report) -> str:
     """What a person wants to read: the verdict first, then what it rests on."""
     where = f"   {report.location}" if report.location else ""
+    from symgrad.proof.report import DERIVED
+
     lines = [f"{report.name}: {report.verdict}{report.given}{where}"]
     if len(report.given) > WIDTH // 2:
         lines = [f"{report.name}: {report.verdict}{where}", *_wrapped(report.given.strip(), 2)]
+    if report.derived:
+        lines.append(f"  {DERIVED}")
     if report.domain:
         lines.append(f"  {report.domain}")
     for one in report.inputs.values():
@@ -132,7 +136,7 @@ def as_html(report: Report) -> str:
             f"</td><td>{html.escape(finding.text)}</td></tr>"
         )
     head = f"<b>{html.escape(report.name)}</b>: {_badge(str(report.verdict))}"
-    head += html.escape(report.given)
+    head += html.escape(report.stated.removeprefix(str(report.verdict)))
     notes = "".join(f"<p>{html.escape(note)}</p>" for note in report.notes)
     domain = f"<p>{html.escape(report.domain)}</p>" if report.domain else ""
     return f"<div>{head}{domain}<table>{''.join(rows)}</table>{notes}</div>"

@@ -8,6 +8,7 @@ Imports: ``symgrad.errors``, ``symgrad.ir``, ``symgrad.proof``: ``decide``, ``re
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -29,12 +30,22 @@ _CLOSE = 1e-9
 
 
 def findings(
-    graphs: FunctionGraphs, subjects: Sequence[Subject], judged: Sequence[Mapping[str, Judgement]]
-) -> list[Finding]:
-    """The protocol theorems of all cases, worst case first in each."""
-    found = [_linear(subjects, judged), _reentrant(graphs.cases), _untouched(graphs.cases)]
-    found += _shapes(graphs.cases)
-    return found
+    cases: Sequence[FunctionCase], subjects: Sequence[Subject],
+    judged: Sequence[Mapping[str, Judgement]],
+) -> list[Finding]:  # fmt: skip
+    """The protocol theorems of the cases in which backward ran, worst case first in each.
+
+    There is none of what could not be run: of no case, or of gradients that cannot be used.
+    """
+    ran = [case for case in cases if case.problem is None]
+    if not ran:
+        return []
+    found = [_linear(subjects, judged)] if any(judged) else []
+    found += [_reentrant(ran), _untouched(ran), *_shapes(ran)]
+    if len(ran) == len(cases):
+        return found
+    said = "where backward runs"
+    return [replace(one, text="; ".join(filter(None, (said, one.text)))) for one in found]
 
 
 # -- linear in the cotangents

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from symgrad.proof.formulas import Formulas
 
 
+DERIVED = "derived: no backward written"
+"""What stands beside a verdict on gradients that are symgrad's own."""
+
+
 @dataclass(frozen=True)
 class Condition:
     """Something a verdict depends on.
@@ -108,7 +112,8 @@ class Report(HasVerdict):
 
     It is true, and ``ok``, exactly if the verdict is PROVED; it equals its verdict.
     ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``values``: the plain
-    arguments that they hold for, as names and texts.  ``mend``: makes the diff.
+    arguments that they hold for, as names and texts.  ``derived``: there is no hand-written
+    backward, and the derived one was judged.  ``mend``: makes the diff.
     """
 
     name: str
@@ -118,6 +123,7 @@ class Report(HasVerdict):
     notes: tuple[str, ...] = ()
     domain: str = ""
     values: tuple[tuple[str, str], ...] = ()
+    derived: bool = False
     seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
     mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
@@ -142,6 +148,11 @@ class Report(HasVerdict):
     def given(self) -> str:
         """`` for alpha = 1.0``: the plain arguments that it holds for."""
         return stated(self.values)
+
+    @property
+    def stated(self) -> str:
+        """The verdict with all that must not be left out beside it, on one line."""
+        return f"{self.verdict}{self.given}{f' ({DERIVED})' if self.derived else ''}"
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
@@ -172,6 +183,7 @@ class Report(HasVerdict):
             "location": None if self.location is None else str(self.location),
             "verdict": str(self.verdict),
             "values": dict(self.values),
+            "derived": self.derived,
             "domain": self.domain,
             "seconds": self.seconds,
             "inputs": {name: _plain(report) for name, report in self.inputs.items()},

@@ -87,20 +87,21 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
     ]
     inputs = input_reports(graphs, judged, declared, options)
     protocol: list[Finding] = []
-    if not _missing_backward(graphs):
+    if any(case.problem is None for case in graphs.cases):
         subjects = [one.subject for one in judged if one.judgements]
-        protocol = findings(graphs, subjects, [one.judgements for one in judged])
+        protocol = findings(graphs.cases, subjects, [one.judgements for one in judged])
         agree = variants_agree(graphs, options.variants, partial(_judge_some, declared, options))
         protocol += [agree] if agree is not None else []
-        protocol += _pushes(options, declared)
-        if options.order > 1:
-            first = worst([*(one.verdict for one in inputs.values()), *_verdicts(protocol)])
-            protocol.append(_twice(graphs, options, declared, first))
+    protocol += _pushes(options, declared)
+    if options.order > 1:
+        first = worst([*(one.verdict for one in inputs.values()), *_verdicts(protocol)])
+        protocol.append(_twice(graphs, options, declared, first))
     return Report(
         name=graphs.name,
         location=graphs.location,
         inputs=inputs,
         values=tuple((value.name, value.text) for value in graphs.values),
+        derived=graphs.derived,
         protocol=tuple(protocol),
         notes=tuple(_notes(graphs, options, judged)),
         domain=_domain(judged),
@@ -270,10 +271,6 @@ def _with_surrogate(
     return subject
 
 
-def _missing_backward(graphs: FunctionGraphs) -> bool:
-    return graphs.derived and not any(case.gradients for case in graphs.cases)
-
-
 def _domain(judged: Sequence[JudgedCase]) -> str:
     symbols = sorted({name for one in judged for name in one.subject.sampler.symbols})
     reals = "over the reals"
@@ -287,8 +284,8 @@ def _notes(
     for case in graphs.refused:
         sizes = " and ".join(map(str, case.conditions)) or "any sizes"
         notes.append(f"forward does not accept {sizes}: {case.reason.what}")
-    if _missing_backward(graphs):
-        notes.append("there is no hand-written backward; the derived one was not given to judge")
+    if not graphs.differentiable:
+        notes.append("no input has a gradient: there was nothing to judge")
     for name in dict.fromkeys(name for case in graphs.cases for name in case.surplus):
         notes.append(f"{name} is no float: the gradient that backward returns for it is ignored")
     if options.surrogate is not None:
