@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
+import subprocess
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -48,3 +51,17 @@ def pytest_report_header() -> list[str]:
     if not missing:
         return []
     return [f"peers: {', '.join(missing)} not installed, comparisons left out (make test-peers)"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Say which signal ended a worker: 9 comes from outside, mostly for want of memory."""
+    process = getattr(getattr(node.gateway, "_io", None), "popen", None)
+    if error is None or not isinstance(process, subprocess.Popen):
+        return
+    try:
+        status = process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        return
+    if status < 0:
+        print(f"\nworker {node.gateway.id} was ended by {signal.Signals(-status).name}")
