@@ -2,11 +2,15 @@
 
 In: the folder of a package, where the sources lie.  Out: ``Certificate``: what agrees and what
 differs, op by op.  Imports: ``symgrad.compiler``, ``symgrad.manifest``, ``symgrad.kernels``,
-``symgrad.discover``, ``symgrad.runtime.package``.
+``symgrad.discover``, ``symgrad.codegen.wrapper``, ``symgrad.runtime``.
 
-Three things are compared with the manifest: the files of the package; the sources, traced and
-proved anew, with the digests of forward, backward and both sides of each gradient; and the C that
-is emitted for them now.  Versions of libraries may differ: they are named, and do not count.
+Four things are compared with the manifest: the files of the package, of which none may be missing
+and none be there that is not listed; the sources, traced and proved anew, with the digests of
+forward, backward and both sides of each gradient; every text that is emitted for them now; and the
+shared objects, with what the C compiler makes of these texts.  Versions of libraries may differ:
+they are named, and do not count.
+
+The sources are imported, as by ``verify``; nothing of the package is.
 """
 
 from __future__ import annotations
@@ -14,22 +18,25 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from symgrad import compiler, discover
+from symgrad.codegen.wrapper import render_package
 from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan
 from symgrad.manifest import Asked, packaged_op, versions
 from symgrad.plain import stated
-from symgrad.runtime.package import MANIFEST, PackagedOp
+from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
+from symgrad.runtime.package import MANIFEST, PackagedOp, check_stem, read_op, shared_files
 
-_DIGESTS = {
-    "source_sha256": "the source", "forward_sha256": "the traced forward",
+_STATED = {
+    "inputs": "the inputs", "source_sha256": "the source", "forward_sha256": "the traced forward",
     "backward_sha256": "the traced backward", "graph_sha256": "the traced graph",
 }  # fmt: skip
 
@@ -85,19 +92,17 @@ class Certificate:
 def check(folder: Path, root: Path | None = None) -> Certificate:
     """Prove a package again.
 
-    ``root``: the folder that the sources are named relative to; by default the working folder and
-    those above the package are tried.  Raises SpecError where there is no manifest.
+    ``root``: the folder that the sources are named relative to, and outside of which none may lie;
+    by default the working folder and those above the package are tried.  Raises SpecError where
+    there is no manifest.
     """
     manifest = _read(folder)
-    files: Mapping[str, str] = manifest["files"]
-    wrong = dict(_wrong_files(folder, files))
-    found = []
-    rest = set(files)
-    for stem, said in manifest["ops"].items():
-        own = [name for name in files if name.partition(".")[0] in _stems(stem, manifest["ops"])]
-        rest -= set(own)
-        found.append(_op(stem, said, own, wrong, files, folder, root))
-    common = _files("what the ops share", sorted(rest), wrong)
+    try:
+        package = _Package(folder, root, manifest["ops"], manifest["files"], contents(folder))
+    except OSError as error:
+        raise SpecError(f"{folder} cannot be read: {error.strerror or error}") from error
+    found = [_op(stem, _table(said), package) for stem, said in manifest["ops"].items()]
+    common = _common(sorted(manifest["ops"]), package)
     return Certificate(str(folder), (*found, common), tuple(_version_notes(manifest)))
 
 
@@ -106,38 +111,76 @@ def _read(folder: Path) -> dict[str, Any]:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         if isinstance(manifest["ops"], dict) and isinstance(manifest["files"], dict):
             return dict(manifest)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     raise SpecError(
         f"{folder} has no manifest that can be read", hint="name a folder that symgrad build wrote"
     )
 
 
-def _stems(stem: str, ops: Mapping[str, Any]) -> set[str]:
-    """The names of an op's files, without what follows the dot."""
-    return {stem, *(name for name in (f"{stem}_pruned",) if name not in ops)}
+def _table(value: Any) -> dict[str, Any]:
+    """A part of the manifest that should be a table; where it is none, nothing is stated there."""
+    return value if isinstance(value, dict) else {}
 
 
-def _wrong_files(folder: Path, files: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, digest in files.items():
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            yield name, f"the manifest lists {name}, which lies outside of the package"
-        elif not path.is_file():
-            yield name, f"{name} is missing"
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != digest:
-            yield name, f"{name} was changed after it was written"
+@dataclass
+class _Package:
+    """A package while it is compared.  ``left``: the files there that nobody has claimed yet."""
+
+    folder: Path
+    root: Path | None
+    ops: Mapping[str, Any]
+    listed: Mapping[str, Any]
+    there: Contents
+
+    def __post_init__(self) -> None:
+        self.left = {*self.listed, *self.there.digests} - {MANIFEST}
+
+    def files(self, names: Sequence[str]) -> OpCertificate:
+        """The files ``names``, as they are there and as the manifest lists them."""
+        self.left -= set(names)
+        wrong = [said for name in names if (said := self._wrong(name))]
+        agrees = (f"{len(names) - len(wrong)} files",) if len(names) > len(wrong) else ()
+        return OpCertificate("", agrees, tuple(wrong))
+
+    def _wrong(self, name: str) -> str:
+        if name not in self.there.digests:
+            outside = Path(name).is_absolute() or ".." in Path(name).parts
+            where = ", which lies outside of the package" if outside else ""
+            return f"{name} is missing{where}"
+        if name not in self.listed:
+            return f"the manifest does not list {name}"
+        same = self.there.digests[name] == self.listed[name]
+        return "" if same else f"{name} was changed after it was written"
+
+    def other(self, emitted: Mapping[str, str], own: Sequence[str]) -> list[str]:
+        """The files whose texts are not those that are emitted now."""
+        return sorted(
+            name for name in {*emitted, *own}
+            if name not in emitted or self.listed.get(name) != _sha256(emitted[name])
+        )  # fmt: skip
+
+    def named(self, stem: str) -> list[str]:
+        """The files that an op has by their names, whatever it emits."""
+        stems = {stem, f"{stem}_pruned"} - ({*self.ops} - {stem})
+        return sorted(name for name in self.left if name.partition(".")[0] in stems)
 
 
-def _files(name: str, own: Sequence[str], wrong: Mapping[str, str]) -> OpCertificate:
-    differs = tuple(wrong[file] for file in own if file in wrong)
-    agrees = (f"{len(own) - len(differs)} files",) if len(own) > len(differs) else ()
-    return OpCertificate(name, agrees, differs)
+def _common(stems: Sequence[str], package: _Package) -> OpCertificate:
+    """What the ops share, and that nothing else is there."""
+    emitted = shared_files(render_package(stems))
+    own = sorted({*emitted, *(name for name in package.left if name in package.listed)})
+    written = package.files(own)
+    other = package.other(emitted, own)
+    differs = [*written.differs, *(f"what is emitted now: {name}" for name in other)]
+    strange = [*package.there.strange, *(f"{one} is not listed" for one in sorted(package.left))]
+    differs += [f"what is no part of the package: {said}" for said in strange]
+    return OpCertificate("what the ops share", written.agrees, tuple(differs))
 
 
 def _version_notes(manifest: Mapping[str, Any]) -> Iterator[str]:
     now = versions()
-    for name, before in sorted(manifest.get("versions", {}).items()):
+    for name, before in sorted(_table(manifest.get("versions")).items()):
         if now.get(name) != before:
             yield f"written with {name} {before}, proved again with {now.get(name)}"
 
@@ -145,101 +188,132 @@ def _version_notes(manifest: Mapping[str, Any]) -> Iterator[str]:
 # -- one op
 
 
-def _op(
-    stem: str, said: Mapping[str, Any], own: Sequence[str], wrong: Mapping[str, str],
-    files: Mapping[str, str], folder: Path, root: Path | None,
-) -> OpCertificate:  # fmt: skip
-    written = _files(stem, own, wrong)
+def _op(stem: str, said: Mapping[str, Any], package: _Package) -> OpCertificate:
     try:
-        function, place = _function(said, folder, root)
+        check_stem(stem)
+        function, place = _function(said, package)
         now = _proved_again(stem, said, function, place)
     except SymgradError as error:
+        written = package.files(package.named(stem))
         hint = f" ({error.hint})" if error.hint else ""
         missing = f"it cannot be proved again: {error.what}{hint}"
         return OpCertificate(stem, written.agrees, (*written.differs, missing))
-    agrees, differs = list(written.agrees), list(written.differs)
-    for same, what in (*_digests(said, now.record), *_proof(said["proof"], now.record["proof"])):
-        (agrees if same else differs).append(what)
     emitted = {f"{stem}.py": now.wrapper, **now.texts}
-    other = sorted(
-        name for name in {*emitted, *own}
-        if name not in emitted or files.get(name) != _sha256(emitted[name])
-    )  # fmt: skip
-    if other:
+    own = sorted({*emitted, *package.named(stem)})
+    written = package.files(own)
+    agrees, differs = list(written.agrees), list(written.differs)
+    for same, what in (*_record(said, now.record), *_proof(said, now.record["proof"])):
+        (agrees if same else differs).append(what)
+    if other := package.other(emitted, own):
         differs.append(f"what is emitted now: {', '.join(other)}")
     else:
         agrees.append("what is emitted now")
+    for same, what in _built(now, package, sound=not differs):
+        (agrees if same else differs).append(what)
     return OpCertificate(stem, tuple(agrees), tuple(differs))
 
 
-def _function(
-    said: Mapping[str, Any], folder: Path, root: Path | None
-) -> tuple[type[Function], Path]:  # fmt: skip
+def _built(now: PackagedOp, package: _Package, *, sound: bool) -> Iterator[tuple[bool, str]]:
+    """The shared object, where there is one.  ``sound``: everything else agrees."""
+    op = read_op(now.wrapper)
+    names = [name for name in built_files(op) if name in package.left]
+    package.left -= set(names)
+    if not names:
+        return
+    if not sound:
+        yield False, f"{names[0]} is not compared, since other things differ"
+        return
+    wrong = built_otherwise(package.folder, op, now.texts, package.there)
+    yield not wrong, wrong or "the shared object, built again"
+
+
+def _function(said: Mapping[str, Any], package: _Package) -> tuple[type[Function], Path]:
     """The Function that an op was built from, and the folder its file is named relative to."""
-    file = said.get("file")
-    if not file:
+    file, name = said.get("file"), said.get("function")
+    if not isinstance(file, str) or not isinstance(name, str) or not file.endswith(".py"):
         raise SpecError("the manifest names no source file")
-    resolved = folder.resolve()
-    places = [root] if root is not None else [Path.cwd(), resolved, *resolved.parents]
-    for place in places:
-        if (place / file).is_file():
-            found = discover.functions(str(place / file))
-            named = [cls for cls in found if said["function"] in (cls.__name__, cls.__qualname__)]
-            if not named:
-                raise SpecError(f"{place / file} has no Function {said['function']!r} any more")
-            return named[0], place.resolve()
+    if Path(file).is_absolute() or ".." in Path(file).parts:
+        raise SpecError(f"the source {file} is not named relative to the folder of the sources")
+    for place in _places(package):
+        path = place / file
+        if not path.is_file():
+            continue
+        resolved = path.resolve()
+        if not resolved.is_relative_to(place) or resolved.is_relative_to(package.folder.resolve()):
+            raise SpecError(f"the source {path} leads out of {place}, or into the package")
+        found = discover.in_file(path)
+        named = [cls for cls in found if name in (cls.__name__, cls.__qualname__)]
+        if not named:
+            raise SpecError(f"{path} has no Function {name!r} any more")
+        return named[0], place
     raise SpecError(
         f"the source {file} was not found", hint="say --root, the folder that it is relative to"
     )
 
 
+def _places(package: _Package) -> Iterator[Path]:
+    """Where sources may lie; none is taken from a folder that everybody may write to."""
+    if package.root is not None:
+        yield package.root.resolve()
+        return
+    yield Path.cwd().resolve()
+    for place in package.folder.resolve().parents:
+        if place.stat().st_mode & stat.S_IWOTH:
+            return
+        yield place
+
+
 def _proved_again(
     stem: str, said: Mapping[str, Any], function: type[Function], place: Path
 ) -> PackagedOp:  # fmt: skip
-    specs = tuple(said.get("specs") or ())
-    static = _values(said.get("static", {}))
-    assume = dict(said.get("assume", {}))
+    specs, assume = said.get("specs") or [], _table(said.get("assume"))
+    texts = [*specs, *assume.values()] if isinstance(specs, list) else [specs]
+    if not all(text is None or isinstance(text, str) for text in texts):
+        raise SpecError("the manifest states shapes or facts that are no texts")
+    static = _values(_table(said.get("static")))
     report = compiler.verify(function, *specs, static=static, assume=assume, suggest=False)
     planned = plan(trace(function, *specs, static=static, assume=assume), name=stem)
-    return packaged_op(planned, report, Asked(specs, place))
+    return packaged_op(planned, report, Asked(tuple(specs), place))
 
 
-def _values(written: Mapping[str, str]) -> dict[str, Any]:
+def _values(written: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for name, text in written.items():
         try:
             found[name] = ast.literal_eval(text)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             raise SpecError(f"the value of {name} is no literal: {text}") from None
     return found
 
 
-def _digests(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
-    for key, what in _DIGESTS.items():
-        if key in said:
-            yield said[key] == now[key], what
+def _record(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
+    """What the manifest states of an op; what it leaves out does not agree."""
+    for key, what in _STATED.items():
+        same = key in said and said[key] == now[key]
+        yield same, what if key in said else f"{what}, which the manifest does not state"
 
 
 def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     """The verdicts, the conditions and the normal forms of each gradient."""
+    proof = _table(said.get("proof"))
     yield (
-        said["verdict"] == now["verdict"],
-        f"{said['verdict']}, now {now['verdict']}" if said["verdict"] != now["verdict"]
+        proof.get("verdict") == now["verdict"],
+        f"{proof.get('verdict')}, now {now['verdict']}" if proof.get("verdict") != now["verdict"]
         else f"{now['verdict']} again{stated(now['values'].items())}",
     )  # fmt: skip
-    for name in sorted({*said["gradients"], *now["gradients"]}):
-        before, after = said["gradients"].get(name, {}), now["gradients"].get(name, {})
+    gradients = _table(proof.get("gradients"))
+    for name in sorted({*gradients, *now["gradients"]}):
+        before, after = _table(gradients.get(name)), now["gradients"].get(name, {})
         parts = [
             words for key, words in (
                 ("verdict", "verdict"), ("conditions", "conditions"),
                 ("hand_written_sha256", "normal form of the hand-written side"),
                 ("true_sha256", "normal form of the true side"),
-            ) if before.get(key) != after.get(key)
+            ) if key not in before or key not in after or before[key] != after[key]
         ]  # fmt: skip
         yield not parts, f"the gradient of {name}{': ' if parts else ''}{', '.join(parts)}"
-    for key in ("values", "derived", "domain", "protocol"):
-        if key in said:
-            yield said[key] == now[key], f"the {key}"
+    for key in sorted(now.keys() - {"verdict", "gradients"}):
+        yield key in proof and proof[key] == now[key], f"the {key}"
 
 
 def _sha256(text: str) -> str:

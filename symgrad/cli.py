@@ -105,7 +105,8 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
     "--certificate",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Prove a built package again, and compare with its manifest.",
+    help="Prove a built package again, and compare with all that lies there.  The sources that its"
+    " manifest names are imported, so their code runs; nothing of the package does.",
 )
 @click.option(
     "--root",
@@ -119,6 +120,8 @@ def verify(
     junit: Path | None, write_test: Path | None, certificate: Path | None, root: Path | None,
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
+
+    FILE is imported, so its code runs: verify no file that you would not run.
 
     Shapes come from --shapes, else from the annotations of forward (x: "f32[n m]", or
     jaxtyping's types), else they are found by trying, which the report then says: the verdict

@@ -31,7 +31,7 @@ def functions(target: str) -> list[type[Function]]:
 
     Raises SpecError when nothing is there, or nothing of that name, or a file cannot be imported.
     """
-    place, _, wanted = target.partition(":")
+    place, _, wanted = (target, "", "") if Path(target).exists() else target.partition(":")
     found = [cls for module in _modules(place) for cls in defined(module)]
     if wanted:
         named = [cls for cls in found if cls.__qualname__ == wanted]
@@ -42,6 +42,11 @@ def functions(target: str) -> list[type[Function]]:
     if not found:
         raise SpecError(f"{place} defines no Function", hint="subclass symgrad.Function there")
     return found
+
+
+def in_file(path: Path) -> list[type[Function]]:
+    """The Functions of one file, which is imported.  Raises SpecError where that fails."""
+    return defined(load_file(path))
 
 
 def _modules(place: str) -> Iterator[ModuleType]:

@@ -30,6 +30,8 @@ from symgrad.runtime.build import build_beside
 from symgrad.runtime.spec import Op
 
 MANIFEST = "MANIFEST.json"
+RUNTIME = "_runtime"
+"""The folder of the modules that every op is called through."""
 # The modules that generated code needs at run time; those of `COMMON` come from `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "binding", "blas", "build", "cache", "compiler", "digests"),
@@ -73,15 +75,20 @@ def read_op(wrapper: str) -> Op:
 def runtime_files() -> dict[str, str]:
     """The copied modules by their path in a package."""
     here = Path(__file__).parent
-    found = {"_runtime/__init__.py": _INIT}
+    found = {f"{RUNTIME}/__init__.py": _INIT}
     sources = {name: here / f"{name}.py" for name in RUNTIME_MODULES}
     sources |= {name: here.parent / f"{name}.py" for name in COMMON}
     for name, path in sorted(sources.items()):
         text = path.read_text(encoding="utf-8")
         for pattern, replacement in _IMPORTS:
             text = pattern.sub(replacement, text)
-        found[f"_runtime/{name}.py"] = text
+        found[f"{RUNTIME}/{name}.py"] = text
     return found
+
+
+def shared_files(init: str) -> dict[str, str]:
+    """What a package holds besides its ops and the manifest."""
+    return {"__init__.py": init, "py.typed": "", **runtime_files()}
 
 
 def package_files(
@@ -93,12 +100,9 @@ def package_files(
     (versions ...), to which the ops' records and the digests of the files are added.  Raises
     BuildError for a module name that Python cannot import.
     """
-    files = {"__init__.py": init, "py.typed": "", **runtime_files()}
+    files = shared_files(init)
     for op in ops:
-        if not op.stem.isidentifier() or keyword.iskeyword(op.stem) or op.stem.startswith("_"):
-            raise BuildError(
-                f"{op.stem!r} cannot be the name of a module", hint="rename the Function"
-            )
+        check_stem(op.stem)
         for name, text in ((f"{op.stem}.py", op.wrapper), *sorted(op.texts.items())):
             if name in files:
                 raise BuildError(f"two ops want the file {name}", hint="rename one of them")
@@ -110,6 +114,12 @@ def package_files(
     }
     files[MANIFEST] = json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     return dict(sorted(files.items()))
+
+
+def check_stem(stem: str) -> None:
+    """Can it be the name of a module?  Raises BuildError."""
+    if not stem.isidentifier() or keyword.iskeyword(stem) or stem.startswith("_"):
+        raise BuildError(f"{stem!r} cannot be the name of a module", hint="rename the Function")
 
 
 def _digest(text: str) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from symgrad.cli import main
 from symgrad.manifest import versions
+from symgrad.runtime.build import SUFFIX
 
 OPS = '''
 import symgrad as sg
@@ -42,6 +46,7 @@ class Half(sg.Function):
     def backward(ctx, grad):
         return (grad / 2 if ctx.one else 0.5 * grad), None
 '''
+ASKED = ("--shapes", "n k; k", "--assume", "x=positive")
 FIELDS = {"source_sha256", "forward_sha256", "backward_sha256"}
 
 
@@ -49,16 +54,22 @@ def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(main, [str(one) for one in arguments], catch_exceptions=False)
 
 
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / f"{tmp_path.name}_ops.py").write_text(OPS)
-    done = run(
-        "build", f"src/{tmp_path.name}_ops.py", "-o", "kernels", "--no-compile",
-        "--shapes", "n k; k", "--assume", "x=positive",
-    )  # fmt: skip
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    (folder / "src").mkdir()
+    (folder / "src" / "some_ops.py").write_text(OPS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        done = run("build", "src/some_ops.py", "-o", "kernels", "--no-compile", *ASKED)
     assert done.exit_code == 0, done.output
+    return folder
+
+
+@pytest.fixture
+def package(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__py*"))
+    monkeypatch.chdir(tmp_path)
     return tmp_path / "kernels"
 
 
@@ -155,8 +166,6 @@ def test_changed_and_missing_files_are_noticed(package: Path) -> None:
 
 def test_a_manifest_that_was_changed_with_its_files_is_noticed(package: Path) -> None:
     """The digests agree with the files: what is emitted for the source does not."""
-    from hashlib import sha256
-
     manifest = manifest_of(package)
     text = (package / "scale.c").read_text().replace("PROVED", "PROVED indeed")
     (package / "scale.c").write_text(text)
@@ -201,8 +210,128 @@ def test_wrong_calls(package: Path, arguments: tuple[str, ...], message: str) ->
     assert message in done.output
 
 
+# -- attacks: whatever could be imported or loaded is proved, or refused
+
+SHARED = "what the ops share"
+UNLISTED = {
+    "a package before a module": "scale/__init__.py",
+    "a folder": "data/readme.txt",
+    "an extension module": "scale.cpython-311-x86_64-linux-gnu.so",
+    "an extension module of any Python": "half.abi3.so",
+    "a plain shared object": "half.so",
+    "a library for another Python": "_scale.cpython-399-x86_64-linux-gnu.so",
+    "a note alone": f"_scale{SUFFIX}.json",
+    "paths for site": "evil.pth",
+    "compiled Python": "__pycache__/scale.cpython-311.pyc",
+    "compiled Python without a source": "other.pyc",
+    "compiled Python of the runtime": "_runtime/__pycache__/load.cpython-311.pyc",
+    "a package in the runtime": "_runtime/load/__init__.py",
+    "a module": "json.py",
+    "a hidden file": ".half.py",
+}
+
+
+def test_what_is_not_listed_is_refused(package: Path) -> None:
+    for name in UNLISTED.values():
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_bytes(b"raise SystemExit('imported')")
+    lines = [line for op in certificate(package)["ops"].values() for line in op["differs"]]
+    named = {word.rstrip(",") for line in lines for word in line.split()}
+    for name in UNLISTED.values():
+        first, *rest = name.split("/")
+        assert (f"{first}/{rest[0]}" if first == "_runtime" else first) in named, name
+
+
+def test_links_are_not_followed(package: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "scale.py"
+    (package / "scale.py").rename(moved)
+    (package / "scale.py").symlink_to(moved)
+    assert "scale.py is a link" in differences(package, SHARED)
+    moved.rename(package.parent / "away")
+    (package / "scale.py").unlink()
+    (package / "scale.py").mkdir()
+    assert "scale.py is a folder of its own" in differences(package, SHARED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda manifest: manifest.update(files={}),
+        lambda manifest: manifest["files"].pop("scale.c"),
+        lambda manifest: manifest["files"].update({"scale.c": None}),
+        lambda manifest: manifest["files"].update({"../src/ops.py": "", "/etc/passwd": ""}),
+        lambda manifest: manifest.update(ops={}),
+        lambda manifest: manifest["ops"].pop("half"),
+        lambda manifest: manifest["ops"].update(scale={}),
+        lambda manifest: manifest["ops"].update(scale=[1]),
+        lambda manifest: manifest["ops"].update({"../half": manifest["ops"].pop("half")}),
+        lambda manifest: [manifest["ops"]["scale"].pop(field) for field in FIELDS],
+        lambda manifest: manifest["ops"]["scale"].update(source_sha256={}),
+        lambda manifest: manifest["ops"]["scale"].update(proof={}),
+        lambda manifest: manifest["ops"]["scale"]["proof"].update(gradients={}),
+        lambda manifest: manifest["ops"]["scale"]["proof"]["gradients"].update(x={}),
+        lambda manifest: manifest["ops"]["scale"]["proof"].pop("domain"),
+        lambda manifest: manifest["ops"]["scale"].update(specs=7, assume={"x": 3}),
+        lambda manifest: manifest["ops"]["scale"].update(static={"power": "(" * 9999}),
+    ],
+)  # fmt: skip
+def test_what_a_manifest_leaves_out_does_not_agree(
+    package: Path, change: Callable[[Any], None]
+) -> None:
+    manifest = manifest_of(package)
+    change(manifest)
+    (package / "MANIFEST.json").write_text(json.dumps(manifest))
+    assert not certificate(package)["holds"]
+
+
+def test_a_runtime_that_was_changed_with_its_digest_is_noticed(package: Path) -> None:
+    manifest = manifest_of(package)
+    for name in ("__init__.py", "_runtime/load.py"):
+        text = (package / name).read_text() + "import evil\n"
+        (package / name).write_text(text)
+        manifest["files"][name] = sha256(text.encode()).hexdigest()
+    (package / "MANIFEST.json").write_text(json.dumps(manifest))
+    said = differences(package, SHARED)
+    assert "what is emitted now: __init__.py" in said
+    assert "what is emitted now: _runtime/load.py" in said
+
+
+def test_no_source_is_executed_outside_of_the_folder(package: Path, tmp_path: Path) -> None:
+    root = package.parent
+    ran = root / "ran"
+    evil = tmp_path.parent / f"{tmp_path.name}_evil.py"
+    evil.write_text(f"open({str(ran)!r}, 'w')\n{OPS}")
+    (root / "link.py").symlink_to(evil)
+    (package / "inside.py").write_text(evil.read_text())
+    for file in (str(evil), f"../{evil.name}", "link.py", "kernels/inside.py", "ops", 7, None):
+        manifest = manifest_of(package)
+        manifest["ops"]["scale"]["file"] = file
+        (package / "MANIFEST.json").write_text(json.dumps(manifest))
+        assert "it cannot be proved again: the" in differences(package)
+        assert not ran.exists()
+
+
 @pytest.mark.slow
-def test_the_certificate_of_generated_holds() -> None:
+def test_shared_objects_are_what_their_sources_build(package: Path) -> None:
+    folder = package.with_name("compiled")
+    assert run("build", "src/some_ops.py:Half", "-o", folder, *ASKED).exit_code == 0
+    library = folder / f"_half{SUFFIX}"
+    note = library.with_name(f"{library.name}.json")
+    assert "the shared object, built again" in certificate(folder)["ops"]["half"]["agrees"]
+    other = library.read_bytes() + b"\0"
+    library.write_bytes(other)
+    assert "does not tell" in differences(folder, "half")
+    stamp = {**json.loads(note.read_text()), "library": sha256(other).hexdigest()}
+    note.write_text(json.dumps(stamp))
+    assert "is not what the C compiler" in differences(folder, "half")
+    note.write_text("{}")
+    assert "does not tell" in differences(folder, "half")
+
+
+@pytest.mark.slow
+def test_the_certificate_of_generated_holds(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    found = certificate(root / "generated", "--root", root)
+    ignored = shutil.ignore_patterns("__pycache__", "*.so", "*.so.json")
+    shutil.copytree(root / "generated", tmp_path / "generated", ignore=ignored)
+    found = certificate(tmp_path / "generated", "--root", root)
     assert found["holds"], found
