@@ -7,6 +7,7 @@ Written by symgrad: the straight-line code below serves the ordinary call, `Call
 
 from __future__ import annotations
 
+from math import prod as _prod
 from typing import Any
 
 from numpy import dtype as _dtype

@@ -21,30 +21,28 @@ __attribute__((simd("notinbranch"))) float expf(float);
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
-int64_t nn_gelu_forward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_gelu_forward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn gelu forward
  *     y = 0.5*x*(1 + erf(x/1.4142135623730951))
- * in:   x f32[s_0 s_1]
- * out:  y f32[s_0 s_1]
+ * in:   x f32[s]
+ * out:  y f32[s]
  */
 int nn_gelu_forward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     float *restrict y,
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 4096)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    #pragma omp parallel for schedule(static) if(parallel: s > 4096)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
@@ -54,33 +52,31 @@ int nn_gelu_forward(
     return 0;
 }
 
-int64_t nn_gelu_backward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_gelu_backward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn gelu backward
  *     grad_x = grad_y*(0.5*(1 + erf(x/1.4142135623730951)) + x*(exp(-0.5*x*x)/2.5066282746310002))
- * in:   x f32[s_0 s_1], grad_y f32[s_0 s_1]
- * out:  grad_x f32[s_0 s_1]
+ * in:   x f32[s], grad_y f32[s]
+ * out:  grad_x f32[s]
  * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
  *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16).
  */
 int nn_gelu_backward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     const float *restrict grad_y,
     float *restrict grad_x,
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 4096)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    #pragma omp parallel for schedule(static) if(parallel: s > 4096)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];

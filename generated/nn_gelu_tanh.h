@@ -1,7 +1,8 @@
 /*
  * GELUTanh, written by symgrad.
  * Backward PROVED.
- * Each kernel takes the sizes that it needs first, in this order: s_0, s_1.
+ * Each kernel takes the sizes that it needs first, in this order: s.
+ * *s is any number of axes, taken as one: s is the number of all elements.
  * Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements from
  *     one index of axis 0 to the next. No output overlaps any other array.
  * The workspace begins at a multiple of 64 bytes and has the number of bytes that
@@ -20,18 +21,18 @@ extern "C" {
 #endif
 
 /*
- * in:   x f32[s_0 s_1]
- * out:  y f32[s_0 s_1]
+ * in:   x f32[s]
+ * out:  y f32[s]
  */
-int64_t nn_gelu_tanh_forward_workspace(int64_t s_0, int64_t s_1);
-int nn_gelu_tanh_forward(int64_t s_0, int64_t s_1, const float *x, float *y, void *workspace);
+int64_t nn_gelu_tanh_forward_workspace(int64_t s);
+int nn_gelu_tanh_forward(int64_t s, const float *x, float *y, void *workspace);
 
 /*
- * in:   x f32[s_0 s_1], grad_y f32[s_0 s_1]
- * out:  grad_x f32[s_0 s_1]
+ * in:   x f32[s], grad_y f32[s]
+ * out:  grad_x f32[s]
  */
-int64_t nn_gelu_tanh_backward_workspace(int64_t s_0, int64_t s_1);
-int nn_gelu_tanh_backward(int64_t s_0, int64_t s_1, const float *x, const float *grad_y, float *grad_x, void *workspace);
+int64_t nn_gelu_tanh_backward_workspace(int64_t s);
+int nn_gelu_tanh_backward(int64_t s, const float *x, const float *grad_y, float *grad_x, void *workspace);
 
 #ifdef __cplusplus
 }

@@ -41,34 +41,33 @@ static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict par
     }
 }
 
-int64_t nn_mse_loss_forward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_mse_loss_forward_workspace(int64_t s)
 {
     return 0
-        + ROUND_UP(row_groups(s_0*s_1, BLOCK, 64) * 4);
+        + ROUND_UP(row_groups(s, BLOCK, 64) * 4);
 }
 
 /*
  * nn mse loss forward
- *     output = mean(square(x - target), axes=(0, 1))
- * in:   x f32[s_0 s_1], target f32[s_0 s_1]
+ *     output = mean(square(x - target), axes=(0,))
+ * in:   x f32[s], target f32[s]
  * out:  output f32[]
  */
 int nn_mse_loss_forward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     const float *restrict target,
     float *restrict output,
     void *workspace)
 {
     char *space = workspace;
-    float *restrict output_total_part = carve(&space, row_groups(s_0*s_1, BLOCK, 64) * 4);
-    const int64_t groups = row_groups(s_0*s_1, BLOCK, 64);
-    const int64_t rows = (s_0*s_1 + groups - 1) / groups;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 32768)
+    float *restrict output_total_part = carve(&space, row_groups(s, BLOCK, 64) * 4);
+    const int64_t groups = row_groups(s, BLOCK, 64);
+    const int64_t rows = (s + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: s > 32768)
     for (int64_t group = 0; group < groups; group++) {
         const int64_t i0 = group*rows;
-        const int64_t i1 = MIN(s_0*s_1, i0 + rows);
+        const int64_t i1 = MIN(s, i0 + rows);
         float output_total = 0.0f;
         #pragma omp simd reduction(+:output_total)
         for (int64_t i = i0; i < i1; i++) {
@@ -79,28 +78,26 @@ int nn_mse_loss_forward(
     }
     float output_total;
     combine_sum_f32(groups, 1, output_total_part, &output_total);
-    output[0] = output_total / (float)(s_0*s_1);
+    output[0] = output_total/(float)s;
     return 0;
 }
 
-int64_t nn_mse_loss_backward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_mse_loss_backward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn mse loss backward
- *     grad_x = grad_output/(s_0*s_1)*2*(x - target)
+ *     grad_x = grad_output/s*2*(x - target)
  *     grad_target = -grad_x
- * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
- * out:  grad_x f32[s_0 s_1], grad_target f32[s_0 s_1]
+ * in:   x f32[s], target f32[s], grad_output f32[]
+ * out:  grad_x f32[s], grad_target f32[s]
  * Backward PROVED for reduction = 'mean'.
  */
 int nn_mse_loss_backward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     const float *restrict target,
     const float *restrict grad_output,
@@ -109,10 +106,10 @@ int nn_mse_loss_backward(
     void *workspace)
 {
     (void)workspace;
-    const float t = grad_output[0] / (float)(s_0*s_1) * 2.0f;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 8192)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    const float t = grad_output[0]/(float)s * 2.0f;
+    #pragma omp parallel for schedule(static) if(parallel: s > 8192)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float grad_x_ = t * (x[i] - target[i]);

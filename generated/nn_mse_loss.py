@@ -1,4 +1,4 @@
-"""nn_mse_loss: x: float32[s_0, s_1], target: float32[s_0, s_1] -> output: float32[].
+"""nn_mse_loss: x: float32[*s], target: float32[*s] -> output: float32[].
 
 Backward PROVED for reduction = 'mean'.
 
@@ -7,6 +7,7 @@ Written by symgrad: the straight-line code below serves the ordinary call, `Call
 
 from __future__ import annotations
 
+from math import prod as _prod
 from typing import Any
 
 from numpy import dtype as _dtype
@@ -31,31 +32,29 @@ OP = Op(
     cases=(
         Case(
             inputs=(
-                Array("x", "float32", ("s_0", "s_1")),
-                Array("target", "float32", ("s_0", "s_1")),
+                Array("x", "float32", ("s",), batch=("s", 0, 1)),
+                Array("target", "float32", ("s",), batch=("s", 0, 1)),
             ),
             outputs=(Array("output", "float32", ()),),
-            bindings=(Binding("s_0", input=0, axis=0), Binding("s_1", input=0, axis=1)),
+            bindings=(Binding("s", input=0, axis=0),),
             residuals=(
-                Residual(Array("x", "float32", ("s_0", "s_1")), "input"),
-                Residual(Array("target", "float32", ("s_0", "s_1")), "input", position=1),
+                Residual(Array("x", "float32", ("s",), batch=("s", 0, 1)), "input"),
+                Residual(
+                    Array("target", "float32", ("s",), batch=("s", 0, 1)),
+                    "input",
+                    position=1,
+                ),
             ),
             inference=Kernel(
                 "nn_mse_loss_forward",
-                sizes=("s_0", "s_1"),
-                inputs=(
-                    Array("x", "float32", ("s_0", "s_1")),
-                    Array("target", "float32", ("s_0", "s_1")),
-                ),
+                sizes=("s",),
+                inputs=(Array("x", "float32", ("s",)), Array("target", "float32", ("s",))),
                 outputs=(Array("output", "float32", ()),),
             ),
             forward=Kernel(
                 "nn_mse_loss_forward",
-                sizes=("s_0", "s_1"),
-                inputs=(
-                    Array("x", "float32", ("s_0", "s_1")),
-                    Array("target", "float32", ("s_0", "s_1")),
-                ),
+                sizes=("s",),
+                inputs=(Array("x", "float32", ("s",)), Array("target", "float32", ("s",))),
                 outputs=(Array("output", "float32", ()),),
             ),
             backward=(
@@ -63,15 +62,15 @@ OP = Op(
                     mask=(True, True),
                     kernel=Kernel(
                         "nn_mse_loss_backward",
-                        sizes=("s_0", "s_1"),
+                        sizes=("s",),
                         inputs=(
-                            Array("x", "float32", ("s_0", "s_1")),
-                            Array("target", "float32", ("s_0", "s_1")),
+                            Array("x", "float32", ("s",)),
+                            Array("target", "float32", ("s",)),
                             Array("grad_output", "float32", ()),
                         ),
                         outputs=(
-                            Array("grad_x", "float32", ("s_0", "s_1")),
-                            Array("grad_target", "float32", ("s_0", "s_1")),
+                            Array("grad_x", "float32", ("s",)),
+                            Array("grad_target", "float32", ("s",)),
                         ),
                     ),
                     residuals=(0, 1),
@@ -81,13 +80,13 @@ OP = Op(
                     mask=(True, False),
                     kernel=Kernel(
                         "nn_mse_loss_backward_10",
-                        sizes=("s_0", "s_1"),
+                        sizes=("s",),
                         inputs=(
-                            Array("x", "float32", ("s_0", "s_1")),
-                            Array("target", "float32", ("s_0", "s_1")),
+                            Array("x", "float32", ("s",)),
+                            Array("target", "float32", ("s",)),
                             Array("grad_output", "float32", ()),
                         ),
-                        outputs=(Array("grad_x", "float32", ("s_0", "s_1")),),
+                        outputs=(Array("grad_x", "float32", ("s",)),),
                     ),
                     residuals=(0, 1),
                     cotangents=(0,),
@@ -96,13 +95,13 @@ OP = Op(
                     mask=(False, True),
                     kernel=Kernel(
                         "nn_mse_loss_backward_01",
-                        sizes=("s_0", "s_1"),
+                        sizes=("s",),
                         inputs=(
-                            Array("x", "float32", ("s_0", "s_1")),
-                            Array("target", "float32", ("s_0", "s_1")),
+                            Array("x", "float32", ("s",)),
+                            Array("target", "float32", ("s",)),
                             Array("grad_output", "float32", ()),
                         ),
-                        outputs=(Array("grad_target", "float32", ("s_0", "s_1")),),
+                        outputs=(Array("grad_target", "float32", ("s",)),),
                     ),
                     residuals=(0, 1),
                     cotangents=(0,),
@@ -117,10 +116,10 @@ OP = Op(
 
 
 class Residuals(_Residuals):
-    """What forward keeps for backward: x (float32[s_0, s_1]), target (float32[s_0, s_1])."""
+    """What forward keeps for backward: x (float32[*s]), target (float32[*s])."""
 
     __slots__ = ()
-    fields = ("x", "target", "s_0", "s_1")
+    fields = ("x", "target", "*s")
     op = OP.name
 
 
@@ -148,11 +147,10 @@ def inference(x: _Array, target: _Array, reduction: Any = _AS_COMPILED, *, out: 
             raise _Unusual
         if type(target) is not _Array or target.dtype is not _float32:
             raise _Unusual
-        s_0, s_1 = x.shape
-        _target_0, _target_1 = target.shape
-        if _target_0 != s_0:
-            raise _Unusual
-        if _target_1 != s_1:
+        *_axes_s, = x.shape
+        *_axes1_s, = target.shape
+        s = _prod(_axes_s)
+        if _axes1_s != _axes_s:
             raise _Unusual
         _p_x = _pointer(_c_float32, x)
         _p_target = _pointer(_c_float32, target)
@@ -166,7 +164,7 @@ def inference(x: _Array, target: _Array, reduction: Any = _AS_COMPILED, *, out: 
             if output.shape != ():
                 raise _Unusual
             _p_output = _pointer(_c_float32, output, True)
-        if not _call_nn_mse_loss_forward(s_0, s_1, _p_x, _p_target, _p_output, _workspace.pointer, _workspace.size):
+        if not _call_nn_mse_loss_forward(s, _p_x, _p_target, _p_output, _workspace.pointer, _workspace.size):
             return output
     except _UNUSUAL:
         pass
@@ -187,11 +185,10 @@ def forward(x: _Array, target: _Array, reduction: Any = _AS_COMPILED, *, out: An
             raise _Unusual
         if type(target) is not _Array or target.dtype is not _float32:
             raise _Unusual
-        s_0, s_1 = x.shape
-        _target_0, _target_1 = target.shape
-        if _target_0 != s_0:
-            raise _Unusual
-        if _target_1 != s_1:
+        *_axes_s, = x.shape
+        *_axes1_s, = target.shape
+        s = _prod(_axes_s)
+        if _axes1_s != _axes_s:
             raise _Unusual
         _p_x = _pointer(_c_float32, x)
         _p_target = _pointer(_c_float32, target)
@@ -205,22 +202,23 @@ def forward(x: _Array, target: _Array, reduction: Any = _AS_COMPILED, *, out: An
             if output.shape != ():
                 raise _Unusual
             _p_output = _pointer(_c_float32, output, True)
-        if not _call_nn_mse_loss_forward(s_0, s_1, _p_x, _p_target, _p_output, _workspace.pointer, _workspace.size):
-            return output, Residuals((x, target, s_0, s_1))
+        if not _call_nn_mse_loss_forward(s, _p_x, _p_target, _p_output, _workspace.pointer, _workspace.size):
+            return output, Residuals((x, target, tuple(_axes_s)))
     except _UNUSUAL:
         pass
     return _careful.forward((x, target), out)
 
 
 def _backward_11(residuals, grad_output, out):
-    x, target, s_0, s_1 = residuals
+    x, target, _axes_s = residuals
+    s = _prod(_axes_s)
     if type(x) is not _Array or x.dtype is not _float32:
         raise _Unusual
-    if x.shape != (s_0, s_1):
+    if x.shape != (*_axes_s,):
         raise _Unusual
     if type(target) is not _Array or target.dtype is not _float32:
         raise _Unusual
-    if target.shape != (s_0, s_1):
+    if target.shape != (*_axes_s,):
         raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
@@ -230,9 +228,9 @@ def _backward_11(residuals, grad_output, out):
     _p_target = _pointer(_c_float32, target)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_x = _empty((s_0, s_1), _float32)
+        grad_x = _empty((*_axes_s,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
-        grad_target = _empty((s_0, s_1), _float32)
+        grad_target = _empty((*_axes_s,), _float32)
         _p_grad_target = _pointer(_c_float32, grad_target)
     else:
         if type(out) is not tuple:
@@ -240,28 +238,29 @@ def _backward_11(residuals, grad_output, out):
         grad_x, grad_target = out
         if type(grad_x) is not _Array or grad_x.dtype is not _float32:
             raise _Unusual
-        if grad_x.shape != (s_0, s_1):
+        if grad_x.shape != (*_axes_s,):
             raise _Unusual
         _p_grad_x = _pointer(_c_float32, grad_x, True)
         if type(grad_target) is not _Array or grad_target.dtype is not _float32:
             raise _Unusual
-        if grad_target.shape != (s_0, s_1):
+        if grad_target.shape != (*_axes_s,):
             raise _Unusual
         _p_grad_target = _pointer(_c_float32, grad_target, True)
-    if _call_nn_mse_loss_backward(s_0, s_1, _p_x, _p_target, _p_grad_output, _p_grad_x, _p_grad_target, _workspace.pointer, _workspace.size):
+    if _call_nn_mse_loss_backward(s, _p_x, _p_target, _p_grad_output, _p_grad_x, _p_grad_target, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, grad_target)
 
 
 def _backward_10(residuals, grad_output, out):
-    x, target, s_0, s_1 = residuals
+    x, target, _axes_s = residuals
+    s = _prod(_axes_s)
     if type(x) is not _Array or x.dtype is not _float32:
         raise _Unusual
-    if x.shape != (s_0, s_1):
+    if x.shape != (*_axes_s,):
         raise _Unusual
     if type(target) is not _Array or target.dtype is not _float32:
         raise _Unusual
-    if target.shape != (s_0, s_1):
+    if target.shape != (*_axes_s,):
         raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
@@ -271,7 +270,7 @@ def _backward_10(residuals, grad_output, out):
     _p_target = _pointer(_c_float32, target)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_x = _empty((s_0, s_1), _float32)
+        grad_x = _empty((*_axes_s,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:
@@ -279,23 +278,24 @@ def _backward_10(residuals, grad_output, out):
         grad_x, _ = out
         if type(grad_x) is not _Array or grad_x.dtype is not _float32:
             raise _Unusual
-        if grad_x.shape != (s_0, s_1):
+        if grad_x.shape != (*_axes_s,):
             raise _Unusual
         _p_grad_x = _pointer(_c_float32, grad_x, True)
-    if _call_nn_mse_loss_backward_10(s_0, s_1, _p_x, _p_target, _p_grad_output, _p_grad_x, _workspace.pointer, _workspace.size):
+    if _call_nn_mse_loss_backward_10(s, _p_x, _p_target, _p_grad_output, _p_grad_x, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x, None)
 
 
 def _backward_01(residuals, grad_output, out):
-    x, target, s_0, s_1 = residuals
+    x, target, _axes_s = residuals
+    s = _prod(_axes_s)
     if type(x) is not _Array or x.dtype is not _float32:
         raise _Unusual
-    if x.shape != (s_0, s_1):
+    if x.shape != (*_axes_s,):
         raise _Unusual
     if type(target) is not _Array or target.dtype is not _float32:
         raise _Unusual
-    if target.shape != (s_0, s_1):
+    if target.shape != (*_axes_s,):
         raise _Unusual
     if type(grad_output) is not _Array or grad_output.dtype is not _float32:
         raise _Unusual
@@ -305,7 +305,7 @@ def _backward_01(residuals, grad_output, out):
     _p_target = _pointer(_c_float32, target)
     _p_grad_output = _pointer(_c_float32, grad_output)
     if out is None:
-        grad_target = _empty((s_0, s_1), _float32)
+        grad_target = _empty((*_axes_s,), _float32)
         _p_grad_target = _pointer(_c_float32, grad_target)
     else:
         if type(out) is not tuple:
@@ -313,10 +313,10 @@ def _backward_01(residuals, grad_output, out):
         _, grad_target = out
         if type(grad_target) is not _Array or grad_target.dtype is not _float32:
             raise _Unusual
-        if grad_target.shape != (s_0, s_1):
+        if grad_target.shape != (*_axes_s,):
             raise _Unusual
         _p_grad_target = _pointer(_c_float32, grad_target, True)
-    if _call_nn_mse_loss_backward_01(s_0, s_1, _p_x, _p_target, _p_grad_output, _p_grad_target, _workspace.pointer, _workspace.size):
+    if _call_nn_mse_loss_backward_01(s, _p_x, _p_target, _p_grad_output, _p_grad_target, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (None, grad_target)
 
@@ -332,7 +332,7 @@ _BACKWARDS = {
 def backward(
     residuals: _Residuals, grad_output: _Array | None, *, needs_input_grad: Any = None, out: Any = None
 ) -> tuple[_Array | None, ...]:
-    """Return the gradients of x: float32[s_0, s_1], target: float32[s_0, s_1]; None where not needed.
+    """Return the gradients of x: float32[*s], target: float32[*s]; None where not needed.
 
     `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
     `needs_input_grad`: True or False for each input.

@@ -13,23 +13,21 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
-int64_t nn_mse_loss_backward_10_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_mse_loss_backward_10_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn mse loss backward 10
- *     grad_x = grad_output/(s_0*s_1)*2*(x - target)
- * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
- * out:  grad_x f32[s_0 s_1]
+ *     grad_x = grad_output/s*2*(x - target)
+ * in:   x f32[s], target f32[s], grad_output f32[]
+ * out:  grad_x f32[s]
  * Backward PROVED for reduction = 'mean'.
  */
 int nn_mse_loss_backward_10(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     const float *restrict target,
     const float *restrict grad_output,
@@ -37,10 +35,10 @@ int nn_mse_loss_backward_10(
     void *workspace)
 {
     (void)workspace;
-    const float t = grad_output[0] / (float)(s_0*s_1) * 2.0f;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 16384)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    const float t = grad_output[0]/(float)s * 2.0f;
+    #pragma omp parallel for schedule(static) if(parallel: s > 16384)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
             grad_x[i] = t * (x[i] - target[i]);
@@ -48,23 +46,21 @@ int nn_mse_loss_backward_10(
     return 0;
 }
 
-int64_t nn_mse_loss_backward_01_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_mse_loss_backward_01_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn mse loss backward 01
- *     grad_target = -(grad_output/(s_0*s_1)*2*(x - target))
- * in:   x f32[s_0 s_1], target f32[s_0 s_1], grad_output f32[]
- * out:  grad_target f32[s_0 s_1]
+ *     grad_target = -(grad_output/s*2*(x - target))
+ * in:   x f32[s], target f32[s], grad_output f32[]
+ * out:  grad_target f32[s]
  * Backward PROVED for reduction = 'mean'.
  */
 int nn_mse_loss_backward_01(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     const float *restrict target,
     const float *restrict grad_output,
@@ -72,10 +68,10 @@ int nn_mse_loss_backward_01(
     void *workspace)
 {
     (void)workspace;
-    const float t = grad_output[0] / (float)(s_0*s_1) * 2.0f;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 16384)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    const float t = grad_output[0]/(float)s * 2.0f;
+    #pragma omp parallel for schedule(static) if(parallel: s > 16384)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
             grad_target[i] = -(t * (x[i] - target[i]));

@@ -12,30 +12,28 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
-int64_t nn_relu_forward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_relu_forward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn relu forward
  *     y = relu(x)
- * in:   x f32[s_0 s_1]
- * out:  y f32[s_0 s_1]
+ * in:   x f32[s]
+ * out:  y f32[s]
  */
 int nn_relu_forward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     float *restrict y,
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 65536)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    #pragma omp parallel for schedule(static) if(parallel: s > 65536)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
@@ -45,32 +43,30 @@ int nn_relu_forward(
     return 0;
 }
 
-int64_t nn_relu_backward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_relu_backward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn relu backward
  *     grad_x = where(y > 0, grad_y, 0.0)
- * in:   y f32[s_0 s_1], grad_y f32[s_0 s_1]
- * out:  grad_x f32[s_0 s_1]
+ * in:   y f32[s], grad_y f32[s]
+ * out:  grad_x f32[s]
  * Backward PROVED, under: x == 0 (yours gives 0 there).
  */
 int nn_relu_backward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict y,
     const float *restrict grad_y,
     float *restrict grad_x,
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 32768)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    #pragma omp parallel for schedule(static) if(parallel: s > 32768)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
             grad_x[i] = y[i] > 0.0f ? grad_y[i] : 0.0f;

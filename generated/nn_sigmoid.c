@@ -19,30 +19,28 @@ __attribute__((simd("notinbranch"))) float expf(float);
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
-int64_t nn_sigmoid_forward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_sigmoid_forward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn sigmoid forward
  *     y = sigmoid(x)
- * in:   x f32[s_0 s_1]
- * out:  y f32[s_0 s_1]
+ * in:   x f32[s]
+ * out:  y f32[s]
  */
 int nn_sigmoid_forward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     float *restrict y,
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 8192)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    #pragma omp parallel for schedule(static) if(parallel: s > 8192)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
             y[i] = 1.0f / (1.0f + expf(-x[i]));
@@ -50,32 +48,30 @@ int nn_sigmoid_forward(
     return 0;
 }
 
-int64_t nn_sigmoid_backward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_sigmoid_backward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn sigmoid backward
  *     grad_x = grad_y*(1 - y)*y
- * in:   y f32[s_0 s_1], grad_y f32[s_0 s_1]
- * out:  grad_x f32[s_0 s_1]
+ * in:   y f32[s], grad_y f32[s]
+ * out:  grad_x f32[s]
  * Backward PROVED.
  */
 int nn_sigmoid_backward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict y,
     const float *restrict grad_y,
     float *restrict grad_x,
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 32768)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    #pragma omp parallel for schedule(static) if(parallel: s > 32768)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float y_i = y[i];

@@ -1,4 +1,4 @@
-"""nn_sigmoid: x: float32[s_0, s_1] -> y: float32[s_0, s_1].
+"""nn_sigmoid: x: float32[*s] -> y: float32[*s].
 
 Backward PROVED.
 
@@ -7,6 +7,7 @@ Written by symgrad: the straight-line code below serves the ordinary call, `Call
 
 from __future__ import annotations
 
+from math import prod as _prod
 from typing import Any
 
 from numpy import dtype as _dtype
@@ -29,33 +30,30 @@ OP = Op(
     differentiable=(True,),
     cases=(
         Case(
-            inputs=(Array("x", "float32", ("s_0", "s_1")),),
-            outputs=(Array("y", "float32", ("s_0", "s_1")),),
-            bindings=(Binding("s_0", input=0, axis=0), Binding("s_1", input=0, axis=1)),
-            residuals=(Residual(Array("y", "float32", ("s_0", "s_1")), "output"),),
+            inputs=(Array("x", "float32", ("s",), batch=("s", 0, 1)),),
+            outputs=(Array("y", "float32", ("s",), batch=("s", 0, 1)),),
+            bindings=(Binding("s", input=0, axis=0),),
+            residuals=(Residual(Array("y", "float32", ("s",), batch=("s", 0, 1)), "output"),),
             inference=Kernel(
                 "nn_sigmoid_forward",
-                sizes=("s_0", "s_1"),
-                inputs=(Array("x", "float32", ("s_0", "s_1")),),
-                outputs=(Array("y", "float32", ("s_0", "s_1")),),
+                sizes=("s",),
+                inputs=(Array("x", "float32", ("s",)),),
+                outputs=(Array("y", "float32", ("s",)),),
             ),
             forward=Kernel(
                 "nn_sigmoid_forward",
-                sizes=("s_0", "s_1"),
-                inputs=(Array("x", "float32", ("s_0", "s_1")),),
-                outputs=(Array("y", "float32", ("s_0", "s_1")),),
+                sizes=("s",),
+                inputs=(Array("x", "float32", ("s",)),),
+                outputs=(Array("y", "float32", ("s",)),),
             ),
             backward=(
                 Backward(
                     mask=(True,),
                     kernel=Kernel(
                         "nn_sigmoid_backward",
-                        sizes=("s_0", "s_1"),
-                        inputs=(
-                            Array("y", "float32", ("s_0", "s_1")),
-                            Array("grad_y", "float32", ("s_0", "s_1")),
-                        ),
-                        outputs=(Array("grad_x", "float32", ("s_0", "s_1")),),
+                        sizes=("s",),
+                        inputs=(Array("y", "float32", ("s",)), Array("grad_y", "float32", ("s",))),
+                        outputs=(Array("grad_x", "float32", ("s",)),),
                     ),
                     residuals=(0,),
                     cotangents=(0,),
@@ -69,10 +67,10 @@ OP = Op(
 
 
 class Residuals(_Residuals):
-    """What forward keeps for backward: y (float32[s_0, s_1])."""
+    """What forward keeps for backward: y (float32[*s])."""
 
     __slots__ = ()
-    fields = ("y", "s_0", "s_1")
+    fields = ("y", "*s")
     op = OP.name
 
 
@@ -86,26 +84,27 @@ _call_nn_sigmoid_backward = _library.lib.call_nn_sigmoid_backward
 
 
 def inference(x: _Array, *, out: Any = None) -> Any:
-    """Return the outputs alone: y: float32[s_0, s_1].
+    """Return the outputs alone: y: float32[*s].
 
     `out`: an array to write into (a tuple of them for several outputs).
     """
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
-        s_0, s_1 = x.shape
+        *_axes_s, = x.shape
+        s = _prod(_axes_s)
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            y = _empty((s_0, s_1), _float32)
+            y = _empty((*_axes_s,), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
             if type(y) is not _Array or y.dtype is not _float32:
                 raise _Unusual
-            if y.shape != (s_0, s_1):
+            if y.shape != (*_axes_s,):
                 raise _Unusual
             _p_y = _pointer(_c_float32, y, True)
-        if not _call_nn_sigmoid_forward(s_0, s_1, _p_x, _p_y, _workspace.pointer, _workspace.size):
+        if not _call_nn_sigmoid_forward(s, _p_x, _p_y, _workspace.pointer, _workspace.size):
             return y
     except _UNUSUAL:
         pass
@@ -113,7 +112,7 @@ def inference(x: _Array, *, out: Any = None) -> Any:
 
 
 def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
-    """Return the outputs, and what `backward` needs: y: float32[s_0, s_1].
+    """Return the outputs, and what `backward` needs: y: float32[*s].
 
     `out`: an array to write into (a tuple of them for several outputs).
     `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
@@ -121,39 +120,41 @@ def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
-        s_0, s_1 = x.shape
+        *_axes_s, = x.shape
+        s = _prod(_axes_s)
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            y = _empty((s_0, s_1), _float32)
+            y = _empty((*_axes_s,), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
             if type(y) is not _Array or y.dtype is not _float32:
                 raise _Unusual
-            if y.shape != (s_0, s_1):
+            if y.shape != (*_axes_s,):
                 raise _Unusual
             _p_y = _pointer(_c_float32, y, True)
-        if not _call_nn_sigmoid_forward(s_0, s_1, _p_x, _p_y, _workspace.pointer, _workspace.size):
-            return y, Residuals((y, s_0, s_1))
+        if not _call_nn_sigmoid_forward(s, _p_x, _p_y, _workspace.pointer, _workspace.size):
+            return y, Residuals((y, tuple(_axes_s)))
     except _UNUSUAL:
         pass
     return _careful.forward((x,), out)
 
 
 def _backward_1(residuals, grad_y, out):
-    y, s_0, s_1 = residuals
+    y, _axes_s = residuals
+    s = _prod(_axes_s)
     if type(y) is not _Array or y.dtype is not _float32:
         raise _Unusual
-    if y.shape != (s_0, s_1):
+    if y.shape != (*_axes_s,):
         raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
-    if grad_y.shape != (s_0, s_1):
+    if grad_y.shape != (*_axes_s,):
         raise _Unusual
     _p_y = _pointer(_c_float32, y)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((s_0, s_1), _float32)
+        grad_x = _empty((*_axes_s,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:
@@ -161,10 +162,10 @@ def _backward_1(residuals, grad_y, out):
         grad_x, = out
         if type(grad_x) is not _Array or grad_x.dtype is not _float32:
             raise _Unusual
-        if grad_x.shape != (s_0, s_1):
+        if grad_x.shape != (*_axes_s,):
             raise _Unusual
         _p_grad_x = _pointer(_c_float32, grad_x, True)
-    if _call_nn_sigmoid_backward(s_0, s_1, _p_y, _p_grad_y, _p_grad_x, _workspace.pointer, _workspace.size):
+    if _call_nn_sigmoid_backward(s, _p_y, _p_grad_y, _p_grad_x, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x,)
 
@@ -178,7 +179,7 @@ _BACKWARDS = {
 def backward(
     residuals: _Residuals, grad_y: _Array | None, *, needs_input_grad: Any = None, out: Any = None
 ) -> tuple[_Array | None, ...]:
-    """Return the gradients of x: float32[s_0, s_1]; None where not needed.
+    """Return the gradients of x: float32[*s]; None where not needed.
 
     `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
     `needs_input_grad`: True or False for each input.

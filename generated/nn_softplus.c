@@ -20,30 +20,28 @@ __attribute__((simd("notinbranch"))) float log1pf(float);
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
-int64_t nn_softplus_forward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_softplus_forward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn softplus forward
  *     y = where(x > 20.0, x, softplus(x))
- * in:   x f32[s_0 s_1]
- * out:  y f32[s_0 s_1]
+ * in:   x f32[s]
+ * out:  y f32[s]
  */
 int nn_softplus_forward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     float *restrict y,
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 4096)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    #pragma omp parallel for schedule(static) if(parallel: s > 4096)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
@@ -53,32 +51,30 @@ int nn_softplus_forward(
     return 0;
 }
 
-int64_t nn_softplus_backward_workspace(int64_t s_0, int64_t s_1)
+int64_t nn_softplus_backward_workspace(int64_t s)
 {
-    (void)s_0;
-    (void)s_1;
+    (void)s;
     return 0;
 }
 
 /*
  * nn softplus backward
  *     grad_x = where(x > 20.0, grad_y, grad_y*sigmoid(x))
- * in:   x f32[s_0 s_1], grad_y f32[s_0 s_1]
- * out:  grad_x f32[s_0 s_1]
+ * in:   x f32[s], grad_y f32[s]
+ * out:  grad_x f32[s]
  * Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
  */
 int nn_softplus_backward(
-    int64_t s_0,
-    int64_t s_1,
+    int64_t s,
     const float *restrict x,
     const float *restrict grad_y,
     float *restrict grad_x,
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: s_0*s_1 > 8192)
-    for (int64_t i0 = 0; i0 < s_0*s_1; i0 += BLOCK) {
-        const int64_t i1 = MIN(s_0*s_1, i0 + BLOCK);
+    #pragma omp parallel for schedule(static) if(parallel: s > 8192)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];

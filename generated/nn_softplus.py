@@ -1,4 +1,4 @@
-"""nn_softplus: x: float32[s_0, s_1] -> y: float32[s_0, s_1].
+"""nn_softplus: x: float32[*s] -> y: float32[*s].
 
 Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
 
@@ -7,6 +7,7 @@ Written by symgrad: the straight-line code below serves the ordinary call, `Call
 
 from __future__ import annotations
 
+from math import prod as _prod
 from typing import Any
 
 from numpy import dtype as _dtype
@@ -30,33 +31,30 @@ OP = Op(
     differentiable=(True,),
     cases=(
         Case(
-            inputs=(Array("x", "float32", ("s_0", "s_1")),),
-            outputs=(Array("y", "float32", ("s_0", "s_1")),),
-            bindings=(Binding("s_0", input=0, axis=0), Binding("s_1", input=0, axis=1)),
-            residuals=(Residual(Array("x", "float32", ("s_0", "s_1")), "input"),),
+            inputs=(Array("x", "float32", ("s",), batch=("s", 0, 1)),),
+            outputs=(Array("y", "float32", ("s",), batch=("s", 0, 1)),),
+            bindings=(Binding("s", input=0, axis=0),),
+            residuals=(Residual(Array("x", "float32", ("s",), batch=("s", 0, 1)), "input"),),
             inference=Kernel(
                 "nn_softplus_forward",
-                sizes=("s_0", "s_1"),
-                inputs=(Array("x", "float32", ("s_0", "s_1")),),
-                outputs=(Array("y", "float32", ("s_0", "s_1")),),
+                sizes=("s",),
+                inputs=(Array("x", "float32", ("s",)),),
+                outputs=(Array("y", "float32", ("s",)),),
             ),
             forward=Kernel(
                 "nn_softplus_forward",
-                sizes=("s_0", "s_1"),
-                inputs=(Array("x", "float32", ("s_0", "s_1")),),
-                outputs=(Array("y", "float32", ("s_0", "s_1")),),
+                sizes=("s",),
+                inputs=(Array("x", "float32", ("s",)),),
+                outputs=(Array("y", "float32", ("s",)),),
             ),
             backward=(
                 Backward(
                     mask=(True,),
                     kernel=Kernel(
                         "nn_softplus_backward",
-                        sizes=("s_0", "s_1"),
-                        inputs=(
-                            Array("x", "float32", ("s_0", "s_1")),
-                            Array("grad_y", "float32", ("s_0", "s_1")),
-                        ),
-                        outputs=(Array("grad_x", "float32", ("s_0", "s_1")),),
+                        sizes=("s",),
+                        inputs=(Array("x", "float32", ("s",)), Array("grad_y", "float32", ("s",))),
+                        outputs=(Array("grad_x", "float32", ("s",)),),
                     ),
                     residuals=(0,),
                     cotangents=(0,),
@@ -71,10 +69,10 @@ OP = Op(
 
 
 class Residuals(_Residuals):
-    """What forward keeps for backward: x (float32[s_0, s_1])."""
+    """What forward keeps for backward: x (float32[*s])."""
 
     __slots__ = ()
-    fields = ("x", "s_0", "s_1")
+    fields = ("x", "*s")
     op = OP.name
 
 
@@ -88,7 +86,7 @@ _call_nn_softplus_backward = _library.lib.call_nn_softplus_backward
 
 
 def inference(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED, *, out: Any = None) -> Any:
-    """Return the outputs alone: y: float32[s_0, s_1].
+    """Return the outputs alone: y: float32[*s].
 
     `out`: an array to write into (a tuple of them for several outputs).
     `beta`: 1.0, for which it is compiled; no other value is taken.
@@ -101,19 +99,20 @@ def inference(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
-        s_0, s_1 = x.shape
+        *_axes_s, = x.shape
+        s = _prod(_axes_s)
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            y = _empty((s_0, s_1), _float32)
+            y = _empty((*_axes_s,), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
             if type(y) is not _Array or y.dtype is not _float32:
                 raise _Unusual
-            if y.shape != (s_0, s_1):
+            if y.shape != (*_axes_s,):
                 raise _Unusual
             _p_y = _pointer(_c_float32, y, True)
-        if not _call_nn_softplus_forward(s_0, s_1, _p_x, _p_y, _workspace.pointer, _workspace.size):
+        if not _call_nn_softplus_forward(s, _p_x, _p_y, _workspace.pointer, _workspace.size):
             return y
     except _UNUSUAL:
         pass
@@ -121,7 +120,7 @@ def inference(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED
 
 
 def forward(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
-    """Return the outputs, and what `backward` needs: y: float32[s_0, s_1].
+    """Return the outputs, and what `backward` needs: y: float32[*s].
 
     `out`: an array to write into (a tuple of them for several outputs).
     `beta`: 1.0, for which it is compiled; no other value is taken.
@@ -135,39 +134,41 @@ def forward(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED, 
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
-        s_0, s_1 = x.shape
+        *_axes_s, = x.shape
+        s = _prod(_axes_s)
         _p_x = _pointer(_c_float32, x)
         if out is None:
-            y = _empty((s_0, s_1), _float32)
+            y = _empty((*_axes_s,), _float32)
             _p_y = _pointer(_c_float32, y)
         else:
             y = out
             if type(y) is not _Array or y.dtype is not _float32:
                 raise _Unusual
-            if y.shape != (s_0, s_1):
+            if y.shape != (*_axes_s,):
                 raise _Unusual
             _p_y = _pointer(_c_float32, y, True)
-        if not _call_nn_softplus_forward(s_0, s_1, _p_x, _p_y, _workspace.pointer, _workspace.size):
-            return y, Residuals((x, s_0, s_1))
+        if not _call_nn_softplus_forward(s, _p_x, _p_y, _workspace.pointer, _workspace.size):
+            return y, Residuals((x, tuple(_axes_s)))
     except _UNUSUAL:
         pass
     return _careful.forward((x,), out)
 
 
 def _backward_1(residuals, grad_y, out):
-    x, s_0, s_1 = residuals
+    x, _axes_s = residuals
+    s = _prod(_axes_s)
     if type(x) is not _Array or x.dtype is not _float32:
         raise _Unusual
-    if x.shape != (s_0, s_1):
+    if x.shape != (*_axes_s,):
         raise _Unusual
     if type(grad_y) is not _Array or grad_y.dtype is not _float32:
         raise _Unusual
-    if grad_y.shape != (s_0, s_1):
+    if grad_y.shape != (*_axes_s,):
         raise _Unusual
     _p_x = _pointer(_c_float32, x)
     _p_grad_y = _pointer(_c_float32, grad_y)
     if out is None:
-        grad_x = _empty((s_0, s_1), _float32)
+        grad_x = _empty((*_axes_s,), _float32)
         _p_grad_x = _pointer(_c_float32, grad_x)
     else:
         if type(out) is not tuple:
@@ -175,10 +176,10 @@ def _backward_1(residuals, grad_y, out):
         grad_x, = out
         if type(grad_x) is not _Array or grad_x.dtype is not _float32:
             raise _Unusual
-        if grad_x.shape != (s_0, s_1):
+        if grad_x.shape != (*_axes_s,):
             raise _Unusual
         _p_grad_x = _pointer(_c_float32, grad_x, True)
-    if _call_nn_softplus_backward(s_0, s_1, _p_x, _p_grad_y, _p_grad_x, _workspace.pointer, _workspace.size):
+    if _call_nn_softplus_backward(s, _p_x, _p_grad_y, _p_grad_x, _workspace.pointer, _workspace.size):
         raise _Unusual
     return (grad_x,)
 
@@ -192,7 +193,7 @@ _BACKWARDS = {
 def backward(
     residuals: _Residuals, grad_y: _Array | None, *, needs_input_grad: Any = None, out: Any = None
 ) -> tuple[_Array | None, ...]:
-    """Return the gradients of x: float32[s_0, s_1]; None where not needed.
+    """Return the gradients of x: float32[*s]; None where not needed.
 
     `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
     `needs_input_grad`: True or False for each input.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import refuses_sizes
 from symgrad.frontend.packs.judge import batch_groups, missing_axes, rank_dependence
 from symgrad.frontend.packs.observation import Observation
+from symgrad.frontend.packs.serving import serving, typical_rank
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import BATCH_RANK, trace
 from symgrad.ir.function import FunctionGraphs
@@ -62,7 +64,8 @@ def verify(
     if order not in (1, 2):
         raise SpecError(f"order={order!r} is not supported", hint="1, or 2 for its derivative too")
     graphs = trace(function, *specs, static=static, assume=assume)
-    return _judged(function, graphs, specs, static, assume, order, suggest)
+    ranks = _ranks(function, graphs, specs, static, assume, order)
+    return _judged(function, graphs, ranks, specs, static, assume, order, suggest)
 
 
 def compile(
@@ -80,7 +83,7 @@ def compile(
     from symgrad.manifest import proof_line
     from symgrad.runtime.op import make_op
 
-    planned, report = _planned(function, specs, static, assume, allow)
+    planned, report = judged_plan(function, specs, static, assume, allow)
     emitted = emit(planned, proof_line(report))
     try:
         return make_op(
@@ -109,7 +112,7 @@ def build(
     from symgrad.runtime.package import build_package, difference, write_package
 
     named = names or {}
-    ops = [_planned(one, specs, static, assume, allow, named.get(one, "")) for one in functions]
+    ops = [judged_plan(one, specs, static, assume, allow, named.get(one, "")) for one in functions]
     files = packaged(ops, Asked(tuple(specs), root), folder)
     if check:
         return difference(folder, files)
@@ -129,6 +132,8 @@ def show(
     if stage not in STAGES:
         raise SpecError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
     graphs = trace(function, *specs, static=static, assume=assume)
+    ranks = _ranks(function, graphs, specs, static, assume)
+    graphs = _served(function, graphs, ranks, specs, static, assume)
     if stage == "graph":
         return stages.graph(graphs)
     planned = plan(graphs)
@@ -145,8 +150,8 @@ def show(
 
 
 def _judged(
-    function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
-    order: int = 1, suggest: bool = True,
+    function: AnyFunction, graphs: FunctionGraphs, ranks: Ranks | None, specs: Specs,
+    static: Static, assume: Assume, order: int = 1, suggest: bool = True,
 ) -> Report:  # fmt: skip
     """The verdict on a traced Function; where it takes any number of batch axes, for all.
 
@@ -161,31 +166,76 @@ def _judged(
     def judge(one: FunctionGraphs, rank: int | None, mended: bool = suggest) -> Report:
         return _judged_rank(function, one, specs, static, assume, order, mended, rank)
 
+    if ranks is None:
+        return judge(graphs, BATCH_RANK)
+    reports = {rank: judge(one, rank) for rank, one in ranks.apart.items()}
+    if ranks.looked_at is not None:
+        return for_ranks(reports, str(ranks.looked_at), ranks.refused)
+    typical = typical_rank(ranks.numbers)
+    written = typical if typical > 1 else None
+    report = judge(traced(written), written)
+    if 0 not in ranks.numbers and str(report.verdict) != "PROVED":
+        report = with_smallest(report, judge(traced(0), 0, False))
+    return for_any_rank(report, ranks.groups, typical, reports, ranks.refused)
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """What a Function makes of the number of batch axes, which its specs leave open.
+
+    ``groups``: the name of the number of elements by that of the batch axes.  ``looked_at``: what
+    depends on their number, if that is not for a few numbers only.  ``apart``: traces for the
+    numbers that are judged by themselves.  ``refused``: why forward does not accept a number.
+    """
+
+    groups: Mapping[str, str]
+    looked_at: Observation | None
+    apart: Mapping[int, FunctionGraphs]
+    refused: Mapping[int, str]
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The numbers of batch axes that no trace for all numbers stands for."""
+        return frozenset((*self.apart, *self.refused))
+
+
+def _ranks(
+    function: AnyFunction, graphs: FunctionGraphs, specs: Specs, static: Static, assume: Assume,
+    order: int = 1,
+) -> Ranks | None:  # fmt: skip
+    """None where no spec leaves the number of batch axes open."""
     groups = batch_groups(function, specs, static)
     if not groups:
-        return judge(graphs, BATCH_RANK)
+        return None
     found = _rank_dependence(function, graphs, specs, static, assume, order)
-    reports, refused = {}, {}
+    looked_at = found if isinstance(found, Observation) else None
+    apart, refused = {}, {}
     for rank in RANKS if isinstance(found, Observation) else sorted(found):
         short = missing_axes(function, specs, static, assume, rank)
         try:
-            one = traced(rank)
+            one = trace(function, *specs, static=static, assume=assume, batch_rank=rank)
         except SymgradError as error:
             if not refuses_sizes(error):
                 raise
             short = error.what
         if short is None:
-            reports[rank] = judge(one, rank)
+            apart[rank] = one
         else:
             refused[rank] = short
-    if isinstance(found, Observation):
-        return for_ranks(reports, str(found), refused)
-    typical = next(rank for rank in range(1, len(found) + 2) if rank not in found)
-    written = typical if typical > 1 else None
-    report = judge(traced(written), written)
-    if 0 not in found and str(report.verdict) != "PROVED":
-        report = with_smallest(report, judge(traced(0), 0, False))
-    return for_any_rank(report, groups, typical, reports, refused)
+    return Ranks(groups, looked_at, apart, refused)
+
+
+def _served(
+    function: AnyFunction, graphs: FunctionGraphs, ranks: Ranks | None, specs: Specs,
+    static: Static, assume: Assume,
+) -> FunctionGraphs:  # fmt: skip
+    """What kernels are made of: the cases for all sizes and numbers of batch axes judged."""
+    if ranks is None:
+        return graphs
+    cases = [case for one in ranks.apart.values() for case in one.cases]
+    if ranks.looked_at is None:
+        cases += serving(function, specs, static, assume, ranks.numbers)
+    return replace(graphs, cases=tuple(cases))
 
 
 def _rank_dependence(
@@ -284,15 +334,20 @@ def _masks_asked_for(graphs: FunctionGraphs) -> list[dict[str, bool]]:
     ]
 
 
-def _planned(
+def judged_plan(
     function: AnyFunction, specs: Sequence[str | None], static: Static, assume: Assume,
-    allow: Sequence[str], name: str = "",
+    allow: Sequence[str], name: str = "", suggest: bool = True,
 ) -> tuple[OpPlan, Report]:  # fmt: skip
+    """The graphs of an op's kernels, and the report on its backward.
+
+    Raises NotProvedError where the verdict is neither PROVED nor in ``allow``.
+    """
     unknown = set(allow) - {"UNDECIDED", "REFUTED"}
     if isinstance(allow, str) or unknown:
         raise SpecError(f"allow={allow!r}", hint='a tuple of "UNDECIDED" and "REFUTED"')
     graphs = trace(function, *specs, static=static, assume=assume)
-    report = _judged(function, graphs, specs, static, assume)
+    ranks = _ranks(function, graphs, specs, static, assume)
+    report = _judged(function, graphs, ranks, specs, static, assume, suggest=suggest)
     verdict = str(report.verdict)
     if verdict != "PROVED" and verdict not in allow:
         raise NotProvedError(
@@ -300,4 +355,4 @@ def _planned(
             location=graphs.location,
             hint=f'mend it, or compile it all the same with allow=("{verdict}",)',
         )
-    return plan(graphs, name=name), report
+    return plan(_served(function, graphs, ranks, specs, static, assume), name=name), report

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
+from symgrad.codegen.kernel import described
 from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.ir.abi import OpSignature
 from symgrad.ir.formula import formulas
@@ -73,13 +74,26 @@ def _contract(plan: OpPlan) -> Iterator[str]:
     if plan.sizes:
         sizes = ", ".join(plan.sizes)
         yield f"Each kernel takes the sizes that it needs first, in this order: {sizes}."
+    for name, size in _batches(plan).items():
+        yield f"*{name} is any number of axes, taken as one: {size} is the number of all elements."
     yield from _RULES
-    for number, one in enumerate(plan.cases):
-        if len(plan.cases) > 1:
-            yield f"{mark_of(number)}: for {' and '.join(map(str, one.case.conditions))}."
+    for number, one in enumerate(plan.cases if len(plan.cases) > 1 else ()):
+        inputs = ", ".join(map(described, one.inputs(plan.graphs.input_names)))
+        conditions = " and ".join(map(str, one.case.conditions))
+        yield f"{mark_of(number)}: for {inputs}{', where ' if conditions else ''}{conditions}."
     if any(kernel.pruned for kernel in plan.kernels):
         digits = ", ".join(plan.graphs.input_names)
         yield f"Digits at the end, one for each of {digits}: 1 where its gradient is an output."
+
+
+def _batches(plan: OpPlan) -> dict[str, str]:
+    """The size that stands for each group of batch axes."""
+    inputs = (one for case in plan.cases for one in case.inputs(plan.graphs.input_names))
+    return {
+        one.batch.name: str(one.shape[one.batch.axis + one.batch.number - 1])
+        for one in inputs
+        if one.batch is not None
+    }
 
 
 _RULES = (

@@ -98,7 +98,7 @@ class _NumpyCaller(Caller):
         self._sizes = {name: _signature(plan).sizes for name, plan in kernels.items()}
 
     def _call(
-        self, kernel: spec.Kernel, sizes: Mapping[str, int], inputs: Mapping[str, NDArray],
+        self, kernel: spec.Kernel, sizes: spec.Sizes, inputs: Mapping[str, NDArray],
         outputs: Mapping[str, NDArray],
     ) -> int:  # fmt: skip
         graph = self._graphs[kernel.name]
@@ -109,7 +109,7 @@ class _NumpyCaller(Caller):
         except IndexError as error:
             raise KernelArgumentError(f"{self.op.name}: {error}") from error
         for name, value in zip(graph.outputs, found, strict=True):
-            outputs[name][...] = value
+            outputs[name][...] = value.reshape(outputs[name].shape)
         return 0
 
 

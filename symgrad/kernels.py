@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -20,6 +20,7 @@ from symgrad.errors import CodegenError
 from symgrad.ir.abi import (
     ArrayArgument,
     BackwardSignature,
+    BatchAxes,
     KernelSignature,
     OpSignature,
     Residual,
@@ -55,6 +56,19 @@ class CasePlan:
     inference: KernelPlan
     forward: KernelPlan
     backward: tuple[KernelPlan | None, ...]
+
+    def inputs(self, names: Sequence[str]) -> tuple[ArrayArgument, ...]:
+        """The inputs, called so."""
+        any_rank = self.case.any_rank
+        return _arrays(names, self.case.inputs, any_rank.inputs if any_rank else ())
+
+    @property
+    def outputs(self) -> tuple[ArrayArgument, ...]:
+        """The outputs."""
+        any_rank = self.case.any_rank
+        return _arrays(
+            self.case.output_names, self.case.outputs, any_rank.outputs if any_rank else ()
+        )
 
 
 @dataclass(frozen=True)
@@ -247,30 +261,40 @@ def _backwards(name: str, mark: str, parts: Split) -> Iterator[KernelPlan | None
 # -- signatures
 
 
-def _array(name: str, node: Node) -> ArrayArgument:
-    return ArrayArgument(name, node.dtype, node.shape)
+def _array(name: str, node: Node, batch: BatchAxes | None = None) -> ArrayArgument:
+    return ArrayArgument(name, node.dtype, node.shape, batch=batch)
+
+
+def _arrays(
+    names: Sequence[str], nodes: Sequence[Node], batches: Sequence[BatchAxes | None]
+) -> tuple[ArrayArgument, ...]:
+    return tuple(map(_array, names, nodes, batches or [None] * len(nodes)))
 
 
 def _signature(op: OpPlan, case: CasePlan, signature_of: SignatureOf) -> OpSignature:
     found = case.case
+    inputs, outputs = case.inputs(op.graphs.input_names), case.outputs
+    own = {"input": inputs, "output": outputs}
     return OpSignature(
         name=op.name,
-        inputs=tuple(
-            _array(name, node)
-            for name, node in zip(op.graphs.input_names, found.inputs, strict=True)
-        ),
-        outputs=tuple(
-            _array(name, node) for name, node in zip(found.output_names, found.outputs, strict=True)
-        ),
+        inputs=inputs,
+        outputs=outputs,
         differentiable=op.differentiable,
         residuals=tuple(
-            Residual(_array(one.name, one.node), one.source, one.position)
+            Residual(
+                replace(own[one.source][one.position], name=one.name)
+                if one.source in own
+                else _array(one.name, one.node),
+                one.source,
+                one.position,
+            )
             for one in case.parts.residuals
         ),
         inference=signature_of(case.inference.name),
         forward=signature_of(case.forward.name),
         backward=tuple(_backward_signatures(op, case, signature_of)),
         conditions=tuple(map(str, (*found.conditions, *found.requires))),
+        apart=found.any_rank.apart if found.any_rank else (),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from .errors import KernelArgumentError, KernelTypeError
-from .spec import Array, Binding, Case, evaluate, shape_of
+from .spec import Array, Binding, Case, Sizes, as_one, evaluate, shape_of
 
 # How many possibilities to try for the exact answer to whether two arrays overlap.
 _MOST_WORK: Any = 10_000
@@ -46,10 +46,11 @@ def as_array(where: str, value: object, wanted: Array) -> NDArray:
     dtype = dtype_of(wanted)
     if value.dtype.newbyteorder("=") != dtype:
         raise _wrong_dtype(where, value, wanted)
-    if value.ndim != len(wanted.dims):
+    least = len(wanted.dims) - (wanted.batch[2] if wanted.batch else 0)
+    if value.ndim < least or (value.ndim > least and not wanted.batch):
+        has = f"has {'at least ' if wanted.batch else ''}{_axes(least) if least else 'none'}"
         raise KernelArgumentError(
-            f"{where} has the shape {value.shape}: {_axes(value.ndim)} where"
-            f" {wanted} has {_axes(len(wanted.dims)) if wanted.dims else 'none'}",
+            f"{where} has the shape {value.shape}: {_axes(value.ndim)} where {wanted} {has}",
             hint="reshape it, or compile the op for that rank",
         )
     return value
@@ -88,33 +89,82 @@ def _wrong_dtype(where: str, value: NDArray, wanted: Array) -> KernelTypeError:
 
 def bind_sizes(
     where: str, case: Case, arrays: Sequence[NDArray], names: Sequence[str]
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """The sizes of ``case``, read off the shapes of its inputs and checked against all of them.
 
     ``names`` are what messages call the inputs.  Raises KernelArgumentError where shapes do not
     fit each other.
     """
-    sizes: dict[str, int] = {}
+    sizes = _batch_axes(where, case, arrays, names)
+    shapes = [_together(one.shape, wanted) for one, wanted in zip(arrays, case.inputs, strict=True)]
     for binding in case.bindings:
-        extent = arrays[binding.input].shape[binding.axis] - binding.offset
+        extent = shapes[binding.input][binding.axis] - binding.offset
         if extent < 0 or extent % binding.factor:
-            array = case.inputs[binding.input]
+            array, shape = case.inputs[binding.input], arrays[binding.input].shape
             raise KernelArgumentError(
-                f"{where}: {names[binding.input]} has the shape {arrays[binding.input].shape}, and"
-                f" axis {binding.axis} cannot be {array.dims[binding.axis]} for any size"
-                f" {binding.size}",
+                f"{where}: {names[binding.input]} has the shape {shape}, and axis"
+                f" {_own_axis(shape, array, binding.axis)} cannot be {array.dims[binding.axis]}"
+                f" for any size {binding.size}",
                 hint=f"it is expected as {array}",
             )
         sizes[binding.size] = extent // binding.factor
-    for position, (value, wanted) in enumerate(zip(arrays, case.inputs, strict=True)):
+    for position, (shape, wanted) in enumerate(zip(shapes, case.inputs, strict=True)):
         for axis, dim in enumerate(wanted.dims):
             expected = _value(where, dim, sizes)
-            if value.shape[axis] != expected:
+            if shape[axis] != expected:
                 raise _mismatch(where, case, arrays, names, position, axis, expected)
     return sizes
 
 
-def _value(where: str, dim: str, sizes: Mapping[str, int]) -> int:
+def _batch_axes(
+    where: str, case: Case, arrays: Sequence[NDArray], names: Sequence[str]
+) -> dict[str, Any]:
+    """The axes that each ``*name`` stands for, the same in all inputs."""
+    found: dict[str, Any] = {}
+    first: dict[str, str] = {}
+    for name, value, wanted in zip(names, arrays, case.inputs, strict=True):
+        if wanted.batch is None:
+            continue
+        group, start, _ = wanted.batch
+        axes = value.shape[start : _end(value.shape, wanted)]
+        if found.setdefault(f"*{group}", axes) != axes:
+            raise KernelArgumentError(
+                f"{where}: {first[group]} and {name} disagree on *{group}: {found[f'*{group}']} and"
+                f" {axes}",
+                hint="arrays are not broadcast: numpy.broadcast_to may help",
+            )
+        first.setdefault(group, name)
+        if len(axes) in case.apart:
+            raise KernelArgumentError(
+                f"{where}: no kernel serves {_axes(len(axes))} for *{group}",
+                hint="forward does not accept so many, or treats them by themselves",
+            )
+    return found
+
+
+def _end(shape: tuple[int, ...], wanted: Array) -> int:
+    """Where the batch axes of ``shape`` end."""
+    assert wanted.batch is not None
+    _, start, count = wanted.batch
+    return len(shape) - (len(wanted.dims) - start - count)
+
+
+def _together(shape: tuple[int, ...], wanted: Array) -> tuple[int, ...]:
+    """The shape with one axis for all batch axes, and those of one element before it."""
+    if wanted.batch is None:
+        return shape
+    _, start, count = wanted.batch
+    end = _end(shape, wanted)
+    return (*shape[:start], *as_one(shape[start:end], count), *shape[end:])
+
+
+def _own_axis(shape: tuple[int, ...], wanted: Array, axis: int) -> int:
+    """The axis of ``shape`` that is ``axis`` of the dims of ``wanted``."""
+    behind = wanted.batch is not None and axis >= wanted.batch[1] + wanted.batch[2]
+    return axis - len(wanted.dims) + len(shape) if behind else axis
+
+
+def _value(where: str, dim: str, sizes: Sizes) -> int:
     try:
         return evaluate(dim, sizes)
     except ZeroDivisionError:
@@ -136,6 +186,7 @@ def _mismatch(
     """Name both arrays that disagree on a size, or the one that breaks a rule of its own."""
     dim = case.inputs[position].dims[axis]
     shape = arrays[position].shape
+    axis = _own_axis(shape, case.inputs[position], axis)
     here = f"{names[position]} has {shape[axis]} in axis {axis} of its shape {shape}"
     what = f"{where}: {here}, where {case.inputs[position]} wants {dim}"
     if dim != str(expected):
@@ -143,9 +194,10 @@ def _mismatch(
     origin = _binding_of(case, dim)
     if origin is not None and origin.input != position:
         other = arrays[origin.input].shape
+        there = _own_axis(other, case.inputs[origin.input], origin.axis)
         what = (
             f"{where}: {names[origin.input]} and {names[position]} disagree on {dim}: {expected}"
-            f" (axis {origin.axis} of {other}) and {shape[axis]} (axis {axis} of {shape})"
+            f" (axis {there} of {other}) and {shape[axis]} (axis {axis} of {shape})"
         )
     wanted = ", ".join(f"{n}: {a}" for n, a in zip(names, case.inputs, strict=True))
     return KernelArgumentError(what, hint=f"the op is compiled for {wanted}")
@@ -155,12 +207,12 @@ def _binding_of(case: Case, dim: str) -> Binding | None:
     return next((binding for binding in case.bindings if binding.size == dim), None)
 
 
-def describe(sizes: Mapping[str, int]) -> str:
+def describe(sizes: Sizes) -> str:
     """``n = 3, m = 4``, for messages."""
     return ", ".join(f"{name} = {value}" for name, value in sizes.items()) or "no sizes"
 
 
-def checked_shape(where: str, array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def checked_shape(where: str, array: Array, sizes: Sizes) -> tuple[int, ...]:
     """The shape of an output.  Raises KernelArgumentError where it is none."""
     try:
         shape = shape_of(array, sizes)

@@ -9,10 +9,15 @@ size symbols and with the recipe (``Binding``) that reads the symbols off the sh
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from types import CodeType
+from typing import Any
+
+Sizes = Mapping[str, Any]
+"""Sizes by name: integers, and for each ``*name`` the tuple of its axes."""
 
 C_TYPES = {
     "bool": "uint8_t", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t",
@@ -35,16 +40,23 @@ class Array:
     """One array of a call.
 
     ``dtype`` is NumPy's name, ``dims`` are expressions, ``strides`` the axes whose stride the
-    kernel takes (in elements); all other axes lie as in a C-contiguous array.
+    kernel takes (in elements); all other axes lie as in a C-contiguous array.  ``batch``: a name,
+    an axis and a count.  So many axes from there on stand for any number of axes of an array: the
+    last has as many elements as all of these together, those before it have one.
     """
 
     name: str
     dtype: str
     dims: tuple[str, ...]
     strides: tuple[int, ...] = ()
+    batch: tuple[str, int, int] | None = None
 
     def __str__(self) -> str:
-        return f"{self.dtype}[{', '.join(self.dims)}]"
+        dims = list(self.dims)
+        if self.batch is not None:
+            name, axis, count = self.batch
+            dims[axis : axis + count] = [f"*{name}"]
+        return f"{self.dtype}[{', '.join(dims)}]"
 
 
 @dataclass(frozen=True)
@@ -94,7 +106,10 @@ class Backward:
 
 @dataclass(frozen=True)
 class Case:
-    """The kernels that serve the sizes for which all ``conditions`` hold."""
+    """The kernels that serve the sizes for which all ``conditions`` hold.
+
+    ``apart``: the numbers of batch axes that they do not serve.
+    """
 
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
@@ -104,11 +119,25 @@ class Case:
     forward: Kernel
     backward: tuple[Backward, ...]
     conditions: tuple[str, ...] = ()
+    apart: tuple[int, ...] = ()
+
+    @property
+    def batches(self) -> dict[str, tuple[str, ...]]:
+        """The sizes that stand for the axes of each ``*name``."""
+        found = {}
+        for array in self.inputs:
+            if array.batch is not None:
+                name, axis, count = array.batch
+                found[f"*{name}"] = array.dims[axis : axis + count]
+        return found
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """The names of the bound sizes, in order."""
-        return tuple(binding.size for binding in self.bindings)
+        """What tells all sizes: the names of the bound ones, then each ``*name`` for its axes."""
+        batches = self.batches
+        together = {size for sizes in batches.values() for size in sizes}
+        own = (binding.size for binding in self.bindings if binding.size not in together)
+        return (*own, *batches)
 
 
 @dataclass(frozen=True)
@@ -164,7 +193,7 @@ def _compiled(expression: str) -> CodeType:
     return compile(expression, "<size>", "eval")
 
 
-def evaluate(expression: str, sizes: Mapping[str, int]) -> int:
+def evaluate(expression: str, sizes: Sizes) -> int:
     """The value of a size expression or condition.  ZeroDivisionError as in Python.
 
     The expressions come from the generated wrapper, never from a user's data.
@@ -173,6 +202,23 @@ def evaluate(expression: str, sizes: Mapping[str, int]) -> int:
     return int(eval(_compiled(expression), names, dict(sizes)))
 
 
-def shape_of(array: Array, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def as_one(axes: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """``count`` sizes for these axes: one for all of them together, and before it ones."""
+    return (*(1,) * (count - 1), prod(axes))
+
+
+def all_sizes(case: Case, kept: Sequence[Any]) -> dict[str, Any]:
+    """All sizes by name, from the values of ``case.sizes``."""
+    sizes = dict(zip(case.sizes, kept, strict=True))
+    for name, together in case.batches.items():
+        sizes.update(zip(together, as_one(sizes[name], len(together)), strict=True))
+    return sizes
+
+
+def shape_of(array: Array, sizes: Sizes) -> tuple[int, ...]:
     """The shape that ``array`` must have for these sizes."""
-    return tuple(evaluate(dim, sizes) for dim in array.dims)
+    shape = tuple(evaluate(dim, sizes) for dim in array.dims)
+    if array.batch is None:
+        return shape
+    name, axis, count = array.batch
+    return (*shape[:axis], *sizes[f"*{name}"], *shape[axis + count :])

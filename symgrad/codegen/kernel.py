@@ -284,8 +284,7 @@ def _promise(signature: KernelSignature, program: Program, context: Context) -> 
     """What goes in, what comes out, and what the kernel returns beside 0."""
     lines = []
     for title, arrays in (("in:  ", signature.inputs), ("out: ", signature.outputs)):
-        described = ", ".join(_described(array) for array in arrays)
-        lines.append(f"{title} {described}" if described else f"{title} nothing")
+        lines.append(f"{title} {', '.join(map(described, arrays)) or 'nothing'}")
     text = IndexText((), {tensor: array.name for tensor, array in context.arrays.items()})
     ranges = [f"0 <= {text.dim(check.index)} < {check.bound}" for check in program.checks]
     for status, reason in enumerate(signature.statuses, 1):
@@ -307,6 +306,6 @@ def comment_lines(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _described(array: ArrayArgument) -> str:
-    sizes = " ".join(str(size).replace(" ", "") for size in array.shape)
-    return f"{array.name} {array.dtype.short}[{sizes}]"
+def described(array: ArrayArgument) -> str:
+    """``x f32[n m]``: its name, dtype and shape."""
+    return f"{array.name} {array.dtype.short}[{' '.join(array.words)}]"

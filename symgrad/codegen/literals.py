@@ -140,6 +140,9 @@ def _array(array: ArrayArgument) -> _Call:
     ]
     if array.strides:
         words.append(("strides", tuple(map(str, array.strides))))
+    if array.batch is not None:
+        name, axis, count = array.batch
+        words.append(("batch", (string_literal(name), str(axis), str(count))))
     return _Call("Array", tuple(words))
 
 
@@ -200,6 +203,8 @@ def _case(signature: OpSignature) -> _Call:
     ]
     if signature.conditions:
         words.append(("conditions", _quoted(signature.conditions)))
+    if signature.apart:
+        words.append(("apart", tuple(map(str, signature.apart))))
     return _Call("Case", tuple(words))
 
 

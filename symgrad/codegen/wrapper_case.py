@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from symgrad.codegen.literals import size_bindings, string_literal
+from symgrad.codegen.literals import SizeBinding, size_bindings, string_literal
 from symgrad.codegen.names import literal_text
 from symgrad.codegen.safe_names import safe_name, size_names
 from symgrad.codegen.wrapper_records import ArrayView, BackwardView, CallView, CaseView
 from symgrad.errors import CodegenError
-from symgrad.ir.abi import ArrayArgument, BackwardSignature, KernelSignature, OpSignature
-from symgrad.ir.dim import Dim, product
+from symgrad.ir.abi import (
+    ArrayArgument,
+    BackwardSignature,
+    BatchAxes,
+    KernelSignature,
+    OpSignature,
+)
+from symgrad.ir.dim import product
 
 # More masks than these are left to the careful path: the text must stay readable.
 MOST_MASKS = 8
@@ -43,13 +49,22 @@ def _targets(parts: Iterable[str]) -> str:
     return tuple_text(parts)[1:-1] or "()"
 
 
-def _shape(dims: Iterable[Dim]) -> str:
-    return tuple_text(map(str, dims))
+def _axes_of(batch: BatchAxes) -> str:
+    """The local that holds the axes of a group of batch axes."""
+    return f"_axes_{batch.name}"
+
+
+def _shape(array: ArrayArgument) -> str:
+    words = list(map(str, array.shape))
+    if array.batch is not None:
+        _, axis, count = array.batch
+        words[axis : axis + count] = [f"*{_axes_of(array.batch)}"]
+    return tuple_text(words)
 
 
 def described(array: ArrayArgument) -> str:
     """Its dtype and shape, as in a shape specification."""
-    return f"{array.dtype}[{', '.join(map(str, array.shape))}]"
+    return f"{array.dtype}[{', '.join(array.words)}]"
 
 
 class Names:
@@ -88,6 +103,8 @@ class CaseMaker:
         self.table = table
         self.cotangents = cotangents
         self.sizes = size_bindings(signature)
+        batches = (array.batch for array in signature.inputs if array.batch is not None)
+        self.batches = {batch.name: batch for batch in batches}
 
     @property
     def residuals_class(self) -> str:
@@ -101,9 +118,20 @@ class CaseMaker:
     def forward(self) -> CallView:
         """The call that also computes what is kept."""
         kept = [self._kept(index) for index in range(len(self.signature.residuals))]
-        everything = tuple_text((*kept, *(binding.size for binding in self.sizes)))
+        axes = (f"tuple({_axes_of(batch)})" for batch in self.batches.values())
+        everything = tuple_text((*kept, *self._kept_sizes(self.sizes), *axes))
         result = f"{self._result()}, {self.residuals_class}({everything})"
         return self._forward_call(self.signature.forward, result)
+
+    def _kept_sizes(self, bindings: Iterable[SizeBinding]) -> list[str]:
+        """The sizes that are kept for backward: those of batch axes follow from the axes."""
+        return [one.size for one in bindings if self._batch_at(one.input, one.axis) is None]
+
+    def _batch_at(self, index: int, axis: int) -> BatchAxes | None:
+        """The batch axes that an axis of an input belongs to."""
+        batch = self.signature.inputs[index].batch
+        inside = batch is not None and batch.axis <= axis < batch.axis + batch.number
+        return batch if inside else None
 
     def _result(self) -> str:
         names = [self.names.of(array.name) for array in self.signature.outputs]
@@ -113,7 +141,8 @@ class CaseMaker:
         """What the functions share."""
         signature = self.signature
         fields = [residual.array.name for residual in signature.residuals]
-        sizes = [binding.size for binding in size_bindings(self.table)]
+        sizes = self._kept_sizes(size_bindings(self.table))
+        sizes += [f"*{name}" for name in self.batches]
         full = signature.differentiable
         ordered = sorted(signature.backward, key=lambda one: one.mask != full)[:MOST_MASKS]
         words = [
@@ -132,7 +161,7 @@ class CaseMaker:
 
     def _view(self, array: ArrayArgument, name: str, pointer: bool = True) -> ArrayView:
         dtype = array.dtype.name.rstrip("_")
-        return ArrayView(name, f"_p_{name}" if pointer else "", dtype, _shape(array.shape))
+        return ArrayView(name, f"_p_{name}" if pointer else "", dtype, _shape(array))
 
     # -- sizes
 
@@ -147,9 +176,29 @@ class CaseMaker:
         array = self.signature.inputs[index]
         view = self._view(array, self.names.of(array.name))
         axes = [self._axis(index, axis) for axis in range(len(array.shape))]
+        if array.batch is not None:
+            _, start, count = array.batch
+            axes[start : start + count] = [f"*{self._axes(index, array.batch)}"]
         return ArrayView(view.name, view.pointer, view.dtype, view.shape, _targets(axes))
 
+    def _axes(self, index: int, batch: BatchAxes) -> str:
+        """The local that the batch axes of an input go to."""
+        groups = [one.batch.name if one.batch else None for one in self.signature.inputs]
+        return (
+            _axes_of(batch) if groups.index(batch.name) == index else f"_axes{index}_{batch.name}"
+        )
+
+    def _together(self) -> Iterable[str]:
+        """The sizes that stand for batch axes."""
+        for index, array in enumerate(self.signature.inputs):
+            if array.batch is not None and self._axes(index, array.batch) == _axes_of(array.batch):
+                _, start, count = array.batch
+                *ones, whole = map(str, array.shape[start : start + count])
+                yield from (f"{one} = 1" for one in ones)
+                yield f"{whole} = _prod({_axes_of(array.batch)})"
+
     def _solved(self) -> Iterable[str]:
+        yield from self._together()
         for binding in self.sizes:
             if not binding.plain:
                 extent = self._axis(binding.input, binding.axis)
@@ -160,10 +209,14 @@ class CaseMaker:
         for binding in self.sizes:
             if not binding.plain:
                 yield f"{binding.size} < 0"
+        for batch in self.batches.values() if self.signature.apart else ():
+            yield f"len({_axes_of(batch)}) in {self.signature.apart!r}"
         for index, array in enumerate(self.signature.inputs):
+            if array.batch is not None and self._axes(index, array.batch) != _axes_of(array.batch):
+                yield f"{self._axes(index, array.batch)} != {_axes_of(array.batch)}"
             for axis, dim in enumerate(array.shape):
                 local = self._axis(index, axis)
-                if local != str(dim):
+                if local != str(dim) and self._batch_at(index, axis) is None:
                     yield f"{local} != {dim}"
         for condition in self.signature.conditions:
             yield f"not ({condition})"
@@ -245,7 +298,10 @@ class CaseMaker:
             name=f"_backward{self.position or ''}_{bits}",
             mask=repr(backward.mask),
             full=backward.mask == signature.differentiable,
-            targets=_targets((*needed, *(binding.size for binding in self.sizes))),
+            targets=_targets(
+                (*needed, *self._kept_sizes(self.sizes), *map(_axes_of, self.batches.values()))
+            ),
+            together=tuple(self._together()),
             arrays=(*residuals, *cotangents),
             ignored=tuple(ignored),
             zeros=tuple(gradients[p] for p in backward.zeros),

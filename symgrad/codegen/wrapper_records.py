@@ -37,13 +37,15 @@ class CallView:
 class BackwardView:
     """One backward: ``targets`` takes the residuals apart.
 
-    ``arrays``: the residuals and cotangents that it reads; ``ignored`` cotangents are unused.
+    ``together``: assignments of the sizes that stand for batch axes.  ``arrays``: the residuals
+    and cotangents that it reads; ``ignored`` cotangents are unused.
     """
 
     name: str
     mask: str
     full: bool
     targets: str
+    together: tuple[str, ...]
     arrays: tuple[ArrayView, ...]
     ignored: tuple[ArrayView, ...]
     zeros: tuple[ArrayView, ...]

@@ -19,9 +19,22 @@ first): an index out of range, for instance.  It allocates nothing and keeps no 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
+
+
+class BatchAxes(NamedTuple):
+    """Axes of a shape that stand for any number of axes of an array, ``*name`` in its spec.
+
+    They are ``number`` axes from ``axis`` on: the last one has as many elements as all axes of the
+    array together, those before it have one.
+    """
+
+    name: str
+    axis: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -30,13 +43,24 @@ class ArrayArgument:
 
     ``strides``: the axes whose stride is passed.  Axes not named there must lie as in a
     C-contiguous array: with ``()`` the whole array is contiguous, with ``(0,)`` of a matrix
-    each row is.  The caller packs an array that does not comply.
+    each row is.  The caller packs an array that does not comply.  ``batch``: the axes that stand
+    for any number of the caller's; in the arrays of an op only, a kernel takes them as they are.
     """
 
     name: str
     dtype: DType
     shape: tuple[Dim, ...]
     strides: tuple[int, ...] = ()
+    batch: BatchAxes | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The sizes as in a shape spec, without blanks: ``("*batch", "2*m")``."""
+        words = [str(dim).replace(" ", "") for dim in self.shape]
+        if self.batch is not None:
+            name, axis, count = self.batch
+            words[axis : axis + count] = [f"*{name}"]
+        return tuple(words)
 
 
 @dataclass(frozen=True)
@@ -87,7 +111,7 @@ class OpSignature:
     ``conditions`` are Python expressions over the size symbols (``"k != 1"``) that must all hold.
     ``inference`` computes the outputs alone; ``forward`` also the residuals of source
     ``"kernel"``.  They are the same record where there are none.  ``differentiable`` marks the
-    inputs that have a gradient.
+    inputs that have a gradient.  ``apart``: numbers of batch axes that other cases serve, or none.
     """
 
     name: str
@@ -99,3 +123,4 @@ class OpSignature:
     forward: KernelSignature
     backward: tuple[BackwardSignature, ...]
     conditions: tuple[str, ...] = ()
+    apart: tuple[int, ...] = ()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symgrad.errors import Location, SymgradError
+from symgrad.ir.abi import BatchAxes
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node
 from symgrad.plain import PlainArgument
@@ -81,6 +82,18 @@ class HistoryRecord:
 
 
 @dataclass(frozen=True)
+class AnyRank:
+    """Which axes of the inputs and outputs of a case stand for any number of axes.
+
+    ``apart``: the numbers of axes that the case does not stand for.
+    """
+
+    inputs: tuple[BatchAxes | None, ...]
+    outputs: tuple[BatchAxes | None, ...]
+    apart: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class FunctionCase:
     """One trace.  ``graph`` holds everything; the rest says which node is what.
 
@@ -92,7 +105,8 @@ class FunctionCase:
     inputs or cotangents that backward (or forward) mutated in place, by name.  ``requires``: what
     follows from sizes being at least 1 and was used, so that a kernel must check it for size 0.
     ``record``: what PyTorch would record of it, where the trace follows that.  ``surplus``: inputs
-    without a gradient (integers) of which backward returned one.
+    without a gradient (integers) of which backward returned one.  ``any_rank``: it serves any
+    number of batch axes.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -108,6 +122,7 @@ class FunctionCase:
     requires: tuple[SizeCondition, ...] = ()
     record: HistoryRecord | None = None
     surplus: tuple[str, ...] = ()
+    any_rank: AnyRank | None = None
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,18 @@ Imports ``symgrad.errors`` and its neighbours; copied into every generated packa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from symgrad.errors import KernelArgumentError
 from symgrad.runtime.arguments import NDArray, as_array, checked_shape, describe
-from symgrad.runtime.spec import Case, evaluate
+from symgrad.runtime.spec import Case, Sizes, all_sizes, evaluate
 
 
 class Residuals(tuple[Any, ...]):
     """What forward of ``op`` keeps for backward: arrays, then sizes, named by ``fields``.
+
+    What is called ``*batch`` is the tuple of these axes.
 
     Inputs and outputs among the arrays are the caller's own, not copies.  Backward checks their
     shapes and dtypes; what is written into them before it runs is what it computes with.
@@ -28,7 +30,9 @@ class Residuals(tuple[Any, ...]):
     @property
     def arrays(self) -> dict[str, NDArray]:
         """The arrays by name."""
-        return {n: v for n, v in zip(self.fields, self, strict=True) if not isinstance(v, int)}
+        return {
+            n: v for n, v in zip(self.fields, self, strict=True) if not isinstance(v, (int, tuple))
+        }
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -40,8 +44,10 @@ class Residuals(tuple[Any, ...]):
         return f"<residuals of {self.op}: {', '.join(shapes) or 'sizes alone'}>"
 
 
-def serves(case: Case, sizes: Mapping[str, int]) -> bool:
+def serves(case: Case, sizes: Sizes) -> bool:
     """Is the case one for these sizes?"""
+    if any(len(sizes[name]) in case.apart for name in case.batches):
+        return False
     try:
         return all(evaluate(condition, sizes) for condition in case.conditions)
     except ZeroDivisionError:
@@ -50,7 +56,7 @@ def serves(case: Case, sizes: Mapping[str, int]) -> bool:
 
 def taken_apart(
     where: str, case: Case, residuals: Any
-) -> tuple[list[NDArray], dict[str, int]]:  # fmt: skip
+) -> tuple[list[NDArray], Sizes]:  # fmt: skip
     """The arrays and sizes of ``residuals``, if they are what forward can have kept.
 
     Raises KernelTypeError or KernelArgumentError where they are not: they were made by hand, or an
@@ -58,13 +64,13 @@ def taken_apart(
     """
     values = tuple(residuals)
     given = values[len(case.residuals) :]
-    if len(given) != len(case.sizes) or any(type(n) is not int or n < 0 for n in given):
+    if len(given) != len(case.sizes) or not all(map(_is_size, case.sizes, given)):
         raise KernelArgumentError(
             f"{where}: the residuals hold {_listed(values)}, where"
             f" {len(case.residuals)} arrays and {len(case.sizes)} sizes belong",
             hint=f"pass the second result of {where.removesuffix('backward')}forward",
         )
-    sizes = dict(zip(case.sizes, given, strict=True))
+    sizes = all_sizes(case, given)
     if not serves(case, sizes):
         raise KernelArgumentError(
             f"{where}: these residuals are for {' and '.join(case.conditions)}, and hold"
@@ -85,6 +91,13 @@ def taken_apart(
             )
         arrays.append(array)
     return arrays, sizes
+
+
+def _is_size(name: str, value: object) -> bool:
+    """A size, or for ``*name`` a tuple of sizes."""
+    if name.startswith("*"):
+        return type(value) is tuple and all(_is_size("", one) for one in value)
+    return type(value) is int and value >= 0
 
 
 def _listed(values: Sequence[object]) -> str:

@@ -39,6 +39,8 @@ from symgrad.runtime.spec import (
     Case,
     Kernel,
     Op,
+    Sizes,
+    shape_of,
 )
 from symgrad.runtime.values import Values
 from symgrad.runtime.workspace import workspace
@@ -99,14 +101,14 @@ class Caller:
         for residual in case.residuals:
             if residual.source == "input":
                 name = case.inputs[residual.position].name
-                kept.append(used.get(name, arrays[name]))
+                kept.append(_in_shape(used.get(name, arrays[name]), arrays[name].shape))
             elif residual.source == "output":
                 kept.append(outputs[case.outputs[residual.position].name])
             else:
                 kept.append(produced[residual.array.name])
         kind = self.residuals[self.op.cases.index(case)]
         result = _one_or_tuple([outputs[array.name] for array in case.outputs])
-        return result, kind((*kept, *sizes.values()))
+        return result, kind((*kept, *(sizes[name] for name in case.sizes)))
 
     def backward(
         self,
@@ -152,7 +154,7 @@ class Caller:
         backward: Backward,
         mask: tuple[bool, ...],
         buffers: list[Any],
-        sizes: Mapping[str, int],
+        sizes: Sizes,
     ) -> dict[int, NDArray]:
         """An array for each gradient that the kernel computes, the caller's own where given."""
         found = {}
@@ -168,10 +170,10 @@ class Caller:
 
     def _case(
         self, where: str, inputs: Sequence[object]
-    ) -> tuple[Case, dict[str, NDArray], dict[str, int]]:
+    ) -> tuple[Case, dict[str, NDArray], dict[str, Any]]:
         """The case that serves these inputs, the arrays by name, and the sizes."""
         problem: KernelArgumentError | None = None
-        unserved: dict[str, int] | None = None
+        unserved: Sizes | None = None
         for case in self.op.cases:
             names = [array.name for array in case.inputs]
             try:
@@ -238,7 +240,7 @@ class Caller:
     # -- arrays
 
     def _allocate(
-        self, where: str, wanted: Sequence[Array], sizes: Mapping[str, int], out: object
+        self, where: str, wanted: Sequence[Array], sizes: Sizes, out: object
     ) -> dict[str, NDArray]:
         given = _split_out(where, out, len(wanted), "output")
         return {
@@ -246,7 +248,7 @@ class Caller:
             for array, value in zip(wanted, given, strict=True)
         }
 
-    def _buffer(self, where: str, array: Array, sizes: Mapping[str, int], given: object) -> NDArray:
+    def _buffer(self, where: str, array: Array, sizes: Sizes, given: object) -> NDArray:
         shape = checked_shape(where, array, sizes)
         if given is not None:
             return as_output(where, given, array, shape)
@@ -262,7 +264,7 @@ class Caller:
         where: str,
         case: Case,
         cotangents: Sequence[object],
-        sizes: Mapping[str, int],
+        sizes: Sizes,
         backward: Backward,
     ) -> dict[str, NDArray]:
         """The checked cotangents that the kernel takes, by its names for them."""
@@ -304,13 +306,16 @@ class Caller:
         self,
         where: str,
         kernel: Kernel,
-        sizes: Mapping[str, int],
+        sizes: Sizes,
         inputs: Mapping[str, NDArray],
         outputs: Mapping[str, NDArray],
     ) -> dict[str, NDArray]:
         """Call a kernel; return its inputs as they were passed, packed where that was needed."""
         check_apart(where, outputs, inputs)
-        used = {array.name: laid_out(inputs[array.name], array) for array in kernel.inputs}
+        used = {
+            array.name: laid_out(_in_shape(inputs[array.name], shape_of(array, sizes)), array)
+            for array in kernel.inputs
+        }
         status = self._call(kernel, sizes, used, outputs)
         if status == WORKSPACE_TOO_SMALL:
             needed = getattr(self.library.lib, f"{kernel.name}_workspace")
@@ -327,7 +332,7 @@ class Caller:
     def _call(
         self,
         kernel: Kernel,
-        sizes: Mapping[str, int],
+        sizes: Sizes,
         inputs: Mapping[str, NDArray],
         outputs: Mapping[str, NDArray],
     ) -> int:
@@ -343,7 +348,7 @@ class Caller:
         return int(call(*arguments, workspace.pointer, workspace.size))
 
     def _refused(
-        self, where: str, kernel: Kernel, sizes: Mapping[str, int], status: int
+        self, where: str, kernel: Kernel, sizes: Sizes, status: int
     ) -> KernelArgumentError:
         if 0 < status <= len(kernel.statuses):
             return KernelArgumentError(f"{where}: {kernel.statuses[status - 1]}")
@@ -353,6 +358,11 @@ class Caller:
                 hint="split the input into smaller ones",
             )
         return KernelArgumentError(f"{where}: the kernel {kernel.name} ended with status {status}")
+
+
+def _in_shape(array: NDArray, shape: tuple[int, ...]) -> NDArray:
+    """The array itself, or with its batch axes as one, or as they were."""
+    return array if array.shape == shape else array.reshape(shape)
 
 
 def _one_or_tuple(arrays: list[NDArray]) -> Any:

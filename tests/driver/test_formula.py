@@ -127,7 +127,8 @@ def test_all_kernels_take_sizes_in_the_order_of_the_header(function: Any, specs:
         for kernel in (one.inference, one.forward, *(found.kernel for found in one.backward)):
             assert list(kernel.sizes) == [s for s in planned.sizes if s in kernel.sizes]
     for number, case in enumerate(planned.cases[1:], 1):
-        assert f"_case{number}: for {' and '.join(map(str, case.case.conditions))}." in header
+        assert f", where {' and '.join(map(str, case.case.conditions))}." in header
+        assert f"_case{number}: for " in header
     assert "multiple of 64 bytes" in header
     assert "_workspace returns" in header
     digits = f"one for each of {', '.join(planned.graphs.input_names)}: 1 where"
