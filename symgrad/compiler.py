@@ -21,7 +21,7 @@ from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, Sy
 from symgrad.frontend.arguments import positions
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import Function
-from symgrad.frontend.outcome import refuses_sizes
+from symgrad.frontend.outcome import refuses_sizes, told
 from symgrad.frontend.packs.judge import batch_groups, missing_axes, rank_dependence
 from symgrad.frontend.packs.observation import Observation
 from symgrad.frontend.packs.serving import serving, typical_rank
@@ -63,9 +63,10 @@ def verify(
     """
     if order not in (1, 2):
         raise SpecError(f"order={order!r} is not supported", hint="1, or 2 for its derivative too")
-    graphs = trace(function, *specs, static=static, assume=assume)
-    ranks = _ranks(function, graphs, specs, static, assume, order)
-    return _judged(function, graphs, ranks, specs, static, assume, order, suggest)
+    with told(f"judging {getattr(function, '__name__', type(function).__name__)}"):
+        graphs = trace(function, *specs, static=static, assume=assume)
+        ranks = _ranks(function, graphs, specs, static, assume, order)
+        return _judged(function, graphs, ranks, specs, static, assume, order, suggest)
 
 
 def compile(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from symgrad import compiler, shapes
 from symgrad.errors import Location, SymgradError
 from symgrad.frontend.function import Function
+from symgrad.frontend.outcome import told
 from symgrad.frontend.source import class_location
 
 if TYPE_CHECKING:
@@ -123,7 +124,8 @@ def judge(function: type[Function], request: Request) -> Judged:
         if not request.specs and not shapes.are_known(function, request.static):
             facts = {**getattr(function, "assume", {}), **request.assume}
             square = [name for name, fact in facts.items() if "symmetric" in fact]
-            found = shapes.find(function, request.static, square)
+            with told(f"finding shapes for {function.__name__}"):
+                found = shapes.find(function, request.static, square)
         first = _verified(function, request, found)
     except SymgradError as error:
         return Judged(function, error=error, shapes=found)

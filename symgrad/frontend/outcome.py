@@ -6,6 +6,8 @@ Imports: ``symgrad.errors``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from symgrad.errors import Location, ShapeError, SymgradError, TraceError
@@ -38,6 +40,18 @@ def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
     found = TraceError(f"{stage} raised {type(error).__name__}: {text}", location=location)
     found.__cause__ = error
     return found
+
+
+@contextmanager
+def told(stage: str) -> Iterator[None]:
+    """Whatever goes wrong inside leaves as a ``SymgradError``."""
+    try:
+        yield
+    except SymgradError:
+        raise
+    except Exception as error:
+        found = as_symgrad_error(error, stage)
+        raise found from found.__cause__
 
 
 def refuses_sizes(error: SymgradError) -> bool:

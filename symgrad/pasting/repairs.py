@@ -13,6 +13,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
@@ -92,7 +93,12 @@ def verify_and_mend(
             for finding in after.protocol
         )
 
-    return replace(report, mend=lambda: pasting.diff(accepts))
+    def mend() -> str:
+        with suppress(Exception):  # a repair that cannot be written is none
+            return pasting.diff(accepts)
+        return ""
+
+    return replace(report, mend=mend)
 
 
 class Pasting:

@@ -7,6 +7,7 @@ Imports: ``symgrad.ir``, ``symgrad.errors``, ``symgrad.proof``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from symgrad.proof.assume import Assumption
 from symgrad.proof.conditions import FoundCondition, find_conditions
 from symgrad.proof.decide import Judgement
 from symgrad.proof.diagnose import Diagnosis, diagnose
+from symgrad.proof.failure import failure
 from symgrad.proof.kinks import kinks
 from symgrad.proof.refute import Counterexample, input_values
 from symgrad.proof.report import CaseReport, Condition, CounterexampleReport, InputReport
@@ -44,8 +46,20 @@ def input_reports(
         outcomes = [_outcome(one, name) for one in judged]
         if all(outcome is None for outcome in outcomes) and name in constant:
             continue
-        reports[name] = _report(graphs, name, judged, outcomes, declared, options)
+        try:
+            reports[name] = _report(graphs, name, judged, outcomes, declared, options)
+        except Exception as error:  # a verdict without its conditions is none
+            reports[name] = _unreported(graphs, name, outcomes, error)
     return reports
+
+
+def _unreported(
+    graphs: FunctionGraphs, name: str, outcomes: Iterable[Judgement | None], error: Exception
+) -> InputReport:
+    """What is left where the report on an input cannot be made: nothing that passes."""
+    found = worst(outcome.verdict for outcome in outcomes if outcome is not None)
+    verdict = max(found, Verdict.UNDECIDED)
+    return InputReport(name, verdict, reason=failure(error), location=graphs.location)
 
 
 def _outcome(one: JudgedCase, name: str) -> Judgement | None:
@@ -88,13 +102,14 @@ def _report(
     found: list[FoundCondition] = []
     diagnosis = Diagnosis()
     if verdict is Verdict.REFUTED:
-        if name in chosen.judgements:
-            found = find_conditions(chosen.subject, name, decided, budget=options.budget)
-        if options.suggest:
-            diagnosis = diagnose(
-                chosen.subject, name, gradient, chosen.case, budget=options.budget,
-                paste=options.paste,
-            )  # fmt: skip
+        with suppress(Exception):  # a refutation stands without an explanation, too
+            if name in chosen.judgements:
+                found = find_conditions(chosen.subject, name, decided, budget=options.budget)
+            if options.suggest:
+                diagnosis = diagnose(
+                    chosen.subject, name, gradient, chosen.case, budget=options.budget,
+                    paste=options.paste,
+                )  # fmt: skip
     else:
         for one in judged:
             conditions += kinks(one.subject, name, _named(one))

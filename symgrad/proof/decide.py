@@ -20,6 +20,7 @@ from itertools import islice
 
 from symgrad.proof import literals
 from symgrad.proof.corners import certain, corners
+from symgrad.proof.failure import failure
 from symgrad.proof.oracle import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.report import Condition
@@ -72,8 +73,28 @@ def judge(
     """Judge every gradient of a subject; ``until_refuted``: of a wrong one the first alone.
 
     ``screen``: at how many points doubles are looked at first.  ``total``: work for all normal
-    forms together.  Of sizes that no case can have, everything holds.
+    forms together.  Of sizes that no case can have, everything holds.  Where judging itself fails,
+    each gradient is judged alone; the one that it fails for is UNDECIDED.
     """
+    try:
+        return _judged(subject, budget, until_refuted, screen, total)
+    except Exception as error:  # whatever it is, it is no verdict
+        if len(subject.gradients) <= 1:
+            undecided = Judgement(Verdict.UNDECIDED, reason=failure(error))
+            return dict.fromkeys(subject.gradients, undecided)
+    alone = (subject.having([name]) for name in subject.gradients)
+    return {
+        name: found
+        for one in alone
+        for name, found in judge(
+            one, budget=budget, until_refuted=until_refuted, screen=screen, total=total
+        ).items()
+    }
+
+
+def _judged(
+    subject: Subject, budget: int, until_refuted: bool, screen: int, total: int | None
+) -> dict[str, Judgement]:
     if contradictory(subject.conditions):
         nothing = Judgement(Verdict.PROVED, method="no sizes meet the conditions")
         return dict.fromkeys(subject.gradients, nothing)
@@ -269,12 +290,7 @@ class _Decision:
         known = (literals.recognise(node.attributes["value"].value) for node in constants)
         if old.recognised or not any(known):
             return None
-        new = Subject(
-            old.graph, old.inputs, old.outputs, {name: old.gradients[name] for name in names},
-            conditions=old.conditions, assumptions=old.assumptions, recognised=True,
-        )  # fmt: skip
-        new.sampler.modes = old.sampler.modes
-        return new
+        return old.having(names, recognised=True)
 
     # -- 3 and 4: the normal form
 

@@ -2,15 +2,15 @@
 
 In: a ``Subject``.  Out: conditions to print beside a verdict.
 Imports: ``symgrad.errors``, ``symgrad.ops``, ``symgrad.ir``, ``symgrad.proof``: ``adjoints``,
-``code``, ``numbers``, ``oracle``, ``report``, ``sample``, ``subject``; numpy, sympy.
+``code``, ``numbers``, ``oracle``, ``report``, ``subject``; numpy, sympy.
 
 A kink at which nothing flows back (the shift of a softmax by its maximum) is not told.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 import sympy
@@ -23,7 +23,6 @@ from symgrad.proof.code import CodeWriter, NoSpelling
 from symgrad.proof.numbers import Double
 from symgrad.proof.oracle import DomainError, Program
 from symgrad.proof.report import Condition
-from symgrad.proof.sample import DENOMINATOR, Point
 from symgrad.proof.spelling import shed
 from symgrad.proof.subject import Evaluation, Subject
 
@@ -115,7 +114,10 @@ def _condition(
             return Condition("ties", said)
         if node.op == "where":
             left, right = node.args[0].args
-            left = _behind_constants(left, _number(right))
+            value = _number(right)
+            if value is not None and not math.isfinite(value):
+                return None  # no real number is there
+            left = _behind_constants(left, value)
             where = f"{_text(writer, left)} == {_text(writer, right)}"
             return Condition("kink", where + _there(subject, name, left, right, at))
         if get(node.op).scalar.domain and _bare(node.args[0]).op != "input":  # type: ignore[union-attr]
@@ -153,18 +155,18 @@ def _there(
         return ""
     if source.attributes["name"] != name or name not in subject.gradients:
         return ""
-    numerators = dict(at.point.numerators)
-    numerators[name] = np.full_like(numerators[name], int(value * DENOMINATOR))
+    feeds = at.point.doubles()
+    feeds[name] = np.full_like(feeds[name], value)
     for _, cotangent in subject.outputs:
         key = cotangent.attributes["name"]
-        numerators[key] = np.full_like(numerators[key], DENOMINATOR)
-    point: Point = replace(at.point, numerators=numerators)
+        feeds[key] = np.ones_like(feeds[key])
     try:
-        found = subject.evaluate_double(point).values[subject.gradients[name]]
-    except (DomainError, KeyError):
+        with np.errstate(all="ignore"):
+            values = subject.everything.run(Double(), feeds, at.point.sizes)
+    except DomainError:
         return ""
-    values = np.unique(np.round(found, 12))
-    return f" (yours gives {values[0]:g} there)" if len(values) == 1 else ""
+    found = np.unique(np.round(values[subject.gradients[name]], 12))
+    return f" (yours gives {found[0]:g} there)" if len(found) == 1 else ""
 
 
 def _behind_constants(node: Node, value: float | None) -> Node:

@@ -57,13 +57,23 @@ class Program:
         size = size_function(sizes)
         for node in self.nodes:
             if node.op == "input":
-                found[node] = feeds[node.attributes["name"]]
+                found[node] = _array(feeds[node.attributes["name"]])
             else:
                 try:
-                    found[node] = arithmetic.apply(node, [found[arg] for arg in node.args], size)
+                    given = [found[arg] for arg in node.args]
+                    found[node] = _array(arithmetic.apply(node, given, size))
                 except _UNDEFINED as error:
                     raise DomainError(f"{node.label}: {error}") from error
         return found
+
+
+def _array(value: Any) -> Array:
+    """Of rank 0, too: what NumPy computes of such arrays of objects are the objects."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    found = np.empty((), dtype=object)
+    found[()] = value
+    return found
 
 
 def size_function(sizes: Mapping[str, int]) -> Callable[[DimLike], int]:

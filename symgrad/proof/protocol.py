@@ -27,6 +27,7 @@ from symgrad.proof.verdict import Verdict
 _CARRY = frozenset(("expand", "reshape", "permute", "slice", "unslice", "sum", "cumsum", "cast",
                     "concat", "diagonal", "neg"))  # fmt: skip
 _CLOSE = 1e-9
+VARIANTS = "needs_input_grad variants agree"
 
 
 def findings(
@@ -202,27 +203,26 @@ def variants_agree(
     full: FunctionGraphs,
     variants: Sequence[FunctionGraphs],
     judge_case: Callable[[FunctionCase, Sequence[str]], Mapping[str, Judgement]],
-) -> Finding | None:
+) -> list[Finding]:
     """Does backward compute the same where only some gradients are asked for?
 
     A gradient that is built like that of ``full`` shares its verdict; one that is built in
     another way is judged by ``judge_case(case, names)``.
     """
-    name = "needs_input_grad variants agree"
     if not variants:
-        return None
-    found = Finding(name, Verdict.PROVED)
+        return []
+    found = Finding(VARIANTS, Verdict.PROVED)
     for variant in variants:
         for case in variant.cases:
             if case.problem is not None:
                 said = f"with some gradients not asked for, backward fails: {case.problem.what}"
-                return Finding(name, Verdict.REFUTED, said)
+                return [Finding(VARIANTS, Verdict.REFUTED, said)]
             for gradient, judgement in judge_case(case, _other(full, case, variant.asked)).items():
                 if judgement.verdict > found.verdict:
                     said = f"the gradient of {gradient} is computed differently"
                     reason = f": {judgement.reason}" if judgement.reason else ""
-                    found = Finding(name, judgement.verdict, said + reason)
-    return found
+                    found = Finding(VARIANTS, judgement.verdict, said + reason)
+    return [found]
 
 
 def _other(full: FunctionGraphs, case: FunctionCase, asked: Sequence[str]) -> list[str]:

@@ -114,6 +114,16 @@ class Subject:
         self.returned: dict[str, Node] = {}
         """Gradients whose shape does not fit their inputs, as backward returned them."""
 
+    def having(self, names: Iterable[str], *, recognised: bool | None = None) -> Subject:
+        """The same with some of the gradients alone, sampled in the same modes."""
+        new = Subject(
+            self.graph, self.inputs, self.outputs, {name: self.gradients[name] for name in names},
+            conditions=self.conditions, assumptions=self.assumptions,
+            recognised=self.recognised if recognised is None else recognised,
+        )  # fmt: skip
+        new.sampler.modes, new.settled = self.sampler.modes, self.settled
+        return new
+
     def read(self, value: Scalar) -> Any:
         """A literal, as this subject reads it."""
         return literals.precise(value, recognised=self.recognised)

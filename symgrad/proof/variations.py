@@ -8,6 +8,7 @@ A variant is first tried in doubles at one point (``Probe``); a graph is built o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -152,7 +153,9 @@ class Variations:
         if like.shape not in self._factors:
             shape = self.probe.values[like].shape
             every = tuple(self._all_factors(like, shape))
-            rows = np.array([factor.value.ravel() for factor in every]).reshape(len(every), -1)
+            rows = np.array([factor.value.ravel() for factor in every]).reshape(
+                len(every), math.prod(shape)
+            )
             self._factors[like.shape] = Factors(every, rows)
         return self._factors[like.shape]
 

@@ -7,7 +7,7 @@ Imports: all of ``symgrad.proof``, ``symgrad.ir``, ``symgrad.errors``.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -18,11 +18,13 @@ from symgrad.proof.assemble import input_reports
 from symgrad.proof.assume import Assumption, check_names, check_square, parse_all
 from symgrad.proof.conditions import FEW
 from symgrad.proof.decide import BUDGET, Judgement, judge
+from symgrad.proof.failure import failure
 from symgrad.proof.formulas import Formulas
+from symgrad.proof.jvp import NAME as JVP
 from symgrad.proof.jvp import failed, judge_jvp
-from symgrad.proof.protocol import findings, variants_agree
+from symgrad.proof.protocol import VARIANTS, findings, variants_agree
 from symgrad.proof.rebuild import copied, transplant, zero_like
-from symgrad.proof.report import Finding, Report
+from symgrad.proof.report import Finding, InputReport, Report
 from symgrad.proof.scope import Paste
 from symgrad.proof.second_order import NAME as SECOND_ORDER
 from symgrad.proof.second_order import ONCE, second_order
@@ -73,9 +75,36 @@ class JudgedCase:
 def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None) -> Report:
     """Judge the backward of a traced Function, input by input.
 
-    Raises SpecError for an assumption that cannot be read or names no input.
+    What the judge itself fails at is UNDECIDED, with the reason.  Raises SpecError for an
+    assumption that cannot be read or names no input, ShapeError for a surrogate of other shapes.
     """
-    options = options or VerifyOptions()
+    try:
+        return _verified(graphs, options or VerifyOptions())
+    except SymgradError:
+        raise
+    except Exception as error:  # whatever it is, it is no verdict
+        return _failed(graphs, failure(error))
+
+
+def _failed(graphs: FunctionGraphs, reason: str) -> Report:
+    """The report where nothing could be judged."""
+    return Report(
+        name=graphs.name,
+        location=graphs.location,
+        inputs={
+            name: InputReport(name, Verdict.UNDECIDED, reason) for name in graphs.differentiable
+        },
+        protocol=(Finding("judged", Verdict.UNDECIDED, reason),),
+        values=_values(graphs),
+        derived=graphs.derived,
+    )
+
+
+def _values(graphs: FunctionGraphs) -> tuple[tuple[str, str], ...]:
+    return tuple((value.name, value.text) for value in graphs.values)
+
+
+def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     started = time.perf_counter()
     declared = parse_all([*graphs.assumptions, *options.assume.items()])
     check_names(declared, graphs.input_names)
@@ -89,18 +118,23 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
     protocol: list[Finding] = []
     if any(case.problem is None for case in graphs.cases):
         subjects = [one.subject for one in judged if one.judgements]
-        protocol = findings(graphs.cases, subjects, [one.judgements for one in judged])
-        agree = variants_agree(graphs, options.variants, partial(_judge_some, declared, options))
-        protocol += [agree] if agree is not None else []
-    protocol += _pushes(options, declared)
+        judgements = [one.judgements for one in judged]
+        protocol += _found("protocol", lambda: findings(graphs.cases, subjects, judgements))
+        protocol += _found(
+            VARIANTS,
+            lambda: variants_agree(
+                graphs, options.variants, partial(_judge_some, declared, options)
+            ),
+        )
+    protocol += _found(JVP, lambda: _pushes(options, declared))
     if options.order > 1:
         first = worst([*(one.verdict for one in inputs.values()), *_verdicts(protocol)])
-        protocol.append(_twice(graphs, options, declared, first))
+        protocol += _found(SECOND_ORDER, lambda: [_twice(graphs, options, declared, first)])
     return Report(
         name=graphs.name,
         location=graphs.location,
         inputs=inputs,
-        values=tuple((value.name, value.text) for value in graphs.values),
+        values=_values(graphs),
         derived=graphs.derived,
         protocol=tuple(protocol),
         notes=tuple(_notes(graphs, options, judged)),
@@ -108,6 +142,16 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         seconds=time.perf_counter() - started,
         details={"formulas": Formulas([one.subject for one in judged])},
     )
+
+
+def _found(name: str, findings: Callable[[], list[Finding]]) -> list[Finding]:
+    """Findings; where finding them fails, one that says so."""
+    try:
+        return findings()
+    except SymgradError:
+        raise
+    except Exception as error:  # whatever it is, it is no verdict
+        return [Finding(name, Verdict.UNDECIDED, failure(error))]
 
 
 def _pushes(options: VerifyOptions, declared: Sequence[Assumption]) -> list[Finding]:
