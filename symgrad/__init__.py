@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from symgrad import autograd as autograd
+    from symgrad import func as func
     from symgrad import nn as nn
     from symgrad import optim as optim
     from symgrad.compiler import NumpyBackendWarning as NumpyBackendWarning
@@ -91,6 +92,7 @@ _SOURCES: dict[str, str] = {
     "finfo": "symgrad.frontend.dtypes",
     "float32": "symgrad.ir.dtype",
     "float64": "symgrad.ir.dtype",
+    "func": "symgrad:func",
     "from_numpy": "symgrad.tensor.creation",
     "get_default_dtype": "symgrad.tensor.modes",
     "get_num_threads": "symgrad.runtime.threads",

@@ -1,57 +1,90 @@
 """What ``torch.autograd.functional`` has: derivatives at a point.
 
-In: a function of tensors, inputs, vectors.  Out: values and derivatives.
+In: a function of tensors, inputs, vectors.  Out: values and derivatives, which have a history only
+with ``create_graph``, or inside of another derivative.  ``strict``: raise AutogradError where an
+output does not depend on an input.
 Imports: ``symgrad.tensor``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from symgrad.tensor import functional
 from symgrad.tensor.errors import AutogradError
-from symgrad.tensor.functional import hessian as hessian
-from symgrad.tensor.functional import hvp as hvp
-from symgrad.tensor.functional import jacobian as jacobian
-from symgrad.tensor.tensor import Tensor, wrap
+from symgrad.tensor.modes import no_grad, state
+from symgrad.tensor.symbolic import is_tensor
+from symgrad.tensor.tensor import wrap
+
+Function = Callable[..., Any]
+
+
+def jacobian(
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False,
+    vectorize: bool = False, strategy: str | None = None,
+) -> Any:  # fmt: skip
+    """``sg.jacobian``."""
+    with _recorded(create_graph):
+        return functional.jacobian(func, inputs, strict=strict, strategy=strategy)
+
+
+def hessian(
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False,
+    vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
+    """``sg.hessian``."""
+    with _recorded(create_graph):
+        return functional.hessian(
+            func, inputs, strict=strict, outer_jacobian_strategy=outer_jacobian_strategy
+        )
+
+
+def hvp(
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
+    """``(value, H·v)``; ``v`` may be left out for an input of one element."""
+    with _recorded(create_graph):
+        return functional.hvp(func, inputs, _one(inputs) if v is None else v, strict=strict)
+
+
+vhp = hvp
+"""The same, since Hessians are symmetric."""
 
 
 def vjp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """``(value, v·J)``; ``v`` may be left out for a value of one element."""
     several = isinstance(inputs, (tuple, list))
-    value, pull_back = functional.vjp(func, *(inputs if several else (inputs,)))
-    if v is None:
-        v = _one(value)
-    found = pull_back(*(v if isinstance(v, (tuple, list)) else (v,)))
+    with _recorded(create_graph):
+        value, pull_back = functional.vjp(func, *(inputs if several else (inputs,)), strict=strict)
+        found = pull_back(_one(value) if v is None else v)
     return value, (found if several else found[0])
 
 
 def jvp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
+    func: Function, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False
+) -> tuple[Any, Any]:
     """``(value, J·v)``; ``v`` may be left out for an input of one element."""
-    return functional.jvp(func, inputs, _one(inputs) if v is None else v)
+    with _recorded(create_graph):
+        found = functional.jvp(func, inputs, _one(inputs) if v is None else v, strict=strict)
+    value, pushed = found
+    return value, pushed
 
 
-def vhp(
-    func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
-    strict: bool = False,
-) -> tuple[Any, Any]:  # fmt: skip
-    """``(value, v·H)``: the same as ``hvp``, since Hessians are symmetric."""
-    return hvp(func, inputs, v, create_graph, strict)
+def _recorded(create_graph: bool) -> AbstractContextManager[Any]:
+    """A block in which derivatives get a history, if it is asked for or must not be lost."""
+    return nullcontext() if create_graph or state.levels else no_grad()
 
 
-def _one(value: Any) -> Tensor:
-    if not isinstance(value, Tensor) or value.numel() != 1:
+def _one(value: Any) -> Any:
+    if not is_tensor(value) or value.numel() != 1:
         raise AutogradError(
             "The vector v can only be None if the user-provided function returns a single Tensor "
             "with a single element"
         )
-    return wrap(np.ones_like(value._array))
+    return wrap(np.ones(tuple(value.shape), str(value.dtype)))

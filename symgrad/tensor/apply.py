@@ -28,7 +28,7 @@ from symgrad.tensor import errors, inplace, shipped
 from symgrad.tensor.batched import BatchedTensor, levels
 from symgrad.tensor.dispatch import invoke, tracing
 from symgrad.tensor.modes import enable_grad, no_grad, state
-from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of
+from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of, named
 from symgrad.tensor.tensor import Tensor, wrap
 
 AnyFunction = type[Function] | Function
@@ -55,10 +55,11 @@ class FunctionNode(Node):
 
     __slots__ = ("argument_tensors", "ctx", "function")
     runs_on_nothing = True
+    opaque = True
 
     def __init__(self, function: AnyFunction, ctx: Context, args: Sequence[Any]) -> None:
         edges = tuple(edge_of(arg) if isinstance(arg, Tensor) else None for arg in args)
-        super().__init__(f"{class_of(function).__name__}Backward", edges, ())
+        super().__init__(edges, ())
         self.function = function
         self.ctx = ctx
         self.argument_tensors = tuple(isinstance(arg, Tensor) for arg in args)
@@ -83,8 +84,8 @@ class FunctionNode(Node):
             with enable_grad():
                 returned = run_backward(self.function, self.ctx, given)
         results = self._checked(returned)
-        if once and record and any(isinstance(g, Tensor) and g.requires_grad for g in given):
-            results = [None if item is None else _not_again(item) for item in results]
+        if once and record:
+            results = [None if item is None else self._not_again(item) for item in results]
         return results if record else [None if item is None else item._array for item in results]
 
     def _cotangent(self, grad: Grad, kind: Any, record: bool, materialize: bool) -> Any:
@@ -101,7 +102,7 @@ class FunctionNode(Node):
         extra = results[count:]
         if len(results) < count or any(item is not None for item in extra):
             raise errors.AutogradError(
-                f"function {self.label} returned an incorrect number of gradients (expected "
+                f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{count}, got {len(results)})"
             )
         results = results[:count]
@@ -110,7 +111,7 @@ class FunctionNode(Node):
                 continue
             if not self.argument_tensors[place]:
                 raise errors.AutogradError(
-                    f"function {self.label} returned a gradient different than None at position "
+                    f"function {self.name()} returned a gradient different than None at position "
                     f"{place + 1}, but the corresponding forward input was not a Variable"
                 )
             if isinstance(item, (np.ndarray, np.generic)):
@@ -127,8 +128,14 @@ class FunctionNode(Node):
         if isinstance(found, EagerState) and found.packed:
             found.freed, found.packed = True, ()
 
+    def _not_again(self, gradient: Tensor) -> Tensor:
+        found = gradient.detach()
+        kind = (gradient._array.shape, gradient._array.dtype)
+        found._grad_fn = DelayedError(self.edges, (kind,))
+        return found
 
-class _Once(Node):
+
+class DelayedError(Node):
     """What stands behind the gradients of a backward that is not meant to be differentiated."""
 
     __slots__ = ()
@@ -138,15 +145,6 @@ class _Once(Node):
         raise errors.AutogradError(
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )
-
-
-def _not_again(tensor: Tensor) -> Tensor:
-    found = tensor.detach()
-    marker = wrap(np.zeros(()))
-    marker._requires_grad = True
-    kind = (tensor._array.shape, tensor._array.dtype)
-    found._grad_fn = _Once("DelayedError", (edge_of(marker),), (kind,))
-    return found
 
 
 def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -169,7 +167,10 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
         from symgrad.tensor.vmap_apply import apply_batched
 
         return apply_batched(function, args, kwargs)
-    node = FunctionNode(function, ctx, args) if recorded else None
+    node = None
+    if recorded:
+        kind = named(FunctionNode, f"{class_of(function).__name__}Backward")
+        node = kind(function, ctx, args)
     with no_grad():
         returned = run_forward(function, ctx, args, kwargs)
     several = isinstance(returned, (tuple, list))

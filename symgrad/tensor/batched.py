@@ -266,11 +266,16 @@ def whole(value: Any, level: Level) -> Any:
     return found if has else found.expand((level.size, *found.shape))
 
 
-def real_array(tensor: Tensor) -> Any:
-    """The array of all batches, in whose memory the tensor lies."""
+def innermost(tensor: Tensor) -> Tensor:
+    """The tensor of all batches, which a batched one stands for one element of."""
     while isinstance(tensor, BatchedTensor):
         tensor = tensor._value
-    return tensor._array
+    return tensor
+
+
+def real_array(tensor: Tensor) -> Any:
+    """The array of all batches, in whose memory the tensor lies."""
+    return innermost(tensor)._array
 
 
 def zeros(like: Tensor) -> Tensor:

@@ -21,7 +21,6 @@ from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import kernelnode
 from symgrad.tensor.batched import levels
-from symgrad.tensor.functional import connected
 from symgrad.tensor.gradients import grad
 from symgrad.tensor.kernelnode import Mask
 from symgrad.tensor.modes import enable_grad
@@ -77,7 +76,9 @@ def on_tape(
 ) -> list[Tensor | None]:
     """The gradients of ``call`` by what its operations record, with histories."""
     with enable_grad():
-        moved = [connected(one) if asked else one for one, asked in zip(inputs, mask, strict=True)]
+        moved = [
+            one.view_as(one) if asked else one for one, asked in zip(inputs, mask, strict=True)
+        ]
         result = call(*moved)
     outputs = list(result) if isinstance(result, (tuple, list)) else [result]
     pairs = [

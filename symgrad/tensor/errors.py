@@ -67,6 +67,10 @@ SECOND_BACKWARD = (
     ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
     "graph a second time or if you need to access saved tensors after calling backward."
 )
+BACKWARD_INSIDE = (
+    "backward() called inside a function that is being differentiated by sg.grad, sg.vjp, sg.jvp "
+    "or their like. This is not supported: it adds to .grad, which nothing outside can follow."
+)
 NO_GRAD_FN = "element {number} of tensors does not require grad and does not have a grad_fn"
 NOT_SCALAR = "grad can be implicitly created only for scalar outputs"
 UNUSED = (

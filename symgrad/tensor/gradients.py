@@ -17,7 +17,7 @@ from symgrad.tensor import errors
 from symgrad.tensor.batched import BatchedTensor, levels
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.engine import Run, initial
-from symgrad.tensor.modes import no_grad
+from symgrad.tensor.modes import no_grad, state
 from symgrad.tensor.node import Edge, Grad, edge_of
 from symgrad.tensor.symbolic import backward as symbolic_backward
 from symgrad.tensor.symbolic import grad as symbolic_grad
@@ -64,6 +64,8 @@ def backward(
         raise errors.AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
     if inputs is not None and not isinstance(inputs, Tensor) and not len(inputs):
         raise errors.AutogradError("`inputs` argument to `backward()` cannot be empty.")
+    if state.levels:
+        raise errors.AutogradError(errors.BACKWARD_INSIDE, hint="use sg.grad or sg.vjp inside")
     if any(map(is_symbolic, roots)):
         wanted = None if inputs is None else _sequence(inputs)
         symbolic_backward(roots, given, wanted, create=create_graph)

@@ -19,7 +19,7 @@ from symgrad.frontend.views import Step
 from symgrad.tensor import errors
 from symgrad.tensor.modes import state
 from symgrad.tensor.node import Node
-from symgrad.tensor.opnode import OperationNode
+from symgrad.tensor.opnode import operation_node
 from symgrad.tensor.plan import Place, Plan, Slot, make_plan
 from symgrad.tensor.program import sizes
 from symgrad.tensor.tensor import DTYPES, Array, Tensor, wrap
@@ -93,7 +93,7 @@ def rebase(tensor: Tensor, node: Node, number: int) -> None:
 def _history(plan: Plan, tensors: list[Tensor]) -> tuple[Any, int]:
     """The node that the plan would leave behind, without computing anything."""
     needs = tuple(tensor.requires_grad for tensor in tensors)
-    node = OperationNode(plan.derivative(needs), tensors)
+    node = operation_node(plan.derivative(needs), tensors)
     assert not node.derivative.kept, "views and writes save nothing"
     return node, 0
 

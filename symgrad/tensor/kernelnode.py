@@ -20,7 +20,7 @@ from symgrad.ir.dtype import LISTED
 from symgrad.runtime.residuals import Residuals
 from symgrad.tensor import errors
 from symgrad.tensor.modes import state
-from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of
+from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of, named
 from symgrad.tensor.tensor import DTYPES, Tensor, wrap
 
 Mask = tuple[bool, ...]
@@ -52,7 +52,7 @@ def call(kernels: Kernels, tensors: Sequence[Tensor]) -> list[Tensor]:
     ):
         return list(map(wrap, _several(kernels.op.inference(*arrays))))
     found, residuals = kernels.op.forward(*arrays)
-    node = KernelNode(kernels, tensors, residuals)
+    node = named(KernelNode, kernels.label)(kernels, tensors, residuals)
     results = list(map(wrap, _several(found)))
     for number, result in enumerate(results):
         if result._array.dtype.kind == "f":
@@ -73,7 +73,7 @@ class KernelNode(Node):
             edge_of(tensor) if able else None
             for able, tensor in zip(kernels.differentiable, tensors, strict=True)
         )
-        super().__init__(kernels.label, edges, ())
+        super().__init__(edges, ())
         self.kernels = kernels
         self.residuals: Residuals | None = residuals
         self.inputs: tuple[SavedTensor, ...] = ()

@@ -23,10 +23,12 @@ class _State(threading.local):
     grad_enabled = True
     dtype = float32
     lifting = False
+    levels: tuple[Any, ...] = ()
 
 
 state = _State()
-"""Of this thread.  ``lifting``: operations on tensors become part of the trace in progress."""
+"""Of this thread.  ``lifting``: operations on tensors become part of the trace in progress.
+``levels``: the derivatives of functions in progress (``symgrad.tensor.level``), outermost first."""
 
 
 def lifted(tensor: Any) -> Any:

@@ -10,10 +10,11 @@ CPython unrolls however deep the graph is.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,17 +37,16 @@ class Node:
     """
 
     __slots__ = (
-        "__weakref__", "edges", "hooks", "label", "number", "outputs", "prehooks", "retained",
+        "__weakref__", "edges", "hooks", "number", "outputs", "prehooks", "retained",
         "tensor_hooks",
     )  # fmt: skip
     runs_on_nothing = False
     """Does it run when no gradient arrives at any output?"""
 
     def __init__(
-        self, label: str, edges: tuple[Edge | None, ...],
+        self, edges: tuple[Edge | None, ...],
         outputs: Sequence[tuple[tuple[int, ...], Any] | None],
     ) -> None:  # fmt: skip
-        self.label = label
         self.edges = edges
         self.outputs = outputs
         self.number: float = next(_sequence)
@@ -67,11 +67,16 @@ class Node:
     def release(self) -> None:
         """Let go of what was saved."""
 
+    @property
+    def opaque(self) -> bool:
+        """May its gradients depend on more than what it is linked to?"""
+        return bool(self.hooks or self.prehooks or self.tensor_hooks)
+
     # -- what the user asks
 
     def name(self) -> str:
         """What it undoes: ``MulBackward0``."""
-        return self.label
+        return type(self).__name__
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
@@ -94,10 +99,16 @@ class Node:
         return RemovableHandle(self.prehooks, hook)
 
     def __repr__(self) -> str:
-        return f"<{self.label} object at 0x{id(self):x}>"
+        return f"<{self.name()} object at 0x{id(self):x}>"
 
-    def __str__(self) -> str:
-        return f"<{self.label}>"
+
+NodeType = TypeVar("NodeType", bound=Node)
+
+
+@functools.cache
+def named(kind: type[NodeType], name: str) -> type[NodeType]:
+    """The nodes of a kind that undo the same thing, as a class: ``MulBackward0``."""
+    return type(name, (kind,), {"__slots__": ()})
 
 
 class AccumulateGrad(Node):
@@ -106,18 +117,17 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     def __init__(self, variable: Tensor) -> None:
-        super().__init__("AccumulateGrad", (), ((variable._array.shape, variable._array.dtype),))
+        super().__init__((), ((variable._array.shape, variable._array.dtype),))
         self.variable = variable
         self.number = LAST
 
 
-def accumulator(tensor: Tensor) -> AccumulateGrad:
-    """The one such node of a leaf."""
-    found = None if tensor._accumulator is None else tensor._accumulator()
+def accumulator(tensor: Tensor) -> Node:
+    """The one such node of a leaf, or what it has instead."""
+    found: Node | None = None if tensor._accumulator is None else tensor._accumulator()
     if found is None:
         found = AccumulateGrad(tensor)
         tensor._accumulator = weakref.ref(found)
-    assert isinstance(found, AccumulateGrad)
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from symgrad.tensor import errors
 from symgrad.tensor.derivative import Derivative
 from symgrad.tensor.naming import label_of
-from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of
+from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of, named
 from symgrad.tensor.tensor import Array, Tensor, wrap
 
 if TYPE_CHECKING:
@@ -40,12 +40,11 @@ class OperationNode(Node):
     __slots__ = ("derivative", "freed", "linked", "saved")
 
     def __init__(self, derivative: Derivative, tensors: Sequence[Tensor]) -> None:
-        plan = derivative.plan
         edges = tuple(
             edge_of(tensor) if need else None
             for tensor, need in zip(tensors, derivative.needs, strict=True)
         )
-        super().__init__(label_of(plan.name), edges, derivative.types)
+        super().__init__(edges, derivative.types)
         self.derivative = derivative
         self.freed = False
         self.saved: tuple[Any, ...] = ()
@@ -114,6 +113,12 @@ class OperationNode(Node):
         if self.saved or self.linked:
             self.freed = True
             self.saved = self.linked = ()
+
+
+def operation_node(derivative: Derivative, tensors: Sequence[Tensor]) -> OperationNode:
+    """A node in the class of its operation."""
+    kind: type[OperationNode] = named(OperationNode, label_of(derivative.plan.name))
+    return kind(derivative, tensors)
 
 
 def _zeros(kind: Any, record: bool) -> Grad:

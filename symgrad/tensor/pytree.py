@@ -6,6 +6,7 @@ Imports: numpy, the frontend's session and tensors, this package's dispatch and 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -54,6 +55,44 @@ def flatten(value: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
             hint="pass tensors in tuples, lists and dicts, and anything else as a hashable value",
         ) from None
     return kind, value
+
+
+def each(change: Callable[[Any], Any], value: Any) -> Any:
+    """The value with ``change(leaf)`` in place of each leaf, a tensor or anything else."""
+    if isinstance(value, (tuple, list, dict)):
+        return _mapped(value, functools.partial(each, change))
+    return change(value)
+
+
+def leaves(value: Any) -> list[Any]:
+    """The leaves of a value, in order."""
+    found: list[Any] = []
+    each(found.append, value)
+    return found
+
+
+def leaves_like(structure: Any, value: Any) -> list[Any] | None:
+    """The leaves of a value in the order of those of ``structure``; None if it is built otherwise.
+
+    Lists may stand for tuples, and dicts may have another order.
+    """
+    if isinstance(structure, dict):
+        if not isinstance(value, dict) or structure.keys() != value.keys():
+            return None
+        pairs = [(structure[name], value[name]) for name in structure]
+    elif isinstance(structure, (tuple, list)):
+        if not isinstance(value, (tuple, list)) or len(structure) != len(value):
+            return None
+        pairs = list(zip(structure, value, strict=True))
+    else:
+        return None if isinstance(value, (tuple, list, dict)) else [value]
+    found: list[Any] = []
+    for part, item in pairs:
+        inner = leaves_like(part, item)
+        if inner is None:
+            return None
+        found += inner
+    return found
 
 
 def emptied(value: Any) -> Any:

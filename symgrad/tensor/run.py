@@ -16,7 +16,7 @@ from symgrad.tensor import inplace
 from symgrad.tensor.derivative import Derivative
 from symgrad.tensor.modes import state
 from symgrad.tensor.node import SavedTensor
-from symgrad.tensor.opnode import OperationNode, provide_run
+from symgrad.tensor.opnode import operation_node, provide_run
 from symgrad.tensor.plan import Output, Plan
 from symgrad.tensor.program import number, sizes
 from symgrad.tensor.tensor import Array, Tensor, wrap
@@ -45,7 +45,7 @@ provide_run(run)
 
 
 def _recorded(plan: Plan, derivative: Derivative, tensors: Sequence[Tensor]) -> Any:
-    node = OperationNode(derivative, tensors)
+    node = operation_node(derivative, tensors)
     before = {}
     if plan.written:
         before = {

@@ -125,10 +125,15 @@ def _markers(
 ) -> dict[Node, Batched]:
     """Batched nodes in place of the marks that renewed tensors bear.
 
-    Raises Untraceable where the record says more of a node than its graph.
+    A mark that does not depend on the elements is that of a derivative outside, and stays.  Raises
+    Untraceable where the record says more of a node than its graph.
     """
     found: dict[Node, Batched] = {}
+    differ = set(inputs)
     for node in ancestors(nodes, stop=list(inputs)):
+        if not differ.intersection(node.args):
+            continue
+        differ.add(node)
         if node.op != "applied":
             continue
         rule = None

@@ -4,6 +4,9 @@
 
 from typing import Any
 
+OTHER_WORDS = frozenset({"once"})
+"""PyTorch gives a gradient without history there where the vector has none."""
+
 
 def multiply_add_prints_types(torch: Any) -> Any:
     class MultiplyAdd(torch.autograd.Function):

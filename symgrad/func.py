@@ -1,0 +1,20 @@
+"""``symgrad.func``: what ``torch.func`` has, under the same names; all of it may be nested.
+
+In: nothing.  Out: the names.  Imports: ``symgrad.tensor``, ``symgrad.nn``.
+"""
+
+from symgrad.nn.modules.stateless import functional_call as functional_call
+from symgrad.tensor.functional import grad as grad
+from symgrad.tensor.functional import grad_and_value as grad_and_value
+from symgrad.tensor.functional import hessian_of as hessian
+from symgrad.tensor.functional import jacfwd as jacfwd
+from symgrad.tensor.functional import jacrev as jacrev
+from symgrad.tensor.functional import jvp as jvp
+from symgrad.tensor.functional import linearize as linearize
+from symgrad.tensor.functional import vjp as vjp
+from symgrad.tensor.vmap import vmap as vmap
+
+__all__ = [
+    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
+    "vjp", "vmap",
+]  # fmt: skip
