@@ -21,6 +21,10 @@ _MOST_WORK: Any = 10_000
 NDArray = numpy.ndarray[Any, numpy.dtype[Any]]
 
 
+class WrongRank(KernelArgumentError):
+    """An array has another number of axes than a kernel takes."""
+
+
 def dtype_of(array: Array) -> numpy.dtype[Any]:
     """NumPy's dtype for an array of a kernel."""
     return numpy.dtype(array.dtype)
@@ -49,7 +53,7 @@ def as_array(where: str, value: object, wanted: Array) -> NDArray:
     least = len(wanted.dims) - (wanted.batch[2] if wanted.batch else 0)
     if value.ndim < least or (value.ndim > least and not wanted.batch):
         has = f"has {'at least ' if wanted.batch else ''}{_axes(least) if least else 'none'}"
-        raise KernelArgumentError(
+        raise WrongRank(
             f"{where} has the shape {value.shape}: {_axes(value.ndim)} where {wanted} {has}",
             hint="reshape it, or compile the op for that rank",
         )

@@ -41,10 +41,6 @@ class TensorSpec:
     batch: str | None = None
     position: int = 0
 
-    def with_batch_rank(self, rank: int) -> TensorSpec:
-        """The spec with that many batch axes written out, as ``batch_0 batch_1 ...``."""
-        return self.with_batch_axes(Dim.size(f"{self.batch}_{axis}") for axis in range(rank))
-
     def with_batch_axes(self, axes: Iterable[Dim]) -> TensorSpec:
         """The spec with axes of these sizes for its batch axes; itself where it has none."""
         if self.batch is None:

@@ -58,8 +58,8 @@ def trace(
     case.  Sizes that forward itself refuses have no case.
     """
     binding = bind(function, specs, static)
-    axes = batch_sizes(binding) if batch_rank is None else {}
-    binding = with_specs(binding, dtype, lambda spec: _written_out(spec, batch_rank, axes))
+    names = batch_sizes(binding)
+    binding = with_specs(binding, dtype, lambda spec: _written_out(spec, batch_rank, names))
     assumptions = {**declared(class_of(function)), **(assume or {})}
     options = CaseOptions(
         function, binding, needed(binding, needs_input_grad), given_cotangents,
@@ -160,14 +160,23 @@ def with_specs(
     return replace(binding, arguments=tuple(arguments))
 
 
-def _written_out(spec: TensorSpec, rank: int | None, axes: Mapping[str, str]) -> TensorSpec:
-    if rank is not None or spec.batch is None:
-        return spec.with_batch_rank(rank or 0)
-    return spec.with_batch_axes([Dim.size(axes[spec.batch])])
+def _written_out(spec: TensorSpec, rank: int | None, names: Mapping[str, str]) -> TensorSpec:
+    return spec if spec.batch is None else spec.with_batch_axes(batch_axes(names[spec.batch], rank))
+
+
+def batch_axes(name: str, rank: int | None) -> list[Dim]:
+    """So many batch axes, or the one that stands for all; ``name``: as ``batch_sizes`` gives it."""
+    if rank is None:
+        return [Dim.size(name)]
+    return [Dim.size(f"{name}_{axis}") for axis in range(rank)]
 
 
 def batch_sizes(binding: Binding) -> dict[str, str]:
-    """For each group of batch axes the name of the number of its elements: its own, if free."""
+    """For each group of batch axes the name of the number of its elements: its own, if free.
+
+    It is free if no other size is called so, nor as an axis of the group is, where they are written
+    out.
+    """
     taken, found = set(size_names(binding)), {}
     for argument in binding.arguments:
         batch = argument.spec.batch if argument.spec else None
@@ -175,9 +184,14 @@ def batch_sizes(binding: Binding) -> dict[str, str]:
             found[batch] = next(
                 name for count in itertools.count()
                 if (name := batch + "_all" * count) not in taken
+                and not any(_is_axis(one, name) or _is_axis(name, one) for one in taken)
             )  # fmt: skip
             taken.add(found[batch])
     return found
+
+
+def _is_axis(size: str, group: str) -> bool:
+    return size.startswith(f"{group}_") and size[len(group) + 1 :].isdigit()
 
 
 def distinct_inputs(assumptions: Mapping[str, str]) -> frozenset[str]:

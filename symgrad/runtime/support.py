@@ -19,6 +19,7 @@ import numpy
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.runtime.arguments import (
     NDArray,
+    WrongRank,
     as_array,
     as_output,
     bind_sizes,
@@ -183,7 +184,8 @@ class Caller:
                 ]
                 sizes = bind_sizes(where, case, arrays, names)
             except KernelArgumentError as error:
-                problem = problem or error
+                if problem is None or isinstance(problem, WrongRank) > isinstance(error, WrongRank):
+                    problem = error
                 continue
             if serves(case, sizes):
                 return case, dict(zip(names, arrays, strict=True)), sizes
@@ -196,6 +198,11 @@ class Caller:
             raise KernelArgumentError(
                 f"{where}: no kernel serves {describe(unserved or {})}",
                 hint=f"the op is compiled for {served}",
+            )
+        if isinstance(problem, WrongRank) and len(self.op.cases) > 1:
+            shapes = dict.fromkeys(", ".join(map(str, case.inputs)) for case in self.op.cases)
+            raise KernelArgumentError(
+                problem.what, hint=f"it is compiled for {' or '.join(shapes)}"
             )
         raise problem
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -256,10 +257,21 @@ def test_axes_that_disagree() -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize(("name", "rank"), [("looks", 4), ("refuses", 0)])
-def test_numbers_of_axes_that_were_not_proved_are_refused(name: str, rank: int) -> None:
-    with pytest.raises(KernelArgumentError):
+@pytest.mark.parametrize(
+    ("name", "rank", "said"),
+    [
+        (
+            "looks",
+            4,
+            r"5 axes where float64\[m\] has 1 axis\n.*for float64\[m\] or .*batch_2, m\]$",
+        ),
+        ("refuses", 0, r"no kernel serves 0 axes for \*batch"),
+    ],
+)
+def test_numbers_of_axes_that_were_not_proved_are_refused(name: str, rank: int, said: str) -> None:
+    with pytest.raises(KernelArgumentError) as caught:
         compiled(name).forward(np.zeros((*AXES[rank], 4)))
+    assert re.search(said, str(caught.value))
 
 
 @needs_compiler

@@ -153,6 +153,25 @@ def test_a_size_of_the_same_name() -> None:
     assert "for all batch, batch_all >= 1" in report.domain
 
 
+class FirstAxis(sg.Function):
+    """Its backward is right if the first batch axis is as long as ``y``."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.factor = y.shape[0] / x.shape[0] if len(x.shape) == 2 else 1.0
+        return x * 2, y * 3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        return g * 2 * ctx.factor, h * 3
+
+
+@pytest.mark.parametrize("size", ["k", "batch_0", "batch_1", "batch"])
+def test_no_size_is_taken_for_a_batch_axis(size: str) -> None:
+    """Whatever it is called: a size of the user's is none of those that ``*batch`` stands for."""
+    assert str(sg.verify(FirstAxis, "*batch m", size, suggest=False).verdict) == "REFUTED"
+
+
 def test_masks_and_second_order() -> None:
     report = sg.verify(ScaledRows, "*batch m", "m", order=2)
     assert str(report.verdict) == "PROVED"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from symgrad.errors import SpecError
 from symgrad.frontend.annotations import annotated_spec
 from symgrad.frontend.spec import TensorSpec, parse_spec
+from symgrad.frontend.trace import batch_axes
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import ALL, bool_, float32, float64, int16, int64, uint8
 
@@ -54,8 +55,9 @@ def test_specs(text: str, dims: tuple[Dim, ...], dtype: Any) -> None:
 def test_any_number_of_axes() -> None:
     spec = parse_spec("n *batch m")
     assert (spec.batch, spec.position, spec.dims) == ("batch", 1, (N, M))
-    assert str(spec.with_batch_rank(2)) == "float[n batch_0 batch_1 m]"
-    assert spec.with_batch_rank(0) == TensorSpec((N, M))
+    assert str(spec.with_batch_axes(batch_axes("b", 2))) == "float[n b_0 b_1 m]"
+    assert str(spec.with_batch_axes(batch_axes("b", None))) == "float[n b m]"
+    assert spec.with_batch_axes([]) == TensorSpec((N, M))
     assert parse_spec("f32[...]").batch == "batch"
 
 

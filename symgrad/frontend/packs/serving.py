@@ -19,7 +19,7 @@ from typing import Any
 from symgrad.errors import SpecError
 from symgrad.frontend.arguments import bind
 from symgrad.frontend.function import Function
-from symgrad.frontend.trace import batch_sizes, trace
+from symgrad.frontend.trace import batch_axes, batch_sizes, trace
 from symgrad.ir.abi import BatchAxes
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.function import AnyRank, FunctionCase
@@ -76,8 +76,8 @@ def serving(
 
 def _run(shape: Sequence[Dim], groups: Groups, rank: int) -> tuple[str, int] | None:
     """Which batch axes, so many of them, stand in a shape one after another, and where."""
-    for group in groups:
-        axes = [Dim.size(f"{group}_{axis}") for axis in range(rank)]
+    for group, name in groups.items():
+        axes = batch_axes(name, rank)
         for start in range(len(shape) - rank + 1):
             if list(shape[start : start + rank]) == axes:
                 return group, start
@@ -92,10 +92,10 @@ def _found(node: Node, groups: Groups, rank: int, written: int) -> BatchAxes | N
 def _shapes(case: FunctionCase, groups: Groups, rank: int) -> list[Any]:
     """The shapes of outputs, with one axis for all batch axes; and the conditions."""
     whole: dict[Atom, Dim] = {
-        Size(f"{group}_{axis}"): Dim.of(1) for group in groups for axis in range(rank - 1)
+        Size(f"{name}_{axis}"): Dim.of(1) for name in groups.values() for axis in range(rank - 1)
     }
     if rank > 1:
-        whole |= {Size(f"{g}_{rank - 1}"): Dim.size(name) for g, name in groups.items()}
+        whole |= {Size(f"{name}_{rank - 1}"): Dim.size(name) for name in groups.values()}
     found: list[Any] = []
     for node in case.outputs:
         shape, run = node.shape, _run(node.shape, groups, rank) if rank > 1 else None
