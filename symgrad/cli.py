@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import ast
 import json
+import math
+import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,13 +33,58 @@ class _Group(click.Group):
     """Errors a user can cause end in one message and status 2, not in a traceback."""
 
     def invoke(self, context: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # file names need not be text
+                stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(context)
         except SymgradError as error:
             raise click.ClickException(f"{type(error).__name__}: {error}") from error
+        except SystemExit as end:
+            raise click.ClickException(
+                f"the program that was to be read ended itself (status {end.code}): there is no"
+                " verdict"
+            ) from end
 
 
 click.ClickException.exit_code = 2
+
+
+def _exit(status: int) -> NoReturn:
+    """End with a status: a SystemExit is none of ours."""
+    raise click.exceptions.Exit(status)
+
+
+@contextmanager
+def _stdout_to_stderr(wanted: bool) -> Iterator[None]:
+    """What is printed meanwhile, by Python, C or a child process, goes to stderr."""
+    if not wanted:
+        yield
+        return
+    sys.stdout.flush()
+    before = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        if sys.__stdout__ is not None:
+            sys.__stdout__.flush()
+        os.dup2(before, 1)
+        os.close(before)
+
+
+def _echo_json(value: Any) -> None:
+    """JSON has no NaN and no infinity: they are texts."""
+    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(one) for one in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
@@ -134,13 +183,18 @@ def verify(
         _certificate(certificate, root, targets, as_json)
     if not targets:
         raise click.UsageError("name a FILE or a PACKAGE, or --certificate DIR")
-    chosen = [function for target in targets for function in discover.functions(target)]
     request = Request(_specs(shapes), _static(static), _pairs(assume, "--assume"), order)
     console = Console(stderr=as_json, highlight=False)
-    judged = judge_all(chosen, request, console)
+    with _stdout_to_stderr(as_json):
+        chosen = [function for target in targets for function in discover.functions(target)]
+        for function in chosen:
+            request.check(function)
+        judged = judge_all(chosen, request, console)
+    for one in judged:
+        if one.error is not None and request.refused(one.error):
+            raise one.error
     if as_json:
-        plain = [one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged]
-        click.echo(json.dumps(plain, indent=2))
+        _echo_json([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:
         console.print(summary(judged))
         for one in judged:
@@ -149,7 +203,7 @@ def verify(
         if suggest:
             _print_diffs(judged)
     _write_files(judged, request, sarif, junit, write_test)
-    sys.exit(0 if all(one.proved for one in judged) else 1)
+    _exit(0 if all(one.proved for one in judged) else 1)
 
 
 def _print_diffs(judged: Sequence[Judged]) -> None:
@@ -169,9 +223,13 @@ def _certificate(
 
     if targets:
         raise click.UsageError("--certificate DIR goes without FILE: the manifest names the files")
-    found = check(folder, root)
-    click.echo(json.dumps(found.to_dict(), indent=2) if as_json else str(found))
-    sys.exit(0 if found.holds else 1)
+    with _stdout_to_stderr(as_json):
+        found = check(folder, root)
+    if as_json:
+        _echo_json(found.to_dict())
+    else:
+        click.echo(str(found))
+    _exit(0 if found.holds else 1)
 
 
 def _write_files(
@@ -242,7 +300,7 @@ def regen(check: bool) -> None:
 def _finish(difference: str, check: bool, folder: Path) -> None:
     if check:
         click.echo(difference or f"{folder} is up to date", nl=not difference)
-        sys.exit(1 if difference else 0)
+        _exit(1 if difference else 0)
     click.echo(f"written: {folder}")
 
 

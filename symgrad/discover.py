@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
 import sys
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
-from symgrad.errors import SpecError, SymgradError
+from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import blame
 
@@ -40,8 +41,23 @@ def functions(target: str) -> list[type[Function]]:
             raise SpecError(f"{place} has no Function {wanted!r}", hint=f"its Functions: {known}")
         return named
     if not found:
-        raise SpecError(f"{place} defines no Function", hint="subclass symgrad.Function there")
+        raise SpecError(f"{place} defines no Function", hint=_hint(place))
     return found
+
+
+def _hint(place: str) -> str:
+    """What to do about a place without a Function; torch's are looked for in what was imported."""
+    theirs = [
+        cls.__qualname__ for module in _modules(place) for cls in vars(module).values()
+        if inspect.isclass(cls) and cls.__module__ == module.__name__
+        and any(base.__module__.startswith("torch.autograd") for base in cls.__mro__)
+    ]  # fmt: skip
+    if not theirs:
+        return "subclass symgrad.Function there"
+    return (
+        f"{', '.join(theirs)}: derived from torch.autograd.Function; derive from symgrad.Function,"
+        " or write `import symgrad as torch` in the place of `import torch`"
+    )
 
 
 def in_file(path: Path) -> list[type[Function]]:
@@ -79,7 +95,7 @@ def load_file(path: Path) -> ModuleType:
     member = _member(path, resolved)
     if member is not None:
         return member
-    name = f"{OWN_MODULES}{resolved.stem}_{sha256(str(resolved).encode()).hexdigest()[:8]}"
+    name = f"{OWN_MODULES}{resolved.stem}_{sha256(os.fsencode(resolved)).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
         raise SpecError(f"{path} is not a Python file")
@@ -128,10 +144,17 @@ def _importable(folder: Path) -> Iterator[None]:
 
 def _import_error(path: Path, error: BaseException) -> BaseException:
     """What to raise for an error of an import: a message for a user's mistake."""
+    if isinstance(error, SystemExit):
+        return SpecError(
+            f"{path} ends the program while it is imported", location=blame(error)[0],
+            hint='leave sys.exit() to the script: if __name__ == "__main__":',
+        )  # fmt: skip
     if isinstance(error, SymgradError) or not isinstance(error, Exception):
         return error
-    where, _ = blame(error)
-    return SpecError(f"{path} cannot be imported: {type(error).__name__}: {error}", location=where)
+    (where, _), said = blame(error), str(error)
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        where, said = Location(error.filename, error.lineno), error.msg
+    return SpecError(f"{path} cannot be imported: {type(error).__name__}: {said}", location=where)
 
 
 def _package(name: str) -> Iterator[ModuleType]:

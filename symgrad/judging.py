@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from symgrad import compiler, shapes
-from symgrad.errors import Location, SymgradError
+from symgrad.errors import Location, SpecError, SymgradError
+from symgrad.frontend.arguments import bind, check_static, parameters
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import told
 from symgrad.frontend.source import class_location
+from symgrad.proof.assume import check_names, parse_all
 
 if TYPE_CHECKING:
     from symgrad.proof.report import Report
@@ -32,6 +34,23 @@ class Request:
     static: Mapping[str, Any] = field(default_factory=dict)
     assume: Mapping[str, str] = field(default_factory=dict)
     order: int = 1
+
+    def check(self, function: type[Function]) -> None:
+        """Are these arguments of the Function, and can all be read?  Raises SpecError."""
+        check_static(function, self.static)
+        facts = parse_all(self.assume)
+        own = parameters(function)
+        names = [one.name for one in own]
+        if self.specs:
+            bound = bind(function, self.specs, self.static).arguments
+            names = [one.name for one in bound if one.is_tensor]
+        if self.specs or not any(one.kind is one.VAR_POSITIONAL for one in own):
+            check_names(facts, names)
+
+    def refused(self, error: SymgradError | None) -> bool:
+        """Is an error about what was asked for, and not about a line of the file?"""
+        asked = self.specs or self.static or self.assume
+        return bool(asked) and isinstance(error, SpecError) and error.location is None
 
 
 @dataclass(frozen=True)

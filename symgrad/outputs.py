@@ -28,6 +28,9 @@ from symgrad.judging import Judged
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ESCAPED = "backslashreplace"
+"""Of file names that are no text: ``\\udc80``, which is how JSON and Python write it, too."""
+_FENCE = re.compile("`{3,}")
 _RULES = {
     "REFUTED": (
         "refuted", "RefutedBackward", "error",
@@ -54,7 +57,9 @@ def write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            with os.fdopen(
+                descriptor, "w", encoding="utf-8", newline="\n", errors=_ESCAPED
+            ) as file:
                 file.write(text)
             Path(beside).chmod(0o644)
             Path(beside).replace(path)
@@ -161,7 +166,7 @@ def _result(one: Judged, root: Path) -> dict[str, Any]:
         "ruleIndex": list(_RULES).index(one.verdict),
         "level": level,
         "kind": "fail",
-        "message": {"text": short_reason(one), "markdown": f"```text\n{one.text}\n```"},
+        "message": {"text": short_reason(one), "markdown": _fenced(one.text)},
         "properties": {
             "function": one.name,
             "verdict": one.verdict,
@@ -177,6 +182,12 @@ def _result(one: Judged, root: Path) -> dict[str, Any]:
         logical = {"fullyQualifiedName": one.name, "name": one.name, "kind": "type"}
         found["locations"] = [{"physicalLocation": physical, "logicalLocations": [logical]}]
     return found
+
+
+def _fenced(text: str) -> str:
+    """A block of code in Markdown; its fence is longer than any in the text."""
+    fence = "`" * (1 + max(map(len, _FENCE.findall(text)), default=2))
+    return f"{fence}text\n{text}\n{fence}"
 
 
 def _artifact(file: str, root: Path) -> dict[str, str]:
@@ -213,11 +224,11 @@ def junit(judged: Sequence[Judged]) -> str:
 
 def _case(suite: ElementTree.Element, one: Judged) -> None:
     location = blamed(one)
-    place = {"file": location.file, "line": str(location.line)} if location else {}
+    place = {"file": _xml(location.file), "line": str(location.line)} if location else {}
     file = Path(location.file).stem if location else ""
     module = one.function.__module__
     group = file if module.startswith(OWN_MODULES) else module
-    facts = {"classname": group, "name": one.name, "time": f"{_seconds(one):.3f}"}
+    facts = {"classname": _xml(group), "name": _xml(one.name), "time": f"{_seconds(one):.3f}"}
     case = ElementTree.SubElement(suite, "testcase", {**facts, **place})
     if values := _values(one):
         properties = ElementTree.SubElement(case, "properties")

@@ -59,7 +59,7 @@ def summary(judged: Sequence[Judged]) -> Table:
 
 def _rows(one: Judged) -> Iterator[tuple[str, str, str]]:
     if one.report is None:
-        yield "", "ERROR", one.error.what if one.error is not None else ""
+        yield "", "ERROR", one.error.what.partition("\n")[0] if one.error is not None else ""
         return
     for name, found in one.report.inputs.items():
         yield name, str(found.verdict), "; ".join(map(worded, found.conditions))

@@ -32,9 +32,17 @@ class Drawing:
         self.svg = svg(place(picture))
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a file; the path."""
+        """Write it to a file, as SVG; the path.  Raises SpecError for what ends otherwise."""
         target = Path(path)
-        target.write_text(self.svg, encoding="utf-8")
+        if target.suffix.lower() not in ("", ".svg"):
+            raise SpecError(
+                f"{target} cannot be written: pictures are SVG, not {target.suffix}",
+                hint="call it .svg; browsers show it, and rsvg-convert or Inkscape convert it",
+            )
+        try:
+            target.write_text(self.svg, encoding="utf-8")
+        except OSError as error:
+            raise SpecError(f"{target} cannot be written: {error.strerror or error}") from error
         return target
 
     def _repr_svg_(self) -> str:

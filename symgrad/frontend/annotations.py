@@ -6,6 +6,7 @@ Imports: the frontend's specs, ``symgrad.ir.dtype``.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import typing
@@ -23,6 +24,10 @@ _KINDS: dict[str, DType | None] = {
     "UInt8": uint8,
 }  # fmt: skip
 """jaxtyping's names, for annotations that cannot be evaluated when they are read."""
+
+
+_TYPES = ("array", "ndarray", "tensor")
+"""Names of types that are written like sizes."""
 
 
 def annotated_spec(annotation: Any, scope: dict[str, Any]) -> TensorSpec | None:
@@ -55,7 +60,7 @@ def _from_text(text: str, scope: dict[str, Any]) -> TensorSpec | None:
     try:
         value = eval(text, scope)
     except Exception:  # an annotation is not ours to judge: "n m" is no Python either
-        return _unevaluated(text)
+        return _unevaluated(text, postponed=scope.get("annotations") is __future__.annotations)
     if not isinstance(value, str):
         return annotated_spec(value, scope)
     return _from_text(value, scope) or _plain(value)
@@ -72,12 +77,17 @@ def _plain(text: str) -> TensorSpec | None:
         return None
 
 
-def _unevaluated(text: str) -> TensorSpec | None:
-    """Sizes alone, or ``Float[Tensor, "n m"]`` of names that only a type checker imports."""
+def _unevaluated(text: str, *, postponed: bool) -> TensorSpec | None:
+    """Sizes alone, or ``Float[Tensor, "n m"]`` of names that only a type checker imports.
+
+    ``postponed``: a lone name may be such a type; otherwise somebody wrote it between quotes.
+    """
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         return _plain(text) if " " in text.strip() else None
+    if isinstance(tree, ast.Name) and not postponed and tree.id not in _TYPES:
+        return _plain(text)
     for part in ast.walk(tree):
         if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Tuple):
             name = part.value.attr if isinstance(part.value, ast.Attribute) else part.value

@@ -22,9 +22,9 @@ def blame(error: BaseException) -> tuple[Location | None, bool]:
     trace: TracebackType | None = error.__traceback__
     while trace is not None:
         module = trace.tb_frame.f_globals.get("__name__") or ""
+        code = trace.tb_frame.f_code
         own = module != "symgrad" and not module.startswith("symgrad.")
-        if own:
-            code = trace.tb_frame.f_code
+        if own and not code.co_filename.startswith("<frozen "):
             location = Location(code.co_filename, trace.tb_lineno, code.co_name)
         trace = trace.tb_next
     return location, own

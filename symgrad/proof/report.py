@@ -171,9 +171,9 @@ class Report(HasVerdict):
                 if finding.verdict is not Verdict.PROVED
             ]  # fmt: skip
             raise NotProvedError(
-                f"the backward of {self.name} is {self.verdict}{self.given}: {'; '.join(blamed)}",
+                f"the backward of {self.name} is {self.verdict}{self.given}: {'; '.join(blamed)}\n"
+                f"{self}",
                 location=self.location,
-                hint="print the report to see the counterexample and what was meant",
             )
 
     def to_dict(self) -> dict[str, Any]:

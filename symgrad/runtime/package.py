@@ -112,7 +112,9 @@ def package_files(
         "ops": {op.stem: dict(op.record) for op in ops},
         "files": {name: _digest(text) for name, text in files.items()},
     }
-    files[MANIFEST] = json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    text = json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    # A file name that is no text is written as JSON escapes it.
+    files[MANIFEST] = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return dict(sorted(files.items()))
 
 

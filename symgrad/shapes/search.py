@@ -13,13 +13,15 @@ What forward and backward accept beside the cheapest shapes, with other ranks, i
 from __future__ import annotations
 
 import heapq
+import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symgrad.errors import ControlFlowError, SpecError, SymgradError
 from symgrad.frontend.arguments import check_static
-from symgrad.frontend.function import class_of
+from symgrad.frontend.function import class_of, raw_method
+from symgrad.frontend.outcome import as_symgrad_error, refuses_sizes
 from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import trace
@@ -112,6 +114,9 @@ class _Search:
         self.unknowns: list[Unknown] = list(unknowns(function, static))
         self.trials = 0
         self.errors: dict[str, str] = {}
+        self.first: Exception | None = None
+        self.alike = True
+        """Did all trials of tensors end in the same error, the first?"""
         self.most_cases = MOST_CASES
         self.many_cases = False
         """Did a trial end because forward asks too much about its sizes?"""
@@ -244,6 +249,9 @@ class _Search:
             found = trace(self.function, *specs, static=static, most_cases=self.most_cases)
         except Exception as error:  # forward may raise anything on what it is not meant for
             what = error.what if isinstance(error, SymgradError) else error
+            if all(one.is_tensor and not one.constant for one in trial.chosen):
+                first = self.first = self.first or error
+                self.alike &= str(error) == str(first)
             self.many_cases |= "cases" in str(what) and isinstance(error, ControlFlowError)
             if len(self.errors) < SHOWN_ERRORS:
                 self.errors[self._text(trial)] = f"{type(error).__name__}: {what}"
@@ -299,8 +307,25 @@ class _Search:
         specs, static, assume = self._call(trial)
         return FoundShapes(specs, static, assume, self._text(trial))
 
-    def _nothing(self) -> SpecError:
+    def _no_argument(self) -> SpecError:
         cls = class_of(self.function)
+        plain, hidden = raw_method(cls, "forward")
+        taken = list(inspect.signature(plain).parameters)[:hidden]
+        return SpecError(
+            f"{cls.__name__}: forward takes no argument"
+            f"{f' but {taken[-1]}, which stands for ctx' if taken else ''}",
+            location=class_location(cls),
+            hint="write forward(ctx, x), or forward(x) together with setup_context",
+        )
+
+    def _nothing(self) -> SymgradError:
+        cls = class_of(self.function)
+        if not self.unknowns and not self.trials:
+            return self._no_argument()
+        if self.first is not None and self.alike:
+            found = as_symgrad_error(self.first, f"{cls.__name__}: forward")
+            if not refuses_sizes(found):
+                return found
         wanted = [unknown.name for unknown in self.unknowns]
         tried = "".join(f"\n    {shapes}: {said}" for shapes, said in self.errors.items())
         return SpecError(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import types
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -70,6 +74,14 @@ def test_verify_prints_json(wrong: Path) -> None:
         (("verify", f"{OPS}:Nothing"), "has no Function 'Nothing'"),
         (("verify", OPS, "--static", "oops"), "NAME=VALUE"),
         (("build", OPS, "-o", "x", "--shapes", "n n n; ["), "Error"),
+        (("verify", OPS, "--shapes", "n ["), "'[' in 'n [' is no size"),
+        (("verify", f"{OPS}:Tanh", "--shapes", "n; m"), "Tanh: 1 shape spec too many"),
+        (("verify", f"{OPS}:LayerNorm", "--shapes", "n"), "nothing says what the argument"),
+        (("verify", f"{OPS}:Tanh", "--assume", "x=positiv"), "'positiv' about 'x' cannot be read"),
+        (("verify", f"{OPS}:Tanh", "--assume", "z=positive"), "'z'"),
+        (("verify", f"{OPS}:Tanh", "--assume", "x=symmetric"), "symmetric"),
+        (("show", f"{OPS}:Tanh", "--draw", "x.png"), "pictures are SVG, not .png"),
+        (("show", f"{OPS}:Tanh", "--draw", "/nowhere/x.svg"), "cannot be written"),
     ],
 )
 def test_wrong_calls_end_in_a_message(arguments: tuple[str, ...], message: str) -> None:
@@ -143,7 +155,7 @@ def test_what_a_verdict_is_against_stands_in_the_table(tmp_path: Path, wrong: Pa
 @pytest.mark.parametrize("shapes", [(), ("--shapes", "n")])
 def test_an_argument_that_is_not_there_is_named(wrong: Path, shapes: tuple[str, ...]) -> None:
     done = run("verify", str(wrong), "--static", "beta=3", *shapes)
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "Square has no argument 'beta'" in done.output
     assert "its arguments: x" in done.output
 
@@ -169,3 +181,150 @@ class Inverse(sg.Function):
     assert done.exit_code == 0, done.output
     assert "if 0 <= index < n" in done.output
     assert "at the kink: x == 0" in done.output
+
+
+def written(path: Path, text: str, forward: str = "return x * x") -> str:
+    """A file with a Function: ``text`` before it, ``forward`` in it."""
+    path.write_text(text + WRONG.replace("return x * x", forward))
+    return str(path)
+
+
+NOISE = """
+import os, subprocess, sys
+from sys import stdout
+
+def noise(where):
+    print(where)
+    print(where, file=sys.__stdout__)
+    stdout.write(where)
+    os.write(1, where.encode())
+    subprocess.run(["echo", where])
+
+noise("at import")
+"""
+
+
+def test_json_alone_is_on_stdout(tmp_path: Path) -> None:
+    """Whatever Python, C or a child process prints meanwhile."""
+    path = written(tmp_path / "noisy.py", NOISE, "noise('in forward'); return x * x")
+    command = [sys.executable, "-m", "symgrad", "verify", path, "--shapes", "n", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert json.loads(done.stdout)[0]["verdict"] == "REFUTED"
+    assert done.stderr.count("at import") == 5
+    assert done.stderr.count("in forward") >= 5
+    assert done.returncode == 1
+
+
+def test_numbers_that_json_does_not_have_are_texts() -> None:
+    from symgrad.cli import _finite
+
+    assert _finite({"a": [float("nan"), 1.5, (float("-inf"),)]}) == {"a": ["nan", 1.5, ["-inf"]]}
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_program_that_ends_itself_is_not_proved(tmp_path: Path, status: int) -> None:
+    path = written(tmp_path / "ends.py", f"import sys\nsys.exit({status})\n")
+    done = run("verify", path, "--shapes", "n")
+    assert (done.exit_code, "ends the program while it is imported" in done.output) == (2, True)
+    assert f"{path}:2" in done.output
+    path = written(tmp_path / "later.py", "import sys\n", f"sys.exit({status})")
+    done = run("verify", path, "--shapes", "n")
+    assert (done.exit_code, "there is no verdict" in done.output) == (2, True)
+
+
+def test_a_syntax_error_is_where_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("import symgrad\n\ndef f(:\n")
+    done = run("verify", str(path))
+    assert done.exit_code == 2
+    assert f"{path}:3: " in done.output
+    assert "<frozen" not in done.output
+    assert "<frozen" not in run("verify", written(tmp_path / "no.py", "import nothing\n")).output
+
+
+def test_a_file_of_torch_functions_gets_a_hint(tmp_path: Path) -> None:
+    stand_in = types.ModuleType("torch.autograd.function")
+    exec("class Function: pass", vars(stand_in))
+    path = tmp_path / "theirs.py"
+    path.write_text(
+        "import sys\n\nclass Exp(sys.modules['torch.autograd.function'].Function):\n    pass\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "torch.autograd.function", stand_in)
+        done = run("verify", str(path))
+    assert done.exit_code == 2
+    assert "Exp: derived from torch.autograd.Function" in done.output
+    assert "import symgrad as torch" in done.output
+
+
+@pytest.mark.parametrize(
+    ("forward", "message"),
+    [
+        ("return x if x.sum() > 0 else -x", "the truth of a tensor"),
+        ("return sg.tanhh(x)", "tanhh"),
+    ],
+)
+def test_the_error_of_all_trials_is_the_error(tmp_path: Path, forward: str, message: str) -> None:
+    path = written(tmp_path / "alike.py", "", forward)
+    done = run("verify", path)
+    line = Path(path).read_text().splitlines().index(f"        {forward}") + 1
+    assert done.exit_code == 1
+    assert f"{path}:{line}: " in done.output.replace("\n", "")
+    assert message in done.output
+    assert "found no shapes" not in done.output
+
+
+def test_a_forward_without_ctx_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "without.py"
+    path.write_text(WRONG.replace("forward(ctx, x)", "forward(x)"))
+    done = run("verify", str(path))
+    assert done.exit_code == 1
+    assert "forward takes no argument but x, which stands for ctx" in done.output.replace("\n", " ")
+    assert "found no shapes" not in done.output
+
+
+def test_one_size_is_an_annotation(tmp_path: Path) -> None:
+    path = tmp_path / "bias.py"
+    path.write_text("""
+import symgrad as sg
+
+
+class Bias(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "n m", b: "m"):
+        return x + b
+
+    @staticmethod
+    def backward(ctx, grad_y):
+        return grad_y, grad_y.sum(0)
+""")
+    for text in (path.read_text(), f"from __future__ import annotations\n{path.read_text()}"):
+        path.with_name(f"bias{len(text)}.py").write_text(text)
+        done = run("verify", str(path.with_name(f"bias{len(text)}.py")), "--json")
+        assert done.exit_code == 0, done.output
+        assert "shapes_found_by_trying" not in json.loads(done.stdout)[0]
+
+
+def test_file_names_need_not_be_text(tmp_path: Path) -> None:
+    path = written(tmp_path / "wr\udc80ng.py", "")
+    sarif, junit = tmp_path / "out.sarif", tmp_path / "out.xml"
+    done = run("verify", path, "--shapes", "n", "--sarif", str(sarif), "--junit", str(junit))
+    assert done.exit_code == 1, done.output
+    assert "%80" in sarif.read_text(encoding="utf-8")
+    assert ElementTree.parse(junit).getroot().tag == "testsuites"
+    done = run("build", path, "-o", str(tmp_path / "k"), "--no-compile", "--shapes", "n",
+               "--allow", "REFUTED")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    manifest = json.loads((tmp_path / "k" / "MANIFEST.json").read_text(encoding="utf-8"))
+    assert manifest["ops"]["square"]["file"].endswith("wr\udc80ng.py")
+
+
+def test_the_error_of_a_refused_report_holds_it(wrong: Path) -> None:
+    from symgrad import discover, verify
+    from symgrad.errors import NotProvedError
+
+    (square,) = discover.functions(str(wrong))
+    report = verify(square, "n", suggest=False)
+    with pytest.raises(NotProvedError) as found:
+        report.raise_for_verdict()
+    assert str(report) in str(found.value)
