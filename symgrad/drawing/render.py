@@ -7,12 +7,13 @@ The template lays out a frozen view and decides nothing.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import pairwise
 
 from symgrad.codegen.environment import environment
+from symgrad.codegen.names import printable
 from symgrad.drawing.layout import MARGIN, PANEL, Arrow, Box, Placed, Point, shortened
 from symgrad.drawing.picture import BACKWARD, FORWARD, SAVED
 
@@ -216,3 +217,8 @@ def _pair(point: Point) -> str:
 
 def _number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
+
+
+def escape(text: str) -> str:
+    """Text as it may stand in XML, where control characters may not be written at all."""
+    return html.escape(printable(text))

@@ -59,7 +59,7 @@ def symbol(name: str) -> str:
         return rf"\{name}" if name != "epsilon" else r"\varepsilon"
     if len(name) == 1 and name.isalpha():
         return name
-    escaped = re.sub(r"([_%#&${}])", r"\\\1", name)
+    escaped = re.sub(r"([_%#&${}])", r"\\\1", re.sub(r"[\\^~]", "_", name))
     return rf"\mathrm{{{escaped}}}"
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import json
 import keyword
 import sys
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -16,11 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
+from symgrad import discover, outputs
 from symgrad.emission import EmittedOp, emit
 from symgrad.errors import ShapeError
 from symgrad.frontend.trace import trace
+from symgrad.judging import Request, judge
 from symgrad.kernels import op_name, plan
 from symgrad.manifest import packaged
+from symgrad.regression import regression_tests
 from symgrad.runtime.op import make_op
 from tests.golden_files import compile_strictly
 
@@ -175,3 +180,29 @@ def test_a_package_of_hostile_names_can_be_written() -> None:
     files = packaged([(plan(trace(function, "M_E n", "M_E n")), report)])
     assert {"a_b_.py", "a_b_.c", "a_b_.h"} <= files.keys()
     assert all(text.encode("utf-8") for text in files.values() if text)
+
+
+EVIL = "E\"'\n<b>&\\ ${x}$ */ ]]>\x01\u202e```"
+
+
+def test_reports_and_pictures_hold_any_name(tmp_path: Path) -> None:
+    """HTML, SVG, SARIF, JUnit, the program of a counterexample and the tests written of it."""
+    path = tmp_path / "evil_ops.py"
+    roles = dict(zip(("first", "second", "saved", "cotangent", "local"), "xwsgt", strict=True))
+    path.write_text(f"import symgrad as sg\n{BODY.format(doc=EVIL, **roles)}")
+    module = discover.load_file(path)
+    wrong = {"backward": staticmethod(lambda ctx, g: (g, g)), "__module__": module.__name__}
+    function = type(EVIL, (sg.Function,), {**wrong, "forward": staticmethod(module.forward)})
+    function.__qualname__ = EVIL
+    one = judge(function, Request(("n", "n")))
+    assert one.report is not None
+    found = one.report.inputs["x"].counterexample
+    assert found is not None
+    compile(found.snippet, "<snippet>", "exec")
+    ast.parse(regression_tests([one], Request(("n", "n")), tmp_path / "test_it.py").text)
+    for text in (sg.draw(function, "n", "n").svg, outputs.junit([one]).partition("\n")[2]):
+        ElementTree.fromstring(text)
+    assert json.loads(outputs.sarif([one], tmp_path))["runs"][0]["results"]
+    html = one.report._repr_html_()
+    assert "<b>&\\" not in html
+    assert "&lt;b&gt;&amp;\\" in html
