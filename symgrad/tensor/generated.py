@@ -22,11 +22,14 @@ from symgrad.runtime.op import CompiledOp, shipped_op
 def load(name: str, function: type[Function]) -> CompiledOp:
     """The op.  Raises ImportError where it is not there, out of date, or cannot be compiled.
 
-    Out of date: the manifest has another digest of the graphs than the Function traces to.
+    Out of date: the manifest has another digest of the graphs than the Function traces to, with one
+    axis for all batch axes (a Function that looks at their number has more graphs, and is not for
+    here).
     """
     op = shipped_op(name)
     recorded = _manifest(Path(op.module.__file__ or "").parent).get(name, {}).get("graph_sha256")
-    graphs = "".join(graph_text(case.graph) for case in with_backward(trace(function)).cases)
+    traced = with_backward(trace(function, batch_rank=None))
+    graphs = "".join(graph_text(case.graph) for case in traced.cases)
     if recorded != hashlib.sha256(graphs.encode()).hexdigest():
         raise ImportError(f"symgrad.generated.{name} is out of date: run symgrad regen")
     return op
