@@ -6,10 +6,17 @@ when they are needed.  Copied into every generated package.
 
 An entry is a folder ``<root>/<key>`` with the files of one build and ``digests.json``, which holds
 the SHA-256 of each.  It is filled in a private folder and renamed into place, so that nobody ever
-sees half of one, whenever a process is killed; a lock file keeps two processes from doing the
-same work twice, and correctness does not rest on it.  An entry whose digests do not match is
-made again.  Where the cache cannot be used (read-only, full, owned by somebody else) the entry
-stays in a folder of its own that is deleted when the process ends, with a warning.
+sees half of one, whenever a process is killed; a lock keeps two processes from doing the same work
+twice, and correctness does not rest on it.  An entry whose digests do not match is made again.
+Where the cache cannot be used (read-only, full, open to somebody else) the entry stays in a folder
+of its own that is deleted when the process ends, with a warning.
+
+Code is loaded from the cache, so that another user must not be able to write there, nor to put
+another folder in its place: ``trusted`` says what is checked.  The folder is then held open, and
+everything in it is reached through its descriptor, to the loading of a library (``door``).
+
+Locks are files that stay, since deleting one while another process waits for it would let two
+processes in; there are at most 64 of them, which the keys share.
 
 ``SYMGRAD_CACHE_DIR`` names another place than the user's cache folder.
 """
@@ -20,7 +27,6 @@ import atexit
 import json
 import os
 import shutil
-import stat
 import tempfile
 import time
 import warnings
@@ -29,7 +35,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import CacheError
-from .digests import digest, file_digest
+from .digests import bytes_digest, digest, file_digest
+from .trusted import Untrusted, open_folder, open_inside, read_inside
 
 _DIGESTS = "digests.json"
 _TEMPORARY = ".new-"
@@ -37,7 +44,12 @@ _STALE_SECONDS = 24 * 3600
 _LOCK_SECONDS = 600
 # The layout of entries; another layout lives beside it.
 _LAYOUT = "kernels-1"
+_LOCKS = 64
+_SELF = Path("/proc/self/fd")
 _private: dict[str, Path] = {}
+# The folders that are held open, by their paths, and where the entries found in them are loaded.
+_held: dict[Path, int] = {}
+_doors: dict[Path, Path] = {}
 
 
 class CacheWarning(RuntimeWarning):
@@ -64,69 +76,103 @@ def entry(key: str, fill: Callable[[Path], None]) -> Path:
         return _private[key]
     root = cache_folder()
     try:
-        _check_owner(root)
-        if intact(root / key):
-            return root / key
-        _make_private(root)
-        with _locked(root, key):
-            if not intact(root / key):
-                _discard(root / key)
-                _publish(root / key, fill)
-                _sweep(root)
-        return root / key
-    except _Unusable as problem:
+        held = _hold(root, create=True)
+        way = _way(root, held)
+        if not _whole(held, key):
+            with _locked(way, key):
+                if not _whole(held, key):
+                    _discard(way / key)
+                    _publish(held, way / key, fill)
+                    _sweep(way)
+    except (_Unusable, Untrusted, OSError) as problem:
         folder = _stay_private(key, fill)
         warnings.warn(
-            f"the kernel cache {root} cannot be used ({problem}); compiled kernels are lost when"
-            " this process ends. Set SYMGRAD_CACHE_DIR to a folder of yours that can be written",
+            f"the kernel cache {root} cannot be used ({_said(problem)}); compiled kernels are lost"
+            " when this process ends. Set SYMGRAD_CACHE_DIR to a folder that only you can write to",
             CacheWarning,
             stacklevel=2,
         )
         return folder
+    _doors[root / key] = way / key
+    return root / key
 
 
 class _Unusable(Exception):
-    """The folder of the cache cannot be trusted or written."""
+    """The cache cannot be locked or written."""
+
+
+def _said(problem: Exception) -> str:
+    return (problem.strerror if isinstance(problem, OSError) else "") or str(problem)
+
+
+def door(path: Path) -> Path:
+    """Where to load a file of an entry from: the folder that was checked, whatever its name is now.
+
+    Without ``/proc`` it is the path itself, which nobody else can lead elsewhere.
+    """
+    return _doors.get(path.parent, path.parent) / path.name
+
+
+def _hold(folder: Path, *, create: bool = False) -> int:
+    """A descriptor of ``folder``, which stays open.  Raises Untrusted and OSError.
+
+    Libraries are told apart by their path, so that a number must not come to mean another folder.
+    """
+    found = open_folder(folder, create=create)
+    held = _held.get(folder)
+    if held is not None and _is_same(held, found):
+        os.close(found)
+        return held
+    _held[folder] = found
+    return found
+
+
+def _is_same(held: int, found: int) -> bool:
+    """Some programs close every descriptor: is it still the folder that was opened?"""
+    with suppress(OSError):
+        return os.path.samestat(os.fstat(held), os.fstat(found))
+    return False
+
+
+def _way(folder: Path, held: int) -> Path:
+    """A path to the folder that is held open."""
+    way = _SELF / str(held)
+    return way if way.exists() else folder.resolve()
 
 
 def intact(folder: Path) -> bool:
-    """Are all files of the entry there, as they were written?"""
+    """Are all files of the entry there, as they were written, and open to nobody else?"""
     try:
-        digests = json.loads((folder / _DIGESTS).read_text(encoding="utf-8"))
-        return all(file_digest(folder / name) == digests[name] for name in digests)
-    except (OSError, ValueError, TypeError):
+        parent = open_folder(folder.parent)
+    except (OSError, Untrusted):
         return False
-
-
-def _check_owner(root: Path) -> None:
-    """Code is loaded from here: nobody else may be able to write it."""
     try:
-        found = root.stat()
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _Unusable(error.strerror or str(error)) from error
-    if not stat.S_ISDIR(found.st_mode):
-        raise _Unusable("it is not a folder")
-    if hasattr(os, "getuid") and found.st_uid not in (os.getuid(), 0):
-        raise _Unusable("it belongs to another user")
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _Unusable("others may write to it")
+        return _whole(parent, folder.name)
+    finally:
+        os.close(parent)
 
 
-def _make_private(root: Path) -> None:
+def _whole(root: int, key: str) -> bool:
     try:
-        root.parent.mkdir(parents=True, exist_ok=True)
-        root.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise _Unusable(error.strerror or str(error)) from error
+        folder = open_inside(root, key)
+    except (OSError, Untrusted):
+        return False
+    try:
+        digests = json.loads(read_inside(folder, _DIGESTS))
+        listed = {*digests, _DIGESTS} == set(os.listdir(folder)) and len(digests) > 0
+        return listed and all(bytes_digest(read_inside(folder, n)) == digests[n] for n in digests)
+    except (OSError, ValueError, TypeError, Untrusted):
+        return False
+    finally:
+        os.close(folder)
 
 
 @contextmanager
 def _locked(root: Path, key: str) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
-    lock = FileLock(root / f"{key}.lock", timeout=_LOCK_SECONDS, mode=0o600)
+    number = int(digest(key)[:8], 16) % _LOCKS
+    lock = FileLock(root / f".lock-{number}", timeout=_LOCK_SECONDS, mode=0o600)
     try:
         lock.acquire()
     except (OSError, NotImplementedError, Timeout) as error:
@@ -137,7 +183,7 @@ def _locked(root: Path, key: str) -> Iterator[None]:
         lock.release()
 
 
-def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
+def _publish(root: int, folder: Path, fill: Callable[[Path], None]) -> None:
     """Fill a folder elsewhere, copy it beside its place, rename it into place.
 
     The compiler works in the system's temporary folder, so that whatever goes wrong with the
@@ -151,11 +197,12 @@ def _publish(folder: Path, fill: Callable[[Path], None]) -> None:
             _discard(beside)
             shutil.copytree(made, beside)
             for path in sorted(beside.iterdir()):
+                path.chmod(0o600)
                 _flush(path)
             beside.rename(folder)
         except OSError as error:
             _remove(beside)
-            if not intact(folder):
+            if not _whole(root, folder.name):
                 raise _Unusable(error.strerror or str(error)) from error
 
 
@@ -185,12 +232,18 @@ def replace_file(made: Path, target: Path) -> None:
 
 
 def _temporary() -> Path:
+    """A new folder of this user's, which nobody can exchange."""
+    made = None
     try:
-        return Path(tempfile.mkdtemp(prefix="symgrad-"))
-    except OSError as error:
+        made = Path(tempfile.mkdtemp(prefix="symgrad-"))
+        os.close(open_folder(made))
+        return made
+    except (OSError, Untrusted) as error:
+        if made is not None:
+            _remove(made)
         raise CacheError(
             f"no temporary folder for a build can be made: {error}",
-            hint="free space there, or set TMPDIR to a folder that can be written",
+            hint="free space there, or set TMPDIR to a folder that can be written, by you alone",
         ) from error
 
 
@@ -269,9 +322,9 @@ def read_note(name: str) -> str | None:
     """A short text kept under ``name``; None where there is none."""
     root = cache_folder()
     try:
-        _check_owner(root)
-        text, _, check = (root / f"{name}.note").read_text(encoding="utf-8").partition("\n")
-    except (OSError, UnicodeDecodeError, _Unusable):
+        note = read_inside(_hold(root), f"{name}.note")
+        text, _, check = note.decode("utf-8").partition("\n")
+    except (OSError, UnicodeDecodeError, Untrusted):
         return None
     return text if check == digest(text) else None
 
@@ -279,10 +332,9 @@ def read_note(name: str) -> str | None:
 def write_note(name: str, text: str) -> None:
     """Keep one line of text; where that is not possible, do nothing."""
     root = cache_folder()
-    with suppress(OSError, _Unusable):
-        _check_owner(root)
-        _make_private(root)
-        descriptor, path = tempfile.mkstemp(prefix=_TEMPORARY, dir=root)
+    with suppress(OSError, Untrusted):
+        way = _way(root, _hold(root, create=True))
+        descriptor, path = tempfile.mkstemp(prefix=_TEMPORARY, dir=way)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(f"{text}\n{digest(text)}")
-        os.replace(path, root / f"{name}.note")
+        os.replace(path, way / f"{name}.note")

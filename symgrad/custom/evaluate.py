@@ -66,7 +66,7 @@ def _library(source: Source) -> Path:
             said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:_MOST_LINES])
             raise BuildError(f"the C of {source.name!r} does not compile:\n{said}")
 
-    return cache.entry(key[:40], fill) / "custom.so"
+    return cache.door(cache.entry(key[:40], fill) / "custom.so")
 
 
 def _text(source: Source) -> str:

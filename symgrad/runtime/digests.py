@@ -24,9 +24,14 @@ def digest(*parts: str) -> str:
     return total.hexdigest()
 
 
+def bytes_digest(data: bytes) -> str:
+    """The digest of bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
 def file_digest(path: Path) -> str:
     """The digest of a file's bytes.  OSError where it cannot be read."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return bytes_digest(path.read_bytes())
 
 
 def source_digest(op: Op, texts: Mapping[str, str]) -> str:

@@ -79,8 +79,10 @@ def beside(file: str, op: Op) -> Library:
 
 def _from_cache(op: Op, texts: Mapping[str, str], key_extra: str) -> Library:
     from symgrad.runtime.build import build_cached
+    from symgrad.runtime.cache import door
 
-    return load(build_cached(op, texts, key_extra), op)
+    path = build_cached(op, texts, key_extra)
+    return load(path, op, door(path))
 
 
 def _is_fresh(path: Path, source: str) -> bool:
@@ -92,16 +94,19 @@ def _is_fresh(path: Path, source: str) -> bool:
         return False
 
 
-def load(path: Path, op: Op) -> Library:
-    """Import the shared object at ``path``.  Raises BuildError where the system refuses it."""
+def load(path: Path, op: Op, door: Path | None = None) -> Library:
+    """Import the shared object at ``path``.  Raises BuildError where the system refuses it.
+
+    ``door``: another path to the same file, which is the one to use.
+    """
     known = _loaded.get(str(path))
     if known is not None:
         return known
     if op.blas:
         preload(find_blas())
     name = op.module
-    loader = ExtensionFileLoader(name, str(path))
-    spec = importlib.util.spec_from_file_location(name, str(path), loader=loader)
+    loader = ExtensionFileLoader(name, str(door or path))
+    spec = importlib.util.spec_from_file_location(name, str(door or path), loader=loader)
     try:
         assert spec is not None
         module = importlib.util.module_from_spec(spec)

@@ -35,7 +35,8 @@ RUNTIME = "_runtime"
 # The modules that generated code needs at run time; those of `COMMON` come from `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "binding", "blas", "build", "cache", "compiler", "digests"),
-    *("layout", "load", "residuals", "spec", "support", "threads", "values", "workspace"),
+    *("layout", "load", "residuals", "spec", "support", "threads"),
+    *("trusted", "values", "workspace"),
 )
 COMMON = ("errors", "plain")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
