@@ -71,7 +71,7 @@ def equations(graph: Graph, outputs: Sequence[Node]) -> list[Equation]:
         own = private[node].own
         lowered = lowering.element(node, lowering.home(node), body=True)
         body = eliminate_deltas(lowering.pool, [lowered])[lowered]
-        if node not in wanted and _transparent(node, body):
+        if node not in wanted and _transparent(node, body) and _readable(node, lowered):
             continue
         lowering.cuts.add(node)
         pattern = recognise(lowering.pool, own, body)
@@ -108,6 +108,11 @@ def _transparent(node: Node, body: Expr) -> bool:
         return all(_small(index) for index in body.indices)
     index = as_dim(body) if node.dtype == int64 else None
     return index is not None and _small(index)
+
+
+def _readable(node: Node, lowered: Expr) -> bool:
+    """Can it serve as an index without being stored?  Deltas are not eliminated there."""
+    return node.dtype != int64 or as_dim(lowered) is not None
 
 
 def _small(index: Dim) -> bool:

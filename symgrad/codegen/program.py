@@ -86,7 +86,7 @@ def build_program(graph: Graph) -> Program:
     outputs = list(dict.fromkeys(graph.outputs.values()))
     system = equations(graph, outputs)
     axes = unify(graph, system)
-    checks = _checks(graph, outputs, [node for one in system for node in one.index_reads])
+    checks = _checks(graph, outputs, [one.node for one in system])
     serving = (stored_node(graph, tensor) for check in checks for tensor in check.tensors)
     required = [*(node for node in outputs if node.op != "input"), *filter(None, serving)]
     cuts = choose_cuts(system, axes, required, _once(outputs))
@@ -136,13 +136,13 @@ def _arrays(graph: Graph, stored: tuple[Node, ...]) -> dict[str, tuple[DType, tu
     return found
 
 
-def _checks(graph: Graph, outputs: list[Node], serving: list[Node]) -> tuple[Check, ...]:
+def _checks(graph: Graph, outputs: list[Node], known: list[Node]) -> tuple[Check, ...]:
     """The ranges that indices must keep to, unless they surely do.
 
-    ``serving``: nodes that serve as indices, which are read from where they are stored.
+    ``known``: nodes that may be stored; indices that are made of them are read from there.
     """
     found: dict[Check, None] = {}
-    lowering = Lowering(graph, serving)
+    lowering = Lowering(graph, known)
     for node in ancestors(outputs):
         if get(node.op).kind != "indexing":
             continue

@@ -8,10 +8,11 @@ Imports: the frontend's tensors.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from symgrad.errors import ProtocolError
+from symgrad.errors import ProtocolError, TraceError
 from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import active, here
 from symgrad.frontend.sizes import Shape
@@ -19,6 +20,11 @@ from symgrad.frontend.tensor import SymbolicTensor
 
 FUNCTIONS: dict[str, Any] = {}
 """The public functions over tensors, by name."""
+
+
+class OperationTypeError(TraceError, TypeError):
+    """Arguments that an operation does not take."""
+
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 OVERRIDE = "__symgrad_function__"
@@ -34,18 +40,58 @@ def operation(
     """
 
     def enter(call: AnyFunction) -> AnyFunction:
+        entered = with_numpy_names(call)
         for name in names or (call.__name__,):
             if function:
-                FUNCTIONS[name] = public(name, call)
+                FUNCTIONS[name] = public(name, entered)
             if method:
-                setattr(SymbolicTensor, name, call)
+                setattr(SymbolicTensor, name, entered)
             if inplace:
-                written = in_place(call, f"{name}_")
+                written = in_place(entered, f"{name}_")
                 setattr(SymbolicTensor, f"{name}_", written)
                 FUNCTIONS.setdefault(f"{name}_", public(f"{name}_", written))
         return call
 
     return enter
+
+
+NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+"""NumPy's names of arguments, which torch takes too, and torch's own."""
+
+
+def with_numpy_names(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call`` itself where it has no argument that NumPy names otherwise."""
+    own = inspect.signature(call).parameters
+    rest = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in own.values())
+    given = {
+        name: known
+        for name, known in NUMPY_NAMES.items()
+        if name not in own and (rest or known in own)
+    }
+    if not given:
+        return call
+
+    @functools.wraps(call)
+    def renaming(*args: Any, **kwargs: Any) -> Any:
+        return call(*args, **(_renamed(kwargs, given) if kwargs else kwargs))
+
+    vars(renaming)["numpy_names"] = given
+    return renaming
+
+
+def renamed(call: Callable[..., Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by the names that the function itself has for them."""
+    return _renamed(kwargs, getattr(call, "numpy_names", {}))
+
+
+def _renamed(kwargs: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in kwargs.items():
+        known = names.get(name, name)
+        if known in found:
+            raise OperationTypeError(f"got both {name!r} and {known!r}", location=here())
+        found[known] = value
+    return found
 
 
 def in_place(call: Callable[..., Any], name: str) -> Callable[..., Any]:

@@ -43,6 +43,8 @@ from symgrad.nn.modules.containers import ModuleDict as ModuleDict
 from symgrad.nn.modules.containers import ModuleList as ModuleList
 from symgrad.nn.modules.containers import ParameterList as ParameterList
 from symgrad.nn.modules.containers import Sequential as Sequential
+from symgrad.nn.modules.distance import CosineSimilarity as CosineSimilarity
+from symgrad.nn.modules.distance import PairwiseDistance as PairwiseDistance
 from symgrad.nn.modules.linear import Dropout as Dropout
 from symgrad.nn.modules.linear import Embedding as Embedding
 from symgrad.nn.modules.linear import Flatten as Flatten

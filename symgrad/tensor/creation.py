@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import DTypeError
+from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.dtypes import as_dtype, check_fits
+from symgrad.frontend.functions.creation import triangle_places
 from symgrad.ir.dtype import LISTED, DType
 from symgrad.ops.record import get
 from symgrad.tensor import errors
@@ -143,6 +144,25 @@ def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, **ignored:
     shape = _shape(size or (ignored.get("size", ()),))
     found = wrap(np.zeros(shape, str(as_dtype(dtype or state.dtype))))
     return found.requires_grad_() if requires_grad else found
+
+
+def _triangle(name: str) -> None:
+    def call(
+        row: int, col: int, offset: int = 0, *, dtype: Any = "int64", **ignored: Any
+    ) -> Tensor:
+        try:
+            places = triangle_places(name, row, col, offset)
+        except ShapeError as error:
+            raise errors.EagerShapeError(error.what) from None
+        return wrap(converted(places, as_dtype(dtype)))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "The rows and columns of the elements of a triangle of a matrix, row by row."
+    EAGER[name] = call
+
+
+_triangle("tril_indices")
+_triangle("triu_indices")
 
 
 # -- random numbers

@@ -7,6 +7,7 @@ Imports: the frontend, this package's dispatch, functions and selection.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -14,10 +15,15 @@ import numpy as np
 
 from symgrad.frontend import unsupported
 from symgrad.frontend.functions.casting import to as symbolic_to
+from symgrad.frontend.functions.creation import new as symbolic_new
 from symgrad.frontend.session import here
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.tensor import errors, inplace, printing, selection
+from symgrad.tensor import creation, errors, inplace, printing, selection
+from symgrad.tensor.batched import BatchedTensor
 from symgrad.tensor.dispatch import invoke
+from symgrad.tensor.memory import new_array
+from symgrad.tensor.modes import state
+from symgrad.tensor.parts import Size
 from symgrad.tensor.tensor import Tensor, wrap
 
 _PYTHONS = (
@@ -44,6 +50,20 @@ def _method(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
 
     method.__name__ = name
     method.__qualname__ = f"Tensor.{name}"
+    return method
+
+
+def _making(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that makes new leaves: ``requires_grad`` is theirs."""
+    plain = _method(name, call)
+
+    @functools.wraps(plain)
+    def method(
+        self: Tensor, *args: Any, requires_grad: bool = False, **kwargs: Any
+    ) -> Tensor:  # fmt: skip
+        found: Tensor = plain(self, *args, **kwargs)
+        return found.requires_grad_() if requires_grad else found
+
     return method
 
 
@@ -79,7 +99,8 @@ def _attach() -> None:
         elif name in _BINARY:
             setattr(Tensor, name, _operator(name, found))
         elif callable(found):
-            setattr(Tensor, name, _method(name, found))
+            method = _making if name.startswith("new_") else _method
+            setattr(Tensor, name, method(name, found))
     for name in ("nonzero", "masked_select", "unique", "bincount", "equal", "allclose", "isclose"):
         setattr(Tensor, name, selection.EAGER[name])
 
@@ -126,6 +147,44 @@ def _reshaped_in_place(name: str) -> Callable[..., Any]:
     return method
 
 
+def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Itself with another number of elements: the first ones stay, new ones are 0.
+
+    Raises InPlaceError for views, for what has views, and where elements do not lie in order.
+    """
+    if state.lifting or isinstance(self, BatchedTensor):
+        raise unsupported.missing_op("resize_", here())
+    if self.requires_grad:
+        raise errors.AutogradError("cannot resize variables that require grad")
+    if self._base is not None or self._viewed or not self.is_contiguous():
+        raise errors.InPlaceError(
+            "resize_ of a tensor that shares its memory, or whose elements do not lie in order",
+            hint="reshape() and clone() leave the tensor as it is",
+        )
+    shape = new_array((Size(creation._shape(size)),), self.dtype).shape
+    flat, count = self._array.reshape(-1), math.prod(shape)
+    if count > flat.size:
+        flat = np.concatenate([flat, np.zeros(count - flat.size, flat.dtype)])
+    self._array = flat[:count].reshape(shape)
+    self.counter().value += 1
+    return self
+
+
+def _resize_as_(self: Tensor, other: Tensor, memory_format: Any = None) -> Tensor:
+    """``resize_`` to the shape of another tensor."""
+    return _resize_(self, *other.shape)
+
+
+def _new(self: Tensor, *data_or_sizes: Any, device: Any = None) -> Tensor:
+    """As ``Tensor(...)``, in the dtype of this one."""
+    if state.lifting:
+        return invoke("new", symbolic_new, (self, *data_or_sizes), {})  # type: ignore[no-any-return]
+    found = new_array(data_or_sizes, self.dtype)
+    if found.dtype != self._array.dtype:
+        raise errors.TensorTypeError(f"new(): expected a tensor of {self.dtype}")
+    return wrap(found)
+
+
 def _apply_(self: Tensor, function: Callable[[Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it."""
     flat = [function(item) for item in self._array.reshape(-1).tolist()]
@@ -148,14 +207,10 @@ _TURNED = ("unsqueeze_", "squeeze_", "t_", "transpose_")
 
 
 def _uniform(shape: Any, low: float = 0.0, high: float = 1.0, **ignored: Any) -> Any:
-    from symgrad.tensor import creation
-
     return creation._generator.uniform(low, high, shape)
 
 
 def _normal(shape: Any, mean: float = 0.0, std: float = 1.0, **ignored: Any) -> Any:
-    from symgrad.tensor import creation
-
     return creation._generator.normal(mean, std, shape)
 
 
@@ -166,5 +221,6 @@ for _name, _call in (
     ("apply_", _apply_), ("uniform_", _filled_at_random("uniform_", _uniform)),
     *((name, _reshaped_in_place(name)) for name in _TURNED),
     ("normal_", _filled_at_random("normal_", _normal)),
+    ("resize_", _resize_), ("resize_as_", _resize_as_), ("new", _new),
 ):  # fmt: skip
     setattr(Tensor, _name, _call)

@@ -17,6 +17,7 @@ import numpy as np
 from symgrad.frontend.views import Step
 from symgrad.ir.dtype import BY_NAME, DType
 from symgrad.tensor import errors
+from symgrad.tensor.memory import element_strides, given, new_array
 from symgrad.tensor.modes import check_readable, lifted, state
 from symgrad.tensor.parts import Size, Version
 
@@ -32,7 +33,7 @@ class Tensor:
     """An array with ``requires_grad``, ``grad`` and ``grad_fn``, as in PyTorch.
 
     dtypes: float32, float64, int8, int16, int32, int64, uint8, bool.  ``Tensor(data)`` holds
-    floats of the default dtype.
+    floats of the default dtype, ``Tensor(2, 3)`` six zeros, where torch leaves what was there.
     """
 
     __array_priority__ = 1000
@@ -59,9 +60,8 @@ class Tensor:
     _after_hooks: dict[int, Any] | None = None
     _accumulator: Any = None
 
-    def __init__(self, data: Any = (), *, dtype: Any = None) -> None:
-        wanted = str(state.dtype if dtype is None else dtype)
-        self._array = np.array(data._array if isinstance(data, Tensor) else data, wanted)
+    def __init__(self, *data_or_sizes: Any, device: Any = None, **named: Any) -> None:
+        self._array = new_array(given(data_or_sizes, named), state.dtype)
 
     # -- what it is
 
@@ -98,8 +98,7 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements apart neighbours along each axis lie in memory."""
-        found = tuple(step // self._array.itemsize for step in self._array.strides)
-        return found if dim is None else found[dim]
+        return element_strides(self._array, dim)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Do its elements follow one another in memory?"""

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from symgrad.errors import ShapeError
 from symgrad.frontend.dtypes import as_dtype, check_fits
 from symgrad.frontend.functions.movement import shape_of
 from symgrad.frontend.history import unlinked
 from symgrad.frontend.lift import array_node, as_node, as_tensor, is_number, result_dtype
 from symgrad.frontend.session import current, here
-from symgrad.frontend.sizes import SymFloat, as_dim, is_size
+from symgrad.frontend.sizes import Shape, SymFloat, as_dim, is_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along
@@ -108,7 +110,7 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **ignored: Any) ->
 @operation("new", function=False)
 def new(self: Tensor, *size: Any, **ignored: Any) -> Tensor:
     """A tensor of these sizes, or of these numbers (in a list), in the dtype of this one."""
-    if len(size) == 1 and isinstance(size[0], list):
+    if len(size) == 1 and isinstance(size[0], (list, tuple)) and not isinstance(size[0], Shape):
         return new_tensor(self, size[0])
     return filled(0, shape_of(size), self.dtype)
 
@@ -194,6 +196,29 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **ignored: Any) -> Tensor:
     shape = (as_dim(n), as_dim(n if m is None else m))
     rows, columns = (iota_along(session, shape, axis) for axis in (0, 1))
     return fresh(session.cast(session.apply("eq", rows, columns), _kind(dtype)))
+
+
+def triangle_places(name: str, row: Any, col: Any, offset: int = 0) -> Any:
+    """The rows and columns of the elements of a triangle, row by row: an array [2, elements]."""
+    for word, size in (("row", row), ("col", col)):
+        if not isinstance(size, int) or size < 0:
+            raise ShapeError(f"{word} must be non-negative, got {size}", location=here())
+    side = np.tril_indices if name.startswith("tril") else np.triu_indices
+    return np.stack(side(row, offset, col)).astype(np.int64)
+
+
+def _triangle(name: str) -> Callable[..., Tensor]:
+    def call(row: Any, col: Any, offset: int = 0, *, dtype: Any = int64, **ignored: Any) -> Tensor:
+        kind, places = as_dtype(dtype), triangle_places(name, row, col, offset)
+        return fresh(array_node(current(), places, kind))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "The rows and columns of the elements of a triangle of a matrix, row by row."
+    return call
+
+
+for _name in ("tril_indices", "triu_indices"):
+    operation(_name, method=False)(_triangle(_name))
 
 
 @operation("meshgrid", method=False)

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.functions.arithmetic import add, div, mul, sub
 from symgrad.frontend.functions.comparisons import isnan, where
 from symgrad.frontend.functions.joining import cat, flip
-from symgrad.frontend.functions.mathematics import absolute, maximum, square
+from symgrad.frontend.functions.mathematics import absolute, clamp_min, maximum, square
 from symgrad.frontend.functions.movement import axis_of, expand, permute
 from symgrad.frontend.functions.normalization import softmax
 from symgrad.frontend.functions.products import bmm, matmul
 from symgrad.frontend.functions.reductions import amax, mean, norm, sum
 from symgrad.frontend.functions.scans import cumsum, diag
-from symgrad.frontend.lift import as_tensor, broadcast_shapes, elementwise
+from symgrad.frontend.lift import as_tensor, broadcast_shapes, elementwise, result_dtype
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import as_size
 from symgrad.frontend.table import operation
@@ -108,6 +108,33 @@ def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Tensor:
     """The p-norm of the difference of each pair of rows."""
     left, right = as_tensor(x1), as_tensor(x2)
     return norm(sub(left.unsqueeze(-2), right.unsqueeze(-3)), p, -1)
+
+
+@operation("normalize", method=False)
+def normalize(
+    input: Any, p: Any = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None
+) -> Tensor:  # fmt: skip
+    """``x / max(norm(x), eps)``, the p-norm along axes; ``out`` is written and returned."""
+    source = as_tensor(input)
+    if not source.dtype.is_float:
+        raise DTypeError(f"normalize takes floats, not {source.dtype}", location=here())
+    found = div(source, clamp_min(norm(source, p, dim, True), eps))
+    if out is None:
+        return found
+    out.write(found.node)
+    return out  # type: ignore[no-any-return]
+
+
+@operation("cosine_similarity", method=False)
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along an axis of their common shape.
+
+    No length counts as less than ``eps``; the gradient is that of this, for shorter ones too.
+    """
+    if not result_dtype((x1, x2)).is_float:
+        raise DTypeError("cosine_similarity takes floats", location=here())
+    units = (div(one, clamp_min(norm(one, 2, dim, True), eps)) for one in broadcast_tensors(x1, x2))
+    return sum(mul(*units), dim)
 
 
 # -- movement

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.dtypes import as_dtype
-from symgrad.frontend.functions.arithmetic import add, div, mul, power, sub
+from symgrad.frontend.functions.arithmetic import add, div, power, sub
 from symgrad.frontend.functions.comparisons import as_bool
 from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
 from symgrad.frontend.functions.movement import axes_of, axis_of, shape_of
@@ -308,16 +308,3 @@ def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
 def trace(input: Any) -> Tensor:
     """The sum of a matrix's diagonal."""
     return sum(as_tensor(input).diagonal())
-
-
-@operation("normalize", method=False)
-def normalize(input: Any, p: Any = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """``x / max(norm(x), eps)``."""
-    return div(input, norm(input, p, dim, True).clamp_min(eps))
-
-
-@operation("cosine_similarity", method=False)
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along an axis."""
-    lengths = [norm(x, 2, dim, True).clamp_min(eps) for x in (x1, x2)]
-    return sum(mul(div(x1, lengths[0]), div(x2, lengths[1])), dim)

@@ -22,6 +22,7 @@ from symgrad.frontend.packs.session import Layout, PackSession, is_pack, layout_
 from symgrad.frontend.packs.shape import PackShape
 from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.sizes import PackSize
+from symgrad.frontend.table import renamed
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim
 
@@ -90,7 +91,7 @@ def guarded(
         if admit is None:
             session.observe(f"{name}() is not known to be the same for any number of batch axes")
         try:
-            result = admit(Call(session, name, raw, tuple(args), kwargs))
+            result = admit(Call(session, name, raw, tuple(args), renamed(raw, kwargs)))
         except Exception as error:
             session.observe(f"{name}() raises {type(error).__name__} ({error})")
         for item in parts(result):

@@ -28,6 +28,20 @@ from symgrad.nn.functional.activation import (
 )
 from symgrad.nn.functional.attention import scaled_dot_product_attention
 from symgrad.nn.functional.classification import cross_entropy, nll_loss
+from symgrad.nn.functional.distance import (
+    celu,
+    cosine_similarity,
+    glu,
+    hardshrink,
+    hinge_embedding_loss,
+    normalize,
+    pad,
+    pairwise_distance,
+    pixel_shuffle,
+    softshrink,
+    tanhshrink,
+    threshold,
+)
 from symgrad.nn.functional.linear import dropout, embedding, linear, one_hot
 from symgrad.nn.functional.loss import (
     binary_cross_entropy,
@@ -50,15 +64,20 @@ __all__ = [
     "batch_norm",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "celu",
+    "cosine_similarity",
     "cross_entropy",
     "dropout",
     "elu",
     "embedding",
     "gelu",
+    "glu",
     "group_norm",
+    "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
     "kl_div",
@@ -71,7 +90,11 @@ __all__ = [
     "mish",
     "mse_loss",
     "nll_loss",
+    "normalize",
     "one_hot",
+    "pad",
+    "pairwise_distance",
+    "pixel_shuffle",
     "prelu",
     "relu",
     "relu6",
@@ -84,6 +107,9 @@ __all__ = [
     "softmax",
     "softmin",
     "softplus",
+    "softshrink",
     "softsign",
     "tanh",
+    "tanhshrink",
+    "threshold",
 ]
