@@ -12,13 +12,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import numpy as np
-
 from symgrad.tensor import functional
 from symgrad.tensor.errors import AutogradError
 from symgrad.tensor.modes import no_grad, state
 from symgrad.tensor.symbolic import is_tensor
-from symgrad.tensor.tensor import wrap
 
 Function = Callable[..., Any]
 
@@ -87,4 +84,4 @@ def _one(value: Any) -> Any:
             "The vector v can only be None if the user-provided function returns a single Tensor "
             "with a single element"
         )
-    return wrap(np.ones(tuple(value.shape), str(value.dtype)))
+    return functional.ones(value)

@@ -32,6 +32,17 @@ class Function(Context):
     Write them as for ``torch.autograd.Function``.  Without a ``backward`` it is derived.
     """
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """``vjp`` is PyTorch's other name of ``backward``.  Raises ProtocolError for both."""
+        super().__init_subclass__(**kwargs)
+        if "vjp" in cls.__dict__ and "backward" in cls.__dict__:
+            raise ProtocolError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+                "should only implement one of them."
+            )
+        if "vjp" in cls.__dict__:
+            setattr(cls, "backward", cls.__dict__["vjp"])  # noqa: B010
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """The outputs.  To be written by the subclass."""
@@ -67,6 +78,7 @@ substitution: ContextVar[Callable[[Any], Any] | None] = ContextVar("substitution
 
 
 def _apply(function: type[Function] | Function, args: Sequence[Any], kwargs: Any) -> Any:
+    args, kwargs = by_position(function, args, kwargs)
     substitute = substitution.get()
     if substitute is not None:
         function = substitute(function)
@@ -84,6 +96,39 @@ def _apply(function: type[Function] | Function, args: Sequence[Any], kwargs: Any
     return _inline(session, function, args, kwargs)
 
 
+def by_position(
+    function: type[Function] | Function, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Sequence[Any], Mapping[str, Any]]:
+    """The arguments of ``apply`` as backward counts them: by the places that forward gives them.
+
+    Where setup_context takes them, defaults are among them.  Those that forward takes by keyword
+    only have no place, and no gradient.
+    """
+    separate = separate_setup(function)
+    if not kwargs and not separate:
+        return args, kwargs
+    plain, hidden = raw_method(function, "forward")
+    try:
+        bound = inspect.signature(plain).bind(*(None,) * hidden, *args, **kwargs)
+    except TypeError:  # which forward says itself
+        return args, kwargs
+    if separate:
+        bound.apply_defaults()
+    return bound.args[hidden:], bound.kwargs
+
+
+def no_place(function: type[Function] | Function, name: str) -> ProtocolError:
+    """The error where a tensor that may be differentiated by is no argument that backward counts.
+
+    A tensor that forward takes by keyword only would get no gradient.
+    """
+    return ProtocolError(
+        f"{class_of(function).__name__}.apply: the tensor {name} is taken by keyword only, so that "
+        "backward returns no gradient for it", location=here(),
+        hint=f"let forward take {name} by position, or detach() it",
+    )  # fmt: skip
+
+
 def _inline(
     session: Session, function: type[Function] | Function, args: Sequence[Any], kwargs: Any
 ) -> Any:
@@ -93,6 +138,9 @@ def _inline(
     )
     history = session.history
     if history is not None and history.records and has_backward(function):
+        for name, value in kwargs.items():
+            if isinstance(value, SymbolicTensor) and value.dtype.is_float:
+                raise no_place(function, name)
         output = history.call(function, ctx, args, kwargs)
     else:
         output = run_forward(function, ctx, args, kwargs)
@@ -217,11 +265,7 @@ def run_forward(
     if not separate_setup(function):
         return found.forward(ctx, *args, **kwargs)
     output = found.forward(*args, **kwargs)
-    inputs = tuple(args)
-    if kwargs:
-        plain, _ = raw_method(function, "forward")
-        inputs = tuple(inspect.signature(plain).bind(*args, **kwargs).arguments.values())
-    found.setup_context(ctx, inputs, output)
+    found.setup_context(ctx, (*args, *kwargs.values()), output)
     return output
 
 

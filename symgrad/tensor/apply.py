@@ -19,6 +19,7 @@ from symgrad.frontend.function import (
     class_of,
     has_backward,
     new_context,
+    no_place,
     raw_method,
     run_backward,
     run_forward,
@@ -161,8 +162,9 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
     tensors = [arg for arg in args if isinstance(arg, Tensor)]
     recorded = state.grad_enabled and any(tensor.requires_grad for tensor in tensors)
     ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+    _check_keywords(function, kwargs)
     if recorded and not has_backward(function):
-        return run_forward(function, ctx, args, kwargs)  # differentiated as it is written
+        return _as_written(function, ctx, args, kwargs)
     if recorded and levels.active and any(isinstance(one, BatchedTensor) for one in tensors):
         from symgrad.tensor.vmap_apply import apply_batched
 
@@ -185,6 +187,49 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
         )
         said.saved = ()
     return tuple(outputs) if several else outputs[0]
+
+
+def _check_keywords(function: AnyFunction, kwargs: Mapping[str, Any]) -> None:
+    """Raises ProtocolError for a tensor whose gradient would be lost."""
+    if kwargs and state.grad_enabled and has_backward(function):
+        for name, value in kwargs.items():
+            if isinstance(value, Tensor) and value.requires_grad:
+                raise no_place(function, name)
+
+
+def _as_written(
+    function: AnyFunction, ctx: Context, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """What forward returns, differentiated as it is written, since there is no backward.
+
+    Raises MissingBackwardError where that leads nowhere.
+    """
+    try:
+        returned = run_forward(function, ctx, args, kwargs)
+    except errors.AutogradError as error:
+        if error.what != errors.NUMPY_NEEDS_DETACH:
+            raise
+        raise _missing_backward(function) from error
+    outputs = returned if isinstance(returned, (tuple, list)) else [returned]
+    constant = state_of(ctx).non_differentiable
+    floats = [
+        one for one in outputs
+        if isinstance(one, Tensor) and one.is_floating_point()
+        and not any(one is other for other in constant)
+    ]  # fmt: skip
+    if floats and not any(one.requires_grad for one in floats):
+        raise _missing_backward(function)
+    return returned
+
+
+def _missing_backward(function: AnyFunction) -> errors.MissingBackwardError:
+    name = class_of(function).__name__
+    return errors.MissingBackwardError(
+        "You must implement either the backward or vjp method for your custom autograd.Function to "
+        f"use it with backward mode AD. {name} has none, and none can be derived: forward leaves "
+        "the tape",
+        hint=f"write {name}.backward, or call it under sg.no_grad()",
+    )
 
 
 def _applied(function: AnyFunction) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import errors
 from symgrad.tensor.gradients import Several, backward
+from symgrad.tensor.node import AccumulateGrad, edge_of
 from symgrad.tensor.parts import RemovableHandle
 from symgrad.tensor.tensor import Tensor
 
@@ -31,12 +32,14 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHand
         raise errors.AutogradError(
             "cannot register a hook on a tensor that doesn't require gradient"
         )
-    node = self.grad_fn
-    if node is None:
+    edge = edge_of(self)
+    assert edge is not None
+    node, number = edge
+    if isinstance(node, AccumulateGrad):  # which lives no longer than the graph
         self._hooks = {} if self._hooks is None else self._hooks
         return RemovableHandle(self._hooks, hook)
     node.tensor_hooks = {} if node.tensor_hooks is None else node.tensor_hooks
-    return RemovableHandle(node.tensor_hooks.setdefault(self._output_number, {}), hook)
+    return RemovableHandle(node.tensor_hooks.setdefault(number, {}), hook)
 
 
 def _register_after(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:

@@ -96,19 +96,33 @@ class Run:
             return
         if self.owned:
             self.owned.difference_update((node, number) for number in range(len(grads)))
-        grads = self._hooked(node, grads)
+        self._tensor_hooks(node, grads)
         if self.captured is not None:
             for number, grad in enumerate(grads):
                 if (node, number) in self.captured:
                     self.found[node, number] = grad
-        if isinstance(node, AccumulateGrad):
-            if self.accumulate and (self.captured is None or (node, 0) in self.captured):
-                self._accumulate(node.variable, grads[0])
-            return
         needed = [self._wanted(edge) for edge in node.edges]
-        if not any(needed) or (all(grad is None for grad in grads) and not node.runs_on_nothing):
+        if not self._runs(node, grads, needed):
             return
-        self._pass_on(node, grads, needed)
+        grads = self._prehooks(node, grads)
+        if isinstance(node, AccumulateGrad):
+            self._accumulate(node.variable, grads[0])
+            self._after(node, [], grads)
+        elif any(needed):
+            self._pass_on(node, grads, needed)
+        else:
+            self._after(node, [None] * len(needed), grads)
+
+    def _runs(self, node: Node, grads: Sequence[Grad], needed: Sequence[bool]) -> bool:
+        """Is there anything to do beyond its outputs?"""
+        wanted = self.captured is None or any(
+            (node, number) in self.captured for number in range(len(grads))
+        )
+        if isinstance(node, AccumulateGrad):
+            return self.accumulate and wanted
+        if all(grad is None for grad in grads) and not node.runs_on_nothing:
+            return False
+        return any(needed) or (self.accumulate and self.captured is not None and wanted)
 
     def _wanted(self, edge: Edge | None) -> bool:
         if edge is None:
@@ -123,8 +137,7 @@ class Run:
         for place, edge in enumerate(node.edges):
             if edge is not None and results[place] is not None:
                 results[place] = self._validated(node, place, edge, results[place])
-        if node.hooks:
-            results = self._after(node, results, grads)
+        results = self._after(node, results, grads)
         for edge, asked, result in zip(node.edges, needed, results, strict=True):
             if edge is not None and asked and result is not None:
                 self.add(*edge, result)
@@ -151,8 +164,8 @@ class Run:
 
     # -- hooks
 
-    def _hooked(self, node: Node, grads: list[Grad]) -> list[Grad]:
-        """What hooks of tensors and of the node make of the gradients that arrive."""
+    def _tensor_hooks(self, node: Node, grads: list[Grad]) -> None:
+        """Replace the gradients that arrive by what hooks of tensors make of them."""
         hooks = node.tensor_hooks
         if isinstance(node, AccumulateGrad) and node.variable._hooks:
             hooks = {0: node.variable._hooks}
@@ -162,21 +175,23 @@ class Run:
                     result = hook(self.tensor(grads[number]))
                     if result is not None:
                         grads[number] = self.grad(result)
-        if node.prehooks:
-            for hook in list(node.prehooks.values()):
-                result = hook(tuple(map(self.tensor, grads)))
-                if result is not None:
-                    result = result if isinstance(result, tuple) else (result,)
-                    grads = [self.grad(item) for item in result]
         for number, reference in sorted(node.retained.items()) if node.retained else ():
             tensor = reference()
             if tensor is not None and grads[number] is not None:
                 self._accumulate(tensor, grads[number])
+
+    def _prehooks(self, node: Node, grads: list[Grad]) -> list[Grad]:
+        """What hooks before a node make of the gradients that it gets."""
+        for hook in list((node.prehooks or {}).values()):
+            result = hook(tuple(map(self.tensor, grads)))
+            if result is not None:
+                result = result if isinstance(result, tuple) else (result,)
+                grads = [self.grad(item) for item in result]
         return grads
 
     def _after(self, node: Node, results: list[Grad], grads: list[Grad]) -> list[Grad]:
-        assert node.hooks is not None
-        for hook in list(node.hooks.values()):
+        """What hooks behind a node make of the gradients that it gives."""
+        for hook in list((node.hooks or {}).values()):
             found = hook(tuple(map(self.tensor, results)), tuple(map(self.tensor, grads)))
             if found is not None:
                 found = found if isinstance(found, tuple) else (found,)

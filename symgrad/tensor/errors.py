@@ -25,6 +25,10 @@ class FreedGraphError(AutogradError):
     """Backward goes through a graph whose saved tensors were let go of."""
 
 
+class MissingBackwardError(AutogradError, NotImplementedError):
+    """A Function has no backward, and none can be derived."""
+
+
 class GradcheckError(AutogradError):
     """Numerical and analytical gradients differ."""
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from symgrad.tensor import errors
 from symgrad.tensor.differentiated import Places, columns, linear, rows, run, vectors_like
-from symgrad.tensor.symbolic import is_tensor
+from symgrad.tensor.symbolic import is_symbolic, is_tensor, ones_like
 from symgrad.tensor.tensor import wrap
 
 
@@ -211,7 +211,7 @@ def hvp(
     points = _several(inputs)
     first = grad_and_value(_of_one_element(func, "hvp"), range(len(points)))
     _, pull_back, value = vjp(first, *points, has_aux=True, strict=strict)
-    found = pull_back(_ones(points[0]) if v is None else _several(v))
+    found = pull_back(ones(points[0]) if v is None else _several(v))
     return value, (found if isinstance(inputs, (tuple, list)) else found[0])
 
 
@@ -235,5 +235,8 @@ def _of_one_element(func: Callable[..., Any], name: str) -> Callable[..., Any]:
     return checked
 
 
-def _ones(like: Any) -> Any:
-    return wrap(np.ones(tuple(like.shape), str(like.dtype)))
+def ones(like: Any) -> Any:
+    """Ones of the shape and dtype of a tensor."""
+    if is_symbolic(like):
+        return ones_like(like)
+    return wrap(np.ones(like._array.shape, like._array.dtype))

@@ -71,6 +71,12 @@ def zeros_like(value: SymbolicTensor) -> SymbolicTensor:
     return fresh(history.renewed(zero))
 
 
+def ones_like(value: SymbolicTensor) -> SymbolicTensor:
+    """Ones."""
+    session, _ = recorded_trace()
+    return fresh(session.graph.lift(1, value.node))
+
+
 def basis(value: SymbolicTensor) -> list[SymbolicTensor]:
     """For each element a tensor that is 1 there and 0 elsewhere.
 

@@ -267,9 +267,9 @@ class Tensor:
     # -- its values
 
     def numpy(self, *, force: bool = False) -> Array:
-        """Its array, in the same memory.  Raises AutogradError if it requires grad."""
+        """Its array, in the same memory.  Raises AutogradError if it is recorded."""
         check_readable()
-        if self.requires_grad and not force:
+        if state.grad_enabled and self.requires_grad and not force:
             raise errors.AutogradError(errors.NUMPY_NEEDS_DETACH)
         return self._array
 

@@ -270,3 +270,49 @@ def test_vmap_in_a_trace_keeps_what_is_differentiated_outside() -> None:
 
     x, y = sg.tensor([1.0, 2.0]), sg.tensor([[3.0, 4.0], [5.0, 6.0]])
     assert sg.jit(gradient)(x, y).tolist() == gradient(x, y).tolist() == [8.0, 10.0]
+
+
+CONSTANT = sg.tensor([1.0, 2.0, 3.0])
+
+
+@pytest.mark.slow
+def test_constants_are_tangents_and_cotangents_in_a_trace() -> None:
+    def f(x: Any) -> Any:
+        return x.sin() * x[0]
+
+    def every(x: Any) -> Any:
+        return [
+            sg.jvp(f, (x,), (CONSTANT,))[1], sg.jvp(f, (x,), (sg.tensor([1.0, 2.0, 3.0]),))[1],
+            sg.vjp(f, x)[1](CONSTANT)[0], sg.vjp(f, x)[1](sg.ones(3))[0],
+            sg.hvp(lambda y: f(y).sum(), x, CONSTANT)[1], sg.hvp(lambda y: y**3, x[0])[1],
+            sg.func.linearize(f, x)[1](CONSTANT), sg.grad(lambda y: (y * x).sum())(CONSTANT),
+            sg.autograd.functional.jvp(f, x, CONSTANT)[1],
+            sg.autograd.functional.vjp(lambda y: f(y).sum(), x)[1],
+        ]  # fmt: skip
+
+    x = sg.tensor([0.3, 0.4, 0.5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", sg.JitWarning)
+        compiled = sg.jit(every)(x)
+    for one, other in zip(every(x), compiled, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5)
+
+
+def test_functional_call_is_a_function_of_parameters() -> None:
+    net = sg.nn.Sequential(sg.nn.Linear(2, 3), sg.nn.Tanh(), sg.nn.Linear(3, 1))
+    given = {name: value.detach() * 2 for name, value in net.named_parameters()}
+    x = sg.ones(4, 2)
+    found = sg.func.grad(lambda p: sg.func.functional_call(net, p, (x,)).sum())(given)
+    before = {name: value.detach().clone() for name, value in net.named_parameters()}
+    for name, value in net.named_parameters():
+        value.data = given[name]
+    net(x).sum().backward()
+    for name, value in net.named_parameters():
+        assert value.grad is not None
+        np.testing.assert_allclose(found[name].numpy(), value.grad.numpy(), rtol=1e-5)
+        assert not sg.equal(value.detach(), before[name])
+    with pytest.raises(RuntimeError, match=r"Unexpected key\(s\): 'bias'. Missing"):
+        sg.func.functional_call(net, {"bias": x}, (x,), strict=True)
+    tied = sg.nn.Sequential(net[1], net[0], net[0])
+    with pytest.raises(ValueError, match="which are tied"):
+        sg.func.functional_call(tied, {"1.bias": x[0], "2.bias": x[1]}, (x,))

@@ -358,3 +358,57 @@ def test_recording_into_grad_warns() -> None:
 def test_tensors_that_are_constructed_are_different_ones() -> None:
     first, second = sg.Tensor([1.0]), sg.Tensor([1.0])
     assert first is not second
+
+
+def test_a_missing_backward_that_cannot_be_derived_is_told_at_once() -> None:
+    class Read(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return sg.from_numpy(x.numpy() * 2)
+
+    class Cut(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return sg.from_numpy(x.detach().numpy() * 2)
+
+    x = sg.tensor([1.0], requires_grad=True)
+    for function in (Read, Cut):
+        with pytest.raises(NotImplementedError, match="You must implement either the backward"):
+            function.apply(x)
+        assert function.apply(x.detach()).tolist() == [2.0]
+
+
+def test_a_tensor_by_keyword_only_is_refused_where_its_gradient_would_be_lost() -> None:
+    class Scaled(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, *, k: Any) -> Any:
+            ctx.k = k
+            return x * k
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.k
+
+    x, k = sg.tensor([1.0], requires_grad=True), sg.tensor([3.0], requires_grad=True)
+    with pytest.raises(SymgradError, match="tensor k is taken by keyword only"):
+        Scaled.apply(x, k=k)
+    Scaled.apply(x, k=k.detach()).sum().backward()
+    assert x.grad.tolist() == [3.0]
+
+
+def test_backward_and_vjp_are_not_both_written() -> None:
+    both = {"backward": staticmethod(lambda ctx, g: g), "vjp": staticmethod(lambda ctx, g: g)}
+    with pytest.raises(SymgradError, match="Implementing both 'backward' and 'vjp'"):
+        type("Both", (sg.Function,), both)
+
+
+def test_hooks_inside_of_a_derivative() -> None:
+    seen: list[float] = []
+
+    def function(x: Any) -> Any:
+        x.register_hook(lambda g: seen.append(float(g)))
+        (x * 2).register_hook(lambda g: seen.append(float(g)))  # leads nowhere
+        return x * x
+
+    assert float(sg.grad(function)(sg.tensor(3.0))) == 6.0
+    assert seen == [6.0]

@@ -688,3 +688,80 @@ def other_outputs_pass_through(torch: Any) -> Any:
 
     found = Several.apply(torch.tensor([3.0], requires_grad=True))
     return found
+
+
+def keywords_have_the_places_of_forward(torch: Any) -> Any:
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k=1.0):  # type: ignore[no-untyped-def]
+            print(ctx.needs_input_grad)
+            ctx.save_for_backward(x)
+            ctx.k = k
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            return g * ctx.k, g * x if ctx.needs_input_grad[1] else None
+
+    x = torch.tensor([2.0, 1.0], requires_grad=True)
+    k = torch.tensor([5.0, 7.0], requires_grad=True)
+    found = [Scaled.apply(x, k=k), Scaled.apply(x=x, k=3.0), Scaled.apply(x, k=k.detach())]
+    return [torch.autograd.grad(y.sum(), (x, k), allow_unused=True) for y in found]
+
+
+def defaults_have_places_for_setup_context(torch: Any) -> Any:
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(x, k=1.0):  # type: ignore[no-untyped-def]
+            return x * k
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
+            print(len(inputs))
+            ctx.k = inputs[1]
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            print(ctx.needs_input_grad)
+            return g * ctx.k, None
+
+    x = torch.tensor([2.0, 1.0], requires_grad=True)
+    return [
+        torch.autograd.grad(Scaled.apply(*a, **k).sum(), x)
+        for a, k in (((x,), {}), ((x, 2.0), {}), ((x,), {"k": 3.0}), ((), {"k": 4.0, "x": x}))
+    ]
+
+
+def arrays_in_forward(torch: Any) -> Any:
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return torch.from_numpy(x.numpy() ** 3)
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            return torch.from_numpy(3 * x.numpy() ** 2) * g
+
+    x = torch.tensor([2.0, 1.0], requires_grad=True)
+    Cube.apply(x * 2).sum().backward()
+    with torch.no_grad():
+        array = x.numpy()
+    return x.grad, array
+
+
+def vjp_is_a_name_of_backward(torch: Any) -> Any:
+    class Wrong(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            return x * 2
+
+        @staticmethod
+        def vjp(ctx, g):  # type: ignore[no-untyped-def]
+            return g * 3
+
+    x = torch.tensor([2.0, 1.0], requires_grad=True)
+    Wrong.apply(x).sum().backward()
+    return x.grad

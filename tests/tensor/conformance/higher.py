@@ -498,3 +498,50 @@ def hook_during_create_graph(torch: Any) -> Any:
     (g,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
     (h,) = torch.autograd.grad(g.sum(), x)
     return g, h
+
+
+def _hooked(torch: Any, run: Any) -> Any:
+    log: list[Any] = []
+    x = torch.tensor([2.0, 1.0], requires_grad=True)
+    y = x * 3
+    z = (y * y).sum()
+    x.register_hook(lambda g: log.append(["x", g.tolist()]))
+    x.register_post_accumulate_grad_hook(lambda t: log.append("accumulated"))
+    y.register_hook(lambda g: log.append(["y", g.tolist()]))
+    y.retain_grad()
+    z.register_hook(lambda g: log.append("z"))
+    accumulate = y.grad_fn.next_functions[0][0]
+    for name, node in (("of x", accumulate), ("of y", y.grad_fn), ("of z", z.grad_fn)):
+        node.register_prehook(lambda grads, name=name: log.append(["before", name, len(grads)]))
+        node.register_hook(lambda found, grads, name=name: log.append(["after", name, len(grads)]))
+    found = run(x, y, z)
+    return log, found, x.grad, y.grad
+
+
+def hooks_of_a_backward(torch: Any) -> Any:
+    runs = [
+        lambda x, y, z: z.backward(),
+        lambda x, y, z: z.backward(inputs=[x]),
+        lambda x, y, z: z.backward(inputs=[y]),
+        lambda x, y, z: z.backward(inputs=[x, y]),
+    ]
+    return [_hooked(torch, run) for run in runs]
+
+
+def hooks_of_grad(torch: Any) -> Any:
+    grad = torch.autograd.grad
+    runs = [
+        lambda x, y, z: grad(z, x),
+        lambda x, y, z: grad(z, y),
+        lambda x, y, z: grad(z, z),
+        lambda x, y, z: grad(z, (x, y)),
+        lambda x, y, z: grad(z, y, create_graph=True),
+    ]
+    return [_hooked(torch, run) for run in runs]
+
+
+def types_of_nodes(torch: Any) -> Any:
+    x = torch.tensor([2.0, 1.0], requires_grad=True)
+    nodes = [one.grad_fn for one in (x.exp(), x * 2, x.sum())]
+    nodes.append(nodes[0].next_functions[0][0])
+    return [(type(node).__name__, str(node).split(" ")[0], repr(node)[:5]) for node in nodes]
