@@ -5,13 +5,12 @@ In: a ``Program``.  Out: a ``Subject``.  Imports symgrad and ``benchmarks.reliab
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import symgrad as sg
+from benchmarks.reliability.loading import defined
 from benchmarks.reliability.points import Point, absences, points
 from benchmarks.reliability.program import FLOAT, Program, class_text, function_text
 
@@ -60,11 +59,3 @@ class Subject:
 
     def _named(self, name: str, text: str) -> Any:
         return defined(name, text, f"<{name} {self.seed}>")
-
-
-def defined(name: str, text: str, file: str) -> Any:
-    """What ``text`` calls ``name``, over symgrad; ``file`` is what tracebacks call the text."""
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"T": sg, "Base": sg.Function, "__name__": "reliability_program"}
-    exec(compile(text, file, "exec"), names)
-    return names[name]

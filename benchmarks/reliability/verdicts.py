@@ -14,8 +14,9 @@ import numpy as np
 
 import symgrad as sg
 from benchmarks.mutants import mutants_of_text
+from benchmarks.reliability.loading import defined
 from benchmarks.reliability.notes import Notes
-from benchmarks.reliability.subject import Subject, defined
+from benchmarks.reliability.subject import Subject
 from benchmarks.reliability.truth import as_tuple
 from symgrad.errors import SymgradError
 from symgrad.fallback import NumpyOp
