@@ -64,7 +64,8 @@ def taken_apart(
     """
     values = tuple(residuals)
     given = values[len(case.residuals) :]
-    if len(given) != len(case.sizes) or not all(map(_is_size, case.sizes, given)):
+    complete = len(values) == len(case.residuals) + len(case.sizes)
+    if not (complete and all(map(_is_size, case.sizes, given))):
         raise KernelArgumentError(
             f"{where}: the residuals hold {_listed(values)}, where"
             f" {len(case.residuals)} arrays and {len(case.sizes)} sizes belong",

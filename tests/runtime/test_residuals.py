@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.runtime.op import CompiledOp
+from symgrad.runtime.residuals import taken_apart
+from symgrad.runtime.spec import Array, Case, Kernel, Residual
 from tests.runtime.layouts import LAYOUTS
 
 F4 = numpy.float32
@@ -85,6 +87,15 @@ def test_residuals_of_any_layout(matmul: CompiledOp, layout: str) -> None:
     moved = type(residuals)((LAYOUTS[layout](x), LAYOUTS[layout](w), *residuals[2:]))
     for wanted, got in zip(matmul.backward(residuals, y), matmul.backward(moved, y), strict=True):
         numpy.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_too_few_or_too_many_where_there_are_no_sizes(count: int) -> None:
+    number, kernel = Array("x", "float32", ()), Kernel("k", (), (), ())
+    kept = (Residual(number, "input"), Residual(number, "kernel"))
+    case = Case((number,), (number,), (), kept, kernel, kernel, ())
+    with pytest.raises(KernelArgumentError, match="2 arrays and 0 sizes belong"):
+        taken_apart("op.backward", case, (ones(),) * count)
 
 
 def test_sizes_that_belong_to_another_case(gated: CompiledOp) -> None:
