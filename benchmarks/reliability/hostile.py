@@ -15,6 +15,7 @@ import numpy as np
 
 from tests.runtime.layouts import LAYOUTS
 
+_BESIDE = 7  # in the elements just before and after what may be written
 FAR = 2**50  # more elements than any memory holds
 _OF_AXES = ("rows apart", "every other", "backwards")  # layouts that a number has not
 _PLACES = (-1, -(2**63), 2**63 - 1, 2**31, -7, 10**6)
@@ -39,13 +40,12 @@ class Double:
         return self._array
 
 
-class Sized(np.ndarray[Any, Any]):
-    """A subclass that lies about its shape to whoever asks in Python."""
+def _another_shape(array: Any) -> Any:
+    return tuple(2 * extent + 1 for extent in array.view(np.ndarray).shape)
 
-    @property
-    def shape(self) -> Any:
-        """Another shape than it has."""
-        return tuple(2 * extent + 1 for extent in np.ndarray.shape.__get__(self))  # type: ignore[attr-defined]
+
+Sized: Any = type("Sized", (np.ndarray,), {"shape": property(_another_shape)})
+"""A subclass that lies about its shape to whoever asks in Python."""
 
 
 def same(values: Any, choice: random.Random) -> Trick:
@@ -138,20 +138,21 @@ def broken(values: Any, choice: random.Random) -> Trick:
 def misplaced(places: Any, choice: random.Random) -> Trick:
     """Indices of which some lie outside."""
     changed = places.copy()
-    if changed.size:
-        changed.reshape(-1)[choice.randrange(changed.size)] = choice.choice(_PLACES)
+    if not changed.size:
+        return Trick("no index", changed, places)
+    changed.reshape(-1)[choice.randrange(changed.size)] = choice.choice(_PLACES)
     return Trick("an index outside", changed)
 
 
 def output(wanted: Any, taken: list[Any], choice: random.Random) -> Trick:
     """What is given to write into; ``clean`` where it may be written."""
-    room = np.full(wanted.size + 2, 7).astype(wanted.dtype)
+    room = np.full(wanted.size + 2, _BESIDE).astype(wanted.dtype)
     inside = room[1:-1].reshape(wanted.shape)
     if choice.random() < 0.5:
         return Trick("room", inside, inside)
     if choice.random() < 0.5:
-        found = broken(np.array(inside), choice)
-        return Trick(found.name, found.value)
+        other = broken(np.array(inside), choice)
+        return Trick(other.name, other.value)
     layouts = ["fortran", "every other", "backwards", "byte-swapped", "misaligned", "read-only"]
     name = choice.choice([*layouts, "an input", "within an input", "too short"])
     arrays = [one for one in taken if isinstance(one, np.ndarray) and one.dtype == wanted.dtype]
@@ -167,3 +168,9 @@ def output(wanted: Any, taken: list[Any], choice: random.Random) -> Trick:
             name, flat[: wanted.size].reshape(wanted.shape) if flat.size >= wanted.size else flat
         )
     return Trick("too short", inside.reshape(-1)[:-1])
+
+
+def is_whole(room: Any) -> bool:
+    """Is what lies just before and after an output as it was?"""
+    beside = room.base[[0, -1]] if room.base.ndim == 1 else room.base.base[[0, -1]]
+    return bool((beside == np.asarray(_BESIDE, room.dtype)).all())

@@ -30,7 +30,7 @@ from symgrad.fallback import NumpyOp
 from symgrad.frontend.trace import trace
 from symgrad.kernels import OpPlan, plan
 from symgrad.runtime.op import make_op
-from symgrad.runtime.spec import evaluate
+from symgrad.runtime.residuals import serves
 
 DTYPES = {"f64": "float64", "f32": "float32"}
 MOST_MASKS = 16
@@ -67,6 +67,15 @@ def packaged(subject: Subject, notes: Notes) -> None:
     finally:
         sys.path.remove(str(folder))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def made_with(subject: Subject) -> Iterator[tuple[Any, list[Point], Subject]]:
+    """The compiled ops of a program, each with where it is compared."""
+    for absent, points in subject.points.items():
+        try:
+            yield _made(subject, absent, "f64"), points, subject
+        except SymgradError:
+            continue
 
 
 def _planned(subject: Subject, absent: frozenset[str], dtype: str) -> OpPlan:
@@ -112,11 +121,8 @@ def _served(cases: Any, subject: Subject, point: Point) -> list[int]:
     """The cases whose conditions hold at a point, the first of them alone."""
     sizes = dict(point.sizes)
     for number, case in enumerate(cases):
-        try:
-            if all(evaluate(condition, sizes) for condition in case.conditions):
-                return [number]
-        except (ArithmeticError, LookupError, NameError):
-            continue
+        if set(case.sizes) <= set(sizes) and serves(case, sizes):
+            return [number]
     return []
 
 

@@ -27,6 +27,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 SHIFT_SECONDS = 90  # then a new worker, perhaps of another part: memory of loaded kernels is freed
 GRACE_SECONDS = 20  # beyond the end, for units that are under way
+LAST_CALL = "RELIABILITY_LAST_CALL"
+"""The variable that names the file in which a worker notes what it is about to call."""
+
 _LAST_WORDS = 4000
 
 
@@ -88,11 +91,14 @@ class Worker:
     def __init__(self, part: Part, errors: Path) -> None:
         self.part = part
         self.errors = errors.open("w+b")
+        self._last_call = errors.with_suffix(".call")
+        self._last_call.unlink(missing_ok=True)
         self._said = b""
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.reliability.worker"], cwd=ROOT,
-            env={**os.environ, **part.environment}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self.errors, bufsize=0, start_new_session=True,
+            env={**os.environ, **part.environment, LAST_CALL: str(self._last_call)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, bufsize=0,
+            start_new_session=True,
         )  # fmt: skip
 
     def ask(self, seed: str, number: int, limit: float) -> dict[str, Any] | None:
@@ -150,7 +156,10 @@ class Worker:
         self.errors.flush()
         self.errors.seek(0, os.SEEK_END)
         self.errors.seek(max(0, self.errors.tell() - _LAST_WORDS))
-        return self.errors.read().decode("utf-8", "replace")
+        words = self.errors.read().decode("utf-8", "replace")
+        if self._last_call.exists():
+            words += f"\nat {self._last_call.read_text(errors='replace').strip()}"
+        return words
 
 
 def campaign(

@@ -55,7 +55,7 @@ def failures(records: Iterable[Record]) -> list[Record]:
 def report(records: list[Record], seed: str) -> str:
     """The campaign as a page."""
     lines = [f"# The campaign, seed {seed}", ""]
-    lines += [*_table(records), "", *_refusals(records), "", *_failed(records)]
+    lines += [*_table(records), "", *_refusals(records), "", *_covered(records), *_failed(records)]
     return "\n".join(lines) + "\n"
 
 
@@ -98,6 +98,33 @@ def _refusals(records: list[Record]) -> Iterator[str]:
         yield ""
         for said, count in found.most_common(MOST_SHOWN):
             yield f"- {count} × {said}"
+
+
+def _covered(records: list[Record]) -> Iterator[str]:
+    """The forms of lines that no program ran, those that are emitted most first."""
+    for language in ("C", "wrapper"):
+        forms: dict[str, list[Any]] = {}
+        for record in records:
+            for form, (emitted, ran, branches) in (
+                record.get("coverage", {}).get(language, {}).items()
+            ):
+                known = forms.setdefault(form, [0, 0, [False] * len(branches)])
+                known[0] += emitted
+                known[1] += ran
+                if len(known[2]) == len(branches):
+                    known[2] = [a or b for a, b in zip(known[2], branches, strict=True)]
+        if not forms:
+            continue
+        never = sorted(((n, form) for form, (n, ran, _) in forms.items() if not ran), reverse=True)
+        half = sorted(
+            ((n, form) for form, (n, ran, taken) in forms.items() if ran and not all(taken)),
+            reverse=True,
+        )
+        yield f"## Lines of {language}: {len(forms)} forms, {len(never)} never run"
+        yield ""
+        yield from (f"- never run, emitted {n} times: `{form}`" for n, form in never[:MOST_SHOWN])
+        yield from (f"- a branch never taken, {n} times: `{form}`" for n, form in half[:MOST_SHOWN])
+        yield ""
 
 
 def _failed(records: list[Record]) -> Iterator[str]:

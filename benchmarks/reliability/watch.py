@@ -14,6 +14,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
 from typing import Any
 
@@ -56,8 +57,9 @@ def lines_of(source: str) -> set[int]:
     ]
     while todo:
         code = todo.pop()
-        first = code.co_firstlineno
-        found |= {line for _, _, line in code.co_lines() if line is not None and line != first}
+        if code.co_flags & CO_OPTIMIZED:  # a function: the body of a class runs at import
+            lines = {line for _, _, line in code.co_lines() if line is not None}
+            found |= lines - {code.co_firstlineno}
         todo += [one for one in code.co_consts if isinstance(one, CodeType)]
     return found
 

@@ -1,0 +1,136 @@
+"""The part ``coverage``: which lines and branches of what is emitted were ever run.
+
+In: a seed and a number.  Out: a record with the forms of the lines of the C (by gcov) and of the
+wrappers, and how often each was emitted and run.  Imports ``benchmarks.reliability``.
+
+A unit compiles some random programs with ``--coverage`` in a process of its own, calls them in
+every case, mask and pattern and with hostile arguments, and reads what gcov says.  The form of a
+line is its text without names and numbers: what one program runs stands for what all emit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.reliability.notes import Notes
+from benchmarks.reliability.pool import ROOT
+from benchmarks.reliability.watch import WATCH, lines_of
+
+PROGRAMS = 4
+_KEPT = re.compile(
+    r"if|else|for|while|return|do|int|void|const|static|double|float|int64_t|uint8_t|restrict|switch|"
+    r"case|break|continue|def|raise|try|except|is|not|None|in|type|and|or|pragma|omp|parallel|simd|out"
+)
+_WORD = re.compile(r"[A-Za-z_]\w*|\d[\w.]*(?:[eE][-+]?\d+)?")
+Forms = dict[str, list[Any]]
+
+
+def unit(seed: str, number: int) -> dict[str, Any]:
+    """The forms that some programs emit, and those of them that ran."""
+    folder = Path(tempfile.mkdtemp(prefix="reliability-coverage-"))
+    try:
+        environment = {
+            **os.environ, "SYMGRAD_CACHE_DIR": str(folder / "cache"), WATCH: "1",
+            "CC": "gcc --coverage", "GCOV_PREFIX": str(folder / "counts"),
+        }  # fmt: skip
+        program = "benchmarks.reliability.covered"
+        done = subprocess.run(
+            [sys.executable, "-m", program, seed, str(number), str(folder / "wrappers.json")],
+            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        notes = Notes()
+        if done.returncode:
+            notes.fail("coverage", f"ended with {done.returncode}: {done.stderr[-2000:]}")
+            return notes.record()
+        c, wrappers = _of_c(folder), _of_wrappers(folder / "wrappers.json")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, forms in (("C", c), ("wrappers", wrappers)):
+        notes.counts[f"coverage: lines of {name}"] += sum(form[0] for form in forms.values())
+        notes.counts[f"coverage: lines of {name} run"] += sum(form[1] for form in forms.values())
+    return {**notes.record(), "coverage": {"C": c, "wrapper": wrappers}}
+
+
+def form_of(line: str) -> str:
+    """The line without its names and numbers."""
+    return _WORD.sub(lambda word: word[0] if _KEPT.fullmatch(word[0]) else "_", line.strip())
+
+
+def _noted(forms: Forms, line: str, ran: bool, branches: list[bool]) -> None:
+    """How often emitted, how often run, and which of its branches were ever taken."""
+    form = forms[form_of(line)]
+    form[0] += 1
+    form[1] += ran
+    if len(form[2]) in (0, len(branches)):
+        form[2] = [
+            a or b for a, b in zip(form[2] or [False] * len(branches), branches, strict=True)
+        ]
+
+
+def _new() -> Forms:
+    return defaultdict(lambda: [0, 0, []])
+
+
+def _of_wrappers(path: Path) -> Forms:
+    forms = _new()
+    for source, seen in json.loads(path.read_text(encoding="utf-8")):
+        text = source.splitlines()
+        for line in lines_of(source):
+            _noted(forms, text[line - 1], line in seen, [])
+    return dict(forms)
+
+
+def _of_c(folder: Path) -> Forms:
+    """What gcov counted in the kernels' files; not in the binding, which cffi writes."""
+    forms = _new()
+    for counts in sorted((folder / "counts").rglob("*.gcda")):
+        notes = _notes_beside(counts, folder / "cache")
+        if notes is None:
+            continue
+        source = notes.with_suffix(".c")
+        text = source.read_text(encoding="utf-8").splitlines()
+        for line in _gcov(counts, notes):
+            branches = [bool(branch["count"]) for branch in line["branches"] if not branch["throw"]]
+            _noted(forms, text[line["line_number"] - 1], bool(line["count"]), branches)
+    return dict(forms)
+
+
+def _notes_beside(counts: Path, cache: Path) -> Path | None:
+    """The compiler's notes for these counts: the same name, and the same stamp."""
+    if counts.name.startswith("_"):
+        return None
+    stamp = _stamp(counts)
+    found = cache.rglob(f"{counts.stem}.gcno")
+    return next((path for path in found if _stamp(path) == stamp), None)
+
+
+def _stamp(path: Path) -> bytes:
+    return path.read_bytes()[8:12]
+
+
+def _gcov(counts: Path, notes: Path) -> Iterator[dict[str, Any]]:
+    """The lines of the file, with their counts."""
+    shutil.copy(notes, counts.with_suffix(".gcno"))
+    done = subprocess.run(
+        ["gcov", "--json-format", "--stdout", "--branch-probabilities", counts.name],
+        cwd=counts.parent, capture_output=True, check=False,
+    )  # fmt: skip
+    if done.returncode or not done.stdout.strip():
+        return
+    for file in json.loads(done.stdout)["files"]:
+        if file["file"].endswith(f"{counts.stem}.c"):
+            merged: dict[int, dict[str, Any]] = {}
+            for line in file["lines"]:  # once for each function that OpenMP made of a loop
+                known = merged.setdefault(line["line_number"], line)
+                known["count"] = max(known["count"], line["count"])
+            yield from merged.values()
