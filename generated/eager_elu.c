@@ -27,7 +27,8 @@ int64_t eager_elu_forward_workspace(int64_t n)
 
 /*
  * eager elu forward
- *     output = where(x > 0, x, expm1(x))
+ *     t0 = x > 0
+ *     output = where(t0, x, expm1(where(t0, 0.0, x)))
  * in:   x f32[n]
  * out:  output f32[n]
  */
@@ -44,7 +45,8 @@ int eager_elu_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            output[i] = x_i > 0.0f ? x_i : expm1f(x_i);
+            const int t = x_i > 0.0f;
+            output[i] = t ? x_i : expm1f(t ? 0.0f : x_i);
         }
     }
     return 0;
@@ -59,7 +61,8 @@ int64_t eager_elu_backward_workspace(int64_t n)
 /*
  * eager elu backward
  *     t0 = x > 0
- *     grad_x = where(t0, grad_output, 0.0) + where(t0, 0.0, grad_output)*(expm1(x) + 1.0)
+ *     grad_x = where(t0, grad_output, 0.0) + where(t0, 0.0, where(t0, 0.0,
+ *         grad_output)*(expm1(where(t0, 0.0, x)) + 1.0))
  * in:   x f32[n], grad_output f32[n]
  * out:  grad_x f32[n]
  * Backward PROVED (derived: no backward written), under: x == 0 (yours gives 1 there).
@@ -72,7 +75,7 @@ int eager_elu_backward(
     void *workspace)
 {
     (void)workspace;
-    #pragma omp parallel for schedule(static) if(parallel: n > 8192)
+    #pragma omp parallel for schedule(static) if(parallel: n > 4096)
     for (int64_t i0 = 0; i0 < n; i0 += BLOCK) {
         const int64_t i1 = MIN(n, i0 + BLOCK);
         #pragma omp simd
@@ -80,8 +83,9 @@ int eager_elu_backward(
             const float x_i = x[i];
             const int t = x_i > 0.0f;
             const float grad_output_i = grad_output[i];
-            grad_x[i] = (t ? grad_output_i : 0.0f) + (t ? 0.0f : grad_output_i) * (expm1f(x_i) +
+            const float t_ = t ? 0.0f : (t ? 0.0f : grad_output_i) * (expm1f(t ? 0.0f : x_i) +
                 1.0f);
+            grad_x[i] = (t ? grad_output_i : 0.0f) + t_;
         }
     }
     return 0;

@@ -67,6 +67,18 @@ elementwise(
     vjp=lambda g, out, x: (g / (out * 2.0),),
 )  # fmt: skip
 elementwise(
+    "root", numpy=np.sqrt, sympy=lambda sp, x: sp.sqrt(x), c=Function("sqrt"), cost=0.15,
+    domain=(Constraint("nonnegative", lambda sp, x: x),),
+    kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
+    vjp=lambda g, out, x: (choose(compare("eq", out, 0.0), 0.0, g / (out * 2.0)),),
+)  # fmt: skip  # the square root of a sum of squares: a norm, a deviation
+elementwise(
+    "hypot", numpy=np.hypot, sympy=lambda sp, x, y: sp.sqrt(x**2 + y**2),
+    c=Function("hypot", vector=True), cost=0.50,
+    kinks=(Kink(lambda sp, x, y: x**2 + y**2, "there is no derivative"),),
+    vjp=lambda g, out, x, y: (g * (x / out), g * (y / out)),
+)  # fmt: skip
+elementwise(
     "rsqrt", numpy=lambda x: 1 / np.sqrt(x), sympy=lambda sp, x: 1 / sp.sqrt(x),
     c=Template("{lit:1} / sqrt{f}({0})"), cost=0.25,
     domain=(Constraint("positive", lambda sp, x: x),),
@@ -125,6 +137,22 @@ elementwise(
     c=Template("{0} > {lit:0} ? {lit:1} : {0} < {lit:0} ? -{lit:1} : {lit:0}"),
     kinks=(Kink(lambda sp, x: x, "it jumps; the derivative is taken as 0"),), vjp=None,
 )  # fmt: skip
+
+
+def _unit(y: Node) -> Node:
+    """1 with the sign of ``y``."""
+    return apply("copysign", y.graph.lift(1.0, y), y)
+
+
+elementwise(
+    "copysign", numpy=np.copysign, c=Function("copysign"), cost=0.03,
+    sympy=lambda sp, x, y: sp.Piecewise((sp.Abs(x), y >= 0), (-sp.Abs(x), True)),
+    kinks=(
+        Kink(lambda sp, x, y: x, "the derivative is taken as 0"),
+        Kink(lambda sp, x, y: y, "it jumps; the derivative is taken as 0"),
+    ),
+    vjp=lambda g, out, x, y: (g * (apply("sign", x) * _unit(y)), None),
+)  # fmt: skip
 elementwise(
     "maximum", numpy=np.maximum, sympy=lambda sp, x, y: sp.Max(x, y), takes=number, chooses=True,
     c=Template("{0} > {1} || {0} != {0} ? {0} : {1}"), c_integer=Template("{0} > {1} ? {0} : {1}"),
@@ -142,4 +170,12 @@ elementwise(
     chooses=True, c=Template("{0} < {lit:0} ? {lit:0} : {0}"),
     kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
     vjp=lambda g, out, x: (choose(compare("le", out, 0.0), 0.0, g),),
+)  # fmt: skip
+
+
+# -- shift: the number itself, by which a formula is shifted to avoid overflow without changing its
+# value (softmax).  So nothing flows back; the proof does not rely on that: to it a shift is ``x``.
+
+elementwise(
+    "shift", numpy=np.positive, sympy=lambda sp, x: x, c=Template("{0}"), cost=0.01, vjp=None,
 )  # fmt: skip

@@ -16,7 +16,7 @@ from symgrad.ir.graph import Node
 from symgrad.ops.record import Function, Infix, Template, get
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-_CHOOSING = ("amax", "amin")
+_CHOOSING = ("amax", "amin", "max", "min")
 _LEFT, _RIGHT, _LEFT_MOVED, _RIGHT_MOVED = 1, 2, 4, 8
 _BOTH_SIDES = (_LEFT | _LEFT_MOVED, _RIGHT | _RIGHT_MOVED)
 

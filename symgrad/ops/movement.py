@@ -64,6 +64,13 @@ structural(
 # -- reshape
 
 
+def positions(node: Node, axis: int) -> Node:
+    """The index along ``axis``, in the shape of ``node``."""
+    ramp = node.graph.apply("iota", length=node.shape[axis])
+    kept = tuple(size if a == axis else Dim.of(1) for a, size in enumerate(node.shape))
+    return node.graph.expand(reshape(ramp, kept), node.shape)
+
+
 def reshape(node: Node, shape: Sequence[Dim]) -> Node:
     """``node`` with another shape of as many elements; itself when it has that shape."""
     wanted = tuple(shape)

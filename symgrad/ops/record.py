@@ -281,14 +281,16 @@ def reduction(
     result: DType | None = None,
     takes: Callable[[DType], bool] = adds_up,
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
+    one_axis: bool = False,
 ) -> Op:
     """A reduction over the attribute ``axes`` (sorted, non-negative); these axes disappear."""
+    check = check_axis if one_axis else check_axes
 
     def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         (arg,) = args
         if not takes(arg.dtype):
             raise DTypeError(f"{name} does not take {arg.dtype}")
-        axes = check_axes(name, attrs["axes"], arg.rank)
+        axes = check(name, attrs["axes"], arg.rank)
         return TensorType(result or arg.dtype, without(arg.shape, axes))
 
     def lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
@@ -320,6 +322,13 @@ def check_axes(name: str, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     """``axes`` when they are sorted, distinct and in range.  Raises ShapeError."""
     if list(axes) != sorted(set(axes)) or any(not 0 <= axis < rank for axis in axes):
         raise ShapeError(f"{name}: the axes {axes} do not fit a tensor of rank {rank}")
+    return axes
+
+
+def check_axis(name: str, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """``axes`` where it is one axis in range.  Raises ShapeError."""
+    if len(check_axes(name, axes, rank)) != 1:
+        raise ShapeError(f"{name} takes exactly one axis, not {axes}")
     return axes
 
 

@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import DTypeError, ShapeError
+from symgrad.errors import DTypeError
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
-from symgrad.ops.movement import reshape
+from symgrad.ops.movement import positions, reshape
 from symgrad.ops.record import (
     Array,
     Reader,
     SizeOf,
     apply,
-    check_axes,
+    check_axis,
     choose,
     compare,
     insert,
@@ -119,6 +119,34 @@ for _name, _reduce in (("amax", "max"), ("amin", "min")):
         tangent=_extreme_tangent, takes=lambda dtype: dtype != bool_,
     )  # fmt: skip
 
+# -- max, min: over exactly one axis; of what ties, the first gets the cotangent
+
+
+def _first_attained(node: Node) -> Node:
+    """Where the first of the extreme elements is, in the shape of the argument."""
+    (x,) = node.args
+    axes = node.attributes["axes"]
+    place = keep_axes(apply(f"arg{node.op}", x, axes=axes), node)
+    return compare("eq", positions(x, axes[0]), place)
+
+
+def _first_vjp(node: Node, g: Node) -> Sequence[Node]:
+    return (choose(_first_attained(node), keep_axes(g, node), 0.0),)
+
+
+def _first_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
+    (tangent,) = tangents
+    if tangent is None:
+        return None
+    return apply("sum", choose(_first_attained(node), tangent, 0.0), axes=node.attributes["axes"])
+
+
+for _name in ("max", "min"):
+    reduction(
+        _name, numpy=_extreme(least=_name == "min"), reduce=_name, vjp=_first_vjp,
+        tangent=_first_tangent, one_axis=True,
+    )  # fmt: skip
+
 for _name, _logic in (("any", np.any), ("all", np.all)):
     reduction(
         _name, numpy=_logic, reduce=_name, vjp=None, takes=lambda dtype: dtype == bool_
@@ -131,9 +159,7 @@ for _name, _logic in (("any", np.any), ("all", np.all)):
 def _position_rule(name: str) -> Callable[[Sequence[TensorType], Mapping[str, Any]], TensorType]:
     def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         (arg,) = args
-        axes = check_axes(name, attrs["axes"], arg.rank)
-        if len(axes) != 1:
-            raise ShapeError(f"{name} takes exactly one axis, not {axes}")
+        axes = check_axis(name, attrs["axes"], arg.rank)
         if arg.dtype == bool_:
             raise DTypeError(f"{name} does not take {arg.dtype}")
         return TensorType(int64, without(arg.shape, axes))

@@ -21,6 +21,7 @@ from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
+from symgrad.ops.movement import positions
 from symgrad.ops.record import Array, Reader, SizeOf, apply, insert, structural, without
 
 
@@ -75,21 +76,12 @@ def _lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
 structural("rank", "reduction", rule=_rule, numpy=_numpy, lower=_lower, vjp=None)
 
 
-def _iota(node: Node, axis: int) -> Node:
-    """The index along ``axis``, in the shape of ``node``."""
-    ramp = node.graph.apply("iota", length=node.shape[axis])
-    kept = tuple(size if a == axis else Dim.of(1) for a, size in enumerate(node.shape))
-    return node.graph.expand(
-        apply("reshape", ramp, shape=kept) if node.rank != 1 else ramp, node.shape
-    )
-
-
 def sort(node: Node, axis: int, *, descending: bool = False) -> tuple[Node, Node]:
     """The sorted values along an axis, and where each came from."""
     ranks = apply("rank", node, axis=axis, descending=descending)
-    places = [ranks if a == axis else _iota(node, a) for a in range(node.rank)]
+    places = [ranks if a == axis else positions(node, a) for a in range(node.rank)]
     values = apply("index_add", node, *places, shape=node.shape)
-    origins = apply("index_add", _iota(node, axis), *places, shape=node.shape)
+    origins = apply("index_add", positions(node, axis), *places, shape=node.shape)
     return values, origins
 
 

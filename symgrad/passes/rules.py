@@ -313,12 +313,13 @@ RULES: dict[str, Rule] = {
     "maximum": _same_operands, "minimum": _same_operands, "pow": _pow,
     "logical_not": _logical_not, "logical_and": _connective(True),
     "logical_or": _connective(False), "where": _where, "cast": _cast,
+    "shift": lambda node: node.args[0],
     "expand": _first(_expand_twice, _movement(lambda node: True)),
     "reshape": _first(_movement(lambda node: True), _reshape_twice),
     "permute": _first(_movement(_in_order), _permute_twice),
     "slice": _movement(_from_the_start), "unslice": _unslice, "concat": _concat,
     "sum": _over_ones, "prod": _over_ones, "amax": _over_ones, "amin": _over_ones,
-    "any": _over_ones, "all": _over_ones,
+    "max": _over_ones, "min": _over_ones, "any": _over_ones, "all": _over_ones,
 }  # fmt: skip
 """The rules by the op they apply to; elementwise ops fold constants besides."""
 

@@ -42,16 +42,19 @@ _INFIX: dict[str, tuple[str, int]] = {
     "ge": (" >= ", 4), "logical_and": (" & ", 8), "logical_or": (" | ", 6),
     "logical_xor": (" ^ ", 7),
 }  # fmt: skip
-_FUNCTIONS = frozenset(("maximum", "minimum", "atan2", "fmod", "where"))
-_METHODS = frozenset(
-    ("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma",
-     "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "lgamma", "log", "log10", "log1p",
-     "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
-     "square", "tan", "tanh", "trunc")
-)  # fmt: skip
+_FUNCTIONS = frozenset(
+    ("maximum", "minimum", "atan2", "copysign", "fmod", "hypot", "logaddexp", "where")
+)
+_METHODS = {name: name for name in (
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma",
+    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "lgamma", "log", "log10", "log1p",
+    "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+    "square", "tan", "tanh", "trunc",
+)} | {"root": "sqrt"}  # fmt: skip
 _PLAIN_FUNCTIONS = {"softplus": "softplus", "log_sigmoid": "logsigmoid", "silu": "silu"}
-_REDUCTIONS = {"sum": "sum", "prod": "prod", "amax": "amax", "amin": "amin", "any": "any",
-               "all": "all", "argmax": "argmax", "argmin": "argmin"}  # fmt: skip
+_REDUCTIONS = {"sum": "sum", "prod": "prod", "amax": "amax", "amin": "amin", "max": "amax",
+               "min": "amin", "any": "any", "all": "all", "argmax": "argmax",
+               "argmin": "argmin"}  # fmt: skip
 Text = tuple[str, int]
 
 
@@ -161,7 +164,7 @@ class CodeWriter:
         if node.op in _INFIX:
             return self._infix(node)
         if node.op in _METHODS:
-            return f"{self._inside(node.args[0], ATOM)}.{node.op}()", ATOM
+            return f"{self._inside(node.args[0], ATOM)}.{_METHODS[node.op]}()", ATOM
         handler = _HANDLERS.get(node.op)
         if handler is not None:
             return handler(self, node)
@@ -389,6 +392,6 @@ _HANDLERS: dict[str, Callable[[CodeWriter, Node], Text]] = {
     "size": CodeWriter._size, "expand": CodeWriter._expand, "reshape": CodeWriter._reshape,
     "permute": CodeWriter._permute, "einsum": CodeWriter._einsum, "cast": CodeWriter._cast,
     "concat": CodeWriter._concat, "index": CodeWriter._index, "slice": CodeWriter._slice,
-    "cumsum": CodeWriter._scan, "cumprod": CodeWriter._scan,
-    "iota": CodeWriter._iota,
+    "cumsum": CodeWriter._scan, "cumprod": CodeWriter._scan, "iota": CodeWriter._iota,
+    "shift": lambda writer, node: writer._memo[node.args[0]],
 }  # fmt: skip

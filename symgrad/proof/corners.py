@@ -32,7 +32,7 @@ DIRECTIONS = 3
 CERTAIN = 1e-9  # where all derivatives are 0, no relative error tells anything
 BEND = 1e-3  # a smooth function bends by the step; a corner by its own angle
 _ASKING = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "sign"))
-_CORNERED = _ASKING | {"where", "amax", "amin", "argmax", "argmin", "rank"}
+_CORNERED = _ASKING | {"where", "amax", "amin", "max", "min", "argmax", "argmin", "rank"}
 
 
 def corners(subject: Subject, name: str) -> Iterator[Point]:

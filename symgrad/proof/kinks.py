@@ -27,7 +27,7 @@ from symgrad.proof.spelling import shed
 from symgrad.proof.subject import Evaluation, Subject
 
 MOST = 6
-_TIES = {"amax": "maximum", "amin": "minimum"}
+_TIES = {"amax": "maximum", "amin": "minimum", "max": "maximum", "min": "minimum"}
 _JUMPS = frozenset(("lt", "le", "gt", "ge"))
 
 

@@ -42,7 +42,8 @@ _PATTERNS: dict[str, tuple[str, int]] = {
     "floor": (r"\left\lfloor {0} \right\rfloor", _ATOM), "pi": (r"\pi", _ATOM),
     "floordiv": (r"\left\lfloor \frac{{{0}}}{{{1}}} \right\rfloor", _ATOM),
     "log1p": (r"\log\left(1 + {0}\right)", _POWER), "expm1": (r"e^{{{0}}} - 1", _SUM),
-    "reciprocal": (r"\frac{{1}}{{{0}}}", _POWER), "relu": (r"\max\left(0, {0}\right)", _POWER),
+    "root": (r"\sqrt{{{0}}}", _POWER), "reciprocal": (r"\frac{{1}}{{{0}}}", _POWER),
+    "relu": (r"\max\left(0, {0}\right)", _POWER),
     "rsqrt": (r"\frac{{1}}{{\sqrt{{{0}}}}}", _POWER), "sqrt": (r"\sqrt{{{0}}}", _POWER),
     "div": (r"\frac{{{0}}}{{{1}}}", _POWER),
 }  # fmt: skip
@@ -166,6 +167,8 @@ class LatexWriter:
         writer = _WRITERS.get(name)
         if writer is not None:
             return writer(operands)
+        if name == "shift":
+            return operands[0]
         if name == "cast":
             was_bool = part.operands[0].dtype.short == "bool" and part.dtype.short != "bool"
             return (rf"\left[{operands[0][0]}\right]", _ATOM) if was_bool else operands[0]

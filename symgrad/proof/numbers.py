@@ -201,5 +201,7 @@ _DIRECT: dict[str, Callable[..., Any]] = {
 _OWN: dict[str, Callable[..., Any]] = {
     "amax": _reduced(max),
     "amin": _reduced(min),
+    "max": _reduced(max),
+    "min": _reduced(min),
     "einsum": _einsum,
 }

@@ -30,7 +30,10 @@ _CALLS = {
     "eq": "np.equal({0}, {1})", "ne": "np.not_equal({0}, {1})", "lt": "np.less({0}, {1})",
     "le": "np.less_equal({0}, {1})", "gt": "np.greater({0}, {1})",
     "ge": "np.greater_equal({0}, {1})", "where": "np.where({0}, {1}, {2})",
-    "mod": "np.mod({0}, {1})", "floordiv": "np.floor_divide({0}, {1})",
+    "mod": "np.mod({0}, {1})", "shift": "{0}",
+    "logaddexp": "np.logaddexp({0}, {1})", "root": "np.sqrt({0})",
+    "hypot": "np.hypot({0}, {1})", "copysign": "np.copysign({0}, {1})",
+    "floordiv": "np.floor_divide({0}, {1})",
 }  # fmt: skip
 _SAME_NAME = frozenset(
     [
@@ -63,6 +66,7 @@ _SAME_NAME = frozenset(
     ]
 )
 _REDUCTIONS = {"sum": "np.sum", "prod": "np.prod", "amax": "np.max", "amin": "np.min",
+               "max": "np.max", "min": "np.min",
                "any": "np.any", "all": "np.all"}  # fmt: skip
 
 

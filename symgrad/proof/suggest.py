@@ -93,7 +93,7 @@ def derived_nodes(subject: Subject, name: str) -> list[Derived]:
 
     Shifts by a maximum, which cancel, are first taken as constants: that is shorter.
     """
-    shifts = [node for node in subject.forward.nodes if node.op in ("amax", "amin")]
+    shifts = [node for node in subject.forward.nodes if node.op in ("amax", "amin", "max", "min")]
     found = (_derived(subject, name, held) for held in ([shifts] if shifts else []) + [[]])
     return [one for one in found if one is not None]
 

@@ -81,6 +81,8 @@ def variants(name: str) -> list[Variant]:
     if name in _REDUCTIONS:
         single = [Variant(name, (_ROW,), {"axes": (axis,)}) for axis in (0, 1)]
         return [*single, Variant(name, (tensor(N, M, K),), {"axes": (0, 2)})]
+    if name in ("max", "min"):
+        return [Variant(name, (_ROW,), {"axes": (axis,)}) for axis in (0, 1)]
     if name == "einsum":
         return [_product(spec) for spec in _PRODUCTS]
     if op.scalar is not None and isinstance(op.arity, int):

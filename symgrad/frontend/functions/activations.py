@@ -9,7 +9,7 @@ from typing import Any
 
 from symgrad.errors import UnsupportedOpError
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
-from symgrad.frontend.functions.comparisons import where
+from symgrad.frontend.functions.comparisons import logical_and, logical_or, where
 from symgrad.frontend.functions.mathematics import clamp
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.lift import as_tensor, elementwise
@@ -67,22 +67,24 @@ def prelu(input: Any, weight: Any) -> Tensor:
 @operation("threshold", method=False)
 def threshold(input: Any, threshold: Any, value: Any, inplace: bool = False) -> Tensor:
     """``x`` above the threshold, ``value`` elsewhere."""
-    result = where(elementwise("gt", input, threshold), input, value)
+    result = where(elementwise("le", input, threshold), value, input)
     return _maybe_in_place(input, result, inplace)
 
 
 @operation("elu", method=False)
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha (exp(x) - 1)`` below."""
-    below = mul(elementwise("expm1", input), alpha)
-    return _maybe_in_place(input, where(elementwise("gt", input, 0), input, below), inplace)
+    above = elementwise("gt", input, 0)
+    below = mul(elementwise("expm1", where(above, 0.0, input)), alpha)
+    return _maybe_in_place(input, where(above, input, below), inplace)
 
 
 @operation("celu", method=False)
 def celu(input: Any, alpha: float = 1.0) -> Tensor:
     """``x`` above 0, ``alpha (exp(x / alpha) - 1)`` below."""
-    below = mul(elementwise("expm1", div(input, alpha)), alpha)
-    return where(elementwise("gt", input, 0), input, below)
+    above = elementwise("gt", input, 0)
+    below = mul(elementwise("expm1", div(where(above, 0.0, input), alpha)), alpha)
+    return where(above, input, below)
 
 
 @operation("selu", method=False)
@@ -137,7 +139,7 @@ def tanhshrink(input: Any) -> Tensor:
 @operation("softshrink", method=False)
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Moved towards 0 by ``lambd``, 0 where it would cross it."""
-    below = where(elementwise("lt", input, -lambd), add(input, lambd), 0.0)
+    below = where(elementwise("ge", input, -lambd), 0.0, add(input, lambd))
     return where(elementwise("gt", input, lambd), sub(input, lambd), below)
 
 
@@ -171,7 +173,7 @@ def glu(input: Any, dim: int = -1) -> Tensor:
 def logit(input: Any, eps: Any = None) -> Tensor:
     """``log(x / (1 - x))``."""
     source = input if eps is None else clamp(input, eps, 1 - eps)
-    return elementwise("log", div(source, sub(1, source)))
+    return sub(elementwise("log", source), elementwise("log1p", neg(source)))
 
 
 @operation("dropout", method=False)
@@ -188,7 +190,9 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 @operation("xlogy", inplace=True)
 def xlogy(input: Any, other: Any) -> Tensor:
     """``x log(y)``, 0 where x is 0."""
-    return where(elementwise("eq", input, 0), 0.0, mul(input, elementwise("log", other)))
+    infinite = logical_or(elementwise("le", other, 0), elementwise("eq", other, float("inf")))
+    nothing = logical_and(elementwise("eq", input, 0), infinite)
+    return mul(input, elementwise("log", where(nothing, 1.0, other)))
 
 
 @operation("entr", method=False)

@@ -121,12 +121,14 @@ def _known_power(x: Any, exponent: float) -> Tensor | None:
     if exponent in roots and as_tensor(x).dtype.is_float:
         return elementwise(roots[exponent], x)
     count = int(exponent)
-    if count != exponent or not 0 <= abs(count) <= LARGEST_PRODUCT_POWER:
+    if count != exponent or abs(count) > LARGEST_PRODUCT_POWER:
+        return None
+    if count == 0 and as_tensor(x).dtype.is_float:  # a constant that depends on x, as in torch
         return None
     if count < 0:
         if not as_tensor(x).dtype.is_float:
             return None
-        return elementwise("reciprocal", _product_power(x, -count))
+        return _product_power(elementwise("reciprocal", x), -count)
     return _product_power(x, count)
 
 

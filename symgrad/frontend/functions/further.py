@@ -9,9 +9,9 @@ from typing import Any
 
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.functions.arithmetic import add, div, mul, sub
-from symgrad.frontend.functions.comparisons import isnan, where
+from symgrad.frontend.functions.comparisons import isnan, logical_or, where
 from symgrad.frontend.functions.joining import cat, flip
-from symgrad.frontend.functions.mathematics import absolute, clamp_min, maximum, square
+from symgrad.frontend.functions.mathematics import absolute, clamp_min, square
 from symgrad.frontend.functions.movement import axis_of, expand, permute
 from symgrad.frontend.functions.normalization import softmax
 from symgrad.frontend.functions.products import bmm, matmul
@@ -32,9 +32,9 @@ Tensor = SymbolicTensor
 
 @operation("fmax")
 def fmax(input: Any, other: Any) -> Tensor:
-    """The greater of two; the other one where one is NaN."""
-    found = where(isnan(other), input, maximum(input, other))
-    return where(isnan(input), other, found)
+    """The greater of two, the first where they are equal; the other one where one is NaN."""
+    first = logical_or(elementwise("ge", input, other), isnan(other))
+    return where(first, input, other)
 
 
 @operation("fmin")
@@ -45,9 +45,8 @@ def fmin(input: Any, other: Any) -> Tensor:
 
 @operation("copysign", inplace=True)
 def copysign(input: Any, other: Any) -> Tensor:
-    """The size of one with the sign of the other; a zero counts as positive."""
-    size = absolute(input)
-    return where(elementwise("lt", other, 0), elementwise("neg", size), size)
+    """The size of one with the sign of the other."""
+    return elementwise("copysign", input, other, floats=True)
 
 
 @operation("isclose")

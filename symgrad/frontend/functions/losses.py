@@ -81,8 +81,8 @@ def binary_cross_entropy(
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, *, reduction: str = "mean"
 ) -> Tensor:  # fmt: skip
-    """Binary cross entropy of ``sigmoid(x)``: ``softplus(x) - t x``."""
-    losses = sub(elementwise("softplus", input), mul(target, input))
+    """Binary cross entropy of ``sigmoid(x)``: ``softplus(-x) + (1 - t) x``."""
+    losses = sub(mul(sub(1, target), input), elementwise("log_sigmoid", input))
     return _reduced(losses if weight is None else mul(losses, weight), reduction)
 
 

@@ -96,7 +96,7 @@ def atan2(input: Any, other: Any) -> Tensor:
 @operation("hypot", inplace=True)
 def hypot(input: Any, other: Any) -> Tensor:
     """``sqrt(x² + y²)``."""
-    return elementwise("sqrt", elementwise("add", square(input), square(other)))
+    return elementwise("hypot", input, other, floats=True)
 
 
 @operation("maximum")
@@ -158,6 +158,4 @@ def rad2deg(input: Any) -> Tensor:
 @operation("logaddexp")
 def logaddexp(input: Any, other: Any) -> Tensor:
     """``log(exp(x) + exp(y))``."""
-    high = maximum(input, other)
-    difference = elementwise("neg", absolute(elementwise("sub", input, other)))
-    return elementwise("add", high, elementwise("log1p", elementwise("exp", difference)))
+    return elementwise("logaddexp", input, other)

@@ -11,7 +11,7 @@ from symgrad.errors import ShapeError
 from symgrad.frontend.dtypes import as_dtype, finfo
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
 from symgrad.frontend.functions.casting import converted
-from symgrad.frontend.functions.reductions import amax, mean, sum
+from symgrad.frontend.functions.reductions import mean, shift, sum
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import here
 from symgrad.frontend.sizes import as_dim
@@ -30,7 +30,7 @@ def _in(dtype: Any, input: Any) -> Tensor:
 def softmax(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis, shifted by the greatest element."""
     place = _axis(dim, axis)
-    shifted = sub(_in(dtype, input), amax(_in(dtype, input), place, True))
+    shifted = sub(_in(dtype, input), shift(_in(dtype, input), place))
     powers = elementwise("exp", shifted)
     return div(powers, sum(powers, place, True))
 
@@ -39,7 +39,7 @@ def softmax(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None)
 def log_softmax(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """The logarithm of softmax."""
     place = _axis(dim, axis)
-    shifted = sub(_in(dtype, input), amax(_in(dtype, input), place, True))
+    shifted = sub(_in(dtype, input), shift(_in(dtype, input), place))
     total = sum(elementwise("exp", shifted), place, True)
     return sub(shifted, elementwise("log", total))
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.arithmetic import add, div, power, sub
-from symgrad.frontend.functions.comparisons import as_bool
+from symgrad.frontend.functions.comparisons import as_bool, isfinite, where
 from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
 from symgrad.frontend.functions.movement import axes_of, axis_of, shape_of
 from symgrad.frontend.lift import as_tensor, broadcast_axes, elementwise, is_operand
@@ -143,7 +143,7 @@ def var(
 @operation("std")
 def std(*args: Any, **kwargs: Any) -> Tensor:
     """The square root of the variance."""
-    return elementwise("sqrt", var(*args, **kwargs))
+    return elementwise("root", var(*args, **kwargs))
 
 
 @operation("var_mean")
@@ -157,7 +157,7 @@ def var_mean(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Te
 def std_mean(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean."""
     spread, centre = var_mean(input, dim, *args, **kwargs)
-    return elementwise("sqrt", spread), centre
+    return elementwise("root", spread), centre
 
 
 # -- extrema
@@ -196,9 +196,8 @@ def _extremum(
             return fresh(reduce(op, node, None, keepdim))
         if not isinstance(dim, int):
             raise ShapeError(f"{op[1:]} takes one axis; use {op} for several", location=here())
-        return Extremum(
-            fresh(reduce(op, node, dim, keepdim)), fresh(_position(arg, node, dim, keepdim))
-        )
+        place = fresh(_position(arg, node, dim, keepdim))
+        return Extremum(fresh(reduce(op[1:], node, dim, keepdim) if node.rank else node), place)
 
     call.__name__ = call.__qualname__ = op[1:]
     call.__doc__ = "Of all elements; along one axis with the positions; or of two tensors."
@@ -272,7 +271,7 @@ def norm(
             raise UnsupportedOpError(f"there is no norm of order {p!r}", location=here())
         p = 2
     if p == 2:
-        return elementwise("sqrt", sum(square(source), dim, keepdim))
+        return elementwise("root", sum(square(source), dim, keepdim), floats=True)
     size = absolute(source)
     if p == float("inf"):
         return amax(size, dim, keepdim)
@@ -282,13 +281,27 @@ def norm(
         return sum(elementwise("ne", source, 0), dim, keepdim, dtype=source.dtype)
     if p == 1:
         return sum(size, dim, keepdim)
-    return power(sum(power(size, p), dim, keepdim), 1.0 / p)
+    powers = power(size, p) if p > 1 else _flat_power(size, p)
+    return _flat_power(sum(powers, dim, keepdim), 1.0 / p)
+
+
+def _flat_power(base: Tensor, exponent: float) -> Tensor:
+    """``base ** exponent`` of what is not negative; its derivative at 0 is 0, as in torch."""
+    zero = elementwise("eq", base, 0.0)
+    at_zero = 0.0 if exponent > 0 else float("inf")
+    return where(zero, at_zero, power(where(zero, 1.0, base), exponent))
+
+
+def shift(input: Any, dim: Any) -> Tensor:
+    """The greatest element over axes, by which powers are shifted: no gradient goes that way."""
+    return elementwise("shift", amax(input, dim, True))
 
 
 @operation("logsumexp")
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
-    """``log(sum(exp(x)))``, shifted by the greatest element."""
-    high = amax(input, dim, True)
+    """``log(sum(exp(x)))``, shifted by the greatest element where that is finite."""
+    high = shift(input, dim)
+    high = where(isfinite(high), high, 0.0)
     total = elementwise("log", sum(elementwise("exp", sub(input, high)), dim, True))
     result = add(total, high)
     if keepdim:

@@ -26,7 +26,7 @@ class ReLU(sg.Function):
     @staticmethod
     def backward(ctx, grad_y):
         (y,) = ctx.saved_tensors
-        return sg.where(y > 0, grad_y, 0.0)
+        return sg.where(y <= 0, 0.0, grad_y)
 
 
 class LeakyReLU(sg.Function):

@@ -111,7 +111,7 @@ class BCEWithLogitsLoss(sg.Function):
     def forward(ctx, x: "f32[*s]", target: "f32[*s]", reduction="mean"):
         ctx.save_for_backward(x, target)
         ctx.reduction = reduction
-        return reduced(sg.softplus(x) - target * x, reduction)
+        return reduced((1 - target) * x - sg.logsigmoid(x), reduction)
 
     @staticmethod
     def backward(ctx, grad):
