@@ -1,7 +1,6 @@
 /*
  * CrossEntropy, written by symgrad.
- * Backward PROVED (derived: no backward written), under: 0 <= labels < m; x[i, j] - x[i, k] == 0;
- *     x[i, l] - x[i, m] == 0.
+ * Backward PROVED (derived: no backward written), under: 0 <= labels < m.
  */
 #include <math.h>
 #include <stdint.h>
@@ -25,6 +24,7 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -43,24 +43,24 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t eager_cross_entropy_inference_workspace(int64_t n, int64_t m)
 {
     return 0
         + ROUND_UP(4*m*n)
-        + ROUND_UP(row_groups(n, 64, 32) * 4)
-        + ROUND_UP(row_groups(n, 4, 32) * 4);
+        + ROUND_UP(row_groups(n, 64, 32) * 8)
+        + ROUND_UP(row_groups(n, 4, 32) * 8);
 }
 
 /*
@@ -82,8 +82,8 @@ int eager_cross_entropy_inference(
 {
     char *space = workspace;
     float *restrict stored = carve(&space, 4*m*n);
-    float *restrict output_total_part = carve(&space, row_groups(n, 64, 32) * 4);
-    float *restrict output_total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
+    double *restrict output_total_part = carve(&space, row_groups(n, 64, 32) * 8);
+    double *restrict output_total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
     int outside = 0;
     for (int64_t k = 0; k < n; k++)
         outside |= (labels[k] < 0) | (labels[k] >= m);
@@ -97,7 +97,7 @@ int eager_cross_entropy_inference(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float output_total_ = 0.0f;
+            double output_total_ = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float greatest[64];
@@ -144,7 +144,7 @@ int eager_cross_entropy_inference(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float output_total_ = 0.0f;
+            double output_total_sum = 0.0;
             for (int64_t i = i0; i < i1; i++) {
                 float greatest = -INFINITY;
                 int greatest_nan = 0;
@@ -157,18 +157,24 @@ int eager_cross_entropy_inference(
                 }
                 if (greatest_nan)
                     greatest = NAN;
-                float total = 0.0f;
-                #pragma omp simd reduction(+:total)
-                for (int64_t j = 0; j < m; j++)
-                    total += expf(x_i[j] - greatest);
+                double total_sum = 0.0;
+                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    #pragma omp simd reduction(+:total_block)
+                    for (int64_t j = j0_; j < j1_; j++)
+                        total_block += expf(x_i[j] - greatest);
+                    total_sum += total_block;
+                }
+                const float total = (float)total_sum;
                 const float t = logf(total);
                 float *stored_i = stored + i*m;
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
                     stored_i[j] = x_i[j] - greatest - t;
-                output_total_ += -stored[i*m + labels[i]];
+                output_total_sum += -stored[i*m + labels[i]];
             }
-            output_total_part_[group] = output_total_;
+            output_total_part_[group] = output_total_sum;
         }
         combine_sum_f32(groups, 1, output_total_part_, &output_total);
     }
@@ -180,8 +186,8 @@ int64_t eager_cross_entropy_forward_workspace(int64_t n, int64_t m)
 {
     return 0
         + ROUND_UP(4*m*n)
-        + ROUND_UP(row_groups(n, 64, 32) * 4)
-        + ROUND_UP(row_groups(n, 4, 32) * 4);
+        + ROUND_UP(row_groups(n, 64, 32) * 8)
+        + ROUND_UP(row_groups(n, 4, 32) * 8);
 }
 
 /*
@@ -207,8 +213,8 @@ int eager_cross_entropy_forward(
 {
     char *space = workspace;
     float *restrict stored = carve(&space, 4*m*n);
-    float *restrict output_total_part = carve(&space, row_groups(n, 64, 32) * 4);
-    float *restrict output_total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
+    double *restrict output_total_part = carve(&space, row_groups(n, 64, 32) * 8);
+    double *restrict output_total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
     int outside = 0;
     for (int64_t k = 0; k < n; k++)
         outside |= (labels[k] < 0) | (labels[k] >= m);
@@ -222,7 +228,7 @@ int eager_cross_entropy_forward(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float output_total_ = 0.0f;
+            double output_total_ = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float kept[64];
@@ -267,7 +273,7 @@ int eager_cross_entropy_forward(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float output_total_ = 0.0f;
+            double output_total_sum = 0.0;
             for (int64_t i = i0; i < i1; i++) {
                 float residual_2_ = -INFINITY;
                 int residual_2__nan = 0;
@@ -281,19 +287,25 @@ int eager_cross_entropy_forward(
                 if (residual_2__nan)
                     residual_2_ = NAN;
                 residual_2[i] = residual_2_;
-                float residual_3_ = 0.0f;
-                #pragma omp simd reduction(+:residual_3_)
-                for (int64_t j = 0; j < m; j++)
-                    residual_3_ += expf(x_i[j] - residual_2_);
+                double residual_3_sum = 0.0;
+                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                    float residual_3_block = 0.0f;
+                    #pragma omp simd reduction(+:residual_3_block)
+                    for (int64_t j = j0_; j < j1_; j++)
+                        residual_3_block += expf(x_i[j] - residual_2_);
+                    residual_3_sum += residual_3_block;
+                }
+                const float residual_3_ = (float)residual_3_sum;
                 residual_3[i] = residual_3_;
                 const float t = logf(residual_3_);
                 float *stored_i = stored + i*m;
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
                     stored_i[j] = x_i[j] - residual_2_ - t;
-                output_total_ += -stored[i*m + labels[i]];
+                output_total_sum += -stored[i*m + labels[i]];
             }
-            output_total_part_[group] = output_total_;
+            output_total_part_[group] = output_total_sum;
         }
         combine_sum_f32(groups, 1, output_total_part_, &output_total);
     }
@@ -311,14 +323,11 @@ int64_t eager_cross_entropy_backward_workspace(int64_t n, int64_t m)
 /*
  * eager cross entropy backward
  *     t0 = sum(-index_add(-(grad_output/n), iota(n), labels, shape=(n, m)), axes=(1,))/residual_3
- *     t1 = index_add(-(grad_output/n), iota(n), labels, shape=(n, m)) + t0*exp(x - residual_2)
- *     t2 = x == residual_2
- *     grad_x = t1 + sum(-t1, axes=(1,))/sum(t2, axes=(1,))*t2
+ *     grad_x = index_add(-(grad_output/n), iota(n), labels, shape=(n, m)) + t0*exp(x - residual_2)
  * in:   x f32[n m], labels i64[n], residual_2 f32[n 1], residual_3 f32[n 1], grad_output f32[]
  * out:  grad_x f32[n m]
  * returns 1: an index is out of range, unless 0 <= labels[i] < m
- * Backward PROVED (derived: no backward written), under: 0 <= labels < m; x[i, j] - x[i, k] == 0;
- *     x[i, l] - x[i, m] == 0.
+ * Backward PROVED (derived: no backward written), under: 0 <= labels < m.
  */
 int eager_cross_entropy_backward(
     int64_t n,
@@ -340,92 +349,56 @@ int eager_cross_entropy_backward(
         return 1;
     const float t = -(grad_output[0]/(float)n);
     if (m < SHORT_ROW) {
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {
             const int64_t i3 = MIN(n, i0 + 64);
             float total[64];
-            float total_[64];
             float kept[64];
-            float kept_[2048];
-            float total_2[64];
-            float kept_2[64];
             for (int64_t i = i0; i < i3; i++)
                 total[i - i0] = 0.0f;
-            for (int64_t i = i0; i < i3; i++)
-                total_[i - i0] = 0.0f;
             for (int64_t j = 0; j < m; j++) {
-                float *kept__j = kept_ + j*64;
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++) {
                     const float t_ = j == labels[i] ? t : 0.0f;
-                    total[i - i0] += x[i*x_s0 + j] == residual_2[i] ? 1.0f : 0.0f;
-                    kept__j[i - i0] = t_;
-                    total_[i - i0] += -t_;
+                    grad_x[i*m + j] = t_;
+                    total[i - i0] += -t_;
                 }
             }
             #pragma omp simd
             for (int64_t i = i0; i < i3; i++)
-                kept[i - i0] = total_[i - i0] / residual_3[i];
-            for (int64_t i = i0; i < i3; i++)
-                total_2[i - i0] = 0.0f;
+                kept[i - i0] = total[i - i0] / residual_3[i];
             for (int64_t j = 0; j < m; j++) {
-                float *kept__j = kept_ + j*64;
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++) {
-                    const float kept_3 = kept__j[i - i0];
-                    const float t_ = kept_3 + kept[i - i0] * expf(x[i*x_s0 + j] - residual_2[i]);
-                    kept__j[i - i0] = t_;
-                    total_2[i - i0] += -t_;
-                }
-            }
-            #pragma omp simd
-            for (int64_t i = i0; i < i3; i++)
-                kept_2[i - i0] = total_2[i - i0] / total[i - i0];
-            for (int64_t j = 0; j < m; j++) {
-                float *kept__j = kept_ + j*64;
-                #pragma omp simd
-                for (int64_t i = i0; i < i3; i++) {
-                    const float t_ = kept_2[i - i0] * (x[i*x_s0 + j] == residual_2[i] ? 1.0f :
-                        0.0f);
-                    grad_x[i*m + j] = kept__j[i - i0] + t_;
+                    const float kept_ = grad_x[i*m + j];
+                    grad_x[i*m + j] = kept_ + kept[i - i0] * expf(x[i*x_s0 + j] - residual_2[i]);
                 }
             }
         }
     } else {
-        const int64_t groups = row_groups(n, 4, 32);
-        const int64_t rows = (n + groups - 1) / groups;
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 1024)
-        for (int64_t group = 0; group < groups; group++) {
-            const int64_t i0 = group*rows;
-            const int64_t i1 = MIN(n, i0 + rows);
-            for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                float total_ = 0.0f;
-                const float *x_i = x + i*x_s0;
-                const float residual_2_i = residual_2[i];
-                float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:total,total_)
-                for (int64_t j = 0; j < m; j++) {
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
+        for (int64_t i = 0; i < n; i++) {
+            double total_sum = 0.0;
+            float *grad_x_i = grad_x + i*m;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
                     const float t_ = j == labels[i] ? t : 0.0f;
-                    total += x_i[j] == residual_2_i ? 1.0f : 0.0f;
                     grad_x_i[j] = t_;
-                    total_ += -t_;
+                    total_block += -t_;
                 }
-                float total_2 = 0.0f;
-                const float t_ = total_/residual_3[i];
-                #pragma omp simd reduction(+:total_2)
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    const float t_2 = kept + t_ * expf(x_i[j] - residual_2_i);
-                    grad_x_i[j] = t_2;
-                    total_2 += -t_2;
-                }
-                const float t_2 = total_2/total;
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    grad_x_i[j] = kept + t_2 * (x_i[j] == residual_2_i ? 1.0f : 0.0f);
-                }
+                total_sum += total_block;
+            }
+            const float total = (float)total_sum;
+            const float *x_i = x + i*x_s0;
+            const float residual_2_i = residual_2[i];
+            const float t_ = total/residual_3[i];
+            #pragma omp simd
+            for (int64_t j = 0; j < m; j++) {
+                const float kept = grad_x_i[j];
+                grad_x_i[j] = kept + t_ * expf(x_i[j] - residual_2_i);
             }
         }
     }

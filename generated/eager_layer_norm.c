@@ -16,6 +16,8 @@
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
+#define SUM_ROWS 256 /* rows whose sums are added to doubles together */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -34,16 +36,16 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t eager_layer_norm_inference_workspace(int64_t n, int64_t m)
@@ -115,20 +117,32 @@ int eager_layer_norm_inference(
     } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i = 0; i < n; i++) {
-            float total = 0.0f;
+            double total_sum = 0.0;
             const float *x_i = x + i*x_s0;
-            #pragma omp simd reduction(+:total)
-            for (int64_t j = 0; j < m; j++)
-                total += x_i[j];
-            float total_ = 0.0f;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    total_block += x_i[j];
+                total_sum += total_block;
+            }
+            const float total = (float)total_sum;
+            double total_sum_ = 0.0;
             const float t = total/(float)m;
             float *output_i = output + i*m;
-            #pragma omp simd reduction(+:total_)
-            for (int64_t j = 0; j < m; j++) {
-                const float t_ = x_i[j] - t;
-                output_i[j] = t_;
-                total_ += t_ * t_;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float t_ = x_i[j] - t;
+                    output_i[j] = t_;
+                    total_block += t_ * t_;
+                }
+                total_sum_ += total_block;
             }
+            const float total_ = (float)total_sum_;
             const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
             #pragma omp simd
             for (int64_t j = 0; j < m; j++) {
@@ -211,20 +225,32 @@ int eager_layer_norm_forward(
     } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i = 0; i < n; i++) {
-            float residual_2_total = 0.0f;
+            double residual_2_total_sum = 0.0;
             const float *x_i = x + i*x_s0;
-            #pragma omp simd reduction(+:residual_2_total)
-            for (int64_t j = 0; j < m; j++)
-                residual_2_total += x_i[j];
-            residual_2[i] = residual_2_total/(float)m;
-            float total = 0.0f;
-            float *output_i = output + i*m;
-            #pragma omp simd reduction(+:total)
-            for (int64_t j = 0; j < m; j++) {
-                const float t = x_i[j] - residual_2_total/(float)m;
-                output_i[j] = t;
-                total += t * t;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float residual_2_total_block = 0.0f;
+                #pragma omp simd reduction(+:residual_2_total_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    residual_2_total_block += x_i[j];
+                residual_2_total_sum += residual_2_total_block;
             }
+            const float residual_2_total = (float)residual_2_total_sum;
+            residual_2[i] = residual_2_total/(float)m;
+            double total_sum = 0.0;
+            float *output_i = output + i*m;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float t = x_i[j] - residual_2_total/(float)m;
+                    output_i[j] = t;
+                    total_block += t * t;
+                }
+                total_sum += total_block;
+            }
+            const float total = (float)total_sum;
             residual_3[i] = 1.0f / sqrtf(total/(float)m + 1e-05f);
             #pragma omp simd
             for (int64_t j = 0; j < m; j++) {
@@ -239,8 +265,10 @@ int eager_layer_norm_forward(
 int64_t eager_layer_norm_backward_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
@@ -273,10 +301,12 @@ int eager_layer_norm_backward(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -284,12 +314,12 @@ int eager_layer_norm_backward(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+                grad_bias_own[j] = 0.0;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float total[64];
@@ -353,43 +383,70 @@ int eager_layer_norm_backward(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                const float *grad_output_i = grad_output + i*grad_output_s0;
-                const float *x_i = x + i*x_s0;
-                const float residual_2_i = residual_2[i];
-                const float residual_3_i = residual_3[i];
-                #pragma omp simd reduction(+:total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_output_ij = grad_output_i[j];
-                    const float t = x_i[j] - residual_2_i;
-                    grad_bias_own[j] += grad_output_ij;
-                    grad_weight_own[j] += grad_output_ij * (t*residual_3_i);
-                    total += grad_output_ij*weight[j] * t;
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double total_sum = 0.0;
+                    const float *grad_output_i = grad_output + i*grad_output_s0;
+                    const float *x_i = x + i*x_s0;
+                    const float residual_2_i = residual_2[i];
+                    const float residual_3_i = residual_3[i];
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float grad_output_ij = grad_output_i[j];
+                            const float t = x_i[j] - residual_2_i;
+                            grad_bias_rows[j] += grad_output_ij;
+                            grad_weight_rows[j] += grad_output_ij * (t*residual_3_i);
+                            total_block += grad_output_ij*weight[j] * t;
+                        }
+                        total_sum += total_block;
+                    }
+                    const float total = (float)total_sum;
+                    double total_sum_ = 0.0;
+                    const float t = total*(-0.5f) * (residual_3_i * residual_3_i * residual_3_i) /
+                        (float)m;
+                    float *grad_x_i = grad_x + i*m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float t_ = grad_output_i[j] * weight[j] * residual_3_i + t *
+                                ((x_i[j] - residual_2_i) * 2.0f);
+                            grad_x_i[j] = t_;
+                            total_block += -t_;
+                        }
+                        total_sum_ += total_block;
+                    }
+                    const float total_ = (float)total_sum_;
+                    const float t_ = total_/(float)m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float kept = grad_x_i[j];
+                        grad_x_i[j] = kept + t_;
+                    }
                 }
-                float total_ = 0.0f;
-                const float t = total*(-0.5f) * (residual_3_i * residual_3_i * residual_3_i) /
-                    (float)m;
-                float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:total_)
-                for (int64_t j = 0; j < m; j++) {
-                    const float t_ = grad_output_i[j] * weight[j] * residual_3_i + t * ((x_i[j] -
-                        residual_2_i) * 2.0f);
-                    grad_x_i[j] = t_;
-                    total_ += -t_;
-                }
-                const float t_ = total_/(float)m;
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    grad_x_i[j] = kept + t_;
-                }
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
+                #pragma omp simd
+                for (int64_t u_ = 0; u_ < m; u_++)
+                    grad_weight_own[u_] += grad_weight_rows[u_];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);

@@ -17,6 +17,8 @@
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
+#define SUM_ROWS 256 /* rows whose sums are added to doubles together */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -35,22 +37,23 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t eager_layer_norm_backward_110_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -80,8 +83,9 @@ int eager_layer_norm_backward_110(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -89,9 +93,9 @@ int eager_layer_norm_backward_110(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float total[64];
@@ -151,39 +155,60 @@ int eager_layer_norm_backward_110(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                const float *grad_output_i = grad_output + i*grad_output_s0;
-                const float *x_i = x + i*x_s0;
-                const float residual_2_i = residual_2[i];
-                const float residual_3_i = residual_3[i];
-                #pragma omp simd reduction(+:total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_output_ij = grad_output_i[j];
-                    const float t = x_i[j] - residual_2_i;
-                    grad_weight_own[j] += grad_output_ij * (t*residual_3_i);
-                    total += grad_output_ij*weight[j] * t;
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double total_sum = 0.0;
+                    const float *grad_output_i = grad_output + i*grad_output_s0;
+                    const float *x_i = x + i*x_s0;
+                    const float residual_2_i = residual_2[i];
+                    const float residual_3_i = residual_3[i];
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float grad_output_ij = grad_output_i[j];
+                            const float t = x_i[j] - residual_2_i;
+                            grad_weight_rows[j] += grad_output_ij * (t*residual_3_i);
+                            total_block += grad_output_ij*weight[j] * t;
+                        }
+                        total_sum += total_block;
+                    }
+                    const float total = (float)total_sum;
+                    double total_sum_ = 0.0;
+                    const float t = total*(-0.5f) * (residual_3_i * residual_3_i * residual_3_i) /
+                        (float)m;
+                    float *grad_x_i = grad_x + i*m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float t_ = grad_output_i[j] * weight[j] * residual_3_i + t *
+                                ((x_i[j] - residual_2_i) * 2.0f);
+                            grad_x_i[j] = t_;
+                            total_block += -t_;
+                        }
+                        total_sum_ += total_block;
+                    }
+                    const float total_ = (float)total_sum_;
+                    const float t_ = total_/(float)m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float kept = grad_x_i[j];
+                        grad_x_i[j] = kept + t_;
+                    }
                 }
-                float total_ = 0.0f;
-                const float t = total*(-0.5f) * (residual_3_i * residual_3_i * residual_3_i) /
-                    (float)m;
-                float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:total_)
-                for (int64_t j = 0; j < m; j++) {
-                    const float t_ = grad_output_i[j] * weight[j] * residual_3_i + t * ((x_i[j] -
-                        residual_2_i) * 2.0f);
-                    grad_x_i[j] = t_;
-                    total_ += -t_;
-                }
-                const float t_ = total_/(float)m;
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    grad_x_i[j] = kept + t_;
-                }
+                for (int64_t u = 0; u < m; u++)
+                    grad_weight_own[u] += grad_weight_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
@@ -194,7 +219,8 @@ int eager_layer_norm_backward_110(
 int64_t eager_layer_norm_backward_101_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -224,8 +250,9 @@ int eager_layer_norm_backward_101(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -233,9 +260,9 @@ int eager_layer_norm_backward_101(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float total[64];
@@ -294,38 +321,59 @@ int eager_layer_norm_backward_101(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                const float *grad_output_i = grad_output + i*grad_output_s0;
-                const float *x_i = x + i*x_s0;
-                const float residual_2_i = residual_2[i];
-                #pragma omp simd reduction(+:total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_output_ij = grad_output_i[j];
-                    grad_bias_own[j] += grad_output_ij;
-                    total += grad_output_ij*weight[j] * (x_i[j] - residual_2_i);
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double total_sum = 0.0;
+                    const float *grad_output_i = grad_output + i*grad_output_s0;
+                    const float *x_i = x + i*x_s0;
+                    const float residual_2_i = residual_2[i];
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float grad_output_ij = grad_output_i[j];
+                            grad_bias_rows[j] += grad_output_ij;
+                            total_block += grad_output_ij*weight[j] * (x_i[j] - residual_2_i);
+                        }
+                        total_sum += total_block;
+                    }
+                    const float total = (float)total_sum;
+                    double total_sum_ = 0.0;
+                    const float residual_3_i = residual_3[i];
+                    const float t = total*(-0.5f) * (residual_3_i * residual_3_i * residual_3_i) /
+                        (float)m;
+                    float *grad_x_i = grad_x + i*m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float t_ = grad_output_i[j] * weight[j] * residual_3_i + t *
+                                ((x_i[j] - residual_2_i) * 2.0f);
+                            grad_x_i[j] = t_;
+                            total_block += -t_;
+                        }
+                        total_sum_ += total_block;
+                    }
+                    const float total_ = (float)total_sum_;
+                    const float t_ = total_/(float)m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float kept = grad_x_i[j];
+                        grad_x_i[j] = kept + t_;
+                    }
                 }
-                float total_ = 0.0f;
-                const float residual_3_i = residual_3[i];
-                const float t = total*(-0.5f) * (residual_3_i * residual_3_i * residual_3_i) /
-                    (float)m;
-                float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:total_)
-                for (int64_t j = 0; j < m; j++) {
-                    const float t_ = grad_output_i[j] * weight[j] * residual_3_i + t * ((x_i[j] -
-                        residual_2_i) * 2.0f);
-                    grad_x_i[j] = t_;
-                    total_ += -t_;
-                }
-                const float t_ = total_/(float)m;
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    grad_x_i[j] = kept + t_;
-                }
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
@@ -415,24 +463,36 @@ int eager_layer_norm_backward_100(
     } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
         for (int64_t i = 0; i < n; i++) {
-            float total = 0.0f;
+            double total_sum = 0.0;
             const float *grad_output_i = grad_output + i*grad_output_s0;
             const float *x_i = x + i*x_s0;
             const float residual_2_i = residual_2[i];
-            #pragma omp simd reduction(+:total)
-            for (int64_t j = 0; j < m; j++)
-                total += grad_output_i[j] * weight[j] * (x_i[j] - residual_2_i);
-            float total_ = 0.0f;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    total_block += grad_output_i[j] * weight[j] * (x_i[j] - residual_2_i);
+                total_sum += total_block;
+            }
+            const float total = (float)total_sum;
+            double total_sum_ = 0.0;
             const float residual_3_i = residual_3[i];
             const float t = total*(-0.5f) * (residual_3_i * residual_3_i * residual_3_i) / (float)m;
             float *grad_x_i = grad_x + i*m;
-            #pragma omp simd reduction(+:total_)
-            for (int64_t j = 0; j < m; j++) {
-                const float t_ = grad_output_i[j] * weight[j] * residual_3_i + t * ((x_i[j] -
-                    residual_2_i) * 2.0f);
-                grad_x_i[j] = t_;
-                total_ += -t_;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float t_ = grad_output_i[j] * weight[j] * residual_3_i + t * ((x_i[j] -
+                        residual_2_i) * 2.0f);
+                    grad_x_i[j] = t_;
+                    total_block += -t_;
+                }
+                total_sum_ += total_block;
             }
+            const float total_ = (float)total_sum_;
             const float t_ = total_/(float)m;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++) {
@@ -447,8 +507,10 @@ int eager_layer_norm_backward_100(
 int64_t eager_layer_norm_backward_011_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
@@ -475,10 +537,12 @@ int eager_layer_norm_backward_011(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -486,12 +550,12 @@ int eager_layer_norm_backward_011(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+                grad_bias_own[j] = 0.0;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -518,23 +582,39 @@ int eager_layer_norm_backward_011(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_output_i = grad_output + i*grad_output_s0;
-                const float *x_i = x + i*x_s0;
-                const float residual_2_i = residual_2[i];
-                const float residual_3_i = residual_3[i];
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_output_ij = grad_output_i[j];
-                    grad_bias_own[j] += grad_output_ij;
-                    grad_weight_own[j] += grad_output_ij * ((x_i[j] - residual_2_i) * residual_3_i);
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_output_i = grad_output + i*grad_output_s0;
+                    const float *x_i = x + i*x_s0;
+                    const float residual_2_i = residual_2[i];
+                    const float residual_3_i = residual_3[i];
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float grad_output_ij = grad_output_i[j];
+                        grad_bias_rows[j] += grad_output_ij;
+                        grad_weight_rows[j] += grad_output_ij * ((x_i[j] - residual_2_i) *
+                            residual_3_i);
+                    }
                 }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
+                #pragma omp simd
+                for (int64_t u_ = 0; u_ < m; u_++)
+                    grad_weight_own[u_] += grad_weight_rows[u_];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
@@ -546,7 +626,8 @@ int eager_layer_norm_backward_011(
 int64_t eager_layer_norm_backward_010_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -570,8 +651,9 @@ int eager_layer_norm_backward_010(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -579,9 +661,9 @@ int eager_layer_norm_backward_010(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -603,19 +685,28 @@ int eager_layer_norm_backward_010(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_output_i = grad_output + i*grad_output_s0;
-                const float *x_i = x + i*x_s0;
-                const float residual_2_i = residual_2[i];
-                const float residual_3_i = residual_3[i];
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    grad_weight_own[j] += grad_output_i[j] * ((x_i[j] - residual_2_i) *
-                        residual_3_i);
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_output_i = grad_output + i*grad_output_s0;
+                    const float *x_i = x + i*x_s0;
+                    const float residual_2_i = residual_2[i];
+                    const float residual_3_i = residual_3[i];
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        grad_weight_rows[j] += grad_output_i[j] * ((x_i[j] - residual_2_i) *
+                            residual_3_i);
+                    }
                 }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_weight_own[u] += grad_weight_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
@@ -626,7 +717,8 @@ int eager_layer_norm_backward_010(
 int64_t eager_layer_norm_backward_001_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -646,8 +738,9 @@ int eager_layer_norm_backward_001(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -655,9 +748,9 @@ int eager_layer_norm_backward_001(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -677,14 +770,23 @@ int eager_layer_norm_backward_001(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_output_i = grad_output + i*grad_output_s0;
-                #pragma omp simd
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_output_i[j];
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_output_i = grad_output + i*grad_output_s0;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++)
+                        grad_bias_rows[j] += grad_output_i[j];
+                }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);

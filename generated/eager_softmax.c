@@ -1,7 +1,6 @@
 /*
  * Softmax, written by symgrad.
- * Backward PROVED (derived: no backward written), under: x[i, j] - x[i, k] == 0; x[i, l] - x[i, m]
- *     == 0.
+ * Backward PROVED (derived: no backward written).
  */
 #include <math.h>
 #include <stdint.h>
@@ -24,6 +23,7 @@ __attribute__((simd("notinbranch"))) float expf(float);
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 int64_t eager_softmax_inference_workspace(int64_t n, int64_t m)
 {
@@ -95,14 +95,20 @@ int eager_softmax_inference(
             }
             if (greatest_nan)
                 greatest = NAN;
-            float output_total = 0.0f;
+            double output_total_sum = 0.0;
             float *output_i = output + i*m;
-            #pragma omp simd reduction(+:output_total)
-            for (int64_t j = 0; j < m; j++) {
-                const float t = expf(x_i[j] - greatest);
-                output_i[j] = t;
-                output_total += t;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float output_total_block = 0.0f;
+                #pragma omp simd reduction(+:output_total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float t = expf(x_i[j] - greatest);
+                    output_i[j] = t;
+                    output_total_block += t;
+                }
+                output_total_sum += output_total_block;
             }
+            const float output_total = (float)output_total_sum;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++) {
                 const float kept = output_i[j];
@@ -185,14 +191,20 @@ int eager_softmax_forward(
             if (residual_1__nan)
                 residual_1_ = NAN;
             residual_1[i] = residual_1_;
-            float residual_2_ = 0.0f;
+            double residual_2_sum = 0.0;
             float *output_i = output + i*m;
-            #pragma omp simd reduction(+:residual_2_)
-            for (int64_t j = 0; j < m; j++) {
-                const float t = expf(x_i[j] - residual_1_);
-                output_i[j] = t;
-                residual_2_ += t;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float residual_2_block = 0.0f;
+                #pragma omp simd reduction(+:residual_2_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float t = expf(x_i[j] - residual_1_);
+                    output_i[j] = t;
+                    residual_2_block += t;
+                }
+                residual_2_sum += residual_2_block;
             }
+            const float residual_2_ = (float)residual_2_sum;
             residual_2[i] = residual_2_;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++) {
@@ -213,15 +225,12 @@ int64_t eager_softmax_backward_workspace(int64_t n, int64_t m)
 
 /*
  * eager softmax backward
- *     t0 = (grad_output/residual_2 + sum(-(grad_output*output/residual_2), axes=(1,)))*exp(x -
+ *     grad_x = (grad_output/residual_2 + sum(-(grad_output*output/residual_2), axes=(1,)))*exp(x -
  *         residual_1)
- *     t1 = x == residual_1
- *     grad_x = t0 + sum(-t0, axes=(1,))/sum(t1, axes=(1,))*t1
  * in:   x f32[n m], residual_1 f32[n 1], residual_2 f32[n 1], output f32[n m], grad_output f32[n
  *     m]
  * out:  grad_x f32[n m]
- * Backward PROVED (derived: no backward written), under: x[i, j] - x[i, k] == 0; x[i, l] - x[i, m]
- *     == 0.
+ * Backward PROVED (derived: no backward written).
  */
 int eager_softmax_backward(
     int64_t n,
@@ -239,79 +248,52 @@ int eager_softmax_backward(
 {
     (void)workspace;
     if (m < SHORT_ROW) {
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {
             const int64_t i3 = MIN(n, i0 + 64);
             float total[64];
-            float total_[64];
-            float total_2[64];
-            float kept[64];
             for (int64_t i = i0; i < i3; i++)
                 total[i - i0] = 0.0f;
-            for (int64_t i = i0; i < i3; i++)
-                total_[i - i0] = 0.0f;
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++) {
                     const float t = grad_output[i*grad_output_s0 + j] * output[i*output_s0 + j] /
                         residual_2[i];
-                    total[i - i0] += x[i*x_s0 + j] == residual_1[i] ? 1.0f : 0.0f;
-                    total_[i - i0] += -t;
+                    total[i - i0] += -t;
                 }
             }
-            for (int64_t i = i0; i < i3; i++)
-                total_2[i - i0] = 0.0f;
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
                 for (int64_t i = i0; i < i3; i++) {
-                    const float t = grad_output[i*grad_output_s0 + j] / residual_2[i] + total_[i -
+                    const float t = grad_output[i*grad_output_s0 + j] / residual_2[i] + total[i -
                         i0];
-                    const float t_ = t * expf(x[i*x_s0 + j] - residual_1[i]);
-                    grad_x[i*m + j] = t_;
-                    total_2[i - i0] += -t_;
-                }
-            }
-            #pragma omp simd
-            for (int64_t i = i0; i < i3; i++)
-                kept[i - i0] = total_2[i - i0] / total[i - i0];
-            for (int64_t j = 0; j < m; j++) {
-                #pragma omp simd
-                for (int64_t i = i0; i < i3; i++) {
-                    const float kept_ = grad_x[i*m + j];
-                    const float t = kept[i - i0] * (x[i*x_s0 + j] == residual_1[i] ? 1.0f : 0.0f);
-                    grad_x[i*m + j] = kept_ + t;
+                    grad_x[i*m + j] = t * expf(x[i*x_s0 + j] - residual_1[i]);
                 }
             }
         }
     } else {
-        #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
+        #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i = 0; i < n; i++) {
-            float total = 0.0f;
-            float total_ = 0.0f;
+            double total_sum = 0.0;
             const float *grad_output_i = grad_output + i*grad_output_s0;
             const float residual_2_i = residual_2[i];
             const float *output_i = output + i*output_s0;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    total_block += -(grad_output_i[j] * output_i[j] / residual_2_i);
+                total_sum += total_block;
+            }
+            const float total = (float)total_sum;
             const float *x_i = x + i*x_s0;
             const float residual_1_i = residual_1[i];
-            #pragma omp simd reduction(+:total,total_)
-            for (int64_t j = 0; j < m; j++) {
-                total += x_i[j] == residual_1_i ? 1.0f : 0.0f;
-                total_ += -(grad_output_i[j] * output_i[j] / residual_2_i);
-            }
-            float total_2 = 0.0f;
             float *grad_x_i = grad_x + i*m;
-            #pragma omp simd reduction(+:total_2)
-            for (int64_t j = 0; j < m; j++) {
-                const float t = (grad_output_i[j] / residual_2_i + total_) * expf(x_i[j] -
-                    residual_1_i);
-                grad_x_i[j] = t;
-                total_2 += -t;
-            }
-            const float t = total_2/total;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++) {
-                const float kept = grad_x_i[j];
-                grad_x_i[j] = kept + t * (x_i[j] == residual_1_i ? 1.0f : 0.0f);
+                grad_x_i[j] = (grad_output_i[j] / residual_2_i + total) * expf(x_i[j] -
+                    residual_1_i);
             }
         }
     }

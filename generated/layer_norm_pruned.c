@@ -17,6 +17,8 @@
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
+#define SUM_ROWS 256 /* rows whose sums are added to doubles together */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -35,22 +37,23 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t layer_norm_backward_110_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -79,8 +82,9 @@ int layer_norm_backward_110(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -88,9 +92,9 @@ int layer_norm_backward_110(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float projection_total[64];
@@ -140,33 +144,51 @@ int layer_norm_backward_110(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float projection_total = 0.0f;
-                float mean_total = 0.0f;
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *normalized_i = normalized + i*normalized_s0;
-                #pragma omp simd reduction(+:projection_total,mean_total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_y_ij = grad_y_i[j];
-                    const float grad_normalized = grad_y_ij*weight[j];
-                    const float normalized_ij = normalized_i[j];
-                    projection_total += grad_normalized * normalized_ij;
-                    mean_total += grad_normalized;
-                    grad_weight_own[j] += grad_y_ij*normalized_ij;
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double projection_total_sum = 0.0;
+                    double mean_total_sum = 0.0;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *normalized_i = normalized + i*normalized_s0;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float projection_total_block = 0.0f;
+                        float mean_total_block = 0.0f;
+                        #pragma omp simd reduction(+:projection_total_block,mean_total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float grad_y_ij = grad_y_i[j];
+                            const float grad_normalized = grad_y_ij*weight[j];
+                            const float normalized_ij = normalized_i[j];
+                            projection_total_block += grad_normalized * normalized_ij;
+                            mean_total_block += grad_normalized;
+                            grad_weight_rows[j] += grad_y_ij*normalized_ij;
+                        }
+                        projection_total_sum += projection_total_block;
+                        mean_total_sum += mean_total_block;
+                    }
+                    const float projection_total = (float)projection_total_sum;
+                    const float mean_total = (float)mean_total_sum;
+                    const float mean = mean_total/(float)m;
+                    const float projection = projection_total/(float)m;
+                    const float inverse_deviation_i = inverse_deviation[i];
+                    float *grad_x_i = grad_x + i*m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float grad_normalized = grad_y_i[j]*weight[j];
+                        grad_x_i[j] = (grad_normalized - mean - normalized_i[j] * projection) *
+                            inverse_deviation_i;
+                    }
                 }
-                const float mean = mean_total/(float)m;
-                const float projection = projection_total/(float)m;
-                const float inverse_deviation_i = inverse_deviation[i];
-                float *grad_x_i = grad_x + i*m;
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_normalized = grad_y_i[j]*weight[j];
-                    grad_x_i[j] = (grad_normalized - mean - normalized_i[j] * projection) *
-                        inverse_deviation_i;
-                }
+                for (int64_t u = 0; u < m; u++)
+                    grad_weight_own[u] += grad_weight_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
@@ -177,7 +199,8 @@ int layer_norm_backward_110(
 int64_t layer_norm_backward_101_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -206,8 +229,9 @@ int layer_norm_backward_101(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -215,9 +239,9 @@ int layer_norm_backward_101(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float projection_total[64];
@@ -267,32 +291,50 @@ int layer_norm_backward_101(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float projection_total = 0.0f;
-                float mean_total = 0.0f;
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *normalized_i = normalized + i*normalized_s0;
-                #pragma omp simd reduction(+:projection_total,mean_total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_y_ij = grad_y_i[j];
-                    const float grad_normalized = grad_y_ij*weight[j];
-                    projection_total += grad_normalized * normalized_i[j];
-                    mean_total += grad_normalized;
-                    grad_bias_own[j] += grad_y_ij;
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double projection_total_sum = 0.0;
+                    double mean_total_sum = 0.0;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *normalized_i = normalized + i*normalized_s0;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float projection_total_block = 0.0f;
+                        float mean_total_block = 0.0f;
+                        #pragma omp simd reduction(+:projection_total_block,mean_total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float grad_y_ij = grad_y_i[j];
+                            const float grad_normalized = grad_y_ij*weight[j];
+                            projection_total_block += grad_normalized * normalized_i[j];
+                            mean_total_block += grad_normalized;
+                            grad_bias_rows[j] += grad_y_ij;
+                        }
+                        projection_total_sum += projection_total_block;
+                        mean_total_sum += mean_total_block;
+                    }
+                    const float projection_total = (float)projection_total_sum;
+                    const float mean_total = (float)mean_total_sum;
+                    const float mean = mean_total/(float)m;
+                    const float projection = projection_total/(float)m;
+                    const float inverse_deviation_i = inverse_deviation[i];
+                    float *grad_x_i = grad_x + i*m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float grad_normalized = grad_y_i[j]*weight[j];
+                        grad_x_i[j] = (grad_normalized - mean - normalized_i[j] * projection) *
+                            inverse_deviation_i;
+                    }
                 }
-                const float mean = mean_total/(float)m;
-                const float projection = projection_total/(float)m;
-                const float inverse_deviation_i = inverse_deviation[i];
-                float *grad_x_i = grad_x + i*m;
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_normalized = grad_y_i[j]*weight[j];
-                    grad_x_i[j] = (grad_normalized - mean - normalized_i[j] * projection) *
-                        inverse_deviation_i;
-                }
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
@@ -370,16 +412,25 @@ int layer_norm_backward_100(
     } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
         for (int64_t i = 0; i < n; i++) {
-            float projection_total = 0.0f;
-            float mean_total = 0.0f;
+            double projection_total_sum = 0.0;
+            double mean_total_sum = 0.0;
             const float *grad_y_i = grad_y + i*grad_y_s0;
             const float *normalized_i = normalized + i*normalized_s0;
-            #pragma omp simd reduction(+:projection_total,mean_total)
-            for (int64_t j = 0; j < m; j++) {
-                const float grad_normalized = grad_y_i[j]*weight[j];
-                projection_total += grad_normalized * normalized_i[j];
-                mean_total += grad_normalized;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float projection_total_block = 0.0f;
+                float mean_total_block = 0.0f;
+                #pragma omp simd reduction(+:projection_total_block,mean_total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float grad_normalized = grad_y_i[j]*weight[j];
+                    projection_total_block += grad_normalized * normalized_i[j];
+                    mean_total_block += grad_normalized;
+                }
+                projection_total_sum += projection_total_block;
+                mean_total_sum += mean_total_block;
             }
+            const float projection_total = (float)projection_total_sum;
+            const float mean_total = (float)mean_total_sum;
             const float mean = mean_total/(float)m;
             const float projection = projection_total/(float)m;
             const float inverse_deviation_i = inverse_deviation[i];
@@ -398,8 +449,10 @@ int layer_norm_backward_100(
 int64_t layer_norm_backward_011_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
@@ -424,10 +477,12 @@ int layer_norm_backward_011(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -435,12 +490,12 @@ int layer_norm_backward_011(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+                grad_weight_own[j] = 0.0;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -466,21 +521,36 @@ int layer_norm_backward_011(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *normalized_i = normalized + i*normalized_s0;
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_y_ij = grad_y_i[j];
-                    grad_weight_own[j] += grad_y_ij*normalized_i[j];
-                    grad_bias_own[j] += grad_y_ij;
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *normalized_i = normalized + i*normalized_s0;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float grad_y_ij = grad_y_i[j];
+                        grad_weight_rows[j] += grad_y_ij*normalized_i[j];
+                        grad_bias_rows[j] += grad_y_ij;
+                    }
                 }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_weight_own[u] += grad_weight_rows[u];
+                #pragma omp simd
+                for (int64_t u_ = 0; u_ < m; u_++)
+                    grad_bias_own[u_] += grad_bias_rows[u_];
             }
         }
         combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
@@ -492,7 +562,8 @@ int layer_norm_backward_011(
 int64_t layer_norm_backward_010_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -514,8 +585,9 @@ int layer_norm_backward_010(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -523,9 +595,9 @@ int layer_norm_backward_010(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -545,15 +617,24 @@ int layer_norm_backward_010(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *normalized_i = normalized + i*normalized_s0;
-                #pragma omp simd
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
-                    grad_weight_own[j] += grad_y_i[j] * normalized_i[j];
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *normalized_i = normalized + i*normalized_s0;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++)
+                        grad_weight_rows[j] += grad_y_i[j] * normalized_i[j];
+                }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_weight_own[u] += grad_weight_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
@@ -564,7 +645,8 @@ int layer_norm_backward_010(
 int64_t layer_norm_backward_001_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -584,8 +666,9 @@ int layer_norm_backward_001(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -593,9 +676,9 @@ int layer_norm_backward_001(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -615,14 +698,23 @@ int layer_norm_backward_001(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                #pragma omp simd
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y_i[j];
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++)
+                        grad_bias_rows[j] += grad_y_i[j];
+                }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);

@@ -49,16 +49,29 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_products_f32(int64_t groups, int64_t n, float *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
+    float *restrict whole)
+{
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            part[u] += part[g * n + u];
+    }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t linear_forward_workspace(int64_t n, int64_t k, int64_t m)
@@ -116,6 +129,7 @@ int64_t linear_backward_workspace(int64_t n, int64_t k, int64_t m)
 {
     return 0
         + ROUND_UP(row_groups(n, 128, 4) * (4*k*m))
+        + ROUND_UP(row_groups(n, 128, 4) * (8*m))
         + ROUND_UP(row_groups(n, 128, 4) * (4*m));
 }
 
@@ -143,7 +157,8 @@ int linear_backward(
 {
     char *space = workspace;
     float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 128, 4) * (4*m));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 1;
     const int64_t groups = row_groups(n, 128, 4);
@@ -158,11 +173,14 @@ int linear_backward(
             for (int64_t p = 0; p < k; p++)
                 product_own[j*k + p] = 0.0f;
         }
-        float *restrict grad_bias_own = grad_bias_part + group*m;
+        double *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0f;
+            grad_bias_own[j] = 0.0;
+        float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
         for (int64_t i0 = first; i0 < last; i0 += block) {
             const int64_t i1 = MIN(last, i0 + block);
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_rows[j] = 0.0f;
             gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, grad_y + i0*m, m, weight, k, 0.0f, grad_x + i0*k,
                 k);
             gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, grad_y + i0*m, m, x + i0*k, k, 1.0f,
@@ -171,11 +189,14 @@ int linear_backward(
                 const float *grad_y_i = grad_y + i*m;
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y_i[j];
+                    grad_bias_rows[j] += grad_y_i[j];
             }
+            #pragma omp simd
+            for (int64_t u = 0; u < m; u++)
+                grad_bias_own[u] += grad_bias_rows[u];
         }
     }
-    combine_sum_f32(groups, k*m, product_part, grad_weight);
+    combine_products_f32(groups, k*m, product_part, grad_weight);
     combine_sum_f32(groups, m, grad_bias_part, grad_bias);
     return 0;
 }

@@ -18,6 +18,7 @@
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_ROWS 256 /* rows whose sums are added to doubles together */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -56,16 +57,29 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_products_f32(int64_t groups, int64_t n, float *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
+    float *restrict whole)
+{
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            part[u] += part[g * n + u];
+    }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t linear_backward_110_workspace(int64_t n, int64_t k, int64_t m)
@@ -113,7 +127,7 @@ int linear_backward_110(
         gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, grad_y + i0*m, m, x + i0*k, k, 1.0f,
             product_own, k);
     }
-    combine_sum_f32(groups, k*m, product_part, grad_weight);
+    combine_products_f32(groups, k*m, product_part, grad_weight);
     return 0;
 }
 
@@ -121,6 +135,7 @@ int64_t linear_backward_101_workspace(int64_t n, int64_t k, int64_t m)
 {
     (void)k;
     return 0
+        + ROUND_UP(row_groups(n, 32, 32) * (8*m))
         + ROUND_UP(row_groups(n, 32, 32) * (4*m));
 }
 
@@ -144,7 +159,8 @@ int linear_backward_101(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 32, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 32, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 32, 32) * (4*m));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 1;
     const int64_t groups = row_groups(n, 32, 32);
@@ -154,19 +170,25 @@ int linear_backward_101(
     for (int64_t group = 0; group < groups; group++) {
         const int64_t first = group*rows;
         const int64_t last = MIN(n, first + rows);
-        float *restrict grad_bias_own = grad_bias_part + group*m;
+        double *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0f;
+            grad_bias_own[j] = 0.0;
+        float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
         for (int64_t i0 = first; i0 < last; i0 += block) {
             const int64_t i1 = MIN(last, i0 + block);
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_rows[j] = 0.0f;
             gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, grad_y + i0*m, m, weight, k, 0.0f, grad_x + i0*k,
                 k);
             for (int64_t i = i0; i < i1; i++) {
                 const float *grad_y_i = grad_y + i*m;
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y_i[j];
+                    grad_bias_rows[j] += grad_y_i[j];
             }
+            #pragma omp simd
+            for (int64_t u = 0; u < m; u++)
+                grad_bias_own[u] += grad_bias_rows[u];
         }
     }
     combine_sum_f32(groups, m, grad_bias_part, grad_bias);
@@ -216,6 +238,7 @@ int64_t linear_backward_011_workspace(int64_t n, int64_t k, int64_t m)
 {
     return 0
         + ROUND_UP(row_groups(n, 128, 4) * (4*k*m))
+        + ROUND_UP(row_groups(n, 128, 4) * (8*m))
         + ROUND_UP(row_groups(n, 128, 4) * (4*m));
 }
 
@@ -240,7 +263,8 @@ int linear_backward_011(
 {
     char *space = workspace;
     float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 128, 4) * (4*m));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 1;
     const int64_t groups = row_groups(n, 128, 4);
@@ -255,22 +279,28 @@ int linear_backward_011(
             for (int64_t l = 0; l < k; l++)
                 product_own[j*k + l] = 0.0f;
         }
-        float *restrict grad_bias_own = grad_bias_part + group*m;
+        double *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0f;
+            grad_bias_own[j] = 0.0;
+        float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
         for (int64_t i0 = first; i0 < last; i0 += block) {
             const int64_t i1 = MIN(last, i0 + block);
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_rows[j] = 0.0f;
             gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, grad_y + i0*m, m, x + i0*k, k, 1.0f,
                 product_own, k);
             for (int64_t i = i0; i < i1; i++) {
                 const float *grad_y_i = grad_y + i*m;
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y_i[j];
+                    grad_bias_rows[j] += grad_y_i[j];
             }
+            #pragma omp simd
+            for (int64_t u = 0; u < m; u++)
+                grad_bias_own[u] += grad_bias_rows[u];
         }
     }
-    combine_sum_f32(groups, k*m, product_part, grad_weight);
+    combine_products_f32(groups, k*m, product_part, grad_weight);
     combine_sum_f32(groups, m, grad_bias_part, grad_bias);
     return 0;
 }
@@ -316,14 +346,15 @@ int linear_backward_010(
         gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, grad_y + i0*m, m, x + i0*k, k, 1.0f,
             product_own, k);
     }
-    combine_sum_f32(groups, k*m, product_part, grad_weight);
+    combine_products_f32(groups, k*m, product_part, grad_weight);
     return 0;
 }
 
 int64_t linear_backward_001_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -343,8 +374,9 @@ int linear_backward_001(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -352,9 +384,9 @@ int linear_backward_001(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -374,14 +406,23 @@ int linear_backward_001(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                #pragma omp simd
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y_i[j];
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++)
+                        grad_bias_rows[j] += grad_y_i[j];
+                }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);

@@ -25,6 +25,7 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -43,29 +44,29 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_i64(int64_t groups, int64_t n, const int64_t *restrict part,
+static void combine_sum_i64(int64_t groups, int64_t n, int64_t *restrict part,
     int64_t *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
 }
 
 int64_t nn_cross_entropy_loss_forward_workspace(int64_t n, int64_t c)
@@ -74,9 +75,9 @@ int64_t nn_cross_entropy_loss_forward_workspace(int64_t n, int64_t c)
     return 0
         + ROUND_UP(8*n)
         + ROUND_UP(row_groups(n, 64, 32) * 8)
-        + ROUND_UP(row_groups(n, 64, 32) * 4)
+        + ROUND_UP(row_groups(n, 64, 32) * 8)
         + ROUND_UP(row_groups(n, 4, 32) * 8)
-        + ROUND_UP(row_groups(n, 4, 32) * 4);
+        + ROUND_UP(row_groups(n, 4, 32) * 8);
 }
 
 /*
@@ -101,9 +102,9 @@ int nn_cross_entropy_loss_forward(
     char *space = workspace;
     int64_t *restrict stored = carve(&space, 8*n);
     int64_t *restrict total_part = carve(&space, row_groups(n, 64, 32) * 8);
-    float *restrict output_total_part = carve(&space, row_groups(n, 64, 32) * 4);
+    double *restrict output_total_part = carve(&space, row_groups(n, 64, 32) * 8);
     int64_t *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
-    float *restrict output_total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
+    double *restrict output_total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
     int64_t total;
     float output_total;
     if (c < SHORT_ROW) {
@@ -114,7 +115,7 @@ int nn_cross_entropy_loss_forward(
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
             int64_t total_ = 0;
-            float output_total_ = 0.0f;
+            double output_total_ = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float greatest[64];
@@ -167,7 +168,7 @@ int nn_cross_entropy_loss_forward(
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
             int64_t total_ = 0;
-            float output_total_ = 0.0f;
+            double output_total_sum = 0.0;
             for (int64_t i = i0; i < i1; i++) {
                 const int64_t labels_i = labels[i];
                 const int t = labels_i != (-100);
@@ -184,14 +185,20 @@ int nn_cross_entropy_loss_forward(
                 }
                 if (greatest_nan)
                     greatest = NAN;
-                float total_2 = 0.0f;
-                #pragma omp simd reduction(+:total_2)
-                for (int64_t j = 0; j < c; j++)
-                    total_2 += expf(x_i[j] - greatest);
-                output_total_ += t ? logf(total_2) - (x[i*x_s0 + stored[i]] - greatest) : 0.0f;
+                double total_sum = 0.0;
+                for (int64_t j0_ = 0; j0_ < c; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(c, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    #pragma omp simd reduction(+:total_block)
+                    for (int64_t j = j0_; j < j1_; j++)
+                        total_block += expf(x_i[j] - greatest);
+                    total_sum += total_block;
+                }
+                const float total_2 = (float)total_sum;
+                output_total_sum += t ? logf(total_2) - (x[i*x_s0 + stored[i]] - greatest) : 0.0f;
             }
             total_part_[group] = total_;
-            output_total_part_[group] = output_total_;
+            output_total_part_[group] = output_total_sum;
         }
         combine_sum_i64(groups, 1, total_part_, &total);
         combine_sum_f32(groups, 1, output_total_part_, &output_total);
@@ -300,10 +307,16 @@ int nn_cross_entropy_loss_backward(
                 if (greatest_nan)
                     greatest = NAN;
                 greatest_all[i] = greatest;
-                float total_2 = 0.0f;
-                #pragma omp simd reduction(+:total_2)
-                for (int64_t j = 0; j < c; j++)
-                    total_2 += expf(x_i[j] - greatest);
+                double total_sum = 0.0;
+                for (int64_t j0_ = 0; j0_ < c; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(c, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    #pragma omp simd reduction(+:total_block)
+                    for (int64_t j = j0_; j < j1_; j++)
+                        total_block += expf(x_i[j] - greatest);
+                    total_sum += total_block;
+                }
+                const float total_2 = (float)total_sum;
                 total_all[i] = total_2;
             }
             total_part_[group] = total_;

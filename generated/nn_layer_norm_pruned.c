@@ -17,6 +17,8 @@
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
+#define SUM_ROWS 256 /* rows whose sums are added to doubles together */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -35,22 +37,23 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t nn_layer_norm_backward_110_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -79,8 +82,9 @@ int nn_layer_norm_backward_110(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -88,9 +92,9 @@ int nn_layer_norm_backward_110(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float total[64];
@@ -173,46 +177,76 @@ int nn_layer_norm_backward_110(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                float total_ = 0.0f;
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *x_i = x + i*x_s0;
-                #pragma omp simd reduction(+:total,total_)
-                for (int64_t j = 0; j < m; j++) {
-                    total += x_i[j];
-                    total_ += grad_y_i[j]*weight[j];
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double total_sum = 0.0;
+                    double total_sum_ = 0.0;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *x_i = x + i*x_s0;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        float total_block_ = 0.0f;
+                        #pragma omp simd reduction(+:total_block,total_block_)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            total_block += x_i[j];
+                            total_block_ += grad_y_i[j]*weight[j];
+                        }
+                        total_sum += total_block;
+                        total_sum_ += total_block_;
+                    }
+                    const float total = (float)total_sum;
+                    const float total_ = (float)total_sum_;
+                    double total_sum_2 = 0.0;
+                    const float t = total/(float)m;
+                    float *grad_x_i = grad_x + i*m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float t_ = x_i[j] - t;
+                            grad_x_i[j] = t_;
+                            total_block += t_ * t_;
+                        }
+                        total_sum_2 += total_block;
+                    }
+                    const float total_2 = (float)total_sum_2;
+                    double total_sum_3 = 0.0;
+                    const float t_ = 1.0f / sqrtf(total_2/(float)m + 1e-05f);
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float kept = grad_x_i[j];
+                            const float grad_y_ij = grad_y_i[j];
+                            const float t_2 = kept*t_;
+                            grad_x_i[j] = t_2;
+                            total_block += grad_y_ij*weight[j]*t_2;
+                            grad_weight_rows[j] += grad_y_ij*t_2;
+                        }
+                        total_sum_3 += total_block;
+                    }
+                    const float total_3 = (float)total_sum_3;
+                    const float t_2 = total_/(float)m;
+                    const float t_3 = total_3/(float)m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float kept = grad_x_i[j];
+                        grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
+                    }
                 }
-                float total_2 = 0.0f;
-                const float t = total/(float)m;
-                float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:total_2)
-                for (int64_t j = 0; j < m; j++) {
-                    const float t_ = x_i[j] - t;
-                    grad_x_i[j] = t_;
-                    total_2 += t_ * t_;
-                }
-                float total_3 = 0.0f;
-                const float t_ = 1.0f / sqrtf(total_2/(float)m + 1e-05f);
-                #pragma omp simd reduction(+:total_3)
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    const float grad_y_ij = grad_y_i[j];
-                    const float t_2 = kept*t_;
-                    grad_x_i[j] = t_2;
-                    total_3 += grad_y_ij*weight[j]*t_2;
-                    grad_weight_own[j] += grad_y_ij*t_2;
-                }
-                const float t_2 = total_/(float)m;
-                const float t_3 = total_3/(float)m;
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
-                }
+                for (int64_t u = 0; u < m; u++)
+                    grad_weight_own[u] += grad_weight_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
@@ -223,7 +257,8 @@ int nn_layer_norm_backward_110(
 int64_t nn_layer_norm_backward_101_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -252,8 +287,9 @@ int nn_layer_norm_backward_101(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -261,9 +297,9 @@ int nn_layer_norm_backward_101(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float total[64];
@@ -346,46 +382,76 @@ int nn_layer_norm_backward_101(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                float total_ = 0.0f;
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *x_i = x + i*x_s0;
-                #pragma omp simd reduction(+:total,total_)
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_y_ij = grad_y_i[j];
-                    total += x_i[j];
-                    total_ += grad_y_ij*weight[j];
-                    grad_bias_own[j] += grad_y_ij;
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double total_sum = 0.0;
+                    double total_sum_ = 0.0;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *x_i = x + i*x_s0;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        float total_block_ = 0.0f;
+                        #pragma omp simd reduction(+:total_block,total_block_)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float grad_y_ij = grad_y_i[j];
+                            total_block += x_i[j];
+                            total_block_ += grad_y_ij*weight[j];
+                            grad_bias_rows[j] += grad_y_ij;
+                        }
+                        total_sum += total_block;
+                        total_sum_ += total_block_;
+                    }
+                    const float total = (float)total_sum;
+                    const float total_ = (float)total_sum_;
+                    double total_sum_2 = 0.0;
+                    const float t = total/(float)m;
+                    float *grad_x_i = grad_x + i*m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float t_ = x_i[j] - t;
+                            grad_x_i[j] = t_;
+                            total_block += t_ * t_;
+                        }
+                        total_sum_2 += total_block;
+                    }
+                    const float total_2 = (float)total_sum_2;
+                    double total_sum_3 = 0.0;
+                    const float t_ = 1.0f / sqrtf(total_2/(float)m + 1e-05f);
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float kept = grad_x_i[j];
+                            const float t_2 = kept*t_;
+                            grad_x_i[j] = t_2;
+                            total_block += grad_y_i[j]*weight[j]*t_2;
+                        }
+                        total_sum_3 += total_block;
+                    }
+                    const float total_3 = (float)total_sum_3;
+                    const float t_2 = total_/(float)m;
+                    const float t_3 = total_3/(float)m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float kept = grad_x_i[j];
+                        grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
+                    }
                 }
-                float total_2 = 0.0f;
-                const float t = total/(float)m;
-                float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:total_2)
-                for (int64_t j = 0; j < m; j++) {
-                    const float t_ = x_i[j] - t;
-                    grad_x_i[j] = t_;
-                    total_2 += t_ * t_;
-                }
-                float total_3 = 0.0f;
-                const float t_ = 1.0f / sqrtf(total_2/(float)m + 1e-05f);
-                #pragma omp simd reduction(+:total_3)
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    const float t_2 = kept*t_;
-                    grad_x_i[j] = t_2;
-                    total_3 += grad_y_i[j]*weight[j]*t_2;
-                }
-                const float t_2 = total_/(float)m;
-                const float t_3 = total_3/(float)m;
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    grad_x_i[j] = (grad_y_i[j]*weight[j] - t_2 - kept*t_3) * t_;
-                }
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
@@ -502,33 +568,54 @@ int nn_layer_norm_backward_100(
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
             for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                float total_ = 0.0f;
+                double total_sum = 0.0;
+                double total_sum_ = 0.0;
                 const float *grad_y_i = grad_y + i*grad_y_s0;
                 const float *x_i = x + i*x_s0;
-                #pragma omp simd reduction(+:total,total_)
-                for (int64_t j = 0; j < m; j++) {
-                    total += x_i[j];
-                    total_ += grad_y_i[j]*weight[j];
+                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    float total_block_ = 0.0f;
+                    #pragma omp simd reduction(+:total_block,total_block_)
+                    for (int64_t j = j0_; j < j1_; j++) {
+                        total_block += x_i[j];
+                        total_block_ += grad_y_i[j]*weight[j];
+                    }
+                    total_sum += total_block;
+                    total_sum_ += total_block_;
                 }
-                float total_2 = 0.0f;
+                const float total = (float)total_sum;
+                const float total_ = (float)total_sum_;
+                double total_sum_2 = 0.0;
                 const float t = total/(float)m;
                 float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:total_2)
-                for (int64_t j = 0; j < m; j++) {
-                    const float t_ = x_i[j] - t;
-                    grad_x_i[j] = t_;
-                    total_2 += t_ * t_;
+                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    #pragma omp simd reduction(+:total_block)
+                    for (int64_t j = j0_; j < j1_; j++) {
+                        const float t_ = x_i[j] - t;
+                        grad_x_i[j] = t_;
+                        total_block += t_ * t_;
+                    }
+                    total_sum_2 += total_block;
                 }
-                float total_3 = 0.0f;
+                const float total_2 = (float)total_sum_2;
+                double total_sum_3 = 0.0;
                 const float t_ = 1.0f / sqrtf(total_2/(float)m + 1e-05f);
-                #pragma omp simd reduction(+:total_3)
-                for (int64_t j = 0; j < m; j++) {
-                    const float kept = grad_x_i[j];
-                    const float t_2 = kept*t_;
-                    grad_x_i[j] = t_2;
-                    total_3 += grad_y_i[j]*weight[j]*t_2;
+                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    #pragma omp simd reduction(+:total_block)
+                    for (int64_t j = j0_; j < j1_; j++) {
+                        const float kept = grad_x_i[j];
+                        const float t_2 = kept*t_;
+                        grad_x_i[j] = t_2;
+                        total_block += grad_y_i[j]*weight[j]*t_2;
+                    }
+                    total_sum_3 += total_block;
                 }
+                const float total_3 = (float)total_sum_3;
                 const float t_2 = total_/(float)m;
                 const float t_3 = total_3/(float)m;
                 #pragma omp simd
@@ -545,8 +632,10 @@ int nn_layer_norm_backward_100(
 int64_t nn_layer_norm_backward_011_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
@@ -573,11 +662,13 @@ int nn_layer_norm_backward_011(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict kept_rows = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -585,12 +676,12 @@ int nn_layer_norm_backward_011(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+                grad_bias_own[j] = 0.0;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float total[64];
@@ -648,33 +739,60 @@ int nn_layer_norm_backward_011(
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
             float *restrict kept_own = kept_rows + group*m;
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *x_i = x + i*x_s0;
-                #pragma omp simd reduction(+:total)
-                for (int64_t j = 0; j < m; j++) {
-                    total += x_i[j];
-                    grad_bias_own[j] += grad_y_i[j];
-                }
-                float total_ = 0.0f;
-                const float t = total/(float)m;
-                #pragma omp simd reduction(+:total_)
-                for (int64_t j = 0; j < m; j++) {
-                    const float t_ = x_i[j] - t;
-                    kept_own[j] = t_;
-                    total_ += t_ * t_;
-                }
-                const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
-                #pragma omp simd
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
-                    grad_weight_own[j] += grad_y_i[j] * (kept_own[j]*t_);
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double total_sum = 0.0;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *x_i = x + i*x_s0;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            total_block += x_i[j];
+                            grad_bias_rows[j] += grad_y_i[j];
+                        }
+                        total_sum += total_block;
+                    }
+                    const float total = (float)total_sum;
+                    double total_sum_ = 0.0;
+                    const float t = total/(float)m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float t_ = x_i[j] - t;
+                            kept_own[j] = t_;
+                            total_block += t_ * t_;
+                        }
+                        total_sum_ += total_block;
+                    }
+                    const float total_ = (float)total_sum_;
+                    const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++)
+                        grad_weight_rows[j] += grad_y_i[j] * (kept_own[j]*t_);
+                }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
+                #pragma omp simd
+                for (int64_t u_ = 0; u_ < m; u_++)
+                    grad_weight_own[u_] += grad_weight_rows[u_];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);
@@ -686,7 +804,8 @@ int nn_layer_norm_backward_011(
 int64_t nn_layer_norm_backward_010_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
@@ -710,9 +829,10 @@ int nn_layer_norm_backward_010(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict kept_rows = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -720,9 +840,9 @@ int nn_layer_norm_backward_010(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float total[64];
@@ -775,28 +895,49 @@ int nn_layer_norm_backward_010(
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
             float *restrict kept_own = kept_rows + group*m;
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float total = 0.0f;
-                const float *x_i = x + i*x_s0;
-                #pragma omp simd reduction(+:total)
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
-                    total += x_i[j];
-                float total_ = 0.0f;
-                const float t = total/(float)m;
-                #pragma omp simd reduction(+:total_)
-                for (int64_t j = 0; j < m; j++) {
-                    const float t_ = x_i[j] - t;
-                    kept_own[j] = t_;
-                    total_ += t_ * t_;
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double total_sum = 0.0;
+                    const float *x_i = x + i*x_s0;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++)
+                            total_block += x_i[j];
+                        total_sum += total_block;
+                    }
+                    const float total = (float)total_sum;
+                    double total_sum_ = 0.0;
+                    const float t = total/(float)m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float t_ = x_i[j] - t;
+                            kept_own[j] = t_;
+                            total_block += t_ * t_;
+                        }
+                        total_sum_ += total_block;
+                    }
+                    const float total_ = (float)total_sum_;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++)
+                        grad_weight_rows[j] += grad_y_i[j] * (kept_own[j]*t_);
                 }
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float t_ = 1.0f / sqrtf(total_/(float)m + 1e-05f);
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++)
-                    grad_weight_own[j] += grad_y_i[j] * (kept_own[j]*t_);
+                for (int64_t u = 0; u < m; u++)
+                    grad_weight_own[u] += grad_weight_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_weight_part_, grad_weight);
@@ -807,7 +948,8 @@ int nn_layer_norm_backward_010(
 int64_t nn_layer_norm_backward_001_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -827,8 +969,9 @@ int nn_layer_norm_backward_001(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -836,9 +979,9 @@ int nn_layer_norm_backward_001(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -858,14 +1001,23 @@ int nn_layer_norm_backward_001(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                #pragma omp simd
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
-                    grad_bias_own[j] += grad_y_i[j];
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++)
+                        grad_bias_rows[j] += grad_y_i[j];
+                }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);

@@ -24,6 +24,7 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 int64_t nn_log_softmax_forward_workspace(int64_t n, int64_t m)
 {
@@ -95,10 +96,16 @@ int nn_log_softmax_forward(
             }
             if (greatest_nan)
                 greatest = NAN;
-            float total = 0.0f;
-            #pragma omp simd reduction(+:total)
-            for (int64_t j = 0; j < m; j++)
-                total += expf(x_i[j] - greatest);
+            double total_sum = 0.0;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    total_block += expf(x_i[j] - greatest);
+                total_sum += total_block;
+            }
+            const float total = (float)total_sum;
             const float t = logf(total);
             float *y_i = y + i*m;
             #pragma omp simd
@@ -155,11 +162,17 @@ int nn_log_softmax_backward(
     } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
         for (int64_t i = 0; i < n; i++) {
-            float total = 0.0f;
+            double total_sum = 0.0;
             const float *grad_y_i = grad_y + i*grad_y_s0;
-            #pragma omp simd reduction(+:total)
-            for (int64_t j = 0; j < m; j++)
-                total += grad_y_i[j];
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    total_block += grad_y_i[j];
+                total_sum += total_block;
+            }
+            const float total = (float)total_sum;
             const float *y_i = y + i*y_s0;
             float *grad_x_i = grad_x + i*m;
             #pragma omp simd

@@ -10,6 +10,7 @@
 #endif
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
@@ -29,22 +30,22 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t nn_mse_loss_forward_workspace(int64_t s)
 {
     return 0
-        + ROUND_UP(row_groups(s, BLOCK, 64) * 4);
+        + ROUND_UP(row_groups(s, BLOCK, 64) * 8);
 }
 
 /*
@@ -61,20 +62,25 @@ int nn_mse_loss_forward(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict output_total_part = carve(&space, row_groups(s, BLOCK, 64) * 4);
+    double *restrict output_total_part = carve(&space, row_groups(s, BLOCK, 64) * 8);
     const int64_t groups = row_groups(s, BLOCK, 64);
     const int64_t rows = (s + groups - 1) / groups;
     #pragma omp parallel for schedule(static) if(parallel: s > 32768)
     for (int64_t group = 0; group < groups; group++) {
         const int64_t i0 = group*rows;
         const int64_t i1 = MIN(s, i0 + rows);
-        float output_total = 0.0f;
-        #pragma omp simd reduction(+:output_total)
-        for (int64_t i = i0; i < i1; i++) {
-            const float t = x[i] - target[i];
-            output_total += t * t;
+        double output_total_sum = 0.0;
+        for (int64_t i0_ = i0; i0_ < i1; i0_ += SUM_BLOCK) {
+            const int64_t i1_ = MIN(i1, i0_ + SUM_BLOCK);
+            float output_total_block = 0.0f;
+            #pragma omp simd reduction(+:output_total_block)
+            for (int64_t i = i0_; i < i1_; i++) {
+                const float t = x[i] - target[i];
+                output_total_block += t * t;
+            }
+            output_total_sum += output_total_block;
         }
-        output_total_part[group] = output_total;
+        output_total_part[group] = output_total_sum;
     }
     float output_total;
     combine_sum_f32(groups, 1, output_total_part, &output_total);

@@ -51,7 +51,7 @@ int64_t nn_relu_backward_workspace(int64_t s)
 
 /*
  * nn relu backward
- *     grad_x = where(y > 0, grad_y, 0.0)
+ *     grad_x = where(y <= 0, 0.0, grad_y)
  * in:   y f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
  * Backward PROVED, under: x == 0 (yours gives 0 there).
@@ -69,7 +69,7 @@ int nn_relu_backward(
         const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++)
-            grad_x[i] = y[i] > 0.0f ? grad_y[i] : 0.0f;
+            grad_x[i] = y[i] <= 0.0f ? 0.0f : grad_y[i];
     }
     return 0;
 }

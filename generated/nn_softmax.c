@@ -23,6 +23,7 @@ __attribute__((simd("notinbranch"))) float expf(float);
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 int64_t nn_softmax_forward_workspace(int64_t n, int64_t m)
 {
@@ -94,14 +95,20 @@ int nn_softmax_forward(
             }
             if (greatest_nan)
                 greatest = NAN;
-            float y_total = 0.0f;
+            double y_total_sum = 0.0;
             float *y_i = y + i*m;
-            #pragma omp simd reduction(+:y_total)
-            for (int64_t j = 0; j < m; j++) {
-                const float t = expf(x_i[j] - greatest);
-                y_i[j] = t;
-                y_total += t;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float y_total_block = 0.0f;
+                #pragma omp simd reduction(+:y_total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float t = expf(x_i[j] - greatest);
+                    y_i[j] = t;
+                    y_total_block += t;
+                }
+                y_total_sum += y_total_block;
             }
+            const float y_total = (float)y_total_sum;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++) {
                 const float kept = y_i[j];
@@ -158,12 +165,18 @@ int nn_softmax_backward(
     } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
         for (int64_t i = 0; i < n; i++) {
-            float total = 0.0f;
+            double total_sum = 0.0;
             const float *y_i = y + i*y_s0;
             const float *grad_y_i = grad_y + i*grad_y_s0;
-            #pragma omp simd reduction(+:total)
-            for (int64_t j = 0; j < m; j++)
-                total += grad_y_i[j]*y_i[j];
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    total_block += grad_y_i[j]*y_i[j];
+                total_sum += total_block;
+            }
+            const float total = (float)total_sum;
             float *grad_x_i = grad_x + i*m;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++)

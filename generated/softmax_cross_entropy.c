@@ -24,6 +24,7 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -42,24 +43,24 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t softmax_cross_entropy_inference_workspace(int64_t n, int64_t c)
 {
     return 0
         + ROUND_UP(4*c*n)
-        + ROUND_UP(row_groups(n, 64, 32) * 4)
-        + ROUND_UP(row_groups(n, 4, 32) * 4);
+        + ROUND_UP(row_groups(n, 64, 32) * 8)
+        + ROUND_UP(row_groups(n, 4, 32) * 8);
 }
 
 /*
@@ -82,8 +83,8 @@ int softmax_cross_entropy_inference(
 {
     char *space = workspace;
     float *restrict stored = carve(&space, 4*c*n);
-    float *restrict total_part = carve(&space, row_groups(n, 64, 32) * 4);
-    float *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
+    double *restrict total_part = carve(&space, row_groups(n, 64, 32) * 8);
+    double *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
     int outside = 0;
     for (int64_t k = 0; k < n; k++)
         outside |= (labels[k] < 0) | (labels[k] >= c);
@@ -97,7 +98,7 @@ int softmax_cross_entropy_inference(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float total_ = 0.0f;
+            double total_ = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float shifted_greatest[64];
@@ -148,7 +149,7 @@ int softmax_cross_entropy_inference(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float total_ = 0.0f;
+            double total_sum = 0.0;
             for (int64_t i = i0; i < i1; i++) {
                 float shifted_greatest = -INFINITY;
                 int shifted_greatest_nan = 0;
@@ -161,22 +162,28 @@ int softmax_cross_entropy_inference(
                 }
                 if (shifted_greatest_nan)
                     shifted_greatest = NAN;
-                float total_2 = 0.0f;
-                #pragma omp simd reduction(+:total_2)
-                for (int64_t j = 0; j < c; j++) {
-                    const float shifted = logits_i[j] - shifted_greatest;
-                    total_2 += expf(shifted);
+                double total_sum_ = 0.0;
+                for (int64_t j0_ = 0; j0_ < c; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(c, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    #pragma omp simd reduction(+:total_block)
+                    for (int64_t j = j0_; j < j1_; j++) {
+                        const float shifted = logits_i[j] - shifted_greatest;
+                        total_block += expf(shifted);
+                    }
+                    total_sum_ += total_block;
                 }
-                const float t = logf(total_2);
+                const float total_ = (float)total_sum_;
+                const float t = logf(total_);
                 float *stored_i = stored + i*c;
                 #pragma omp simd
                 for (int64_t j = 0; j < c; j++) {
                     const float shifted = logits_i[j] - shifted_greatest;
                     stored_i[j] = shifted - t;
                 }
-                total_ += stored[i*c + labels[i]];
+                total_sum += stored[i*c + labels[i]];
             }
-            total_part_[group] = total_;
+            total_part_[group] = total_sum;
         }
         combine_sum_f32(groups, 1, total_part_, &total);
     }
@@ -188,8 +195,8 @@ int64_t softmax_cross_entropy_forward_workspace(int64_t n, int64_t c)
 {
     (void)c;
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * 4)
-        + ROUND_UP(row_groups(n, 4, 32) * 4);
+        + ROUND_UP(row_groups(n, 64, 32) * 8)
+        + ROUND_UP(row_groups(n, 4, 32) * 8);
 }
 
 /*
@@ -212,8 +219,8 @@ int softmax_cross_entropy_forward(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict total_part = carve(&space, row_groups(n, 64, 32) * 4);
-    float *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
+    double *restrict total_part = carve(&space, row_groups(n, 64, 32) * 8);
+    double *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
     int outside = 0;
     for (int64_t k = 0; k < n; k++)
         outside |= (labels[k] < 0) | (labels[k] >= c);
@@ -227,7 +234,7 @@ int softmax_cross_entropy_forward(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float total_ = 0.0f;
+            double total_ = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float shifted_greatest[64];
@@ -278,7 +285,7 @@ int softmax_cross_entropy_forward(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float total_ = 0.0f;
+            double total_sum = 0.0;
             for (int64_t i = i0; i < i1; i++) {
                 float shifted_greatest = -INFINITY;
                 int shifted_greatest_nan = 0;
@@ -291,22 +298,28 @@ int softmax_cross_entropy_forward(
                 }
                 if (shifted_greatest_nan)
                     shifted_greatest = NAN;
-                float total_2 = 0.0f;
-                #pragma omp simd reduction(+:total_2)
-                for (int64_t j = 0; j < c; j++) {
-                    const float shifted = logits_i[j] - shifted_greatest;
-                    total_2 += expf(shifted);
+                double total_sum_ = 0.0;
+                for (int64_t j0_ = 0; j0_ < c; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(c, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    #pragma omp simd reduction(+:total_block)
+                    for (int64_t j = j0_; j < j1_; j++) {
+                        const float shifted = logits_i[j] - shifted_greatest;
+                        total_block += expf(shifted);
+                    }
+                    total_sum_ += total_block;
                 }
-                const float t = logf(total_2);
+                const float total_ = (float)total_sum_;
+                const float t = logf(total_);
                 float *log_probabilities_i = log_probabilities + i*c;
                 #pragma omp simd
                 for (int64_t j = 0; j < c; j++) {
                     const float shifted = logits_i[j] - shifted_greatest;
                     log_probabilities_i[j] = shifted - t;
                 }
-                total_ += log_probabilities[i*c + labels[i]];
+                total_sum += log_probabilities[i*c + labels[i]];
             }
-            total_part_[group] = total_;
+            total_part_[group] = total_sum;
         }
         combine_sum_f32(groups, 1, total_part_, &total);
     }

@@ -5,6 +5,9 @@ Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 ``fmaxf`` would not vectorise and would lose NaN; the comparison does, so a maximum of floats comes
 with a flag that is set by NaN.
+
+Sums of floats are taken in blocks: a block is summed in its own dtype, by lanes, and what blocks
+give is added in double.  So the error does not grow with the number of elements.
 """
 
 from __future__ import annotations
@@ -22,29 +25,36 @@ from symgrad.codegen.ctree import (
     Unary,
 )
 from symgrad.codegen.numbers import literal
-from symgrad.ir.dtype import DType, bool_
+from symgrad.ir.dtype import DType, bool_, float64
 
 DEFAULT_NAMES = {
     "sum": "total", "prod": "product", "max": "greatest", "min": "least", "any": "any_",
     "all": "all_", "argmax": "place", "argmin": "place",
 }  # fmt: skip
+SUM_BLOCK = 1024  # elements: in AVX-512, 64 additions a lane, and one sum of lanes for these
+_NEUTRAL = {"sum": 0, "prod": 1, "any": 0, "all": 1}
 _OPERATORS = {"sum": "+", "prod": "*", "any": "|", "all": "&", "max": "max", "min": "min"}
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """A kind of reduction for one dtype of element."""
+    """A kind of reduction for one dtype of element; ``product``: of products of matrices."""
 
     kind: str
     dtype: DType
+    product: bool = False
 
     @property
     def start(self) -> Expression:
         """What a reduction of nothing gives."""
         if self.kind in ("max", "min"):
             return self._infinity(negative=self.kind == "max")
-        value = {"sum": 0, "prod": 1, "any": 0, "all": 1}[self.kind]
-        return literal(value, self.dtype)
+        return literal(_NEUTRAL[self.kind], self.dtype)
+
+    @property
+    def total_start(self) -> Expression:
+        """The same, in the dtype of totals."""
+        return literal(_NEUTRAL[self.kind], self.total) if self.in_blocks else self.start
 
     def _infinity(self, *, negative: bool) -> Expression:
         if self.dtype.is_integer:
@@ -57,6 +67,20 @@ class Reduction:
     def keeps_nan(self) -> bool:
         """Does a variable of this kind come with a flag for NaN?"""
         return self.kind in ("max", "min") and self.dtype.is_float
+
+    @property
+    def in_blocks(self) -> bool:
+        """Is it a sum that is rounded, other than by the BLAS?"""
+        return self.kind == "sum" and self.dtype.is_float and not self.product
+
+    @property
+    def total(self) -> DType:
+        """The dtype in which what blocks and groups give is joined."""
+        return float64 if self.in_blocks else self.dtype
+
+    def rounded(self, total: Expression) -> Expression:
+        """A total in the dtype of the reduction."""
+        return total if self.total == self.dtype else Cast(self.dtype.c, total)
 
     @property
     def clause(self) -> str:
@@ -91,7 +115,8 @@ class Reduction:
     @property
     def combine(self) -> str:
         """The name of the function that joins the parts of groups."""
-        return f"combine_{self.kind}_{self.dtype.short}"
+        kind = "products" if self.product else self.kind
+        return f"combine_{kind}_{self.dtype.short}"
 
 
 @dataclass(frozen=True)
@@ -99,14 +124,17 @@ class CombineView:
     """One joining function, as its template sees it."""
 
     name: str
+    part_type: str
     type: str
     update: str
+    result: str
 
 
 def combine_view(reduction: Reduction) -> CombineView:
     """The view of the function ``reduction.combine``."""
     from symgrad.codegen.printer import statements_text
 
-    statement = reduction.take_stored(Text("whole[u]"), Text("part[g * n + u]"))
-    update = statements_text([statement], 0).strip()
-    return CombineView(reduction.combine, reduction.dtype.c, update)
+    whole, part = Text("part[u]"), Text("part[g * n + u]")
+    update = statements_text([reduction.take_stored(whole, part)], 0).strip()
+    result = statements_text([Assign(Text("whole[u]"), reduction.rounded(whole))], 0).strip()
+    return CombineView(reduction.combine, reduction.total.c, reduction.dtype.c, update, result)

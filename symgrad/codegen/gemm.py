@@ -12,11 +12,12 @@ from symgrad.codegen.context import Context
 from symgrad.codegen.ctree import PRODUCT as TIGHT
 from symgrad.codegen.ctree import For, Line, Statement
 from symgrad.codegen.items import Item
-from symgrad.codegen.nests import Nests, reduction_of
+from symgrad.codegen.nests import Nests
 from symgrad.codegen.numbers import literal
 from symgrad.codegen.patterns import Contraction
 from symgrad.codegen.printer import expression_text, within
 from symgrad.codegen.product import Gemm, Matrix, Operand, address, plan_gemm
+from symgrad.codegen.sums import reduction_of
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access, Expr
 

@@ -31,14 +31,16 @@ from symgrad.codegen.ctree import (
 )
 from symgrad.codegen.gemm import multiply
 from symgrad.codegen.items import PRODUCT, Item
-from symgrad.codegen.nests import Nests, reduction_of
+from symgrad.codegen.nests import Nests
 from symgrad.codegen.patterns import Contraction
-from symgrad.codegen.printer import expression_text
+from symgrad.codegen.printer import expression_text, least
 from symgrad.codegen.rows import Rows
 from symgrad.codegen.spelling import truth
+from symgrad.codegen.sums import reduction_of
 from symgrad.codegen.work import parallel_clause
 from symgrad.errors import CodegenError
 from symgrad.ir.dim import Axis, Dim, product
+from symgrad.ir.dtype import DType
 
 _LEAST_ROWS, _MOST_GROUPS = 4, 32
 _MOST_BLOCKS = 64
@@ -50,8 +52,11 @@ RowLoop = Callable[..., list[Statement]]
 class Groups:
     """Writes one outermost loop as a loop over groups of its rows.
 
-    ``shared``: what all rows reduce into; ``buffered``: values that need memory in each group.
+    ``shared``: what all rows reduce into; ``buffered``: values that need memory in each group;
+    ``summed``: arrays that sums of some rows at a time are added to.
     """
+
+    sums_rows = True
 
     def __init__(
         self, nests: Nests, rows: Rows, shared: list[Item], buffered: list[Item], row_loop: RowLoop
@@ -64,6 +69,7 @@ class Groups:
         self.buffered = buffered
         self.row_loop = row_loop
         self.declared: dict[Item, str] = {}
+        self.summed: dict[Item, Array] = {}
         fresh = self.evaluator.fresh
         self.groups, self.size, self.group = fresh("groups"), fresh("rows"), fresh("group")
         extent = self.context.dim(rows.extent)
@@ -119,14 +125,15 @@ class Groups:
         assert item.value is not None
         count = self.context.count(self._array_axes(item))
         wanted = f"{self.nests.name_of(item)}_part"
-        return self.context.workspace(wanted, item.value.dtype, count, self.count)
+        return self.context.workspace(wanted, reduction_of(item).total, count, self.count)
 
-    def _own(self, slot: str, item: Item, count: Expression) -> str:
+    def _own(
+        self, slot: str, item: Item, count: Expression, dtype: DType, suffix: str = "own"
+    ) -> str:  # fmt: skip
         """A pointer to what belongs to the group."""
-        assert item.value is not None
-        pointer = self.evaluator.fresh(f"{self.nests.name_of(item)}_own")
+        pointer = self.evaluator.fresh(f"{self.nests.name_of(item)}_{suffix}")
         start = Binary("+", name(slot), Binary("*", name(self.group), count))
-        self.evaluator.add(Declare(f"{item.value.dtype.c} *restrict", pointer, start))
+        self.evaluator.add(Declare(f"{dtype.c} *restrict", pointer, start))
         return pointer
 
     def _buffer(self, item: Item) -> None:
@@ -139,7 +146,8 @@ class Groups:
         wanted = f"{self.nests.name_of(item)}_{'block' if local else 'row'}s"
         slot = self.context.workspace(wanted, item.value.dtype, rest, groups)
         count = self.context.dim(rest)
-        pointer = self._own(slot, item, Binary("*", name(self.block), count) if local else count)
+        whole = Binary("*", name(self.block), count) if local else count
+        pointer = self._own(slot, item, whole, item.value.dtype)
         indices = tuple(Dim.of(axis) for axis in axes)
         shape = tuple(axis.extent for axis in axes)
         if item.role == PRODUCT and item.definition is not None:
@@ -195,12 +203,44 @@ class Groups:
         if self.rows.loop.blocked:
             self._blocks(start, stop)
         else:
-            for statement in self.row_loop(self.rows, name(start), name(stop), simd=True):
-                self.evaluator.add(statement)
+            self._rows(start, stop)
         for item, slot in parts.items():
             if item not in whole:
                 self._keep_part(item, slot)
         self.nests.arrays.update(whole)
+
+    def _rows(self, start: str, stop: str) -> None:
+        """All rows of the group; what they sum up into arrays, some rows at a time."""
+
+        def run(first: str, last: str) -> None:
+            for statement in self.row_loop(self.rows, name(first), name(last), simd=True):
+                self.evaluator.add(statement)
+
+        if not self.summed:
+            run(start, stop)
+            return
+        low, high = (self.evaluator.fresh(f"{end}_row") for end in ("first", "last"))
+
+        def write() -> None:
+            end = Binary("+", name(low), name("SUM_ROWS"))
+            self.evaluator.add(Declare("const int64_t", high, least(name(stop), end)))
+            self._summed(lambda: run(low, high))
+
+        body = self.nests.inside(frozenset(), write)
+        self.evaluator.add(For(low, name(start), name(stop), tuple(body), step="SUM_ROWS"))
+
+    def _summed(self, write: Callable[[], None]) -> None:
+        """Write what some rows do; then add what they sum up to the arrays of the group."""
+        for item in self.summed:
+            array, indices = self.nests.arrays[item]
+            self.nests.fill(array, indices, self._array_axes(item), reduction_of(item).start)
+        write()
+        for item, own in self.summed.items():
+            count = self.context.dim(self.context.count(self._array_axes(item)))
+            variable = self.evaluator.fresh("u")
+            part = Element(self.nests.arrays[item][0].name, name(variable))
+            added = Assign(Element(own.name, name(variable)), part, "+=")
+            self.evaluator.add(For(variable, number(0), count, (added,), "#pragma omp simd"))
 
     def _single(self) -> bool:
         return len(self.rows.axes) == 1 or bool(self.rows.flat)
@@ -208,11 +248,18 @@ class Groups:
     def _open_part(self, item: Item, slot: str) -> None:
         """Begin to accumulate an array."""
         axes = self._array_axes(item)
-        pointer = self._own(slot, item, self.context.dim(self.context.count(axes)))
+        reduction, count = reduction_of(item), self.context.count(axes)
+        pointer = self._own(slot, item, self.context.dim(count), reduction.total)
         array, indices = self.nests.arrays[item]
-        own = Array(pointer, array.dtype, array.shape, constant=False)
+        own = Array(pointer, reduction.total, array.shape, constant=False)
         self.nests.arrays[item] = own, indices
-        self.nests.fill(own, indices, axes, reduction_of(item).start)
+        self.nests.fill(own, indices, axes, reduction.total_start)
+        if reduction.in_blocks and self.sums_rows:
+            wanted = f"{self.nests.name_of(item)}_rows_part"
+            slot = self.context.workspace(wanted, array.dtype, count, self.count)
+            pointer = self._own(slot, item, self.context.dim(count), array.dtype, "rows")
+            self.summed[item] = own
+            self.nests.arrays[item] = replace(own, name=pointer, dtype=array.dtype), indices
 
     def _start_part(self, item: Item) -> None:
         """Begin to accumulate a number."""
@@ -220,7 +267,8 @@ class Groups:
 
     def _keep_part(self, item: Item, slot: str) -> None:
         """Store a group's number among the parts."""
-        variable = self.nests.variables.pop(item)
+        totals, variables = self.nests.sums.totals, self.nests.variables
+        variable = (totals if item in totals else variables).pop(item)
         flag = self.nests.flags.pop(item, None)
         if flag is not None:
             self.evaluator.add(If(name(flag), (Assign(name(variable), Text("NAN")),)))
@@ -280,7 +328,7 @@ class Groups:
         def write() -> None:
             end = Binary("+", name(low), name(self.block))
             self.evaluator.add(Declare("const int64_t", high, least(name(stop), end)))
-            self._one_block(low, high)
+            self._summed(lambda: self._one_block(low, high))
 
         body = self.nests.inside(frozenset(), write)
         self.evaluator.add(For(low, name(start), name(stop), tuple(body), step=self.block))
@@ -311,8 +359,3 @@ def _contraction(item: Item) -> Contraction:
     assert item.definition is not None
     assert isinstance(item.definition.pattern, Contraction)
     return item.definition.pattern
-
-
-def least(first: Expression, second: Expression) -> Expression:
-    """The lesser of two numbers."""
-    return name(f"MIN({expression_text(first)}, {expression_text(second)})")

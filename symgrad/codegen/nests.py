@@ -17,7 +17,6 @@ from symgrad.codegen.ctree import (
     SUM,
     Assign,
     Binary,
-    Choice,
     Declare,
     Expression,
     For,
@@ -36,7 +35,9 @@ from symgrad.codegen.layout import Layout
 from symgrad.codegen.patterns import Scan, Scatter
 from symgrad.codegen.printer import within
 from symgrad.codegen.program import Definition, Program
+from symgrad.codegen.running import Running
 from symgrad.codegen.spelling import truth
+from symgrad.codegen.sums import Bounds, Sums, reduction_of
 from symgrad.ir.dim import Atom, Axis, Dim
 from symgrad.ir.expr import Expr, Literal, Reduce
 
@@ -59,6 +60,8 @@ class Nests:
         self.variables: dict[Item, str] = {}
         self.flags: dict[Item, str] = {}
         self.ranges: dict[Axis, tuple[Dim, Dim]] = {}
+        self.sums = Sums(self.evaluator, self.ranges)
+        self.running = Running(context, self.evaluator)
         self.joins: dict[Item, Expression] = {}
         self.items = {item.value: item for item in layout.paths if item.value is not None}
         self._complete: set[Item] = set()
@@ -95,15 +98,32 @@ class Nests:
     def loop(self, loop: Loop) -> None:
         """Write a loop that runs in sequence, with what starts before and ends after it."""
         started = self.start(loop)
-        body = self.inside(frozenset((loop.axis,)), lambda: self.entries(loop.body, self.loop))
         start, stop = (self.context.dim(end) for end in self.range_of(loop.axis))
         variable = self.context.variable(loop.axis)
-        pragma = self.simd(loop)
-        self.evaluator.add(
-            For(variable, start, stop, tuple(body), pragma, downwards=loop.downwards)
-        )  # fmt: skip
+        short = self.sums.in_one_block([loop.axis])
+        self.evaluator.add(self.run(
+            loop, (variable, start, stop), frozenset((loop.axis,)),
+            lambda: self.entries(loop.body, self.loop), short=short,
+        ))  # fmt: skip
         for item in started:
             self.finish(item)
+
+    def run(
+        self, loop: Loop, bounds: Bounds, axes: frozenset[Axis], write: Callable[[], None], *,
+        short: bool, simd: bool = True,
+    ) -> Statement:  # fmt: skip
+        """A loop that fixes ``axes``; ``short``: it is no longer than a block of a sum."""
+
+        def whole(bounds: Bounds) -> For:
+            body = tuple(self.inside(axes, write))
+            pragma = self.simd(loop) if simd else ""
+            return For(*bounds, body, pragma, downwards=loop.downwards)
+
+        summed = [item for item in loop.body if isinstance(item, Item) and item in self.sums.totals]
+        if not (summed and simd and self.simd(loop)):
+            return whole(bounds)
+        blocks = {item: self.name_of(item) for item in summed}
+        return self.sums.in_blocks(blocks, bounds, whole, self.variables, short=short)
 
     def range_of(self, axis: Axis) -> tuple[Dim, Dim]:
         """The values that an axis runs through: all, or those of a tile."""
@@ -148,7 +168,7 @@ class Nests:
             if item.role == SCATTER:
                 self._clear(item)
             elif item.role == SCAN:
-                self._carry(item)
+                self.running.start(item)
             elif item.finds_place:
                 self._start_place(item)
             elif item.inside:
@@ -168,6 +188,9 @@ class Nests:
     def start_variable(self, item: Item) -> None:
         """Declare the variable that a reduction accumulates in."""
         reduction = reduction_of(item)
+        if reduction.in_blocks and not self.sums.in_one_block(item.reduced):
+            self.sums.start(item, self.name_of(item))
+            return
         variable = self.evaluator.fresh(self.name_of(item))
         self.variables[item] = variable
         self.evaluator.add(Declare(reduction.variable_type, variable, reduction.start))
@@ -198,16 +221,6 @@ class Nests:
         self.evaluator.add(Declare("int64_t", place, number(0)))
         self.variables[item], self.flags[item] = place, best
 
-    def _carry(self, item: Item) -> None:
-        """Declare what a running reduction carries along."""
-        assert item.definition is not None
-        pattern = item.definition.pattern
-        assert isinstance(pattern, Scan)
-        variable = self.evaluator.fresh("running")
-        self.variables[item] = variable
-        reduction = Reduction(pattern.kind, item.definition.dtype)
-        self.evaluator.add(Declare(reduction.variable_type, variable, reduction.start))
-
     def _clear(self, item: Item) -> None:
         """Put zeros where a scatter will add."""
         assert item.definition is not None
@@ -237,6 +250,10 @@ class Nests:
         if item.role not in (REDUCE, PRODUCT):
             return
         self.complete(item)
+        if item in self.sums.totals:
+            self.variables[item] = self.sums.finish(
+                item, self.name_of(item), rounded=item not in self.joins
+            )
         if item not in self.variables:
             return
         variable = self.variables[item]
@@ -287,8 +304,8 @@ class Nests:
             self.evaluator.add(Assign(target, truth(values[0], item.definition.dtype)))
         elif item.role == REDUCE:
             self._take(item, values[0])
-        elif item.role == SCAN:
-            self._run(item, values[0])
+        elif item.role == SCAN and item.definition is not None:
+            self.running.take(item, values[0], self._target(item.definition))
         elif item.role == SCATTER:
             self._scatter(item, *values)
         elif item.role == KEEP and item.value is not None:
@@ -306,6 +323,9 @@ class Nests:
             self._take_place(item, value)
             return
         reduction = reduction_of(item)
+        if item in self.sums.totals and item not in self.variables:
+            self.sums.add(item, value)
+            return
         if item not in self.variables:
             target = self.evaluator.element(*self.arrays[item])
             self.evaluator.add(reduction.take_stored(target, self._once(value, reduction)))
@@ -340,27 +360,6 @@ class Nests:
         index = name(self.context.variable(item.reduced[0]))
         self.evaluator.add(If(better, (Assign(best, value), Assign(place, index))))
 
-    def _run(self, item: Item, value: Expression) -> None:
-        assert item.definition is not None
-        pattern, definition = item.definition.pattern, item.definition
-        assert isinstance(pattern, Scan)
-        operator = "+" if pattern.kind == "sum" else "*"
-        target = self._target(definition)
-        if item in self.variables:
-            running = name(self.variables[item])
-            self.evaluator.add(Assign(running, value, f"{operator}="))
-            self.evaluator.add(Assign(target, running))
-            return
-        index = name(self.context.variable(pattern.axis))
-        step = 1 if pattern.reverse else -1
-        moved: dict[Atom, Dim] = {pattern.axis: Dim.of(pattern.axis) + step}
-        before = tuple(one.substitute(moved) for one in definition.indices)
-        array = self.context.arrays[definition.tensor]
-        last = self.context.dim(pattern.axis.extent - 1)
-        begun = Binary("<", index, last) if pattern.reverse else Binary(">", index, number(0))
-        further = Binary(operator, self.evaluator.element(array, before), value)
-        self.evaluator.add(Assign(target, Choice(begun, further, value)))
-
     def _scatter(self, item: Item, condition: Expression, value: Expression) -> None:
         assert item.definition is not None
         pattern = item.definition.pattern
@@ -390,11 +389,3 @@ class Nests:
         self.evaluator.add(Declare("int", flag, number(0)))
         self.evaluator.add(statement)
         self.evaluator.add(If(name(flag), (Line("return 1;"),)))
-
-
-def reduction_of(item: Item) -> Reduction:
-    """The kind of reduction of an item; the parts of a product are added."""
-    if item.role == PRODUCT and item.definition is not None:
-        return Reduction("sum", item.definition.dtype)
-    assert isinstance(item.value, Reduce)
-    return Reduction(item.value.kind, item.value.dtype)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from symgrad.codegen.accumulate import SUM_BLOCK
 from symgrad.codegen.arrange import Entry, Loop
 from symgrad.codegen.context import Array, Flat
 from symgrad.codegen.ctree import (
@@ -30,9 +31,10 @@ from symgrad.codegen.ctree import (
     name,
     number,
 )
-from symgrad.codegen.groups import Groups, least
+from symgrad.codegen.groups import Groups
 from symgrad.codegen.items import PRODUCT, Item
 from symgrad.codegen.nests import Nests
+from symgrad.codegen.printer import least
 from symgrad.codegen.rows import Rows
 from symgrad.codegen.turned import Tiles, Turned, turned_layout
 from symgrad.codegen.work import parallel_clause
@@ -212,11 +214,12 @@ class OuterLoops:
                 self._take_apart(rows.axes, variable)
             self.nests.entries(rows.body, self.nests.loop)
 
-        body = self.nests.inside(frozenset(rows.axes), write)
-        pragma = ""
-        if rows.leaf and simd and not together:
-            pragma = self.nests.simd(Loop(rows.axes[-1], rows.body))
-        return [For(variable, start, stop, tuple(body), pragma)]
+        constant = rows.extent.constant
+        short = constant is not None and constant <= SUM_BLOCK
+        side_by_side = rows.leaf and simd and not together
+        loop, bounds = Loop(rows.axes[-1], rows.body), (variable, start, stop)
+        axes = frozenset(rows.axes)
+        return [self.nests.run(loop, bounds, axes, write, short=short, simd=side_by_side)]
 
     def _take_apart(self, axes: Sequence[Axis], variable: str) -> None:
         """Work out single indices from the number of a row."""

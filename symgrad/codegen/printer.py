@@ -62,6 +62,11 @@ def expression_text(expression: Expression) -> str:
     return f"({expression.type}){_prefixed(expression.operand, '(')}"
 
 
+def least(first: Expression, second: Expression) -> Expression:
+    """The lesser of two numbers."""
+    return Text(f"MIN({expression_text(first)}, {expression_text(second)})")
+
+
 def within(expression: Expression, least: int) -> str:
     """An expression as an operand: in parentheses where it binds looser than ``least``."""
     text = expression_text(expression)

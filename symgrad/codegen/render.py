@@ -7,6 +7,7 @@ The templates lay out a frozen view and decide nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -60,6 +61,8 @@ class FileView:
     groups: bool
     least: bool
     block: bool
+    sum_block: bool
+    sum_rows: bool
     products: tuple[ProductView, ...]
     block_rows: bool
     short_row: bool
@@ -114,7 +117,9 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
         carve=bool(slots),
         groups=groups,
         least=groups or "MIN(" in text,
-        block="BLOCK" in text,
+        block=bool(re.search(r"\bBLOCK\b", text)),
+        sum_block="SUM_BLOCK" in text,
+        sum_rows="SUM_ROWS" in text,
         products=tuple(_product(short) for short in products),
         block_rows="block_rows(" in text,
         short_row="SHORT_ROW" in text,

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 from symgrad.codegen.arrange import Loop, arrange
 from symgrad.codegen.context import Array
 from symgrad.codegen.ctree import Binary, Declare, Expression, For, Line, Statement, name, number
-from symgrad.codegen.groups import Groups, least
+from symgrad.codegen.groups import Groups
 from symgrad.codegen.items import KEEP, REDUCE, STORE, Item, Items
 from symgrad.codegen.keep import choose_kept
 from symgrad.codegen.layout import Layout, Place, lay_out, paths_of
-from symgrad.codegen.nests import Nests, reduction_of
+from symgrad.codegen.nests import Nests
+from symgrad.codegen.printer import least
 from symgrad.codegen.rows import Rows
 from symgrad.codegen.schedule import Schedule, guards_of
+from symgrad.codegen.sums import reduction_of
 from symgrad.codegen.work import parallel_clause
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Expr
@@ -112,6 +114,8 @@ def turned_layout(turned: Turned, whole: Layout) -> Layout:
 class Tiles(Groups):
     """Writes a turned loop, tile by tile, in groups where the rows share something."""
 
+    sums_rows = False
+
     def __init__(self, nests: Nests, turned: Turned) -> None:
         self.turned = turned
         rows = Rows((turned.loop.axis,), turned.loop.body, turned.loop)
@@ -130,7 +134,8 @@ class Tiles(Groups):
         """The variable of the group, which those of tiles are taken into."""
         reduction = reduction_of(item)
         variable = self.evaluator.fresh(self.nests.name_of(item))
-        self.evaluator.add(Declare(reduction.variable_type, variable, reduction.start))
+        kind = reduction.total.c if reduction.in_blocks else reduction.variable_type
+        self.evaluator.add(Declare(kind, variable, reduction.total_start))
         self.nests.variables[item] = variable
 
     def write_tiles(self) -> None:

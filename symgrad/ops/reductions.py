@@ -46,7 +46,25 @@ def _sum_vjp(node: Node, g: Node) -> Sequence[Node]:
     return (keep_axes(g, node),)
 
 
-reduction("sum", numpy=np.sum, reduce="sum", vjp=_sum_vjp, linear=True)
+SUMMED_BY_NUMPY = 128  # elements one by one: NumPy sums so many itself, then in pairs, but only
+# along its last axis
+
+
+def _sum(array: Array, axis: tuple[int, ...]) -> Array:
+    """NumPy's sum; floats along a long axis other than the last are added up part by part."""
+    long = next((a for a in axis if a < array.ndim - 1 and array.shape[a] > SUMMED_BY_NUMPY), None)
+    if long is None or array.dtype.kind != "f":
+        return np.asarray(np.sum(array, axis=axis))
+    count, rest = divmod(array.shape[long], SUMMED_BY_NUMPY)
+    head, tail = np.split(array, [count * SUMMED_BY_NUMPY], axis=long)
+    before, behind = array.shape[:long], array.shape[long + 1 :]
+    parts = head.reshape(*before, count, SUMMED_BY_NUMPY, *behind).sum(axis=long + 1)
+    if rest:
+        parts = np.concatenate([parts, tail.sum(axis=long, keepdims=True)], axis=long)
+    return _sum(parts, axis)
+
+
+reduction("sum", numpy=_sum, reduce="sum", vjp=_sum_vjp, linear=True)
 
 
 # -- prod: right where factors are zero, too

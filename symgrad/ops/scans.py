@@ -79,8 +79,14 @@ def _running(name: str, x: Node, like: Node, *, back: bool = False) -> Node:
     return apply(name, x, axis=axis, reverse=reverse != back)
 
 
+def _cumsum(array: Array, axis: int) -> Array:
+    """NumPy's, floats added up in double."""
+    wide = np.float64 if array.dtype.kind == "f" else array.dtype
+    return np.asarray(np.cumsum(array, axis=axis, dtype=wide), array.dtype)
+
+
 _scan(
-    "cumsum", np.cumsum, "sum", 0.0, linear=(0,),
+    "cumsum", _cumsum, "sum", 0.0, linear=(0,),
     vjp=lambda node, g: (_running("cumsum", g, node, back=True),),
 )  # fmt: skip
 

@@ -14,6 +14,7 @@ __attribute__((simd("notinbranch"))) float expf(float);
 
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -108,14 +109,20 @@ int attention(
                     }
                     if (top_nan)
                         top = NAN;
-                    float total = 0.0f;
+                    double total_sum = 0.0;
                     float *p_own_ij = p_own + ((i - i0) * n + j) * m;
-                    #pragma omp simd reduction(+:total)
-                    for (int64_t l = 0; l < m; l++) {
-                        const float e = expf(product_own_ij[l] - top);
-                        p_own_ij[l] = e;
-                        total += e;
+                    for (int64_t l0 = 0; l0 < m; l0 += SUM_BLOCK) {
+                        const int64_t l1 = MIN(m, l0 + SUM_BLOCK);
+                        float total_block = 0.0f;
+                        #pragma omp simd reduction(+:total_block)
+                        for (int64_t l = l0; l < l1; l++) {
+                            const float e = expf(product_own_ij[l] - top);
+                            p_own_ij[l] = e;
+                            total_block += e;
+                        }
+                        total_sum += total_block;
                     }
+                    const float total = (float)total_sum;
                     #pragma omp simd
                     for (int64_t l = 0; l < m; l++) {
                         const float e = p_own_ij[l];

@@ -12,6 +12,7 @@
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_ROWS 256 /* rows whose sums are added to doubles together */
 #define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
@@ -31,16 +32,16 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t batch_norm_workspace(int64_t n, int64_t m)
@@ -53,13 +54,17 @@ int64_t batch_norm_workspace(int64_t n, int64_t m)
         + ROUND_UP(4*m)
         + ROUND_UP(4*m)
         + ROUND_UP(4*m)
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
 
@@ -90,14 +95,18 @@ int batch_norm(
     float *restrict kept_all = carve(&space, 4*m);
     float *restrict kept_all_ = carve(&space, 4*m);
     float *restrict kept_all_2 = carve(&space, 4*m);
-    float *restrict mean_total_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict mean_total_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict total_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict mean_total_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict mean_total_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict mean_total_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict total_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict total_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -105,12 +114,12 @@ int batch_norm(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict mean_total_own = mean_total_part + group*m;
+            double *restrict mean_total_own = mean_total_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                mean_total_own[j] = 0.0f;
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+                mean_total_own[j] = 0.0;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
+                grad_bias_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -135,20 +144,35 @@ int batch_norm(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict mean_total_own = mean_total_part_ + group*m;
+            double *restrict mean_total_own = mean_total_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                mean_total_own[j] = 0.0f;
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+                mean_total_own[j] = 0.0;
+            float *restrict mean_total_rows = mean_total_rows_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *x_i = x + i*x_s0;
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    mean_total_own[j] += x_i[j];
-                    grad_bias_own[j] += grad_y_i[j];
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    mean_total_rows[j] = 0.0f;
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *x_i = x + i*x_s0;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        mean_total_rows[j] += x_i[j];
+                        grad_bias_rows[j] += grad_y_i[j];
+                    }
                 }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    mean_total_own[u] += mean_total_rows[u];
+                #pragma omp simd
+                for (int64_t u_ = 0; u_ < m; u_++)
+                    grad_bias_own[u_] += grad_bias_rows[u_];
             }
         }
         combine_sum_f32(groups, m, mean_total_part_, mean_total_all);
@@ -170,9 +194,9 @@ int batch_norm(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict total_own = total_part + group*m;
+            double *restrict total_own = total_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                total_own[j] = 0.0f;
+                total_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -194,16 +218,25 @@ int batch_norm(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict total_own = total_part_ + group*m;
+            double *restrict total_own = total_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                total_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *x_i = x + i*x_s0;
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float centred = x_i[j] - mean_all[j];
-                    total_own[j] += centred*centred;
+                total_own[j] = 0.0;
+            float *restrict total_rows = total_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    total_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *x_i = x + i*x_s0;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float centred = x_i[j] - mean_all[j];
+                        total_rows[j] += centred*centred;
+                    }
                 }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    total_own[u] += total_rows[u];
             }
         }
         combine_sum_f32(groups, m, total_part_, total_all);
@@ -225,9 +258,9 @@ int batch_norm(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 for (int64_t j = 0; j < m; j++) {
@@ -252,20 +285,29 @@ int batch_norm(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *x_i = x + i*x_s0;
-                float *y_i = y + i*m;
-                #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float centred = x_i[j] - mean_all[j];
-                    const float xhat = centred*rstd_all[j];
-                    grad_weight_own[j] += grad_y_i[j]*xhat;
-                    y_i[j] = xhat*weight[j];
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *x_i = x + i*x_s0;
+                    float *y_i = y + i*m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float centred = x_i[j] - mean_all[j];
+                        const float xhat = centred*rstd_all[j];
+                        grad_weight_rows[j] += grad_y_i[j]*xhat;
+                        y_i[j] = xhat*weight[j];
+                    }
                 }
+                #pragma omp simd
+                for (int64_t u = 0; u < m; u++)
+                    grad_weight_own[u] += grad_weight_rows[u];
             }
         }
         combine_sum_f32(groups, m, grad_weight_part_, grad_weight);

@@ -20,6 +20,7 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -38,24 +39,24 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t cross_entropy_workspace(int64_t n, int64_t m)
 {
     (void)m;
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * 4)
-        + ROUND_UP(row_groups(n, 4, 32) * 4);
+        + ROUND_UP(row_groups(n, 64, 32) * 8)
+        + ROUND_UP(row_groups(n, 4, 32) * 8);
 }
 
 /*
@@ -75,8 +76,8 @@ int cross_entropy(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict loss_total_part = carve(&space, row_groups(n, 64, 32) * 4);
-    float *restrict loss_total_part_ = carve(&space, row_groups(n, 4, 32) * 4);
+    double *restrict loss_total_part = carve(&space, row_groups(n, 64, 32) * 8);
+    double *restrict loss_total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
     int outside = 0;
     for (int64_t k = 0; k < n; k++)
         outside |= (target[k] < 0) | (target[k] >= m);
@@ -90,7 +91,7 @@ int cross_entropy(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float loss_total_ = 0.0f;
+            double loss_total_ = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float top[64];
@@ -138,7 +139,7 @@ int cross_entropy(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float loss_total_ = 0.0f;
+            double loss_total_sum = 0.0;
             for (int64_t i = i0; i < i1; i++) {
                 float top = -INFINITY;
                 int top_nan = 0;
@@ -151,22 +152,28 @@ int cross_entropy(
                 }
                 if (top_nan)
                     top = NAN;
-                float total = 0.0f;
+                double total_sum = 0.0;
                 float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float e = expf(x_i[j] - top);
-                    grad_x_i[j] = e;
-                    total += e;
+                for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                    const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                    float total_block = 0.0f;
+                    #pragma omp simd reduction(+:total_block)
+                    for (int64_t j = j0_; j < j1_; j++) {
+                        const float e = expf(x_i[j] - top);
+                        grad_x_i[j] = e;
+                        total_block += e;
+                    }
+                    total_sum += total_block;
                 }
-                loss_total_ += top + logf(total) - x[i*x_s0 + target[i]];
+                const float total = (float)total_sum;
+                loss_total_sum += top + logf(total) - x[i*x_s0 + target[i]];
                 #pragma omp simd
                 for (int64_t j = 0; j < m; j++) {
                     const float e = grad_x_i[j];
                     grad_x_i[j] = (e/total - (j == target[i] ? 1.0f : 0.0f)) / (float)n;
                 }
             }
-            loss_total_part_[group] = loss_total_;
+            loss_total_part_[group] = loss_total_sum;
         }
         combine_sum_f32(groups, 1, loss_total_part_, &loss_total);
     }

@@ -12,6 +12,8 @@
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
+#define SUM_ROWS 256 /* rows whose sums are added to doubles together */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -30,23 +32,25 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t layer_norm_workspace(int64_t n, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
-        + ROUND_UP(row_groups(n, 64, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 64, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
+        + ROUND_UP(row_groups(n, 4, 32) * (8*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m))
         + ROUND_UP(row_groups(n, 4, 32) * (4*m));
 }
@@ -72,10 +76,12 @@ int layer_norm(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (4*m));
-    float *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
-    float *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
+    double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -83,12 +89,12 @@ int layer_norm(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part + group*m;
+            double *restrict grad_bias_own = grad_bias_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part + group*m;
+                grad_bias_own[j] = 0.0;
+            double *restrict grad_weight_own = grad_weight_part + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
+                grad_weight_own[j] = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float mean_total[64];
@@ -177,57 +183,93 @@ int layer_norm(
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
-            float *restrict grad_bias_own = grad_bias_part_ + group*m;
+            double *restrict grad_bias_own = grad_bias_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_bias_own[j] = 0.0f;
-            float *restrict grad_weight_own = grad_weight_part_ + group*m;
+                grad_bias_own[j] = 0.0;
+            float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
+            double *restrict grad_weight_own = grad_weight_part_ + group*m;
             for (int64_t j = 0; j < m; j++)
-                grad_weight_own[j] = 0.0f;
-            for (int64_t i = i0; i < i1; i++) {
-                float mean_total = 0.0f;
-                float c1_total = 0.0f;
-                const float *grad_y_i = grad_y + i*grad_y_s0;
-                const float *x_i = x + i*x_s0;
-                #pragma omp simd reduction(+:mean_total,c1_total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float grad_y_ij = grad_y_i[j];
-                    mean_total += x_i[j];
-                    c1_total += grad_y_ij*weight[j];
-                    grad_bias_own[j] += grad_y_ij;
+                grad_weight_own[j] = 0.0;
+            float *restrict grad_weight_rows = grad_weight_rows_part + group*m;
+            for (int64_t first_row = i0; first_row < i1; first_row += SUM_ROWS) {
+                const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
+                for (int64_t j = 0; j < m; j++)
+                    grad_bias_rows[j] = 0.0f;
+                for (int64_t j = 0; j < m; j++)
+                    grad_weight_rows[j] = 0.0f;
+                for (int64_t i = first_row; i < last_row; i++) {
+                    double mean_total_sum = 0.0;
+                    double c1_total_sum = 0.0;
+                    const float *grad_y_i = grad_y + i*grad_y_s0;
+                    const float *x_i = x + i*x_s0;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float mean_total_block = 0.0f;
+                        float c1_total_block = 0.0f;
+                        #pragma omp simd reduction(+:mean_total_block,c1_total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float grad_y_ij = grad_y_i[j];
+                            mean_total_block += x_i[j];
+                            c1_total_block += grad_y_ij*weight[j];
+                            grad_bias_rows[j] += grad_y_ij;
+                        }
+                        mean_total_sum += mean_total_block;
+                        c1_total_sum += c1_total_block;
+                    }
+                    const float mean_total = (float)mean_total_sum;
+                    const float c1_total = (float)c1_total_sum;
+                    double var_total_sum = 0.0;
+                    const float mean = mean_total/(float)m;
+                    float *y_i = y + i*m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float var_total_block = 0.0f;
+                        #pragma omp simd reduction(+:var_total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float centred = x_i[j] - mean;
+                            y_i[j] = centred;
+                            var_total_block += centred*centred;
+                        }
+                        var_total_sum += var_total_block;
+                    }
+                    const float var_total = (float)var_total_sum;
+                    double c2_total_sum = 0.0;
+                    const float var = var_total/(float)m;
+                    const float rstd = 1.0f / sqrtf(var + 1e-05f);
+                    float *grad_x_i = grad_x + i*m;
+                    for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                        const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                        float c2_total_block = 0.0f;
+                        #pragma omp simd reduction(+:c2_total_block)
+                        for (int64_t j = j0_; j < j1_; j++) {
+                            const float centred = y_i[j];
+                            const float grad_y_ij = grad_y_i[j];
+                            const float weight_j = weight[j];
+                            const float gw = grad_y_ij*weight_j;
+                            const float xhat = centred*rstd;
+                            grad_x_i[j] = xhat;
+                            c2_total_block += gw*xhat;
+                            y_i[j] = xhat*weight_j + bias[j];
+                            grad_weight_rows[j] += grad_y_ij*xhat;
+                        }
+                        c2_total_sum += c2_total_block;
+                    }
+                    const float c2_total = (float)c2_total_sum;
+                    const float c1 = c1_total/(float)m;
+                    const float c2 = c2_total/(float)m;
+                    #pragma omp simd
+                    for (int64_t j = 0; j < m; j++) {
+                        const float xhat = grad_x_i[j];
+                        const float gw = grad_y_i[j]*weight[j];
+                        grad_x_i[j] = (gw - c1 - xhat*c2) * rstd;
+                    }
                 }
-                float var_total = 0.0f;
-                const float mean = mean_total/(float)m;
-                float *y_i = y + i*m;
-                #pragma omp simd reduction(+:var_total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float centred = x_i[j] - mean;
-                    y_i[j] = centred;
-                    var_total += centred*centred;
-                }
-                float c2_total = 0.0f;
-                const float var = var_total/(float)m;
-                const float rstd = 1.0f / sqrtf(var + 1e-05f);
-                float *grad_x_i = grad_x + i*m;
-                #pragma omp simd reduction(+:c2_total)
-                for (int64_t j = 0; j < m; j++) {
-                    const float centred = y_i[j];
-                    const float grad_y_ij = grad_y_i[j];
-                    const float weight_j = weight[j];
-                    const float gw = grad_y_ij*weight_j;
-                    const float xhat = centred*rstd;
-                    grad_x_i[j] = xhat;
-                    c2_total += gw*xhat;
-                    y_i[j] = xhat*weight_j + bias[j];
-                    grad_weight_own[j] += grad_y_ij*xhat;
-                }
-                const float c1 = c1_total/(float)m;
-                const float c2 = c2_total/(float)m;
                 #pragma omp simd
-                for (int64_t j = 0; j < m; j++) {
-                    const float xhat = grad_x_i[j];
-                    const float gw = grad_y_i[j]*weight[j];
-                    grad_x_i[j] = (gw - c1 - xhat*c2) * rstd;
-                }
+                for (int64_t u = 0; u < m; u++)
+                    grad_bias_own[u] += grad_bias_rows[u];
+                #pragma omp simd
+                for (int64_t u_ = 0; u_ < m; u_++)
+                    grad_weight_own[u_] += grad_weight_rows[u_];
             }
         }
         combine_sum_f32(groups, m, grad_bias_part_, grad_bias);

@@ -52,24 +52,38 @@ static int64_t row_groups(int64_t rows, int64_t least, int64_t most)
 }
 
 /* The parts of all groups joined, always in the same order. */
-static void combine_sum_f32(int64_t groups, int64_t n, const float *restrict part,
+static void combine_products_f32(int64_t groups, int64_t n, float *restrict part,
     float *restrict whole)
 {
-    for (int64_t u = 0; u < n; u++)
-        whole[u] = part[u];
     for (int64_t g = 1; g < groups; g++) {
         #pragma omp simd
         for (int64_t u = 0; u < n; u++)
-            whole[u] += part[g * n + u];
+            part[u] += part[g * n + u];
     }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = part[u];
+}
+
+/* The parts of all groups joined, always in the same order. */
+static void combine_sum_f32(int64_t groups, int64_t n, double *restrict part,
+    float *restrict whole)
+{
+    for (int64_t g = 1; g < groups; g++) {
+        #pragma omp simd
+        for (int64_t u = 0; u < n; u++)
+            part[u] += part[g * n + u];
+    }
+    for (int64_t u = 0; u < n; u++)
+        whole[u] = (float)part[u];
 }
 
 int64_t linear_workspace(int64_t n, int64_t k, int64_t m)
 {
     return 0
-        + ROUND_UP(row_groups(n, 128, 4) * (4*m))
+        + ROUND_UP(row_groups(n, 128, 4) * (8*m))
         + ROUND_UP(row_groups(n, 128, 4) * (4*k*m))
-        + ROUND_UP(row_groups(n, 128, 4) * block_rows(2*m + k, 32) * (4*m));
+        + ROUND_UP(row_groups(n, 128, 4) * block_rows(2*m + k, 32) * (4*m))
+        + ROUND_UP(row_groups(n, 128, 4) * (4*m));
 }
 
 /*
@@ -94,9 +108,10 @@ int linear(
     void *workspace)
 {
     char *space = workspace;
-    float *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (4*m));
+    double *restrict grad_bias_part = carve(&space, row_groups(n, 128, 4) * (8*m));
     float *restrict product_part = carve(&space, row_groups(n, 128, 4) * (4*k*m));
     float *restrict inner_blocks = carve(&space, row_groups(n, 128, 4) * block_rows(2*m + k, 32) * (4*m));
+    float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 128, 4) * (4*m));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 1;
     const int64_t groups = row_groups(n, 128, 4);
@@ -107,9 +122,10 @@ int linear(
         const int64_t first = group*rows;
         const int64_t last = MIN(n, first + rows);
         float *restrict inner_own = inner_blocks + group*(block*m);
-        float *restrict grad_bias_own = grad_bias_part + group*m;
+        double *restrict grad_bias_own = grad_bias_part + group*m;
         for (int64_t j = 0; j < m; j++)
-            grad_bias_own[j] = 0.0f;
+            grad_bias_own[j] = 0.0;
+        float *restrict grad_bias_rows = grad_bias_rows_part + group*m;
         float *restrict product_own = product_part + group*(k*m);
         for (int64_t j = 0; j < m; j++) {
             for (int64_t l = 0; l < k; l++)
@@ -117,6 +133,8 @@ int linear(
         }
         for (int64_t i0 = first; i0 < last; i0 += block) {
             const int64_t i1 = MIN(last, i0 + block);
+            for (int64_t j = 0; j < m; j++)
+                grad_bias_rows[j] = 0.0f;
             gemm_f32(PLAIN, TRANSPOSED, i1 - i0, m, k, x + i0*k, k, weight, k, 0.0f, y + i0*m, m);
             for (int64_t i = i0; i < i1; i++) {
                 float *y_i = y + i*m;
@@ -129,15 +147,18 @@ int linear(
                     const float inner = grad_y_i[j] * (1.0f - y_*y_);
                     y_i[j] = y_;
                     inner_own_i[j] = inner;
-                    grad_bias_own[j] += inner;
+                    grad_bias_rows[j] += inner;
                 }
             }
             gemm_f32(PLAIN, PLAIN, i1 - i0, k, m, inner_own, m, weight, k, 0.0f, grad_x + i0*k, k);
             gemm_f32(TRANSPOSED, PLAIN, m, k, i1 - i0, inner_own, m, x + i0*k, k, 1.0f,
                 product_own, k);
+            #pragma omp simd
+            for (int64_t u = 0; u < m; u++)
+                grad_bias_own[u] += grad_bias_rows[u];
         }
     }
     combine_sum_f32(groups, m, grad_bias_part, grad_bias);
-    combine_sum_f32(groups, k*m, product_part, grad_weight);
+    combine_products_f32(groups, k*m, product_part, grad_weight);
     return 0;
 }

@@ -19,6 +19,7 @@ __attribute__((simd("notinbranch"))) float expf(float);
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 int64_t softmax_workspace(int64_t n, int64_t m)
 {
@@ -101,23 +102,35 @@ int softmax(
             }
             if (top_nan)
                 top = NAN;
-            float total = 0.0f;
+            double total_sum = 0.0;
             float *y_i = y + i*m;
-            #pragma omp simd reduction(+:total)
-            for (int64_t j = 0; j < m; j++) {
-                const float e = expf(x_i[j] - top);
-                y_i[j] = e;
-                total += e;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float total_block = 0.0f;
+                #pragma omp simd reduction(+:total_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float e = expf(x_i[j] - top);
+                    y_i[j] = e;
+                    total_block += e;
+                }
+                total_sum += total_block;
             }
-            float inner = 0.0f;
+            const float total = (float)total_sum;
+            double inner_sum = 0.0;
             const float *grad_y_i = grad_y + i*grad_y_s0;
-            #pragma omp simd reduction(+:inner)
-            for (int64_t j = 0; j < m; j++) {
-                const float e = y_i[j];
-                const float y_ = e/total;
-                y_i[j] = y_;
-                inner += grad_y_i[j]*y_;
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float inner_block = 0.0f;
+                #pragma omp simd reduction(+:inner_block)
+                for (int64_t j = j0_; j < j1_; j++) {
+                    const float e = y_i[j];
+                    const float y_ = e/total;
+                    y_i[j] = y_;
+                    inner_block += grad_y_i[j]*y_;
+                }
+                inner_sum += inner_block;
             }
+            const float inner = (float)inner_sum;
             float *grad_x_i = grad_x + i*m;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++)

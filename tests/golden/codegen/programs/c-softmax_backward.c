@@ -12,6 +12,7 @@
 #if SHORT_ROW > 32
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
+#define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
 
 int64_t softmax_backward_workspace(int64_t n, int64_t m)
 {
@@ -57,12 +58,18 @@ int softmax_backward(
     } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
         for (int64_t i = 0; i < n; i++) {
-            float inner = 0.0f;
+            double inner_sum = 0.0;
             const float *y_i = y + i*y_s0;
             const float *grad_y_i = grad_y + i*grad_y_s0;
-            #pragma omp simd reduction(+:inner)
-            for (int64_t j = 0; j < m; j++)
-                inner += grad_y_i[j]*y_i[j];
+            for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
+                const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
+                float inner_block = 0.0f;
+                #pragma omp simd reduction(+:inner_block)
+                for (int64_t j = j0_; j < j1_; j++)
+                    inner_block += grad_y_i[j]*y_i[j];
+                inner_sum += inner_block;
+            }
+            const float inner = (float)inner_sum;
             float *grad_x_i = grad_x + i*m;
             #pragma omp simd
             for (int64_t j = 0; j < m; j++)
