@@ -60,15 +60,6 @@ def as_dtype(value: Any) -> DType:
     return found
 
 
-def is_dtype(value: Any) -> bool:
-    """Does ``value`` name a dtype (and not a device, a tensor or a memory format)?"""
-    try:
-        as_dtype(value)
-    except DTypeError:
-        return False
-    return True
-
-
 def number_category(value: Number) -> int:
     """The category of a Python number."""
     if isinstance(value, bool):

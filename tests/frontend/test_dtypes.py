@@ -152,3 +152,15 @@ def test_a_jitted_function_takes_narrow_integers() -> None:
         loss(x, k, rows).backward()
         ((plain[rows] * (k * k).float()) ** 2).sum().backward()
         np.testing.assert_allclose(x.grad.numpy(), plain.grad.numpy(), rtol=1e-4)
+
+
+def test_what_is_no_dtype_is_refused() -> None:
+    x = sg.ones(2)
+    assert x.to("cuda:0").dtype is sg.float32
+    assert x.to("float64").dtype is sg.float64
+    for wrong in ("float16", "bfloat16", "flaot32", "nowhere"):
+        with pytest.raises(sg.SymgradError, match="no dtype that symgrad computes in"):
+            x.to(wrong)
+    for name in ("int8", "int64"):
+        with pytest.raises(sg.SymgradError, match="no & of integers"):
+            x.to(name) & 1

@@ -6,11 +6,12 @@ Imports: the frontend's table, dtypes and tensors.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from symgrad.frontend.dtypes import as_dtype, is_dtype
+from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.movement import share
 from symgrad.frontend.history import DETACHED, Detached, detached
 from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
@@ -54,10 +55,14 @@ def to(self: Tensor, *args: Any, dtype: Any = None, copy: bool = False, **ignore
     return clone(self) if copy else self
 
 
+_DEVICE = re.compile(r"(cpu|cuda|mps|xpu|xla|hpu|mtia|meta)(:\d+)?")
+"""The devices that torch knows; whatever else is asked for is a dtype, or nothing."""
+
+
 def _is_device(value: Any) -> bool:
     """Is it a device and no dtype: ``"cuda:0"``, an object that is called a device?"""
     if isinstance(value, str):
-        return not is_dtype(value)
+        return _DEVICE.fullmatch(value) is not None
     return value is None or type(value).__name__ == "device"
 
 

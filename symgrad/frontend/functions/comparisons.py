@@ -84,7 +84,7 @@ def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[
         if not all(map(is_operand, operands)):
             return NotImplemented
         dtype = result_dtype(operands)
-        if dtype == int64:
+        if dtype.is_integer:
             raise UnsupportedOpError(f"there is no {symbol} of integers", location=here())
         if dtype != bool_:
             raise DTypeError(f"{symbol} takes bools, not {dtype}", location=here())
