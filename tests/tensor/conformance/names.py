@@ -5,6 +5,7 @@ from typing import Any
 from tests.tensor.conformance.dtypes import _each
 
 LEFT = [[0.5, -1.5, 2.0], [1.0, 3.0, -0.25], [0.0, 0.0, 0.0]]
+RIGHT = [[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
 TIES = [[3.0, 1.0, 2.0, 4.0, 1.0], [2.0, 2.0, 1.0, 2.0, 5.0], [1.0, 0.0, 7.0, 5.0, -3.0]]
 NAN = float("nan")
 
@@ -49,6 +50,15 @@ def normalize(torch: Any) -> Any:
         _both(torch, lambda x: f(x, dim=(0, 1), eps=10.0), rows),
         f(torch.tensor(rows), out=out) is out, out,
         *_each(lambda: f(torch.ones(3)), lambda: f(torch.ones(2, 3, dtype=torch.int64))),
+    ]  # fmt: skip
+
+
+def directions_of_nothing(torch: Any) -> Any:
+    f, g = torch.nn.functional.cosine_similarity, torch.nn.functional.normalize
+    return [
+        _both(torch, f, LEFT, RIGHT), _both(torch, lambda x, y: f(x, y, dim=0), LEFT, RIGHT),
+        _both(torch, lambda x, y: f(x, y, -1, 0.5), LEFT, RIGHT), _both(torch, g, LEFT),
+        _both(torch, lambda x: g(x, p=1.0), LEFT), _both(torch, lambda x: g(x, dim=0), RIGHT),
     ]  # fmt: skip
 
 
