@@ -50,6 +50,10 @@ def _mask(item: Any) -> Array:
     return array
 
 
+def _mask_tensor(item: Any) -> Tensor:
+    return item.bool() if isinstance(item, BatchedTensor) else wrap(_mask(item))
+
+
 def _without_masks(tensor: Tensor, key: Any) -> Any:
     """The key with index tensors in place of masks; integer lists as index tensors."""
     items = key if isinstance(key, tuple) else (key,)
@@ -109,11 +113,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     if state.grad_enabled and self._requires_grad and self.is_leaf:
         raise errors.InPlaceError(errors.LEAF_VIEW_IN_PLACE)
     if active() is None and _has_mask(key) and _array(value).ndim == 0:
-        items = [
-            wrap(_mask(item)) if _is_mask(item) else item
-            for item in (key if isinstance(key, tuple) else (key,))
-        ]
-        key = tuple(items)
+        items = key if isinstance(key, tuple) else (key,)
+        key = tuple(_mask_tensor(item) if _is_mask(item) else item for item in items)
     else:
         key = _resolved(self, key)
     if not isinstance(value, (Tensor, SymbolicTensor, bool, int, float)):
