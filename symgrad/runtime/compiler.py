@@ -18,10 +18,8 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from symgrad.errors import BuildError
 from symgrad.runtime import cache
@@ -104,10 +102,9 @@ def _identify(command: tuple[str, ...], where: str, *, native: bool) -> str | No
 
 def _takes(command: tuple[str, ...], options: tuple[str, ...]) -> bool:
     """Does a program compile and link with these options, without a warning?"""
-    with tempfile.TemporaryDirectory(prefix="symgrad-") as folder:
-        Path(folder, "probe.c").write_text(_PROGRAM, encoding="utf-8")
-        words = [*command, "-Werror", "probe.c", "-o", "probe", *options]
-        return _run(words, cwd=folder).returncode == 0
+    with cache.scratch() as folder:
+        words = [*command, "-Werror", "-x", "c", "-", "-o", "probe", *options]
+        return _run(words, _PROGRAM, str(folder)).returncode == 0
 
 
 def _understood(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, ...]:

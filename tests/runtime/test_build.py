@@ -9,12 +9,13 @@ import platform
 import shutil
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 import numpy
 import pytest
 
-from symgrad.errors import BuildError
+from symgrad.errors import BuildError, CacheError
 from symgrad.runtime import blas, cache, compiler
 from symgrad.runtime.binding import c_expression
 from symgrad.runtime.build import SUFFIX, build_beside, build_cached, compile_into
@@ -120,6 +121,17 @@ def test_the_compiler_is_probed_once(fresh: Path, monkeypatch: pytest.MonkeyPatc
     os.utime(fresh / "cc", (1, 1))
     assert compiler._probe.__wrapped__((str(fresh / "cc"),)) == first
     assert len((fresh / "log").read_text(encoding="utf-8").splitlines()) == 2 * len(calls)
+
+
+def test_no_folder_to_probe_in(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a disk where not a byte is left."""
+
+    def full(*args: object, **kwargs: object) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.raises(CacheError, match="no temporary folder for a build"):
+        compiler._probe.__wrapped__((REAL,))
 
 
 def test_another_processor_is_another_compiler(
