@@ -340,7 +340,7 @@ class Hostility:
     ) -> Any:  # fmt: skip
         """The result of a call; None where it was refused, as it may be unless it is right."""
         arrays = [one for one in inputs if isinstance(one, np.ndarray) and one.size < 10**6]
-        arrays = [one for one in arrays if one.dtype != object]
+        arrays = [one for one in arrays if one.dtype != object and not _shares(one, given)]
         before = [one.tobytes() for one in arrays]
         self.notes.counts["hostile: calls"] += 1
         try:
@@ -382,6 +382,12 @@ class Hostility:
     def _note(self, text: str) -> None:
         if self._last is not None:
             os.pwrite(self._last, text.encode().ljust(400), 0)
+
+
+def _shares(array: Any, given: Sequence[Trick]) -> bool:
+    """Was the array given to be written into, too?  Whether that is refused is compared."""
+    outputs = [one.value for one in given if isinstance(one.value, np.ndarray)]
+    return any(np.may_share_memory(array, one) for one in outputs)
 
 
 def _kind(value: Any) -> Any:
