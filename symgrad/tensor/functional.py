@@ -53,7 +53,20 @@ def grad_and_value(
     return differentiated
 
 
-value_and_grad = grad_and_value
+def value_and_grad(
+    func: Callable[..., Any], argnums: Places = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """``(value, gradient)``, in JAX's order: what ``grad_and_value`` gives, the other way round.
+
+    With ``has_aux`` it is ``((value, anything), gradient)``.  It raises the same errors.
+    """
+
+    @functools.wraps(func)
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        gradient, value = grad_and_value(func, argnums, has_aux)(*args, **kwargs)
+        return value, gradient
+
+    return differentiated
 
 
 def grad(

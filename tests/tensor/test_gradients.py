@@ -176,7 +176,7 @@ def test_value_and_grad_of_several_arguments() -> None:
         return ((x * w + b) ** 2).sum(), "aux"
 
     x = sg.tensor([1.0, 2.0])
-    (dw, db), (value, aux) = sg.value_and_grad(loss, argnums=(0, 1), has_aux=True)(
+    (value, aux), (dw, db) = sg.value_and_grad(loss, argnums=(0, 1), has_aux=True)(
         sg.tensor(3.0), sg.tensor(-1.0), x
     )
     assert (float(value), aux, float(dw), float(db)) == (29.0, "aux", 24.0, 14.0)

@@ -152,7 +152,7 @@ def two(value: float = 2.0) -> Any:
 def through(mode: str, body: Callable[[Any], Any], point: Any) -> Any:
     """A first derivative of a function of one number, taken in one of many ways."""
     if mode == "value_and_grad":
-        return sg.value_and_grad(body)(point)[0]
+        return sg.value_and_grad(body)(point)[1]
     if mode == "vjp":
         return sg.vjp(body, point)[1](two(1.0))[0]
     if mode == "jvp":
@@ -194,12 +194,12 @@ def test_a_penalty_on_a_derivative(way: str) -> None:
 
 def test_what_nothing_outside_is_differentiated_by_has_no_history() -> None:
     x, w = two(), two().requires_grad_()
-    gradient, (value, aux) = sg.value_and_grad(lambda x: (x**3, x * 2), has_aux=True)(x)
+    (value, aux), gradient = sg.value_and_grad(lambda x: (x**3, x * 2), has_aux=True)(x)
     assert not any(one.requires_grad for one in (gradient, value, aux))
-    gradient, (value, aux) = sg.value_and_grad(lambda x: (x * w, x * 2), has_aux=True)(x)
+    (value, aux), gradient = sg.value_and_grad(lambda x: (x * w, x * 2), has_aux=True)(x)
     assert (gradient.requires_grad, value.requires_grad, aux.requires_grad) == (True, True, False)
     with sg.no_grad():
-        gradient, value = sg.value_and_grad(lambda x: x * w)(x)
+        value, gradient = sg.value_and_grad(lambda x: x * w)(x)
     assert not gradient.requires_grad
     assert not value.requires_grad
     assert not sg.autograd.functional.jacobian(lambda x: x * w, x).requires_grad
