@@ -26,7 +26,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import symgrad as sg
-from symgrad.compiler import NumpyBackendWarning, build
+from symgrad.compiler import build
+from symgrad.runtime.strict import NumpyBackendWarning
 
 FUNCTIONS = (ops.Linear, ops.Tanh, ops.Gelu, ops.LayerNorm, ops.SoftmaxCrossEntropy)
 ACTIVATIONS = {"tanh": ops.Tanh, "gelu": ops.Gelu}

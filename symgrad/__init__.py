@@ -9,12 +9,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from symgrad.forks import forks_wait
+
 if TYPE_CHECKING:
     from symgrad import autograd as autograd
     from symgrad import func as func
     from symgrad import nn as nn
     from symgrad import optim as optim
-    from symgrad.compiler import NumpyBackendWarning as NumpyBackendWarning
     from symgrad.compiler import compile as compile
     from symgrad.compiler import verify as verify
     from symgrad.custom.define import custom_op as custom_op
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from symgrad.proof.verdict import PROVED as PROVED
     from symgrad.proof.verdict import REFUTED as REFUTED
     from symgrad.proof.verdict import UNDECIDED as UNDECIDED
+    from symgrad.runtime.strict import NumpyBackendWarning as NumpyBackendWarning
     from symgrad.runtime.threads import get_num_threads as get_num_threads
     from symgrad.runtime.threads import set_num_threads as set_num_threads
     from symgrad.tensor.creation import from_numpy as from_numpy
@@ -72,7 +74,7 @@ if TYPE_CHECKING:
 _SOURCES: dict[str, str] = {
     "Function": "symgrad.frontend.function",
     "JitWarning": "symgrad.tensor.jit",
-    "NumpyBackendWarning": "symgrad.compiler",
+    "NumpyBackendWarning": "symgrad.runtime.strict",
     "PROVED": "symgrad.proof.verdict",
     "REFUTED": "symgrad.proof.verdict",
     "Size": "symgrad.tensor.parts",
@@ -141,7 +143,7 @@ def __getattr__(name: str) -> Any:
     elif name in _SOURCES:
         module, _, attribute = _SOURCES[name].partition(":")
         package = module == __name__  # a package that is a public name itself
-        found = importlib.import_module(f"{module}.{attribute}" if package else module)
+        found = _import(f"{module}.{attribute}" if package else module)
         value = found if package else getattr(found, attribute or name)
     else:
         value = _operation(name)
@@ -149,13 +151,18 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def _import(module: str) -> Any:
+    with forks_wait():
+        return importlib.import_module(module)
+
+
 def _operation(name: str) -> Any:
-    functions = {} if name.startswith("__") else importlib.import_module(_OPERATIONS).FUNCTIONS
+    functions = {} if name.startswith("__") else _import(_OPERATIONS).FUNCTIONS
     if name not in functions:
-        raise importlib.import_module("symgrad.frontend.unsupported").missing_function(name)
+        raise _import("symgrad.frontend.unsupported").missing_function(name)
     return functions[name]
 
 
 def __dir__() -> list[str]:
-    operations = importlib.import_module(_OPERATIONS).FUNCTIONS
+    operations = _import(_OPERATIONS).FUNCTIONS
     return sorted({*globals(), *__all__, *operations})

@@ -10,7 +10,6 @@ any stage.  Imports: every stage, ``symgrad.emission`` and ``symgrad.fallback``.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
+from symgrad.forks import forks_wait
 from symgrad.frontend.arguments import positions
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import Function
@@ -29,6 +29,7 @@ from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import BATCH_RANK, trace
 from symgrad.ir.function import FunctionGraphs
 from symgrad.kernels import OpPlan, masks, plan, with_backward
+from symgrad.runtime.strict import fall_back
 
 if TYPE_CHECKING:
     from symgrad.fallback import NumpyOp
@@ -43,10 +44,6 @@ AnyFunction = type[Function] | Function
 Specs = Sequence[Any]
 Static = Mapping[str, Any] | None
 Assume = Mapping[str, str] | None
-
-
-class NumpyBackendWarning(RuntimeWarning):
-    """An op runs on NumPy because its C could not be compiled."""
 
 
 def verify(
@@ -71,18 +68,19 @@ def verify(
 
 def compile(
     function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
-    allow: Sequence[str] = (),
+    allow: Sequence[str] = (), strict: bool = False,
 ) -> CompiledOp | NumpyOp:  # fmt: skip
     """Kernels for every size of these shapes, forward and backward.
 
     A backward that is not PROVED is refused with NotProvedError, unless ``allow`` names its
     verdict (``allow=("UNDECIDED",)``).  Where no C compiler works, the op runs on NumPy, with a
-    NumpyBackendWarning.
+    NumpyBackendWarning; with ``strict``, or SYMGRAD_STRICT=1, BuildError or CacheError is raised.
     """
-    from symgrad.emission import emit
-    from symgrad.fallback import NumpyOp
-    from symgrad.manifest import proof_line
-    from symgrad.runtime.op import make_op
+    with forks_wait():
+        from symgrad.emission import emit
+        from symgrad.fallback import NumpyOp
+        from symgrad.manifest import proof_line
+        from symgrad.runtime.op import make_op
 
     planned, report = judged_plan(function, specs, static, assume, allow)
     emitted = emit(planned, proof_line(report))
@@ -92,9 +90,7 @@ def compile(
             origin=(function, specs, static), values=planned.graphs.values,
         )  # fmt: skip
     except (BuildError, CacheError) as error:
-        warnings.warn(
-            f"{planned.name} runs on NumPy: {error.what}", NumpyBackendWarning, stacklevel=2
-        )
+        fall_back(f"{planned.name} runs", error, strict=strict, stacklevel=2)
         return NumpyOp(planned, origin=(function, specs, static))
 
 

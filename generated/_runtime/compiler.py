@@ -18,10 +18,13 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from .errors import BuildError
+from .forks import forks_wait
 from . import cache
 from .digests import digest
 
@@ -53,25 +56,29 @@ class Compiler:
     @property
     def version(self) -> str:
         """The first line of what it says of itself, for manifests."""
-        done = _run([*self.command, "--version"])
+        done = run([*self.command, "--version"])
         return done.stdout.splitlines()[0] if done.stdout else self.command[0]
 
 
-def _run(
-    command: list[str], text: str = "", cwd: str | None = None
+def run(
+    command: Sequence[str], text: str = "", cwd: str | Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run the compiler; FileNotFoundError and the like become BuildError."""
     try:
-        return subprocess.run(
-            command,
-            input=text,
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
+        with forks_wait():
+            process = subprocess.Popen(
+                command,
+                cwd=cwd,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                errors="replace",
+                env={**os.environ, "LC_ALL": "C"},
+            )
+        with process:
+            said, complaints = process.communicate(text)
+            return subprocess.CompletedProcess(command, process.returncode, said, complaints)
     except OSError as error:
         raise BuildError(
             f"the C compiler {shlex.join(command[:1])} cannot be run: {error.strerror}", hint=_HINT
@@ -94,7 +101,7 @@ def _candidates() -> list[tuple[str, ...]]:
 def _identify(command: tuple[str, ...], where: str, *, native: bool) -> str | None:
     """A digest of the compiler's own macros; None where it does not take ``-march=native``."""
     options = [_NATIVE] if native else []
-    done = _run([*command, *options, "-dM", "-E", "-x", "c", "-"])
+    done = run([*command, *options, "-dM", "-E", "-x", "c", "-"])
     if done.returncode != 0 or not done.stdout:
         return None
     return digest(where, repr(command), done.stdout)
@@ -104,7 +111,7 @@ def _takes(command: tuple[str, ...], options: tuple[str, ...]) -> bool:
     """Does a program compile and link with these options, without a warning?"""
     with cache.scratch() as folder:
         words = [*command, "-Werror", "-x", "c", "-", "-o", "probe", *options]
-        return _run(words, _PROGRAM, str(folder)).returncode == 0
+        return run(words, _PROGRAM, folder).returncode == 0
 
 
 def _understood(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, ...]:
@@ -117,7 +124,7 @@ def _understood(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str
 
 
 def _not_working(command: tuple[str, ...]) -> BuildError:
-    done = _run([*command, "--version"])
+    done = run([*command, "--version"])
     said = (done.stderr or done.stdout).strip().splitlines()
     what = f"the C compiler {shlex.join(command)} does not compile an empty program"
     return BuildError(what + (f": {said[0]}" if said else ""), hint=_HINT)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import BuildError, CacheError
+from .forks import forks_wait
 from . import threads
 from .blas import find_blas, preload
 from .digests import file_digest, source_digest
@@ -78,8 +79,9 @@ def beside(file: str, op: Op) -> Library:
 
 
 def _from_cache(op: Op, texts: Mapping[str, str], key_extra: str) -> Library:
-    from .build import build_cached
-    from .cache import door
+    with forks_wait():
+        from .build import build_cached
+        from .cache import door
 
     path = build_cached(op, texts, key_extra)
     return load(path, op, door(path))

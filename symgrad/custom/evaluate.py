@@ -7,7 +7,6 @@ Imports: ``symgrad.runtime``, ``symgrad.custom.source``, numpy; ctypes.
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from symgrad.custom.source import Source
 from symgrad.errors import BuildError
 from symgrad.runtime import cache
-from symgrad.runtime.compiler import find_compiler
+from symgrad.runtime.compiler import find_compiler, run
 from symgrad.runtime.digests import digest
 
 _MOST_LINES = 12
@@ -61,7 +60,7 @@ def _library(source: Source) -> Path:
             *compiler.command, *compiler.flags, "-Werror=implicit-function-declaration", "-fPIC",
             "-shared", "custom.c", "-o", "custom.so", *compiler.link_flags, "-Wl,--no-undefined",
         ]  # fmt: skip
-        done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+        done = run(words, cwd=folder)
         if done.returncode:
             said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:_MOST_LINES])
             raise BuildError(f"the C of {source.name!r} does not compile:\n{said}")

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.compiler import NumpyBackendWarning
 from symgrad.errors import BuildError, CacheError
 from symgrad.frontend.function import Function
 from symgrad.optim.inplace import compile_in_place
 from symgrad.runtime.op import CompiledOp
+from symgrad.runtime.strict import fall_back
 from symgrad.tensor.modes import no_grad
 from symgrad.tensor.tensor import Array, Tensor, wrap
 
@@ -87,5 +86,5 @@ def _kernel(formula: Any, static: Static, dtype: np.dtype[Any], scalars: int) ->
     try:
         return compile_in_place(formula, specs, written, given)
     except (BuildError, CacheError) as error:
-        warnings.warn(f"optimizers run on NumPy: {error.what}", NumpyBackendWarning, stacklevel=4)
+        fall_back("optimizers run", error, stacklevel=4)
         return None

@@ -21,6 +21,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from symgrad.errors import BuildError
+from symgrad.forks import forks_wait
 from symgrad.runtime import cache
 from symgrad.runtime.binding import binding, declarations, dispatch
 from symgrad.runtime.blas import Blas, find_blas
@@ -121,13 +122,15 @@ def compile_into(
 
 def _write_binding(folder: Path, op: Op, name: str) -> None:
     try:
-        import cffi
-        from cffi import recompiler
+        with forks_wait():
+            import cffi
+            from cffi import recompiler
+
+            ffi = cffi.FFI()  # which imports its parser
     except ImportError as error:
         raise BuildError(
             "cffi is not installed, so that kernels cannot be compiled", hint="pip install cffi"
         ) from error
-    ffi = cffi.FFI()
     ffi.cdef(declarations(op))
     text = binding(op)
     ffi.set_source(op.module, text)
@@ -211,8 +214,8 @@ def _run_all(commands: list[tuple[str, ...]], folder: Path) -> None:
     running: list[subprocess.Popen[str]] = []
     try:
         for command in commands:
-            running.append(
-                subprocess.Popen(
+            with forks_wait():
+                process = subprocess.Popen(
                     command,
                     cwd=folder,
                     stdin=subprocess.DEVNULL,
@@ -221,7 +224,7 @@ def _run_all(commands: list[tuple[str, ...]], folder: Path) -> None:
                     text=True,
                     errors="replace",
                 )
-            )
+            running.append(process)
         said = [process.communicate()[0] for process in running]
         for process, command, text in zip(running, commands, said, strict=True):
             if process.returncode:

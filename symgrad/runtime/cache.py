@@ -35,6 +35,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from symgrad.errors import CacheError
+from symgrad.forks import forks_wait
 from symgrad.runtime.digests import bytes_digest, digest, file_digest
 from symgrad.runtime.trusted import Untrusted, open_folder, open_inside, read_inside
 
@@ -61,7 +62,8 @@ def cache_folder() -> Path:
     chosen = os.environ.get("SYMGRAD_CACHE_DIR", "")
     if chosen:
         return Path(chosen).expanduser().absolute() / _LAYOUT
-    import platformdirs
+    with forks_wait():
+        import platformdirs
 
     return Path(platformdirs.user_cache_dir("symgrad", appauthor=False)) / _LAYOUT
 
@@ -169,7 +171,8 @@ def _whole(root: int, key: str) -> bool:
 
 @contextmanager
 def _locked(root: Path, key: str) -> Iterator[None]:
-    from filelock import FileLock, Timeout
+    with forks_wait():
+        from filelock import FileLock, Timeout
 
     number = int(digest(key)[:8], 16) % _LOCKS
     lock = FileLock(root / f".lock-{number}", timeout=_LOCK_SECONDS, mode=0o600)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from symgrad.errors import BuildError, CacheError
+from symgrad.forks import forks_wait
 from symgrad.runtime import threads
 from symgrad.runtime.blas import find_blas, preload
 from symgrad.runtime.digests import file_digest, source_digest
@@ -78,8 +79,9 @@ def beside(file: str, op: Op) -> Library:
 
 
 def _from_cache(op: Op, texts: Mapping[str, str], key_extra: str) -> Library:
-    from symgrad.runtime.build import build_cached
-    from symgrad.runtime.cache import door
+    with forks_wait():
+        from symgrad.runtime.build import build_cached
+        from symgrad.runtime.cache import door
 
     path = build_cached(op, texts, key_extra)
     return load(path, op, door(path))

@@ -38,12 +38,12 @@ RUNTIME_MODULES = (
     *("layout", "load", "residuals", "spec", "support", "threads"),
     *("trusted", "values", "workspace"),
 )
-COMMON = ("errors", "plain")
+COMMON = ("errors", "forks", "plain")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
 _IMPORTS = (
     (re.compile(r"^( *)from symgrad\.runtime import ", re.MULTILINE), r"\1from . import "),
     (re.compile(r"^( *)from symgrad\.runtime\.", re.MULTILINE), r"\1from ."),
-    (re.compile(r"^( *)from symgrad\.(errors|plain) import ", re.M), r"\1from .\2 import "),
+    (re.compile(rf"^( *)from symgrad\.({'|'.join(COMMON)}) import ", re.M), r"\1from .\2 import "),
 )
 
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.errors import KernelArgumentError
+from symgrad.errors import BuildError, CacheError, KernelArgumentError
 from symgrad.frontend.arguments import Argument, Binding, bind
 from symgrad.frontend.function import class_of, is_instance_style
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.runtime.strict import fall_back
 from symgrad.tensor import kernelnode
 from symgrad.tensor.batched import levels
 from symgrad.tensor.gradients import grad
@@ -59,6 +60,9 @@ class OpKernels:
             try:
                 family = self._variant(inputs).prepare(inputs, ()).entry.family
                 return family.differentiate(inputs, cotangents, mask)
+            except (BuildError, CacheError) as error:
+                fall_back(f"the second derivative of {self.op.name} runs", error)
+                self._hopeless = True
             except Exception as error:  # whatever tracing the user's code raises
                 self._hopeless = not isinstance(error, EmptyTensor)
         return on_tape(self.apply, inputs, cotangents, mask)

@@ -14,11 +14,12 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from symgrad.errors import SymgradError
 from symgrad.frontend.functions.names import script
 from symgrad.frontend.session import active
+from symgrad.runtime.strict import is_strict
 from symgrad.tensor import pytree
 from symgrad.tensor.batched import levels
 from symgrad.tensor.modes import state
@@ -37,7 +38,15 @@ class _Jit:
 
     script = ignore = export = unused = staticmethod(script)
 
-    def __call__(self, function: Callable[..., Any]) -> Jitted:
+    @overload
+    def __call__(self, function: Callable[..., Any], *, strict: bool = False) -> Jitted: ...
+
+    @overload
+    def __call__(self, *, strict: bool) -> Callable[[Callable[..., Any]], Jitted]: ...
+
+    def __call__(
+        self, function: Callable[..., Any] | None = None, *, strict: bool = False
+    ) -> Any:  # fmt: skip
         """The function, compiled: one kernel forward, one backward, for every size.
 
         Arguments and results are tensors in tuples, lists and dicts.  Any other argument counts by
@@ -46,15 +55,21 @@ class _Jit:
         (the parameters of a module, whose mode of training is looked at) may change, and are
         differentiated by.  Functions that it applies keep their backwards.  Inside another trace it
         is inlined.  Results share no memory with arguments.
+
+        ``strict``, or SYMGRAD_STRICT=1: what cannot be traced or compiled raises, where it would
+        else run eagerly with a JitWarning.  ``@sg.jit(strict=True)`` decorates.
         """
-        return Jitted(function)
+        if function is None:
+            return functools.partial(Jitted, strict=strict)
+        return Jitted(function, strict=strict)
 
 
 class Jitted:
     """A function that is compiled when it is called."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, strict: bool = False) -> None:
         functools.update_wrapper(self, function, updated=())
+        self._strict = strict
         self.function = function
         self._owners = _with_modes([function, getattr(function, "__self__", None)])
         self._variants: dict[Any, Variant] = {}
@@ -121,6 +136,8 @@ class Jitted:
             inputs = prepared.inputs(tensors, roots)
             kernels = prepared.entry.kernels(prepared.needs(inputs))
         except Exception as error:
+            if not isinstance(error, EmptyTensor) and (self._strict or is_strict()):
+                raise
             result = self.function(*args, **kwargs)  # raises what is the function's own fault
             if not isinstance(error, EmptyTensor):
                 variant.hopeless = True

@@ -23,6 +23,7 @@ from symgrad.frontend.arguments import Argument, bind, parameters
 from symgrad.frontend.function import Function
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dtype import float32
+from symgrad.runtime.strict import fall_back
 from symgrad.tensor import kernelnode
 from symgrad.tensor.compiledop import OpKernels
 from symgrad.tensor.generated import load
@@ -103,7 +104,8 @@ class ShippedFunction:
         if self._kernels is None and not self._missing:
             try:
                 op = load(self.name, self.function)
-            except ImportError:
+            except ImportError as error:
+                fall_back("functions of symgrad.nn run", error, once=True)
                 self._missing = True
             else:
                 self._kernels = OpKernels(op, self.function, self._arguments)

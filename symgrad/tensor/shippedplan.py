@@ -20,6 +20,7 @@ import numpy as np
 from symgrad.errors import KernelArgumentError
 from symgrad.ir.dtype import float32, int64
 from symgrad.runtime.op import CompiledOp
+from symgrad.runtime.strict import fall_back
 from symgrad.tensor.builtin import BUILTIN
 from symgrad.tensor.derivative import Derivative, Gradients, Kept
 from symgrad.tensor.generated import load
@@ -132,7 +133,8 @@ def _load(module: str) -> CompiledOp | None:
     if module not in _loaded:
         try:
             _loaded[module] = load(module, BUILTIN[module])
-        except ImportError:  # no compiler, or out of date: NumPy does it
+        except ImportError as error:  # no compiler, or out of date
+            fall_back("operations of tensors run", error, once=True)
             _loaded[module] = None
     return _loaded[module]
 

@@ -13,11 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad.compiler import NumpyBackendWarning
-from symgrad.errors import KernelArgumentError, KernelTypeError, NotProvedError, SpecError
+from symgrad.errors import (
+    BuildError,
+    KernelArgumentError,
+    KernelTypeError,
+    NotProvedError,
+    SpecError,
+)
 from symgrad.fallback import NumpyOp
 from symgrad.frontend.trace import trace
 from symgrad.kernels import masks, plan
+from symgrad.runtime.strict import NumpyBackendWarning
 
 Array = np.ndarray[Any, Any]
 SIZES = st.integers(0, 6)
@@ -176,6 +182,8 @@ def test_allow_is_checked() -> None:
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CC", "/nonexistent/cc")
     monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path))
+    with pytest.raises(BuildError, match="cannot be run"):
+        sg.compile(ops.Tanh, strict=True)
     with pytest.warns(NumpyBackendWarning, match="runs on NumPy"):
         op = sg.compile(ops.Tanh)
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)

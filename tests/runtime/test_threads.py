@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 
 import numpy
 import pytest
@@ -113,6 +114,43 @@ assert os.waitstatus_to_exitcode(status) == 42, status
 assert numpy.array_equal(op(x), expected)
 print(threads.get_num_threads())
 """
+
+
+FORK_IN_AN_IMPORT = """
+import importlib.abc, os, signal, sys, threading, time, warnings
+from tests.runtime.examples import SOFTPLUS
+warnings.simplefilter("ignore", DeprecationWarning)
+begun = threading.Event()
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == sys.argv[1]:
+            begun.set()
+            time.sleep(1)
+
+assert sys.argv[1] not in sys.modules
+sys.meta_path.insert(0, Slow())
+compiling = threading.Thread(target=SOFTPLUS.op)
+compiling.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    signal.alarm(60)
+    SOFTPLUS.op()
+    os._exit(42)
+_, status = os.waitpid(child, 0)
+compiling.join()
+print(os.waitstatus_to_exitcode(status))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.parametrize("module", ["cffi.cparser", "filelock"])
+def test_a_child_forked_while_another_thread_imports(module: str, tmp_path: Path) -> None:
+    """It inherits no lock of a module that nobody will release, and no end of a compiler's pipe."""
+    found = scripts.run(FORK_IN_AN_IMPORT, module, SYMGRAD_CACHE_DIR=str(tmp_path / "cache"))
+    assert found.splitlines()[-1] == "42"
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
+from symgrad.errors import BuildError
 from symgrad.tensor.jit import Jitted
 
 pytestmark = pytest.mark.slow  # each program is compiled
@@ -419,6 +420,15 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     jitted = sg.jit(lambda x: x * 2 + 1)
     with pytest.warns(sg.JitWarning, match="runs eagerly"):
         close(jitted(tensor(3)), tensor(3) * 2 + 1)
+
+    @sg.jit(strict=True)
+    def strict(x: Any) -> Any:
+        return x * 2 + 1
+
+    for _ in range(2):
+        with pytest.raises(BuildError):
+            strict(tensor(3))
+    assert strict(sg.zeros(0)).shape == (0,)
 
 
 def test_empty_tensors_run_eagerly() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,10 @@ import pytest
 
 import symgrad as sg
 import symgrad.nn.functional as F
-from symgrad.errors import KernelArgumentError, KernelTypeError
+from symgrad import nn
+from symgrad.errors import BuildError, KernelArgumentError, KernelTypeError
 from symgrad.nn.functions import SHIPPED
+from symgrad.runtime import strict
 from symgrad.tensor import shipped, shippedplan
 from symgrad.tensor.apply import FunctionNode
 from symgrad.tensor.builtin import BUILTIN
@@ -182,9 +185,38 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         op = sg.compile(ops.Tanh)
     x = tensor(3, 4)
     vector = tensor(3, 4, seed=1, grad=False)
-    pairs = zip(derivatives(op(x), [x], vector), derivatives(sg.tanh(x), [x], vector), strict=True)
-    for left, right in pairs:
+    with pytest.warns(sg.NumpyBackendWarning, match="second derivative of tanh"):
+        found = derivatives(op(x), [x], vector)
+    for left, right in zip(found, derivatives(sg.tanh(x), [x], vector), strict=True):
         close(left, right)
+
+
+@pytest.mark.parametrize("call", [sg.gelu, nn.GELU()])
+def test_operations_without_a_compiler(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: Any
+) -> None:
+    """It is said once, or raised."""
+    from symgrad.tensor import dispatch
+
+    monkeypatch.setenv("CC", "/nonexistent/cc")
+    monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(strict, "_told", set())
+    monkeypatch.setattr(shippedplan, "_loaded", {})
+    known = {one: shipped.ShippedFunction(f.name, one) for one, f in shipped._functions.items()}
+    monkeypatch.setattr(shipped, "_functions", known)
+    x = tensor(2048, 2, grad=False)
+    for value in ("1", "0"):
+        dispatch._plans.clear()
+        monkeypatch.setenv("SYMGRAD_STRICT", value)
+        with ExitStack() as expected:
+            if value == "1":
+                expected.enter_context(pytest.raises(BuildError, match="cannot be run"))
+            else:
+                expected.enter_context(pytest.warns(sg.NumpyBackendWarning, match="on NumPy"))
+            found = call(x)
+    dispatch._plans.clear()
+    close(call(x), found)
+    dispatch._plans.clear()
 
 
 # -- kernels that come with symgrad

@@ -1,0 +1,47 @@
+"""What a fork waits for.
+
+In: nothing.  Out: ``with forks_wait():`` around late imports and the start of other programs.
+Imports the standard library only: this module is copied into every generated package.
+
+A child that is forked while another thread imports a module inherits that module's lock, which
+nobody will ever release: the child hangs when it imports the module itself.  One that is forked
+while a program is started inherits an end of its pipes: who reads them hangs until the child ends.
+
+A module that is imported in the meantime and registers what is to be done before and after a fork
+is asked for the latter alone; Python prints what its functions say to that, and goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# Longer than any import takes.  A fork in the middle of an import that the other thread waits for
+# would otherwise wait for ever.
+_MOST_SECONDS = 60
+_busy = threading.RLock()
+_waited: list[bool] = []
+
+
+@contextmanager
+def forks_wait() -> Iterator[None]:
+    """While this is entered, a fork in another thread waits."""
+    with _busy:
+        yield
+
+
+def _before_fork() -> None:
+    _waited.append(_busy.acquire(timeout=_MOST_SECONDS))
+
+
+def _after_fork() -> None:
+    if _waited.pop():
+        _busy.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
