@@ -71,9 +71,9 @@ static void combine_sum_i64(int64_t groups, int64_t n, int64_t *restrict part,
 
 int64_t nn_cross_entropy_loss_forward_workspace(int64_t n, int64_t c)
 {
-    (void)c;
     return 0
         + ROUND_UP(8*n)
+        + ROUND_UP(4*c*n)
         + ROUND_UP(row_groups(n, 64, 32) * 8)
         + ROUND_UP(row_groups(n, 64, 32) * 8)
         + ROUND_UP(row_groups(n, 4, 32) * 8)
@@ -84,8 +84,8 @@ int64_t nn_cross_entropy_loss_forward_workspace(int64_t n, int64_t c)
  * nn cross entropy loss forward
  *     t0 = labels != -100
  *     t1 = x - amax(x, axes=(1,))
- *     t2 = log(sum(exp(t1), axes=(1,))) - index(t1, iota(n), where(labels != -100, labels, 0))
- *     output = sum(where(t0, t2, 0.0), axes=(0,))/sum(t0, axes=(0,))
+ *     t2 = index(t1 - log(sum(exp(t1), axes=(1,))), iota(n), where(labels != -100, labels, 0))
+ *     output = sum(where(t0, -t2, 0.0), axes=(0,))/sum(t0, axes=(0,))
  * in:   x f32[n c], labels i64[n]
  * out:  output f32[]
  * returns 1: an index is out of range, unless 0 <= stored[i, 0] < c
@@ -101,6 +101,7 @@ int nn_cross_entropy_loss_forward(
 {
     char *space = workspace;
     int64_t *restrict stored = carve(&space, 8*n);
+    float *restrict stored_ = carve(&space, 4*c*n);
     int64_t *restrict total_part = carve(&space, row_groups(n, 64, 32) * 8);
     double *restrict output_total_part = carve(&space, row_groups(n, 64, 32) * 8);
     int64_t *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
@@ -110,7 +111,7 @@ int nn_cross_entropy_loss_forward(
     if (c < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
-        #pragma omp parallel for schedule(static) if(parallel: c*n > 8192)
+        #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
@@ -120,6 +121,7 @@ int nn_cross_entropy_loss_forward(
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float greatest[64];
                 float total_2[64];
+                float kept[64];
                 int64_t total_3 = 0;
                 #pragma omp simd reduction(+:total_3)
                 for (int64_t i = i2; i < i3; i++) {
@@ -146,13 +148,18 @@ int nn_cross_entropy_loss_forward(
                     for (int64_t i = i2; i < i3; i++)
                         total_2[i - i2] += expf(x[i*x_s0 + j] - greatest[i - i2]);
                 }
+                #pragma omp simd
+                for (int64_t i = i2; i < i3; i++)
+                    kept[i - i2] = logf(total_2[i - i2]);
+                for (int64_t j = 0; j < c; j++) {
+                    #pragma omp simd
+                    for (int64_t i = i2; i < i3; i++)
+                        stored_[i*c + j] = x[i*x_s0 + j] - greatest[i - i2] - kept[i - i2];
+                }
                 float output_total_2 = 0.0f;
                 #pragma omp simd reduction(+:output_total_2)
-                for (int64_t i = i2; i < i3; i++) {
-                    const float t = logf(total_2[i - i2]) - (x[i*x_s0 + stored[i]] - greatest[i -
-                        i2]);
-                    output_total_2 += labels[i] != (-100) ? t : 0.0f;
-                }
+                for (int64_t i = i2; i < i3; i++)
+                    output_total_2 += labels[i] != (-100) ? -stored_[i*c + stored[i]] : 0.0f;
                 output_total_ += output_total_2;
             }
             total_part[group] = total_;
@@ -163,7 +170,7 @@ int nn_cross_entropy_loss_forward(
     } else {
         const int64_t groups = row_groups(n, 4, 32);
         const int64_t rows = (n + groups - 1) / groups;
-        #pragma omp parallel for schedule(static) if(parallel: c*n > 8192)
+        #pragma omp parallel for schedule(static) if(parallel: c*n > 4096)
         for (int64_t group = 0; group < groups; group++) {
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
@@ -195,7 +202,12 @@ int nn_cross_entropy_loss_forward(
                     total_sum += total_block;
                 }
                 const float total_2 = (float)total_sum;
-                output_total_sum += t ? logf(total_2) - (x[i*x_s0 + stored[i]] - greatest) : 0.0f;
+                const float t_ = logf(total_2);
+                float *stored__i = stored_ + i*c;
+                #pragma omp simd
+                for (int64_t j = 0; j < c; j++)
+                    stored__i[j] = x_i[j] - greatest - t_;
+                output_total_sum += t ? -stored_[i*c + stored[i]] : 0.0f;
             }
             total_part_[group] = total_;
             output_total_part_[group] = output_total_sum;

@@ -240,6 +240,8 @@ def reshaped_strides(old: Shape, strides: Shape, new: Shape) -> Shape | None:
 
     Runs of axes that follow one another in memory are split anew (``computeStride`` in PyTorch).
     """
+    if 0 in old:
+        return contiguous_strides(new)
     runs: list[tuple[Dim, Dim]] = []  # elements and innermost stride, the innermost run first
     for size, stride in zip(reversed(old), reversed(strides), strict=True):
         if size == 1:

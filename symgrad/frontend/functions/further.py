@@ -15,7 +15,7 @@ from symgrad.frontend.functions.mathematics import absolute, clamp_min, square
 from symgrad.frontend.functions.movement import axis_of, expand, permute
 from symgrad.frontend.functions.normalization import softmax
 from symgrad.frontend.functions.products import bmm, matmul
-from symgrad.frontend.functions.reductions import amax, mean, norm, sum
+from symgrad.frontend.functions.reductions import finite_shift, mean, norm, sum
 from symgrad.frontend.functions.scans import cumsum, diag
 from symgrad.frontend.lift import as_tensor, broadcast_shapes, elementwise, result_dtype
 from symgrad.frontend.session import current, here
@@ -90,7 +90,7 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
 @operation("logcumsumexp")
 def logcumsumexp(input: Any, dim: int) -> Tensor:
     """``log(cumsum(exp(x)))``, shifted by the greatest element of the whole axis."""
-    high = amax(input, dim, True)
+    high = finite_shift(input, dim)
     return add(elementwise("log", cumsum(elementwise("exp", sub(input, high)), dim)), high)
 
 

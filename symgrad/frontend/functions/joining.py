@@ -109,6 +109,8 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **named
 
 def _equal_sizes(whole: Dim, size: Dim) -> list[Dim]:
     """The sizes of pieces of ``size``, when their number is known.  Raises ShapeError."""
+    if whole == 0:
+        return [whole]
     count = whole.exact_quotient(size)
     if count is not None and count.constant is not None:
         return [size] * count.constant
@@ -127,6 +129,8 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     source = as_tensor(input)
     axis = axis_of(dim, source.ndim)
     whole = source.node.shape[axis]
+    if whole == 0:
+        return _pieces(source, axis, [whole] * chunks)
     if whole.constant is not None:
         size = max(1, -(-whole.constant // chunks))
         return _pieces(source, axis, _equal_sizes(whole, Dim.of(size)))
@@ -183,6 +187,8 @@ def diff(input: Any, n: int = 1, dim: int = -1) -> Tensor:
     source = as_tensor(input)
     for _ in range(n):
         axis = axis_of(dim, source.ndim)
+        if source.node.shape[axis] == 0:
+            break
         less = source.node.shape[axis] - 1
         after, before = (share(source, Slice(axis, Dim.of(at), 1, less)) for at in (1, 0))
         source = elementwise("sub", after, before)

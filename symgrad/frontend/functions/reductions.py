@@ -137,7 +137,8 @@ def var(
     correction = (1 if unbiased else 0) if correction is None else correction
     centred = sub(source, mean(source, dim, True))
     total = sum(square(centred), dim, keepdim)
-    return div(total, count(source.node, dim) - correction)
+    number = count(source.node, dim) - correction
+    return div(total, max(number, 0) if isinstance(number, (int, float)) else number)
 
 
 @operation("std")
@@ -163,16 +164,31 @@ def std_mean(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Te
 # -- extrema
 
 
+def _extreme(op: str, node: Node, dim: Any, keepdim: bool) -> Node:
+    """The op over axes that have elements.  Raises ShapeError where one has none."""
+    _check_elements(op, node, dim)
+    return reduce(op, node, dim, keepdim)
+
+
+def _check_elements(op: str, node: Node, dim: Any) -> None:
+    empty = [axis for axis in axes_of(dim, node.rank) if node.shape[axis] == 0]
+    if empty:
+        raise ShapeError(
+            f"{op} over axis {empty[0]} of a tensor of shape {list(Shape.of(node.shape))}: there "
+            "is no element to choose", location=here(),
+        )  # fmt: skip
+
+
 @operation("amax")
 def amax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
     """The greatest element over axes; ties share its gradient."""
-    return fresh(reduce("amax", as_tensor(input).node, dim if axis is None else axis, keepdim))
+    return fresh(_extreme("amax", as_tensor(input).node, dim if axis is None else axis, keepdim))
 
 
 @operation("amin")
 def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
     """The least element over axes; ties share its gradient."""
-    return fresh(reduce("amin", as_tensor(input).node, dim if axis is None else axis, keepdim))
+    return fresh(_extreme("amin", as_tensor(input).node, dim if axis is None else axis, keepdim))
 
 
 @operation("aminmax")
@@ -193,7 +209,7 @@ def _extremum(
             return pairwise(input, second)
         node = as_tensor(input).node
         if dim is None:
-            return fresh(reduce(op, node, None, keepdim))
+            return fresh(_extreme(op, node, None, keepdim))
         if not isinstance(dim, int):
             raise ShapeError(f"{op[1:]} takes one axis; use {op} for several", location=here())
         place = fresh(_position(arg, node, dim, keepdim))
@@ -206,6 +222,7 @@ def _extremum(
 
 def _position(op: str, node: Node, dim: Any, keepdim: bool) -> Node:
     session = current()
+    _check_elements(op, node, dim)
     if dim is None:
         flat = session.reshape(node, (product(node.shape),))
         found = session.apply(op, flat, axes=(0,))
@@ -294,14 +311,19 @@ def _flat_power(base: Tensor, exponent: float) -> Tensor:
 
 def shift(input: Any, dim: Any) -> Tensor:
     """The greatest element over axes, by which powers are shifted: no gradient goes that way."""
-    return elementwise("shift", amax(input, dim, True))
+    return fresh(current().apply("shift", reduce("amax", as_tensor(input).node, dim, True)))
+
+
+def finite_shift(input: Any, dim: Any) -> Tensor:
+    """The same, 0 where that is infinite or NaN."""
+    high = shift(input, dim)
+    return where(isfinite(high), high, 0.0)
 
 
 @operation("logsumexp")
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(x)))``, shifted by the greatest element where that is finite."""
-    high = shift(input, dim)
-    high = where(isfinite(high), high, 0.0)
+    high = finite_shift(input, dim)
     total = elementwise("log", sum(elementwise("exp", sub(input, high)), dim, True))
     result = add(total, high)
     if keepdim:

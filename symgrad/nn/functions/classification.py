@@ -72,20 +72,17 @@ class CrossEntropyLoss(sg.Function):
         ctx.ignore_index, ctx.reduction = ignore_index, reduction
         ctx.label_smoothing = label_smoothing
         valid, safe = _valid(labels, ignore_index)
-        shifted = x - x.amax(-1, keepdim=True)
-        total = sg.log(sg.exp(shifted).sum(-1))
-        losses = total - shifted.gather(1, safe).squeeze(1)
+        y = sg.log_softmax(x, -1)
+        losses = -y.gather(1, safe).squeeze(1)
         if label_smoothing:
-            spread = total - shifted.mean(-1)
-            losses = (1 - label_smoothing) * losses + label_smoothing * spread
+            losses = (1 - label_smoothing) * losses - label_smoothing * y.mean(-1)
         return _reduced(losses, valid, reduction)
 
     @staticmethod
     def backward(ctx, grad):
         x, labels = ctx.saved_tensors
         valid, safe = _valid(labels, ctx.ignore_index)
-        powers = sg.exp(x - x.amax(-1, keepdim=True))
-        probabilities = powers / powers.sum(-1, keepdim=True)
+        probabilities = sg.softmax(x, -1)
         targets = _targets(safe, x, ctx.label_smoothing)
         grad_x = _each(grad, valid, ctx.reduction) * (probabilities - targets)
         return grad_x, None, None, None, None
@@ -98,8 +95,7 @@ class SoftTargetCrossEntropyLoss(sg.Function):
     def forward(ctx, x: "f32[n c]", target: "f32[n c]", reduction="mean"):
         ctx.save_for_backward(x, target)
         ctx.reduction = reduction
-        shifted = x - x.amax(-1, keepdim=True)
-        y = shifted - sg.log(sg.exp(shifted).sum(-1, keepdim=True))
+        y = sg.log_softmax(x, -1)
         losses = -(target * y).sum(-1)
         if reduction == "none":
             return losses
@@ -110,7 +106,6 @@ class SoftTargetCrossEntropyLoss(sg.Function):
         x, target = ctx.saved_tensors
         each = grad / x.shape[0] if ctx.reduction == "mean" else grad
         each = each.unsqueeze(-1)
-        shifted = x - x.amax(-1, keepdim=True)
-        y = shifted - sg.log(sg.exp(shifted).sum(-1, keepdim=True))
+        y = sg.log_softmax(x, -1)
         grad_x = each * (sg.exp(y) * target.sum(-1, keepdim=True) - target)
         return grad_x, -each * y if ctx.needs_input_grad[1] else None, None
