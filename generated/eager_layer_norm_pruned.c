@@ -86,6 +86,8 @@ int eager_layer_norm_backward_110(
     double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -253,6 +255,8 @@ int eager_layer_norm_backward_101(
     double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -412,6 +416,8 @@ int eager_layer_norm_backward_100(
     void *workspace)
 {
     (void)workspace;
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 2048)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {
@@ -543,6 +549,8 @@ int eager_layer_norm_backward_011(
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -596,17 +604,19 @@ int eager_layer_norm_backward_011(
                     grad_bias_rows[j] = 0.0f;
                 for (int64_t j = 0; j < m; j++)
                     grad_weight_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *grad_output_i = grad_output + i*grad_output_s0;
-                    const float *x_i = x + i*x_s0;
-                    const float residual_2_i = residual_2[i];
-                    const float residual_3_i = residual_3[i];
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        const float grad_output_ij = grad_output_i[j];
-                        grad_bias_rows[j] += grad_output_ij;
-                        grad_weight_rows[j] += grad_output_ij * ((x_i[j] - residual_2_i) *
-                            residual_3_i);
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *grad_output_i = grad_output + i*grad_output_s0;
+                        const float *x_i = x + i*x_s0;
+                        const float residual_2_i = residual_2[i];
+                        const float residual_3_i = residual_3[i];
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++) {
+                            const float grad_output_ij = grad_output_i[j];
+                            grad_bias_rows[j] += grad_output_ij;
+                            grad_weight_rows[j] += grad_output_ij * ((x_i[j] - residual_2_i) *
+                                residual_3_i);
+                        }
                     }
                 }
                 #pragma omp simd
@@ -654,6 +664,8 @@ int eager_layer_norm_backward_010(
     double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -693,15 +705,17 @@ int eager_layer_norm_backward_010(
                 const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
                     grad_weight_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *grad_output_i = grad_output + i*grad_output_s0;
-                    const float *x_i = x + i*x_s0;
-                    const float residual_2_i = residual_2[i];
-                    const float residual_3_i = residual_3[i];
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        grad_weight_rows[j] += grad_output_i[j] * ((x_i[j] - residual_2_i) *
-                            residual_3_i);
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *grad_output_i = grad_output + i*grad_output_s0;
+                        const float *x_i = x + i*x_s0;
+                        const float residual_2_i = residual_2[i];
+                        const float residual_3_i = residual_3[i];
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++) {
+                            grad_weight_rows[j] += grad_output_i[j] * ((x_i[j] - residual_2_i) *
+                                residual_3_i);
+                        }
                     }
                 }
                 #pragma omp simd
@@ -741,6 +755,8 @@ int eager_layer_norm_backward_001(
     double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -778,11 +794,13 @@ int eager_layer_norm_backward_001(
                 const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
                     grad_bias_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *grad_output_i = grad_output + i*grad_output_s0;
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++)
-                        grad_bias_rows[j] += grad_output_i[j];
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *grad_output_i = grad_output + i*grad_output_s0;
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++)
+                            grad_bias_rows[j] += grad_output_i[j];
+                    }
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)

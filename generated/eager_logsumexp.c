@@ -237,6 +237,8 @@ int eager_logsumexp_backward(
     void *workspace)
 {
     (void)workspace;
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {

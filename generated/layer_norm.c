@@ -75,6 +75,8 @@ int layer_norm_inference(
     void *workspace)
 {
     (void)workspace;
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {
@@ -316,6 +318,8 @@ int layer_norm_backward(
     double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;

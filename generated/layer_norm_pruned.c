@@ -85,6 +85,8 @@ int layer_norm_backward_110(
     double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -232,6 +234,8 @@ int layer_norm_backward_101(
     double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -372,6 +376,8 @@ int layer_norm_backward_100(
     void *workspace)
 {
     (void)workspace;
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {
@@ -483,6 +489,8 @@ int layer_norm_backward_011(
     double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -535,14 +543,16 @@ int layer_norm_backward_011(
                     grad_weight_rows[j] = 0.0f;
                 for (int64_t j = 0; j < m; j++)
                     grad_bias_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *grad_y_i = grad_y + i*grad_y_s0;
-                    const float *normalized_i = normalized + i*normalized_s0;
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        const float grad_y_ij = grad_y_i[j];
-                        grad_weight_rows[j] += grad_y_ij*normalized_i[j];
-                        grad_bias_rows[j] += grad_y_ij;
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *grad_y_i = grad_y + i*grad_y_s0;
+                        const float *normalized_i = normalized + i*normalized_s0;
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++) {
+                            const float grad_y_ij = grad_y_i[j];
+                            grad_weight_rows[j] += grad_y_ij*normalized_i[j];
+                            grad_bias_rows[j] += grad_y_ij;
+                        }
                     }
                 }
                 #pragma omp simd
@@ -588,6 +598,8 @@ int layer_norm_backward_010(
     double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -625,12 +637,14 @@ int layer_norm_backward_010(
                 const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
                     grad_weight_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *grad_y_i = grad_y + i*grad_y_s0;
-                    const float *normalized_i = normalized + i*normalized_s0;
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++)
-                        grad_weight_rows[j] += grad_y_i[j] * normalized_i[j];
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *grad_y_i = grad_y + i*grad_y_s0;
+                        const float *normalized_i = normalized + i*normalized_s0;
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++)
+                            grad_weight_rows[j] += grad_y_i[j] * normalized_i[j];
+                    }
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)
@@ -669,6 +683,8 @@ int layer_norm_backward_001(
     double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -706,11 +722,13 @@ int layer_norm_backward_001(
                 const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
                     grad_bias_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *grad_y_i = grad_y + i*grad_y_s0;
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++)
-                        grad_bias_rows[j] += grad_y_i[j];
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *grad_y_i = grad_y + i*grad_y_s0;
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++)
+                            grad_bias_rows[j] += grad_y_i[j];
+                    }
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)

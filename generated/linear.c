@@ -102,6 +102,8 @@ int linear_forward(
     (void)workspace;
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 1;
+    if (m == 0)
+        return 0;
     const int64_t groups = row_groups(n, 32, 32);
     const int64_t rows = (n + groups - 1) / groups;
     const int64_t block = block_rows(m, 32);

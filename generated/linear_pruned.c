@@ -267,6 +267,8 @@ int linear_backward_011(
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 128, 4) * (4*m));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 1;
+    if (m == 0)
+        return 0;
     const int64_t groups = row_groups(n, 128, 4);
     const int64_t rows = (n + groups - 1) / groups;
     const int64_t block = block_rows(0, 32);
@@ -377,6 +379,8 @@ int linear_backward_001(
     double *restrict grad_bias_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_bias_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -414,11 +418,13 @@ int linear_backward_001(
                 const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
                     grad_bias_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *grad_y_i = grad_y + i*grad_y_s0;
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++)
-                        grad_bias_rows[j] += grad_y_i[j];
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *grad_y_i = grad_y + i*grad_y_s0;
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++)
+                            grad_bias_rows[j] += grad_y_i[j];
+                    }
                 }
                 #pragma omp simd
                 for (int64_t u = 0; u < m; u++)

@@ -260,6 +260,8 @@ int nn_cross_entropy_loss_backward(
     float *restrict total_all = carve(&space, 4*n);
     int64_t *restrict total_part = carve(&space, row_groups(n, 64, 32) * 8);
     int64_t *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
+    if (c == 0)
+        return 0;
     int64_t total;
     if (c < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);

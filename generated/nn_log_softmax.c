@@ -49,6 +49,8 @@ int nn_log_softmax_forward(
     void *workspace)
 {
     (void)workspace;
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 4096)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {
@@ -141,6 +143,8 @@ int nn_log_softmax_backward(
     void *workspace)
 {
     (void)workspace;
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {

@@ -353,6 +353,8 @@ int softmax_cross_entropy_backward(
     void *workspace)
 {
     (void)workspace;
+    if (c == 0)
+        return 0;
     const float grad_loss_0 = grad_loss[0];
     if (c < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: c*n > 8192)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from symgrad.codegen.arrange import Loop
 from symgrad.codegen.context import Array
 from symgrad.codegen.ctree import (
+    SUM,
     Assign,
     Binary,
     Declare,
@@ -33,7 +34,7 @@ from symgrad.codegen.gemm import multiply
 from symgrad.codegen.items import PRODUCT, Item
 from symgrad.codegen.nests import Nests
 from symgrad.codegen.patterns import Contraction
-from symgrad.codegen.printer import expression_text, least
+from symgrad.codegen.printer import expression_text, least, within
 from symgrad.codegen.rows import Rows
 from symgrad.codegen.spelling import truth
 from symgrad.codegen.sums import reduction_of
@@ -214,7 +215,7 @@ class Groups:
 
         def run(first: str, last: str) -> None:
             for statement in self.row_loop(self.rows, name(first), name(last), simd=True):
-                self.evaluator.add(statement)
+                self.evaluator.add(self._unless_empty(statement))
 
         if not self.summed:
             run(start, stop)
@@ -228,6 +229,19 @@ class Groups:
 
         body = self.nests.inside(frozenset(), write)
         self.evaluator.add(For(low, name(start), name(stop), tuple(body), step="SUM_ROWS"))
+
+    def _unless_empty(self, loop: Statement) -> Statement:
+        """A loop over rows that only adds up what lies in them: not gone through for nothing."""
+        items = self.rows.loop.items
+        if self.rows.flat or any(self.rows.loop.axis not in item.reduced for item in items):
+            return loop
+        inner = frozenset.intersection(*(frozenset(item.axes) for item in items))
+        sizes = {axis.extent for axis in inner - {*self.rows.axes} if axis.extent.constant is None}
+        tests = [
+            f"{within(self.context.dim(size), SUM)} != 0"
+            for size in sorted(sizes, key=lambda size: size.key)
+        ]
+        return If(Text(" && ".join(tests)), (loop,)) if tests else loop
 
     def _summed(self, write: Callable[[], None]) -> None:
         """Write what some rows do; then add what they sum up to the arrays of the group."""

@@ -110,7 +110,8 @@ def emit_kernel(
     turned = {loop: found for loop in rows if (found := turn(scheduled, loop)) is not None}
     statements = OuterLoops(nests, rows, turned).write(entries)
     signature, first = _limits(signature, context)
-    body = statements_text([*first, *statements])
+    empty = [] if program.checks else _leave_where_empty(graph, context, rows.values())
+    body = statements_text([*first, *empty, *statements])
     signature = _only_needed(signature, context, body)
     view = _view(
         signature, context, body, doc or KernelDoc(), _promise(signature, program, context)
@@ -182,6 +183,17 @@ def _name_loops(context: Context, scheduled: Schedule, layout: Layout) -> None:
     for axis in scheduled.order:
         if axis in used:
             context.variable(axis)
+
+
+def _leave_where_empty(
+    graph: Graph, context: Context, rows: Iterable[Rows]
+) -> list[Statement]:  # fmt: skip
+    """Leave the kernel where every output is empty, rather than go through rows of nothing."""
+    common = set.intersection(*(set(node.shape) for node in graph.outputs.values()))
+    inside = {axis.extent for one in rows if not one.flat for axis in one.inner}
+    sizes = sorted(common & inside, key=lambda size: size.key)
+    tests = [f"{within(context.dim(size), SUM)} == 0" for size in sizes if size.constant is None]
+    return [If(Text(" || ".join(tests)), (Line("return 0;"),))] if tests else []
 
 
 def _limits(

@@ -40,6 +40,11 @@ class Rows:
         return all(isinstance(entry, Item) for entry in self.body)
 
     @property
+    def inner(self) -> frozenset[Axis]:
+        """The axes of the loops inside."""
+        return frozenset(axis for item in self.loop.items for axis in item.axes) - {*self.axes}
+
+    @property
     def extent(self) -> Dim:
         """How many rows there are."""
         return product([axis.extent for axis in self.axes])

@@ -81,6 +81,8 @@ int attention(
     float *restrict p_blocks = carve(&space, row_groups(b, 1, 32) * block_rows(2*m*n + k*n + m, 1) * (4*m*n));
     if (k > INT32_MAX || m > INT32_MAX || n > INT32_MAX)
         return 1;
+    if (n == 0)
+        return 0;
     const int64_t groups = row_groups(b, 1, 32);
     const int64_t rows = (b + groups - 1) / groups;
     const int64_t block = block_rows(2*m*n + k*n + m, 1);

@@ -107,6 +107,8 @@ int batch_norm(
     double *restrict grad_weight_part = carve(&space, row_groups(n, 64, 32) * (8*m));
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -158,13 +160,15 @@ int batch_norm(
                     mean_total_rows[j] = 0.0f;
                 for (int64_t j = 0; j < m; j++)
                     grad_bias_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *grad_y_i = grad_y + i*grad_y_s0;
-                    const float *x_i = x + i*x_s0;
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        mean_total_rows[j] += x_i[j];
-                        grad_bias_rows[j] += grad_y_i[j];
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *grad_y_i = grad_y + i*grad_y_s0;
+                        const float *x_i = x + i*x_s0;
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++) {
+                            mean_total_rows[j] += x_i[j];
+                            grad_bias_rows[j] += grad_y_i[j];
+                        }
                     }
                 }
                 #pragma omp simd
@@ -226,12 +230,14 @@ int batch_norm(
                 const int64_t last_row = MIN(i1, first_row + SUM_ROWS);
                 for (int64_t j = 0; j < m; j++)
                     total_rows[j] = 0.0f;
-                for (int64_t i = first_row; i < last_row; i++) {
-                    const float *x_i = x + i*x_s0;
-                    #pragma omp simd
-                    for (int64_t j = 0; j < m; j++) {
-                        const float centred = x_i[j] - mean_all[j];
-                        total_rows[j] += centred*centred;
+                if (m != 0) {
+                    for (int64_t i = first_row; i < last_row; i++) {
+                        const float *x_i = x + i*x_s0;
+                        #pragma omp simd
+                        for (int64_t j = 0; j < m; j++) {
+                            const float centred = x_i[j] - mean_all[j];
+                            total_rows[j] += centred*centred;
+                        }
                     }
                 }
                 #pragma omp simd

@@ -82,6 +82,8 @@ int layer_norm(
     double *restrict grad_weight_part_ = carve(&space, row_groups(n, 4, 32) * (8*m));
     float *restrict grad_bias_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
     float *restrict grad_weight_rows_part = carve(&space, row_groups(n, 4, 32) * (4*m));
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;

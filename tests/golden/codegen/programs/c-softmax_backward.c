@@ -37,6 +37,8 @@ int softmax_backward(
     void *workspace)
 {
     (void)workspace;
+    if (m == 0)
+        return 0;
     if (m < SHORT_ROW) {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 16384)
         for (int64_t i0 = 0; i0 < n; i0 += 64) {
