@@ -5,14 +5,13 @@ In: the class ``Tensor``.  Out: its methods.  Imports: this package's engine.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import errors
 from symgrad.tensor.gradients import Several, backward
-from symgrad.tensor.node import AccumulateGrad, edge_of
+from symgrad.tensor.node import AccumulateGrad, edge_of, retain
 from symgrad.tensor.parts import RemovableHandle
 from symgrad.tensor.tensor import Tensor
 
@@ -63,9 +62,7 @@ def _retain_grad(self: Tensor) -> None:
     node = self.grad_fn
     if node is None or self._retains:
         return
-    self._retains = True
-    node.retained = {} if node.retained is None else node.retained
-    node.retained[self._output_number] = weakref.ref(self)
+    retain(self, node, self._output_number)
 
 
 for _name, _method in (

@@ -174,7 +174,7 @@ class Run:
                 if grads[number] is not None:
                     result = hook(self.tensor(grads[number]))
                     if result is not None:
-                        grads[number] = self.grad(result)
+                        grads[number] = self._hooked(hook, [grads[number]], (result,))[0]
         for number, reference in sorted(node.retained.items()) if node.retained else ():
             tensor = reference()
             if tensor is not None and grads[number] is not None:
@@ -183,26 +183,49 @@ class Run:
     def _prehooks(self, node: Node, grads: list[Grad]) -> list[Grad]:
         """What hooks before a node make of the gradients that it gets."""
         for hook in list((node.prehooks or {}).values()):
-            result = hook(tuple(map(self.tensor, grads)))
-            if result is not None:
-                result = result if isinstance(result, tuple) else (result,)
-                grads = [self.grad(item) for item in result]
+            grads = self._hooked(hook, grads, hook(tuple(map(self.tensor, grads))))
         return grads
 
     def _after(self, node: Node, results: list[Grad], grads: list[Grad]) -> list[Grad]:
         """What hooks behind a node make of the gradients that it gives."""
         for hook in list((node.hooks or {}).values()):
             found = hook(tuple(map(self.tensor, results)), tuple(map(self.tensor, grads)))
-            if found is not None:
-                found = found if isinstance(found, tuple) else (found,)
-                results = [self.grad(item) for item in found]
+            results = self._hooked(hook, results, found)
         return results
+
+    def _hooked(self, hook: Any, before: list[Grad], result: Any) -> list[Grad]:
+        """What a hook makes of gradients.  Raises AutogradError for those of another kind."""
+        if result is None:
+            return before
+        after = result if isinstance(result, tuple) else (result,)
+        name = getattr(hook, "__name__", "<unknown>")
+        if len(after) != len(before):
+            raise errors.AutogradError(
+                f"hook '{name}' has returned an incorrect number of values (got {len(after)}, but "
+                f"expected {len(before)})"
+            )
+        return [self._alike(name, old, new) for old, new in zip(before, after, strict=True)]
 
     def tensor(self, grad: Grad) -> Tensor | None:
         """A gradient as hooks see it."""
         if grad is None or isinstance(grad, Tensor):
             return grad
         return wrap(np.asarray(grad))
+
+    def _alike(self, name: str, before: Grad, after: Any) -> Grad:
+        """What a hook put in place of one gradient, as this run holds it."""
+        old, new = self.tensor(before), self.grad(after)
+        if old is None or new is None:
+            if new is not None:
+                raise errors.AutogradError("can't replace a None gradient with a non-None value")
+            return new
+        if after._array.dtype != old._array.dtype:
+            raise errors.AutogradError(
+                f"hook '{name}' has changed the type of value (was {old.type()} got {after.type()})"
+            )
+        if after._array.shape != old._array.shape:
+            raise errors.AutogradError(f"hook '{name}' has changed the size of value")
+        return new
 
     def grad(self, tensor: Any) -> Grad:
         """A gradient as this run holds it."""

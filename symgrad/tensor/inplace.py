@@ -18,7 +18,7 @@ from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.views import Step
 from symgrad.tensor import errors
 from symgrad.tensor.modes import state
-from symgrad.tensor.node import Node
+from symgrad.tensor.node import Node, retain
 from symgrad.tensor.opnode import operation_node
 from symgrad.tensor.plan import Place, Plan, Slot, make_plan
 from symgrad.tensor.program import sizes
@@ -81,13 +81,20 @@ def rebase(tensor: Tensor, node: Node, number: int) -> None:
     """The tensor was written by ``node``: that, and not what came before, is its history."""
     base = tensor._base
     if base is None:
-        tensor._grad_fn, tensor._output_number = node, number
+        _succeed(tensor, node, number)
         return
     written = wrap(tensor._array)
     written._grad_fn, written._output_number = node, number
     plan = slices_plan(_slot(base), tensor._steps)
-    base._grad_fn, base._output_number = _history(plan, [base, written])
+    _succeed(base, *_history(plan, [base, written]))
     _regenerate(tensor)
+
+
+def _succeed(tensor: Tensor, node: Node, number: int) -> None:
+    """Put a new history in place of the old one; a gradient that is kept is that of the new one."""
+    if tensor._retains:
+        retain(tensor, node, number)
+    tensor._grad_fn, tensor._output_number = node, number
 
 
 def _history(plan: Plan, tensors: list[Tensor]) -> tuple[Any, int]:
@@ -105,7 +112,7 @@ def _regenerate(tensor: Tensor) -> None:
     tensor._seen = tensor.counter().value
     if base.requires_grad:
         plan = view_plan(_slot(base), tensor._steps)
-        tensor._grad_fn, tensor._output_number = _history(plan, [base])
+        _succeed(tensor, *_history(plan, [base]))
 
 
 setattr(Tensor, "_regenerate", _regenerate)  # noqa: B010

@@ -139,6 +139,16 @@ def edge_of(tensor: Tensor) -> Edge | None:
     return (accumulator(tensor), 0) if tensor._requires_grad else None
 
 
+def retain(tensor: Tensor, node: Node, number: int) -> None:
+    """Let backward leave its gradient at an output of a node with the tensor, and nowhere else."""
+    old = tensor._grad_fn
+    if tensor._retains and old is not None and old.retained is not None:
+        old.retained.pop(tensor._output_number, None)
+    tensor._retains = True
+    node.retained = {} if node.retained is None else node.retained
+    node.retained[number] = weakref.ref(tensor)
+
+
 class SavedTensor:
     """A tensor kept for backward, with the version that it had."""
 

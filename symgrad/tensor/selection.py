@@ -51,7 +51,16 @@ def _mask(item: Any) -> Array:
 
 
 def _mask_tensor(item: Any) -> Tensor:
-    return item.bool() if isinstance(item, BatchedTensor) else wrap(_mask(item))
+    return item.bool() if isinstance(item, BatchedTensor) else _made_of(item, _mask(item))
+
+
+def _made_of(source: Any, array: Array) -> Tensor:
+    """An index tensor; backward notices if the tensor that it was made of is written since."""
+    found = wrap(array)
+    if isinstance(source, Tensor):
+        found._counter = source.counter()
+        found._seen = found._counter.value
+    return found
 
 
 def _without_masks(tensor: Tensor, key: Any) -> Any:
@@ -65,13 +74,13 @@ def _without_masks(tensor: Tensor, key: Any) -> Any:
         if _is_mask(item):
             mask = _mask(item)
             _check_mask(tensor, mask, axis)
-            found.extend(wrap(place.astype(np.int64)) for place in np.nonzero(mask))
+            found.extend(_made_of(item, place.astype(np.int64)) for place in np.nonzero(mask))
             axis += mask.ndim
             continue
         if isinstance(item, (list, np.ndarray)) or (isinstance(item, tuple) and item):
             item = wrap(_whole(item))
         elif isinstance(item, Tensor) and not item._array.ndim and item.dtype.is_integer:
-            item = item.long()
+            item = item.long() if isinstance(item, BatchedTensor) else int(item)
         elif isinstance(item, Tensor) and item._array.dtype not in _PLACES:
             raise errors.TensorIndexError(
                 "tensors used as indices must be long, int, byte or bool tensors"
@@ -182,14 +191,14 @@ def _from_the_front(places: Tensor, axis: int, size: int) -> Tensor:
         return found
     array = places._array.astype(np.int64, copy=False)
     if not array.size:
-        return wrap(array)
+        return _made_of(places, array)
     low, high = int(array.min()), int(array.max())
     if low < -size or high >= size:
         raise errors.TensorIndexError(
             f"index {low if low < -size else high} is out of bounds for dimension {axis} with size "
             f"{size}"
         )
-    return wrap(np.where(array < 0, array + size, array)) if low < 0 else wrap(array)
+    return _made_of(places, np.where(array < 0, array + size, array) if low < 0 else array)
 
 
 _GET = SymbolicTensor.__getitem__
@@ -230,7 +239,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask is True, in a row."""
     shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
     whole = input if input._array.shape == shape else input.expand(shape)
-    return getitem(whole, wrap(np.broadcast_to(mask._array, shape)))
+    return getitem(whole, _made_of(mask, np.broadcast_to(mask._array, shape)))
 
 
 @_entered()

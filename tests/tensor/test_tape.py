@@ -412,3 +412,130 @@ def test_hooks_inside_of_a_derivative() -> None:
 
     assert float(sg.grad(function)(sg.tensor(3.0))) == 6.0
     assert seen == [6.0]
+
+
+def _put(key: Any, value: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def call(w: Any, i: Any) -> Any:
+        found = w * 1.0
+        found[key(i)] = value(w)
+        return found
+
+    return call
+
+
+# What keeps an index or a mask for its backward, and that index or mask.
+INDEXED: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "rows": (lambda w, i: w[i], [0, 2]),
+    "rows from the end": (lambda w, i: w[i], [0, -1]),
+    "int32": (lambda w, i: w[i.int()], [0, 2]),
+    "columns": (lambda w, i: w[:, i], [0, 1]),
+    "with a number": (lambda w, i: w[i, 0], [0, 2]),
+    "mask": (lambda w, i: w[i], [True, False, True]),
+    "mask of elements": (lambda w, i: w[i], [[True, False]] * 3),
+    "masked_select": (lambda w, i: w.masked_select(i), [True, False]),
+    "masked_fill": (lambda w, i: w.masked_fill(i, 2.0), [True, False]),
+    "where": (lambda w, i: sg.where(i, w, w * 2.0), [True, False]),
+    "rows written": (_put(lambda i: i, lambda w: w[:2] * 2.0), [0, 2]),
+    "mask written": (_put(lambda i: i, lambda w: w[:2] * 2.0), [True, False, True]),
+    "number written": (_put(lambda i: i, lambda w: 3.0), [True, False, True]),
+    "scalar written": (_put(lambda i: i, lambda w: w[0, 0]), [True, False, True]),
+    "index_select": (lambda w, i: w.index_select(0, i), [0, 2]),
+    "gather": (lambda w, i: w.gather(0, i), [[0, 2]]),
+    "index_add": (lambda w, i: w.index_add(0, i, w[:2] * 2.0), [0, 2]),
+    "scatter": (lambda w, i: w.scatter(0, i, w[:1] * 2.0), [[0, 2]]),
+    "take": (lambda w, i: w.take(i), [0, 2]),
+    "embedding": (lambda w, i: sg.nn.functional.embedding(i, w), [0, 2]),
+    "cross_entropy": (lambda w, i: sg.nn.functional.cross_entropy(w, i), [0, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("name", sorted(INDEXED))
+def test_an_index_that_is_written_before_backward_is_noticed(name: str) -> None:
+    call, index = INDEXED[name]
+    w = sg.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+    i = sg.tensor(index)
+    found = call(w, i.clone() if name == "int32" else i)
+    found.sum().backward(retain_graph=True)  # unwritten, it is well
+    i.copy_(~i if str(i.dtype) == "bool" else sg.ones_like(i))
+    if name == "int32":
+        found.sum().backward()
+    else:
+        with pytest.raises(SymgradError, match="modified by an inplace operation"):
+            found.sum().backward()
+
+
+def test_an_index_of_one_element_is_read_at_once() -> None:
+    w = sg.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    i = sg.tensor(0)
+    found = w[i].sum() + w[:, i].sum()
+    i.fill_(1)
+    found.backward()
+    assert w.grad.tolist() == [[2.0, 1.0], [1.0, 0.0]]
+
+
+def _doubled() -> tuple[Any, Any]:
+    x = sg.ones(4, requires_grad=True)
+    return x, x * 2.0
+
+
+def test_a_gradient_that_is_kept_is_that_of_what_was_written_last() -> None:
+    x, y = _doubled()
+    y.retain_grad()
+    y.mul_(3.0)
+    (y * y).sum().backward()
+    assert (y.grad.tolist(), x.grad.tolist()) == ([12.0] * 4, [72.0] * 4)
+
+    x, y = _doubled()  # through a view
+    y.retain_grad()
+    y[0].mul_(3.0)
+    y[1] = x[2]
+    (y * y).sum().backward()
+    assert y.grad.tolist() == [12.0, 2.0, 4.0, 4.0]
+
+    x, y = _doubled()  # of a view, through another
+    part, other = y[:2], y[1:]
+    part.retain_grad()
+    other.mul_(3.0)
+    ((part * part).sum() + (y * y).sum()).backward()
+    assert part.grad.tolist() == [4.0, 12.0]
+
+    x, y = _doubled()  # hooks stay with the value that they were registered for
+    seen: list[Any] = []
+    y.register_hook(lambda grad: seen.append(grad.tolist()))
+    y.mul_(3.0)
+    (y * y).sum().backward()
+    assert seen == [[36.0] * 4]
+
+
+@pytest.mark.parametrize(
+    ("hook", "said"),
+    [
+        (lambda grad: grad.sum(), "hook '<lambda>' has changed the size of value"),
+        (lambda grad: grad[None], "has changed the size of value"),
+        (lambda grad: grad.double(), "type of value .was symgrad.FloatTensor got symgrad.Double"),
+        (
+            lambda grad: (grad, grad),
+            "returned an incorrect number of values .got 2|hook returned .tuple",
+        ),
+    ],
+)
+@pytest.mark.parametrize("record", [False, True])
+def test_a_hook_gives_a_gradient_of_the_same_kind(hook: Any, said: str, record: bool) -> None:
+    def of_a_leaf(x: Any, y: Any) -> None:
+        x.register_hook(hook)
+
+    def of_a_result(x: Any, y: Any) -> None:
+        y.register_hook(hook)
+
+    def before_a_node(x: Any, y: Any) -> None:
+        y.grad_fn.register_prehook(lambda grads: hook(*grads))
+
+    def behind_a_node(x: Any, y: Any) -> None:
+        y.grad_fn.register_hook(lambda grads, given: hook(*grads))
+
+    for register in (of_a_leaf, of_a_result, before_a_node, behind_a_node):
+        x = sg.ones(4, requires_grad=True)
+        y = sg.tanh(x)
+        register(x, y)
+        with pytest.raises(SymgradError, match=said):
+            sg.autograd.grad((y * y).sum(), [x], create_graph=record)
