@@ -6,6 +6,7 @@ Imports: the frontend, its neighbours, ``symgrad.ir``, ``symgrad.errors``.
 Shapes for which backward raises, or returns a gradient that does not fit, are taken only where
 there are no others; a number or integers for what gets a gradient, only where forward accepts
 nothing else: a gradient that is summed too far fits a number, and that of integers is ignored.
+For the same reason a plain value stands for an argument only where tensors get no gradient.
 Nothing is chosen by a verdict, since that would prefer shapes for which a mistake does not show.
 What forward and backward accept beside the cheapest shapes, with other ranks, is found too.
 """
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from symgrad.errors import ControlFlowError, SpecError, SymgradError
+from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError
 from symgrad.frontend.arguments import check_static
 from symgrad.frontend.function import class_of, raw_method
 from symgrad.frontend.outcome import as_symgrad_error, refuses_sizes
@@ -49,6 +50,8 @@ ODD_PRICE = 2
 FAILING_PRICE = 100
 NUMBER_PRICE = 2 * FAILING_PRICE
 """Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
+MOST_AS_TENSOR = 48
+"""Trials with a tensor where a plain value has been found: is there a gradient to judge?"""
 RANKS = (0, 1, 2, 3)
 """The ranks that are tried beside those of the cheapest shapes."""
 MOST_OTHERS = 4
@@ -91,6 +94,8 @@ class _Trial:
     chosen: tuple[Candidate, ...]
     specs: Specs
     failing: int = 0
+    hidden: bool = False
+    """Is there a number, or are there integers, that get a gradient?"""
 
     @property
     def guessed(self) -> list[bool]:
@@ -100,7 +105,9 @@ class _Trial:
     def price(self) -> int:
         """The less, the better: cheap candidates, free sizes, a backward that fits."""
         odd = ODD_PRICE * oddities(self.specs, self.guessed)
-        return sum(one.price for one in self.chosen) + odd + self.failing
+        return (
+            sum(one.price for one in self.chosen) + odd + self.failing + NUMBER_PRICE * self.hidden
+        )
 
 
 class _Search:
@@ -129,15 +136,43 @@ class _Search:
             found = self._cheapest(self.trials + 16)
         if found is None:
             raise self._nothing()
+        if not found.failing:
+            found = self._with_tensors(found)
         others = [self._found(other) for other in self._others(found)]
         return replace(self._found(found), others=tuple(others[:MOST_OTHERS]))
 
-    def _cheapest(self, last: int) -> _Trial | None:
+    def _with_tensors(self, found: _Trial) -> _Trial:
+        """The same with a tensor for every argument that is one where it gets a gradient.
+
+        It need not fit, and backward may raise: None, a number or an index would hide that.
+        """
+        every = list(self.unknowns)
+        for position, unknown in enumerate(every):
+            if _is_float(found.chosen[position]):
+                continue
+            floats = tuple(one for one in unknown.candidates if _is_float(one))
+            kept = self.unknowns
+            self.unknowns = [*kept]
+            self.unknowns[position] = replace(unknown, candidates=floats)
+            near = [(*found.chosen[:position], one, *found.chosen[position + 1 :])
+                    for one in floats]  # fmt: skip
+            tried = [self._tried(chosen, unknown.name) for chosen in near]
+            tried.append(self._cheapest(self.trials + MOST_AS_TENSOR, unknown.name))
+            fitting = [one for one in tried if one is not None]
+            if fitting:
+                found = min(fitting, key=lambda one: one.price)
+            else:
+                self.unknowns = kept
+        self.unknowns = every
+        return found
+
+    def _cheapest(self, last: int, tensor: str = "") -> _Trial | None:
+        """``tensor``: an argument that is to get a gradient."""
         best: _Trial | None = None
         for price, chosen in self._combinations():
             if self.trials >= last or (best is not None and price >= best.price):
                 break
-            trial = self._tried(chosen)
+            trial = self._tried(chosen, tensor)
             if trial is None:
                 continue
             last = min(last, self.trials + MOST_AFTER_A_TRACE)
@@ -145,8 +180,11 @@ class _Search:
                 best = trial
         return best
 
-    def _tried(self, chosen: tuple[Candidate, ...]) -> _Trial | None:
-        """A combination as forward accepts it; None where it does not, or nothing is to prove."""
+    def _tried(self, chosen: tuple[Candidate, ...], tensor: str = "") -> _Trial | None:
+        """A combination as forward accepts it; None where it does not, or nothing is to prove.
+
+        ``tensor``: an argument of which backward has to make a gradient.
+        """
         if any(
             unknown.name in self.square and one.rank is not None and one.rank < 2
             for unknown, one in zip(self.unknowns, chosen, strict=True)
@@ -154,6 +192,8 @@ class _Search:
             return None
         trial, graphs = self._forward(chosen)
         if trial is None or graphs is None or not self._has_gradients(chosen, graphs):
+            return None
+        if tensor and (_takes_no_floats(graphs) or tensor not in _with_gradient(graphs)):
             return None
         problem = _problem(graphs)
         for _ in range(MOST_STEPS):
@@ -172,7 +212,7 @@ class _Search:
             for unknown, one in zip(self.unknowns, chosen, strict=True)
         )
         hidden = number or any(case.surplus for case in graphs.cases)
-        return replace(trial, failing=price + NUMBER_PRICE * hidden)
+        return replace(trial, failing=price, hidden=hidden)
 
     def _others(self, best: _Trial) -> Iterator[_Trial]:
         """What fits beside the best, the cheapest first: tensors of other ranks.
@@ -196,7 +236,7 @@ class _Search:
             )  # fmt: skip
             if set(change.values()) <= set(RANKS) and chosen not in trials:
                 trials[chosen] = self._tried(chosen)
-        found = [one for one in trials.values() if one is not None and not one.failing]
+        found = [one for one in trials.values() if one and not one.failing and not one.hidden]
         yield from sorted(found, key=lambda one: one.price)
 
     def _has_gradients(self, chosen: Sequence[Candidate], graphs: FunctionGraphs) -> bool:
@@ -355,6 +395,17 @@ def _with_gradient(graphs: FunctionGraphs) -> set[str]:
         one.input for case in graphs.cases for one in case.gradients
         if one.node is not None or one.problem is not None
     }  # fmt: skip
+
+
+def _takes_no_floats(graphs: FunctionGraphs) -> bool:
+    """Does backward take a tensor for a plain value, a mask or an index, which it then is?"""
+    kinds = (ControlFlowError, DTypeError)
+    return any(isinstance(case.problem, kinds) for case in graphs.cases)
+
+
+def _is_float(one: Candidate) -> bool:
+    """Is it a tensor that may have a gradient?"""
+    return one.is_tensor and one.dtype is None and not one.constant
 
 
 def _spec_text(spec: TensorSpec) -> str:

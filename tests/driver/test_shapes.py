@@ -188,6 +188,58 @@ def test_a_bias_is_no_number(sum_of_bias: Any, verdict: str) -> None:
     assert (hint in " ".join(judged.text.split())) == (sum_of_bias(sg.zeros(2, 3)).ndim == 0)
 
 
+OF_TENSORS = {
+    "right": (lambda g, axes: g.sum(tuple(range(g.ndim - axes))) if axes < g.ndim else g, "PROVED"),
+    "right for rows": (lambda g, axes: g.sum(0), "PROVED"),
+    "a number": (lambda g, axes: g.sum(), "REFUTED"),
+    "no such axis": (lambda g, axes: g.sum(7), "REFUTED"),
+    "none for matrices": (lambda g, axes: g.sum() if axes > 0 else None, "REFUTED"),
+}
+
+
+@pytest.mark.parametrize("kind", ["optional", "any"])
+@pytest.mark.parametrize("name", OF_TENSORS)
+def test_what_gets_a_gradient_is_judged_as_a_tensor(name: str, kind: str) -> None:
+    """Nothing that has no gradient stands for it: neither None, nor a number, nor an index."""
+    of_tensor, verdict = OF_TENSORS[name]
+
+    def forward(ctx: Any, x: Any, b: Any) -> Any:
+        ctx.axes = getattr(b, "ndim", None)
+        return x if b is None else x + b
+
+    if kind == "optional":
+        forward.__defaults__ = (None,)
+    function = op(forward, lambda ctx, g: (g, None if ctx.axes is None else of_tensor(g, ctx.axes)))
+    judged = judge(function, Request())
+    assert (judged.verdict, judged.shapes.text[:9]) == (verdict, "x: n m, b")
+    assert "b:" in judged.shapes.text
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [lambda g, k: g * float(k), lambda g, k: g * k * len([*range(k**2)]),
+     lambda g, k: g * k if k < 2 else g, lambda g, k: g * k + 0 * g.flip(k)],
+    ids=["float", "range", "if", "axis"],
+)  # fmt: skip
+def test_what_backward_asks_the_value_of_is_no_tensor(asks: Any) -> None:
+    def forward(ctx: Any, x: Any, k: Any) -> Any:
+        ctx.k = k
+        return x * k
+
+    judged = judge(op(forward, lambda ctx, g: (asks(g, ctx.k), None)), Request())
+    assert (judged.verdict, judged.shapes.text) == ("PROVED", "x: n m, k = -1")
+
+
+def test_what_backward_takes_for_a_mask_is_one() -> None:
+    def forward(ctx: Any, x: Any, mask: Any) -> Any:
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    function = op(forward, lambda ctx, g: (sg.where(~ctx.saved_tensors[0], 0.0, g), None))
+    judged = judge(function, Request())
+    assert (judged.verdict, judged.shapes.text) == ("PROVED", "x: n m, mask: bool[n m]")
+
+
 def softmax(axis: int) -> type[sg.Function]:
     """Right for matrices if ``axis`` is 1, for all ranks if it is -1."""
 

@@ -25,7 +25,12 @@ Tensor = SymbolicTensor
 
 
 def axis_of(axis: Any, rank: int) -> int:
-    """A non-negative axis.  Raises ShapeError when there is none such."""
+    """A non-negative axis.
+
+    Raises ShapeError when there is none such, ControlFlowError for a traced tensor.
+    """
+    if isinstance(axis, Tensor):
+        axis = axis.__index__()
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise ShapeError(f"an axis must be an int, not {axis!r}", location=here())
     if not -max(rank, 1) <= axis < max(rank, 1):
