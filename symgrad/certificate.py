@@ -4,11 +4,12 @@ In: the folder of a package, where the sources lie.  Out: ``Certificate``: what 
 differs, op by op.  Imports: ``symgrad.compiler``, ``symgrad.manifest``, ``symgrad.kernels``,
 ``symgrad.discover``, ``symgrad.codegen.wrapper``, ``symgrad.runtime``.
 
-Four things are compared with the manifest: the files of the package, of which none may be missing
-and none be there that is not listed; the sources, traced and proved anew, with the digests of
-forward, backward and both sides of each gradient; every text that is emitted for them now; and the
-shared objects, with what the C compiler makes of these texts.  Versions of libraries may differ:
-they are named, and do not count.
+Four things are compared with the manifest: the files of the package, of which none may be missing,
+none be there that is not listed, and none be open to everybody's writing; the sources, traced and
+proved anew, with the digests of forward, backward and both sides of each gradient; every text that
+is emitted for them now; and the shared objects, with what the C compiler makes of these texts.  The
+manifest states nothing else, and nothing twice.  Versions of libraries may differ: they are named,
+and do not count.
 
 The sources are imported, as by ``verify``; nothing of the package is.
 """
@@ -28,7 +29,7 @@ from symgrad import compiler, discover
 from symgrad.codegen.wrapper import render_package
 from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
-from symgrad.manifest import Asked, packaged_op, versions
+from symgrad.manifest import VERSIONS, Asked, packaged_op, versions
 from symgrad.plain import stated
 from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
 from symgrad.runtime.package import MANIFEST, PackagedOp, check_stem, read_op, shared_files
@@ -36,6 +37,11 @@ from symgrad.runtime.package import MANIFEST, PackagedOp, check_stem, read_op, s
 _STATED = {
     "inputs": "the inputs", "source_sha256": "the source", "forward_sha256": "the traced forward",
     "backward_sha256": "the traced backward", "graph_sha256": "the traced graph",
+}  # fmt: skip
+_OF_GRADIENTS = {
+    "verdict": "verdict", "conditions": "conditions",
+    "hand_written_sha256": "normal form of the hand-written side",
+    "true_sha256": "normal form of the true side",
 }  # fmt: skip
 
 
@@ -100,20 +106,36 @@ def check(folder: Path, root: Path | None = None) -> Certificate:
     except OSError as error:
         raise SpecError(f"{folder} cannot be read: {error.strerror or error}") from error
     found = [_op(stem, _table(said), package) for stem, said in manifest["ops"].items()]
-    common = _common(sorted(manifest["ops"]), package)
+    common = _common(sorted(manifest["ops"]), package, tuple(_unchecked(manifest)))
     return Certificate(str(folder), (*found, common), tuple(_version_notes(manifest)))
 
 
 def _read(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        text = (folder / MANIFEST).read_text(encoding="utf-8")
+        manifest = json.loads(text, object_pairs_hook=_once)
         if isinstance(manifest["ops"], dict) and isinstance(manifest["files"], dict):
             return dict(manifest)
+    except SpecError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass
     raise SpecError(
         f"{folder} has no manifest that can be read", hint="name a folder that symgrad build wrote"
     )
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A table of JSON in which no name stands twice: readers differ in which of the two counts."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise SpecError(
+                f"the manifest states {name!r} twice in one table",
+                hint="build the package anew: symgrad writes each name once",
+            )
+        found[name] = value
+    return found
 
 
 def _table(value: Any) -> dict[str, Any]:
@@ -164,16 +186,32 @@ class _Package:
         return sorted(name for name in self.left if name.partition(".")[0] in stems)
 
 
-def _common(stems: Sequence[str], package: _Package) -> OpCertificate:
-    """What the ops share, and that nothing else is there."""
+def _common(
+    stems: Sequence[str], package: _Package, unchecked: tuple[str, ...]
+) -> OpCertificate:  # fmt: skip
+    """What the ops share, and that nothing else is there, nor stated."""
     emitted = shared_files(render_package(stems))
     own = sorted({*emitted, *(name for name in package.left if name in package.listed)})
     written = package.files(own)
     other = package.other(emitted, own)
-    differs = [*written.differs, *(f"what is emitted now: {name}" for name in other)]
+    differs = [*written.differs, *(f"what is emitted now: {name}" for name in other), *unchecked]
     strange = [*package.there.strange, *(f"{one} is not listed" for one in sorted(package.left))]
     differs += [f"what is no part of the package: {said}" for said in strange]
     return OpCertificate("what the ops share", written.agrees, tuple(differs))
+
+
+def _unchecked(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """What the manifest states of the whole package and nothing confirms."""
+    for name in sorted(manifest.keys() - {"ops", "files", *VERSIONS}):
+        yield f"{name!r} is stated, and nothing is known of it"
+    known = _table(manifest.get("versions"))
+    texts = all(isinstance(one, str) for one in known.values())
+    if (
+        not texts
+        or known.keys() != versions().keys()
+        or manifest.get("symgrad") != known["symgrad"]
+    ):
+        yield "the versions are not those of symgrad and of what its proofs rely on"
 
 
 def _version_notes(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -288,8 +326,18 @@ def _values(written: Mapping[str, Any]) -> dict[str, Any]:
 def _record(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     """What the manifest states of an op; what it leaves out does not agree."""
     for key, what in _STATED.items():
-        same = key in said and said[key] == now[key]
+        same = key in said and _alike(said[key], now[key])
         yield same, what if key in said else f"{what}, which the manifest does not state"
+    for key in sorted((said.keys() | now.keys()) - {"proof", *_STATED}):
+        if key not in now:
+            yield False, f"{key!r} is stated, and nothing is known of it"
+        elif key not in said or not _alike(said[key], now[key]):
+            yield False, f"{key!r}, which would be {json.dumps(now[key])} now"
+
+
+def _alike(said: Any, now: Any) -> bool:
+    """Is it the same JSON?  To Python ``0``, ``0.0`` and ``False`` are."""
+    return json.dumps(said, sort_keys=True) == json.dumps(now, sort_keys=True)
 
 
 def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
@@ -304,15 +352,14 @@ def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bo
     for name in sorted({*gradients, *now["gradients"]}):
         before, after = _table(gradients.get(name)), now["gradients"].get(name, {})
         parts = [
-            words for key, words in (
-                ("verdict", "verdict"), ("conditions", "conditions"),
-                ("hand_written_sha256", "normal form of the hand-written side"),
-                ("true_sha256", "normal form of the true side"),
-            ) if key not in before or key not in after or before[key] != after[key]
+            _OF_GRADIENTS.get(key, repr(key)) for key in (*_OF_GRADIENTS, *before)
+            if key not in before or key not in after or not _alike(before[key], after[key])
         ]  # fmt: skip
+        parts = list(dict.fromkeys(parts))
         yield not parts, f"the gradient of {name}{': ' if parts else ''}{', '.join(parts)}"
-    for key in sorted(now.keys() - {"verdict", "gradients"}):
-        yield key in proof and proof[key] == now[key], f"the {key}"
+    for key in sorted((proof.keys() | now.keys()) - {"verdict", "gradients"}):
+        same = key in proof and key in now and _alike(proof[key], now[key])
+        yield same, f"the {key}" if key in now else f"{key!r} is stated, and nothing is known of it"
 
 
 def _sha256(text: str) -> str:

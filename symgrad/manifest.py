@@ -88,7 +88,7 @@ def _manifest(folder: Path) -> str | None:
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
         return text if isinstance(json.loads(text), dict) else None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 

@@ -155,6 +155,7 @@ def intact(folder: Path) -> bool:
 
 
 def _whole(root: int, key: str) -> bool:
+    """Is the entry as it was written?  Any damage means no, and it is made again."""
     try:
         folder = open_inside(root, key)
     except (OSError, Untrusted):
@@ -163,7 +164,7 @@ def _whole(root: int, key: str) -> bool:
         digests = json.loads(read_inside(folder, _DIGESTS))
         listed = {*digests, _DIGESTS} == set(os.listdir(folder)) and len(digests) > 0
         return listed and all(bytes_digest(read_inside(folder, n)) == digests[n] for n in digests)
-    except (OSError, ValueError, TypeError, Untrusted):
+    except Exception:  # whatever its bytes make of the reading, it is not whole
         return False
     finally:
         os.close(folder)
@@ -278,7 +279,7 @@ def _flush(path: Path) -> None:
 
 def _discard(folder: Path) -> None:
     """Move a broken entry away, then delete it: never a half-deleted entry in its place."""
-    if not folder.exists():
+    if not os.path.lexists(folder):  # a link to nothing is in the way, too
         return
     aside = folder.with_name(f"{_TEMPORARY}old-{folder.name}-{os.getpid()}-{time.time_ns()}")
     try:
@@ -290,7 +291,7 @@ def _discard(folder: Path) -> None:
 
 def _remove(path: Path) -> None:
     """Delete a folder or file as far as that is possible."""
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         with suppress(OSError):

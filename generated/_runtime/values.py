@@ -1,10 +1,12 @@
 """Does a call pass the values that the op was compiled for?
 
-In: an ``Op`` and what a call passes.  Out: the tensors among it, or an error.  Imports
+In: an ``Op`` and what a call passes.  Out: the tensors among it, or an error.  Imports numpy,
 ``symgrad.errors``, ``symgrad.plain`` and its neighbours; copied into every generated package.
 
 A plain argument is part of a kernel, as the shape of a loop is.  A call may leave it out, or pass
 the value that was compiled in, of the same type; a function or class only where it is the same.
+A NumPy scalar counts as the bool, int or float of its value.  2 does not count as 2.0: a program
+tells them apart, as the dtype of ``integers * alpha`` does.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .errors import KernelArgumentError
+import numpy
+
+from .errors import KernelArgumentError, KernelTypeError
 from .plain import described, is_same, literal, stated
 from .spec import Op, Value
 
@@ -32,6 +36,12 @@ def given(op: Op) -> str:
     return stated((one.name, one.text) for one in op.values)
 
 
+def _as_python(value: Any) -> Any:
+    """A NumPy scalar as Python's number of this value; anything else as it is."""
+    counts = isinstance(value, (numpy.bool_, numpy.integer, numpy.floating))
+    return value.item() if counts else value
+
+
 class Values:
     """The plain arguments of an op.  ``objects``: their values, where these are in this process."""
 
@@ -42,13 +52,19 @@ class Values:
         self.by_place = {one.place: one for one in op.values if one.place is not None}
 
     def check(self, where: str, name: str, value: Any) -> None:
-        """Is it the value that was compiled in?  Raises KernelArgumentError."""
+        """Is it the value that was compiled in?
+
+        Raises KernelArgumentError, and KernelTypeError where there is no such argument, which is a
+        TypeError, as a function's is.
+        """
         known = self._named(where, name)
-        if value is AS_COMPILED or (known.exact and literal(value) == known.text):
+        if value is AS_COMPILED or (known.exact and literal(_as_python(value)) == known.text):
             return
         if is_same(value, self.objects.get(name, AS_COMPILED)):
             return
         hint = f"leave {name} out, or compile the op for the other value"
+        if known.exact:
+            hint = f"pass {known.text}, {hint}"
         raise KernelArgumentError(
             f"{where}: {name} is {described(value)}, and the op is compiled for "
             f"{name} = {known.text}",
@@ -67,14 +83,14 @@ class Values:
             if known is None:
                 tensors.append(value)
             elif known.name in named:
-                raise KernelArgumentError(f"{where}: {known.name} is given twice")
+                raise KernelTypeError(f"{where}: {known.name} is given twice")
             else:
                 self.check(where, known.name, value)
         return tensors
 
     def _named(self, where: str, name: str) -> Value:
         if name not in self.by_name:
-            raise KernelArgumentError(
+            raise KernelTypeError(
                 f"{where} has no plain argument {name!r}",
                 hint=f"its plain arguments: {', '.join(self.by_name) or 'none'}; "
                 "tensors go by position",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,9 @@ class Contents:
 def contents(folder: Path) -> Contents:
     """All that lies in the folder of a package.  OSError where it cannot be read."""
     digests: dict[str, str] = {}
-    strange: list[str] = []
+    strange = [*_open_to_all("its folder", folder.stat())]
     for name, entry in _entries(folder):
+        strange += _open_to_all(name, entry.stat(follow_symlinks=False))
         if entry.is_symlink():
             strange.append(f"{name} is a link")
         elif entry.is_file():
@@ -51,6 +53,12 @@ def contents(folder: Path) -> Contents:
         elif name != RUNTIME:
             strange.append(f"{name} is {'a folder' if entry.is_dir() else 'no file'} of its own")
     return Contents(digests, tuple(strange))
+
+
+def _open_to_all(name: str, found: os.stat_result) -> Iterator[str]:
+    """What everybody may write to is proved only until somebody does; a group may be one's own."""
+    if found.st_mode & stat.S_IWOTH and not stat.S_ISLNK(found.st_mode):
+        yield f"{name} may be written to by everybody: chmod o-w it"
 
 
 def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:

@@ -67,7 +67,8 @@ class CompiledOp:
         """The outputs alone: one array, or a tuple of several; tensors for tensors.
 
         ``values``: plain arguments, which may also stand among the inputs as ``apply`` takes them:
-        those that the op is compiled for.  Raises KernelArgumentError for others.
+        those that the op is compiled for.  Raises KernelArgumentError for others, and
+        KernelTypeError for a name that is none of theirs.
         """
         if values or self.caller.op.values:
             inputs = tuple(self.caller.values.without(self.name, inputs, values))

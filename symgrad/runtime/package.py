@@ -216,7 +216,7 @@ def _listed(folder: Path) -> list[str]:
     try:
         names = json.loads(text)["files"]
         return [MANIFEST, *(name for name in names if _is_inside(name))]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return [MANIFEST]
 
 

@@ -273,6 +273,26 @@ def test_links_are_not_followed(package: Path, tmp_path: Path) -> None:
         lambda manifest: manifest["ops"]["scale"]["proof"].pop("domain"),
         lambda manifest: manifest["ops"]["scale"].update(specs=7, assume={"x": 3}),
         lambda manifest: manifest["ops"]["scale"].update(static={"power": "(" * 9999}),
+        lambda manifest: manifest["ops"]["scale"].update(specs=[5]),
+        lambda manifest: manifest["ops"]["scale"].update(specs=["n k", "k", "k"]),
+        lambda manifest: manifest["ops"]["scale"].update(static={"power": "__import__('os')"}),
+        lambda manifest: manifest["ops"]["scale"].update(static={"power": "3"}),
+        lambda manifest: manifest["ops"]["scale"].update(static=[["power", 2]]),
+        lambda manifest: manifest["ops"]["scale"].update(audited=True),
+        lambda manifest: manifest["ops"]["scale"]["proof"].update(derived=0),
+        lambda manifest: manifest["ops"]["scale"]["proof"].update(verdict="REFUTED"),
+        lambda manifest: manifest["ops"]["scale"]["proof"].update(audited=True),
+        lambda manifest: manifest["ops"]["scale"]["proof"].update(domain="everywhere"),
+        lambda manifest: manifest["ops"]["scale"]["proof"]["gradients"].update(z={}),
+        lambda manifest: manifest["ops"]["scale"]["proof"]["gradients"]["x"].update(audited=True),
+        lambda manifest: manifest["ops"]["scale"]["proof"]["gradients"]["x"].update(conditions=[]),
+        lambda manifest: manifest.update(audited=True),
+        lambda manifest: manifest.update(versions=["1.0"]),
+        lambda manifest: manifest.update(versions={}),
+        lambda manifest: manifest["versions"].update(numpy=2),
+        lambda manifest: manifest["versions"].update(auditor="1.0"),
+        lambda manifest: manifest.update(symgrad="99.0"),
+        lambda manifest: manifest.pop("versions"),
     ],
 )  # fmt: skip
 def test_what_a_manifest_leaves_out_does_not_agree(
@@ -282,6 +302,34 @@ def test_what_a_manifest_leaves_out_does_not_agree(
     change(manifest)
     (package / "MANIFEST.json").write_text(json.dumps(manifest))
     assert not certificate(package)["holds"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"ops": {', '"ops": {}, "ops": {'),
+        ('"verdict": "PROVED"', '"verdict": "PROVED", "verdict": "PROVED"'),
+        ('"scale.c":', '"scale.c": "", "scale.c":'),
+    ],
+)
+def test_a_manifest_that_says_two_things_is_refused(package: Path, old: str, new: str) -> None:
+    manifest = package / "MANIFEST.json"
+    text = manifest.read_text()
+    assert old in text
+    manifest.write_text(text.replace(old, new, 1))
+    done = run("verify", "--certificate", package)
+    assert (done.exit_code, "twice in one table" in done.output) == (2, True)
+
+
+def test_what_everybody_may_write_to_is_refused(package: Path) -> None:
+    opened = {".": 0o757, "_runtime": 0o757, "_runtime/load.py": 0o646, "scale.c": 0o646}
+    for name, mode in opened.items():
+        before = (package / name).stat().st_mode
+        (package / name).chmod(mode)
+        said = "its folder" if name == "." else name
+        assert f"{said} may be written to by everybody" in differences(package, SHARED)
+        (package / name).chmod(before)
+    assert certificate(package)["holds"]
 
 
 def test_a_runtime_that_was_changed_with_its_digest_is_noticed(package: Path) -> None:

@@ -8,6 +8,9 @@ import json
 import math
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -25,6 +28,8 @@ from symgrad.fallback import NumpyOp
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan
 from symgrad.plain import described, literal
+from symgrad.runtime.spec import Op, Value
+from symgrad.runtime.values import Values
 
 SOURCE = """
 import symgrad as sg
@@ -155,6 +160,9 @@ RIGHT: list[Callable[[Any], Any]] = [
     lambda op: op.inference(X, X, z=None, k=math.nan),
     lambda op: op.inference(X, X, f=double),
     lambda op: op.forward(X, X, z=None)[0],
+    lambda op: op(X, X, k=np.float64("nan")),
+    lambda op: op(np.float32("nan"), X, double, X),
+    lambda op: op.inference(X, X, k=np.float64("nan")),
 ]
 WRONG: list[Callable[[Any], Any]] = [
     lambda op: op(1.0, X, double, X),
@@ -162,8 +170,6 @@ WRONG: list[Callable[[Any], Any]] = [
     lambda op: op(math.nan, X, double, X, (1.0, "a")),
     lambda op: op(math.nan, X, double, X, [1, "a"]),
     lambda op: op(X, X, z=False),
-    lambda op: op(X, X, w=1),
-    lambda op: op(math.nan, X, double, X, k=math.nan),
     lambda op: op(sg.tensor(X), sg.tensor(X), k=1.0),
     lambda op: op(1.0, sg.tensor(X), double, X),
     lambda op: op.inference(X, X, k=1.0),
@@ -187,7 +193,36 @@ def test_a_call_passes_what_was_compiled_in(mixed: Any) -> None:
     for call in WRONG:
         with pytest.raises(KernelArgumentError):
             call(mixed)
+    unknown: list[dict[str, Any]] = [{"w": 1}, {"w": None, "z": None}]
+    for function in (mixed, mixed.forward, mixed.inference):
+        for names in unknown:
+            with pytest.raises(TypeError, match="'w'"):
+                function(X, X, **names)
+    with pytest.raises(TypeError, match="twice"):
+        mixed(math.nan, X, double, X, k=math.nan)
     assert "for k = nan, f = tests.driver.test_plain_values.double, out = (1, 'a')" in repr(mixed)
+
+
+NUMBERS: list[Any] = [0, 1, 2, -1, 0.0, -0.0, 1.0, 2.0, 0.1, True, False, math.inf, math.nan]
+KINDS: list[Any] = [
+    *(np.bool_, np.int8, np.int64, np.uint64, np.float16, np.float32, np.float64, np.longdouble),
+    *(bool, int, float, complex),
+]
+
+
+def test_a_number_counts_only_as_one_of_its_value_and_kind() -> None:
+    op = Op("some", differentiable=(True,), cases=(), files=(), header="some.h")
+    for compiled in NUMBERS:
+        known = Values(replace(op, values=(Value("alpha", repr(compiled)),)), {})
+        for number, kind in product(NUMBERS, KINDS):
+            with np.errstate(all="ignore"), suppress(OverflowError, ValueError):
+                passed = kind(number)
+                python = passed.item() if isinstance(passed, np.generic) else passed
+                if (type(python), repr(python)) == (type(compiled), repr(compiled)):
+                    known.check("some", "alpha", passed)
+                    continue
+                with pytest.raises(KernelArgumentError, match=f"pass {compiled!r}, leave alpha"):
+                    known.check("some", "alpha", passed)
 
 
 def test_a_package_has_the_values_in_header_manifest_and_calls(

@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -58,20 +59,66 @@ def test_nobody_else_may_read(root: Path) -> None:
         assert path.stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("damage", ["truncate", "empty", "change", "delete", "no digests", "junk"])
+# What may stand in the place of digests.json, of another file, of the whole entry.
+JUNK: dict[str, bytes] = {
+    "nothing": b"",
+    "no text": b"\xff\xfe\x00",
+    "a list": b"[1, 2]",
+    "lists in lists": b'[["kernel.so"], {}]',
+    "a number": b"1",
+    "a long number": b"1" * 10_000,
+    "no digest": b'{"kernel.so": {"a": NaN}}',
+    "other names": b'{"../kernel.so": "", "": "", "a\\u0000b": ""}',
+    "too deep": b"[" * 200_000,
+    "too deep inside": b'{"kernel.so": ' + b'{"a":' * 200_000,
+}
+
+
+def _link_to_nothing(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    path.symlink_to("nothing")
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _file(path: Path) -> None:
+    shutil.rmtree(path)
+    path.write_text("in the way", encoding="utf-8")
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "truncated": lambda entry: (entry / "kernel.so").write_text("cont", encoding="utf-8"),
+    "emptied": lambda entry: (entry / "kernel.so").write_bytes(b""),
+    "changed": lambda entry: (entry / "kernel.so").write_text("Content", encoding="utf-8"),
+    "deleted": lambda entry: (entry / "kernel.so").unlink(),
+    "added": lambda entry: (entry / "more.so").write_bytes(b""),
+    "no digests": lambda entry: (entry / "digests.json").unlink(),
+    "a link for a file": lambda entry: _link_to_nothing(entry / "kernel.so"),
+    "a folder for a file": lambda entry: _folder(entry / "kernel.so"),
+    "a pipe for a file": lambda entry: _pipe(entry / "kernel.so"),
+    "open to all": lambda entry: (entry / "kernel.so").chmod(0o666),
+    "a link for the entry": _link_to_nothing,
+    "a file for the entry": _file,
+} | {
+    f"digests: {name}": lambda entry, junk=junk: (entry / "digests.json").write_bytes(junk)
+    for name, junk in JUNK.items()
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_entry_is_made_again(root: Path, damage: str) -> None:
     fill = Fill()
     folder = cache.entry("key", fill)
-    kernel, digests = folder / "kernel.so", folder / "digests.json"
-    actions: dict[str, Any] = {
-        "truncate": lambda: kernel.write_text("cont", encoding="utf-8"),
-        "empty": lambda: kernel.write_bytes(b""),
-        "change": lambda: kernel.write_text("Content", encoding="utf-8"),
-        "delete": kernel.unlink,
-        "no digests": digests.unlink,
-        "junk": lambda: digests.write_text("[1, 2]", encoding="utf-8"),
-    }
-    actions[damage]()
+    kernel = folder / "kernel.so"
+    DAMAGES[damage](folder)
     assert not cache.intact(folder)
     assert cache.entry("key", fill) == folder
     assert (fill.count, cache.intact(folder)) == (2, True)
