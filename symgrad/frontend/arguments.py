@@ -4,7 +4,8 @@ In: a Function, shape specs in the order of its tensor arguments, values by name
 Out: ``Argument`` records in call order.  Imports: the frontend's specs and functions.
 
 A spec may also be None (an absent optional tensor) or a number (a value for a plain argument).
-Parameters named in ``static``, and those whose default is a plain value, take no spec.
+Parameters named in ``static``, and those whose default is a plain value, take no spec; a
+``TensorSpec`` in ``static`` is one all the same.
 """
 
 from __future__ import annotations
@@ -182,7 +183,11 @@ class _Binder:
     def _take_one(self, parameter: inspect.Parameter, keyword: bool) -> None:
         name, default = parameter.name, parameter.default
         if name in self.values:
-            self.found.append(Argument(name, value=self.values.pop(name), keyword=keyword))
+            value = self.values.pop(name)
+            if isinstance(value, TensorSpec):
+                self._add(name, value, keyword=keyword)
+            else:
+                self.found.append(Argument(name, value=value, keyword=keyword))
             return
         spec = annotated_spec(parameter.annotation, self.scope) if self.annotated else None
         if spec is not None:

@@ -52,11 +52,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Unknown:
-    """An argument and its candidates, the cheapest first; ``plain``: it takes no spec."""
+    """An argument and its candidates, the cheapest first.
+
+    ``plain``: it takes no spec.  ``named``: its spec is given by its name.
+    """
 
     name: str
     candidates: tuple[Candidate, ...]
     plain: bool = False
+    named: bool = False
 
 
 def are_known(function: AnyFunction, static: Mapping[str, Any] | None = None) -> bool:
@@ -84,14 +88,36 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         if parameter.name in static or parameter.kind is Parameter.VAR_KEYWORD:
             continue
         if parameter.kind is Parameter.VAR_POSITIONAL:
-            yield from (Unknown(f"{parameter.name}_{i}", _TENSORS) for i in range(2))
+            yield from (Unknown(f"{parameter.name}_{i}", _TENSORS) for i in range(STARRED))
             continue
         spec = annotated_spec(parameter.annotation, scope)
         if spec is not None:
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
-            yield Unknown(parameter.name, given, parameter.kind is Parameter.KEYWORD_ONLY)
+            keyword = parameter.kind is Parameter.KEYWORD_ONLY
+            named = not (keyword or _is_open(parameter) or parameter.default is None)
+            yield Unknown(parameter.name, given, keyword, named)
         elif _is_open(parameter) or parameter.default is None:
             yield _unknown(parameter, evidence.get(parameter.name, ""))
+
+
+def left_out(
+    function: AnyFunction, static: Mapping[str, Any], found: Mapping[str, Candidate]
+) -> Iterator[Unknown]:
+    """What may be a tensor beside what was found: one of a plain default; one more of *args."""
+    floats = tuple(one for one in _TENSORS if one.dtype is None)
+    for parameter in parameters(function):
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            last = found[f"{parameter.name}_{STARRED - 1}"]
+            yield Unknown(f"{parameter.name}_{STARRED}", (last,))
+        elif (
+            parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+            and not (_is_open(parameter) or parameter.default is None)
+            and parameter.name not in static
+            and parameter.name not in found
+            and _annotation(parameter) not in _PLAIN
+        ):
+            number = isinstance(parameter.default, (int, float))
+            yield Unknown(parameter.name, (_NUMBER_SPEC, *floats) if number else floats, named=True)
 
 
 # -- prices
@@ -102,6 +128,8 @@ def _priced(candidates: Sequence[Candidate], extra: int = 0) -> tuple[Candidate,
     return tuple(sorted(raised, key=lambda one: one.price))
 
 
+STARRED = 2
+"""What is found for ``*args``; one more is judged as well."""
 MOST_AXES = 4
 _FLOATS = {2: 0, 1: 1, 3: 2, 4: 4, 0: 5}
 _INTEGERS = {1: 6, 2: 7, 3: 8, 4: 10, 0: 11}
@@ -113,6 +141,8 @@ _TENSORS = _priced(
         for rank, price in prices.items()
     ]
 )
+_NUMBER_SPEC = Candidate(5, spec=TensorSpec(()))
+"""For what has a number for a default: that a gradient fits a number hides nothing."""
 _CONSTANT = Candidate(0, rank=0, constant=True)
 _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 1, 2, 0)))
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))

@@ -28,7 +28,7 @@ from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import trace
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionGraphs
-from symgrad.shapes.candidates import AnyFunction, Candidate, Unknown, unknowns
+from symgrad.shapes.candidates import AnyFunction, Candidate, Unknown, left_out, unknowns
 from symgrad.shapes.sizes import (
     Specs,
     Step,
@@ -67,7 +67,8 @@ class FoundShapes:
 
     ``specs``: one a tensor argument.  ``static``: plain values, those that were given included.
     ``assume``: which numbers have no gradient.  ``text``: what was guessed, for a person.
-    ``others``: the same with other ranks, as far as forward and backward accept them.
+    ``others``: the same with other ranks, as far as forward and backward accept them, and with
+    tensors for plain defaults.
     """
 
     specs: tuple[str | None, ...] = ()
@@ -94,6 +95,8 @@ class _Trial:
     chosen: tuple[Candidate, ...]
     specs: Specs
     failing: int = 0
+    raising: bool = False
+    """Does backward raise?"""
     hidden: bool = False
     """Is there a number, or are there integers, that get a gradient?"""
 
@@ -139,7 +142,8 @@ class _Search:
         if not found.failing:
             found = self._with_tensors(found)
         others = [self._found(other) for other in self._others(found)]
-        return replace(self._found(found), others=tuple(others[:MOST_OTHERS]))
+        longer = [] if found.failing else list(self._longer(found))
+        return replace(self._found(found), others=(*longer, *others[:MOST_OTHERS]))
 
     def _with_tensors(self, found: _Trial) -> _Trial:
         """The same with a tensor for every argument that is one where it gets a gradient.
@@ -165,6 +169,21 @@ class _Search:
                 self.unknowns = kept
         self.unknowns = every
         return found
+
+    def _longer(self, found: _Trial) -> Iterator[FoundShapes]:
+        """The same with one tensor more, where forward takes it and backward returns a gradient.
+
+        What has a plain default is a plain value where backward raises for a tensor.
+        """
+        kept = self.unknowns
+        known = {unknown.name: one for unknown, one in zip(kept, found.chosen, strict=True)}
+        for unknown in left_out(self.function, self.static, known):
+            self.unknowns = [*kept, unknown]
+            tried = [self._tried((*found.chosen, one), unknown.name) for one in unknown.candidates]
+            returned = [one for one in tried if one is not None and not one.raising]
+            if returned:
+                yield self._found(min(returned, key=lambda one: one.price))
+        self.unknowns = kept
 
     def _cheapest(self, last: int, tensor: str = "") -> _Trial | None:
         """``tensor``: an argument that is to get a gradient."""
@@ -211,8 +230,9 @@ class _Search:
             one.rank == 0 and not one.constant and unknown.name in with_gradient
             for unknown, one in zip(self.unknowns, chosen, strict=True)
         )
+        raising = any(case.problem is not None for case in graphs.cases)
         hidden = number or any(case.surplus for case in graphs.cases)
-        return replace(trial, failing=price, hidden=hidden)
+        return replace(trial, failing=price, raising=raising, hidden=hidden)
 
     def _others(self, best: _Trial) -> Iterator[_Trial]:
         """What fits beside the best, the cheapest first: tensors of other ranks.
@@ -324,7 +344,9 @@ class _Search:
         for unknown, one, spec in rows:
             if one.constant:
                 assume[unknown.name] = "constant"
-            if unknown.plain or not (one.is_tensor or one.absent):
+            if unknown.named:
+                static[unknown.name] = spec
+            elif unknown.plain or not (one.is_tensor or one.absent):
                 if spec is None:  # a keyword with a spec is found by its annotation alone
                     static[unknown.name] = one.value
             else:

@@ -240,6 +240,36 @@ def test_what_backward_takes_for_a_mask_is_one() -> None:
     assert (judged.verdict, judged.shapes.text) == ("PROVED", "x: n m, mask: bool[n m]")
 
 
+@pytest.mark.parametrize("default", [1.0, (), False], ids=repr)
+@pytest.mark.parametrize("name", ["right", "a number", "twice", "no such axis"])
+def test_a_tensor_instead_of_a_default_is_judged_as_well(name: str, default: Any) -> None:
+    """As far as it gets a gradient: what backward raises for is plain."""
+    twice = (lambda g, axes: 2 * g if axes else 2 * g.sum(), "REFUTED")
+    of_tensor, _ = OF_TENSORS.get(name, twice)
+
+    def forward(ctx: Any, x: Any, b: Any = default, w: Any = None) -> Any:
+        ctx.axes = getattr(b, "ndim", None)
+        return x + (0 if w is None else w) + (0 if ctx.axes is None else b)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None if ctx.axes is None else of_tensor(g, ctx.axes), g
+
+    judged = judge(op(forward, backward), Request())
+    wrong = name == "twice" or (name == "a number" and default == ())
+    assert judged.verdict == ("REFUTED" if wrong else "PROVED")
+    assert ("b: " in judged.guessed) == (name != "no such axis")
+
+
+@pytest.mark.parametrize("wrong", [1, 2, 3])
+def test_one_tensor_more_than_two_is_judged_as_well(wrong: int) -> None:
+    def backward(ctx: Any, g: Any) -> Any:
+        return tuple(g if at < wrong else 2 * g for at in range(len(ctx.needs_input_grad)))
+
+    judged = judge(op(lambda ctx, *xs: sum(xs[1:], xs[0]), backward), Request())
+    assert judged.verdict == ("PROVED" if wrong == 3 else "REFUTED")
+    assert "xs_2: n m" in judged.guessed or wrong == 1
+
+
 def softmax(axis: int) -> type[sg.Function]:
     """Right for matrices if ``axis`` is 1, for all ranks if it is -1."""
 
@@ -300,6 +330,10 @@ def test_annotations_that_are_there_are_kept() -> None:
 
     forward.__annotations__["x"] = "f32[rows m]"
     assert shapes.find(op(forward)).specs == ("f32[rows m]", "rows m")
+    forward.__annotations__["y"] = "f32[rows 1]"
+    forward.__defaults__ = (1.0,)
+    forward.__annotations__.pop("x")
+    assert shapes.find(op(forward)).text == "x: rows n, y: f32[rows 1]"
 
 
 def test_a_matrix_that_is_declared_symmetric_is_square() -> None:
