@@ -6,6 +6,7 @@ Imports: ``symgrad.ir`` and numpy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -105,11 +106,17 @@ def check_fits(value: Any, dtype: DType) -> None:
     if isinstance(value, (list, tuple)):
         for item in value:
             check_fits(item, dtype)
-    if not dtype.wraps or not isinstance(value, (int, float)):
-        return
+    plain = value.item() if isinstance(value, np.generic) else value
+    if dtype != bool_ and isinstance(plain, (int, float)) and not _fits(plain, dtype):
+        kind = {"int32_t": "int"}.get(dtype.c, dtype.c)
+        raise DTypeError(f"value cannot be converted to type {kind} without overflow")
+
+
+def _fits(value: int | float, dtype: DType) -> bool:
+    if dtype.is_float:
+        return not math.isfinite(value) or abs(value) <= float(np.finfo(str(dtype)).max)
     least = dtype.least if dtype.signed else -dtype.greatest
-    if not least <= value <= dtype.greatest:
-        raise DTypeError(f"value cannot be converted to type {dtype} without overflow")
+    return least <= value <= dtype.greatest
 
 
 @dataclass(frozen=True)

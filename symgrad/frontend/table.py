@@ -40,7 +40,7 @@ def operation(
     """
 
     def enter(call: AnyFunction) -> AnyFunction:
-        entered = with_numpy_names(call)
+        entered = with_numpy_names(_knowing(call))
         for name in names or (call.__name__,):
             if function:
                 FUNCTIONS[name] = public(name, entered)
@@ -53,6 +53,37 @@ def operation(
         return call
 
     return enter
+
+
+IGNORED = frozenset(
+    ("device", "generator", "layout", "memory_format", "names", "non_blocking", "pin_memory",
+     "requires_grad", "size", "sparse_grad")
+)  # fmt: skip
+"""What ``**ignored`` may hold: it says where memory lies, not what is computed."""
+
+
+def check_ignored(name: str, ignored: Mapping[str, Any]) -> None:
+    """Raises OperationTypeError for an argument that nobody knows."""
+    for word in ignored:
+        if word not in IGNORED:
+            raise OperationTypeError(
+                f"{name}() got an unexpected keyword argument {word!r}", location=here()
+            )
+
+
+def _knowing(call: Callable[..., Any]) -> Callable[..., Any]:
+    """``call`` itself unless it ignores arguments: it refuses those that it does not know, then."""
+    own = inspect.signature(call).parameters
+    if "ignored" not in own:
+        return call
+
+    @functools.wraps(call)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            check_ignored(call.__name__, {word: kwargs[word] for word in kwargs.keys() - own})
+        return call(*args, **kwargs)
+
+    return checked
 
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}

@@ -71,9 +71,14 @@ class DType:
         return (value - self.least) % (1 << self.bits) + self.least
 
     @property
+    def scalar_type(self) -> str:
+        """What torch's messages call it: ``Long``."""
+        return self.method.capitalize()
+
+    @property
     def tensor_class(self) -> str:
         """The name of its tensors' class in torch: ``LongTensor``."""
-        return f"{self.method.capitalize()}Tensor"
+        return f"{self.scalar_type}Tensor"
 
     def __repr__(self) -> str:
         return f"symgrad.{self.name.rstrip('_')}"

@@ -15,6 +15,7 @@ import numpy as np
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.dtypes import as_dtype, check_fits
 from symgrad.frontend.functions.creation import triangle_places
+from symgrad.frontend.table import check_ignored
 from symgrad.ir.dtype import LISTED, DType
 from symgrad.ops.record import get
 from symgrad.tensor import errors
@@ -41,11 +42,12 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     if isinstance(data, Tensor):
         return converted(data._array, kind)
     is_array = isinstance(data, (np.ndarray, np.generic))
+    whole = kind is not None and kind.is_integer
     try:
-        array = np.array(_plain(data), None if kind is not None and kind.wraps else wanted)
+        array = np.array(_plain(data), None if whole else wanted)
     except ValueError as error:
         raise errors.TensorValueError(f"no tensor can be made of this: {error}") from None
-    if kind is not None and kind.wraps:
+    if kind is not None and kind.is_integer:
         try:
             check_fits(data, kind)
         except DTypeError as error:
@@ -129,6 +131,7 @@ def from_numpy(array: Any) -> Tensor:
 @_entered()
 def scalar_tensor(value: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     """A number of rank 0, in the default dtype."""
+    check_ignored("scalar_tensor", ignored)
     return wrap(_array(value, dtype or state.dtype))
 
 
@@ -141,6 +144,7 @@ def is_tensor(value: Any) -> bool:
 @_entered("empty")
 def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
     """A tensor whose elements nobody wrote: zeros here."""
+    check_ignored("empty", ignored)
     shape = _shape(size or (ignored.get("size", ()),))
     found = wrap(np.zeros(shape, str(as_dtype(dtype or state.dtype))))
     return found.requires_grad_() if requires_grad else found
@@ -150,6 +154,7 @@ def _triangle(name: str) -> None:
     def call(
         row: int, col: int, offset: int = 0, *, dtype: Any = "int64", **ignored: Any
     ) -> Tensor:
+        check_ignored(name, ignored)
         try:
             places = triangle_places(name, row, col, offset)
         except ShapeError as error:

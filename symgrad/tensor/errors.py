@@ -37,6 +37,10 @@ class BatchedArgument(Exception):
     """One of the arguments of an operation is batched, so that the operation has to be, too."""
 
 
+class DivisionError(AutogradError, ZeroDivisionError):
+    """An integer is divided by zero."""
+
+
 class TensorTypeError(SymgradError, TypeError):
     """A tensor, a dtype or a number is needed, and something else was given."""
 
@@ -61,6 +65,7 @@ class EagerDTypeError(DTypeError, RuntimeError):
     """Dtypes that do not fit: PyTorch raises a RuntimeError or a TypeError."""
 
 
+DIVISION_BY_ZERO = "ZeroDivisionError: an integer is divided by zero"
 LEAF_IN_PLACE = "a leaf Variable that requires grad is being used in an in-place operation."
 LEAF_VIEW_IN_PLACE = (
     "a view of a leaf Variable that requires grad is being used in an in-place operation."

@@ -206,12 +206,12 @@ def _filled_at_random(name: str, draw: Callable[..., Any]) -> Callable[..., Any]
 _TURNED = ("unsqueeze_", "squeeze_", "t_", "transpose_")
 
 
-def _uniform(shape: Any, low: float = 0.0, high: float = 1.0, **ignored: Any) -> Any:
-    return creation._generator.uniform(low, high, shape)
+def _uniform(shape: Any, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> Any:
+    return (generator or creation._generator).uniform(low, high, shape)
 
 
-def _normal(shape: Any, mean: float = 0.0, std: float = 1.0, **ignored: Any) -> Any:
-    return creation._generator.normal(mean, std, shape)
+def _normal(shape: Any, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Any:
+    return (generator or creation._generator).normal(mean, std, shape)
 
 
 _attach()

@@ -21,10 +21,10 @@ from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.views import Step, Storage
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
 from symgrad.tensor.derivative import Derivative
-from symgrad.tensor.errors import EagerDTypeError, EagerShapeError
+from symgrad.tensor.errors import DIVISION_BY_ZERO, DivisionError, EagerDTypeError, EagerShapeError
 from symgrad.tensor.program import Program, Runs
 from symgrad.tensor.shippedplan import KernelDerivative, KernelPlan, equip
 
@@ -63,6 +63,7 @@ class Plan:
     """``outputs``: all tensors that come out, those written in place last.
 
     ``computed``: the nodes that ``program`` computes: the values and the new contents.
+    ``divisors``: the places of the inputs by which integers are divided.
     ``rebuild``: makes the result, as the operation returns it, of the tensors that come out.
     """
 
@@ -75,6 +76,7 @@ class Plan:
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.rebuild = rebuild
+        self.divisors = _divisors(inputs, outputs)
         self.written = tuple(output.place for output in outputs if output.kind == "written")
         self.computed = tuple(
             output.node for output in outputs if output.kind in ("value", "written")
@@ -99,6 +101,29 @@ class Plan:
             )
             self._derivatives[needs] = found
         return found
+
+
+_DIVISIONS = ("floordiv", "fmod", "mod")
+
+
+def _divisors(inputs: Sequence[Node], outputs: Sequence[Output]) -> tuple[int, ...]:
+    """The places of the inputs by which integers are divided.
+
+    Raises DivisionError where the divisor is the number 0, and there is something to divide.
+    """
+    places = {node.index: place for place, node in enumerate(inputs)}
+    found: set[int] = set()
+    for node in ancestors([output.node for output in outputs], stop=inputs):
+        if node.op not in _DIVISIONS or not node.dtype.is_integer or 0 in node.shape:
+            continue
+        divisor = node.args[1]
+        while divisor.op in ("cast", "expand", "reshape"):
+            divisor = divisor.args[0]
+        if divisor.op == "constant" and divisor.attributes["value"].value == 0:
+            raise DivisionError(DIVISION_BY_ZERO)
+        if divisor.index in places:
+            found.add(places[divisor.index])
+    return tuple(sorted(found))
 
 
 def higher_plan(name: str, graph: Graph, inputs: Sequence[Node], outputs: Sequence[Node]) -> Plan:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice, Step
-from symgrad.tensor import inplace
+from symgrad.tensor import errors, inplace
 from symgrad.tensor.derivative import Derivative
 from symgrad.tensor.modes import state
 from symgrad.tensor.node import SavedTensor
@@ -23,7 +23,10 @@ from symgrad.tensor.tensor import Array, Tensor, wrap
 
 
 def run(plan: Plan, tensors: Sequence[Tensor]) -> Any:
-    """What the operation returns for these tensors."""
+    """What the operation returns for these tensors.  Raises DivisionError."""
+    for place in plan.divisors:
+        if not tensors[place]._array.all():
+            raise errors.DivisionError(errors.DIVISION_BY_ZERO)
     derivative = None
     if state.grad_enabled:
         needs = tuple([tensor.requires_grad for tensor in tensors])

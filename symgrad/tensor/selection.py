@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.frontend.session import active
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.tensor import errors
+from symgrad.tensor import creation, errors
 from symgrad.tensor.batched import BatchedTensor
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.modes import state
@@ -126,8 +126,10 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         key = tuple(_mask_tensor(item) if _is_mask(item) else item for item in items)
     else:
         key = _resolved(self, key)
+    if isinstance(value, np.generic):
+        value = value.item()
     if not isinstance(value, (Tensor, SymbolicTensor, bool, int, float)):
-        value = wrap(np.asarray(value, self._array.dtype))
+        value = creation.as_tensor(value, self.dtype)
     invoke("__setitem__", _SET, (self, key, value), {})
 
 
@@ -243,14 +245,22 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 
 @_entered()
-def unique(input: Tensor, **settings: Any) -> Any:
-    """The different elements in order; with ``return_inverse``, ``return_counts`` more."""
-    inverse, counts = settings.get("return_inverse", False), settings.get("return_counts", False)
-    found = np.unique(input._array, return_inverse=inverse, return_counts=counts)
-    if not inverse and not counts:
-        return wrap(np.asarray(found))
-    first, *rest = found
-    return (wrap(first), *(wrap(np.asarray(item).astype(np.int64)) for item in rest))
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:  # fmt: skip
+    """The different elements, or slices of an axis, in order, ``sorted`` or not.
+
+    With ``return_inverse``, ``return_counts`` also where each one went, and how many there were.
+    """
+    found, inverse, counts = np.unique(
+        input._array, return_inverse=True, return_counts=True, axis=dim
+    )
+    places = inverse.reshape(input._array.shape if dim is None else -1)
+    rest = [places] * return_inverse + [counts] * return_counts
+    if not rest:
+        return wrap(found)
+    return (wrap(found), *(wrap(item.astype(np.int64)) for item in rest))
 
 
 @_entered()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.errors import UnsupportedOpError
+from symgrad.errors import DTypeError, UnsupportedOpError
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import indexing
 from symgrad.frontend.functions.movement import share, squeeze, t, transpose, unsqueeze
@@ -51,7 +51,7 @@ def fill_diagonal_(self: Tensor, value: Any, wrap: bool = False) -> Tensor:
     """Take one number on the diagonal of a matrix."""
     if wrap or self.ndim != 2:
         raise UnsupportedOpError("fill_diagonal_ of other than a matrix", location=here())
-    copy_(self.diagonal(), value)
+    fill_(self.diagonal(), value)
     return self
 
 
@@ -65,6 +65,13 @@ def index_put(self: Tensor, indices: Any, values: Any, accumulate: bool = False)
 @operation("index_put_", function=False)
 def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
     """Take ``values`` at the places that index tensors name."""
+    kind = getattr(values, "dtype", self.dtype)
+    if isinstance(values, Tensor) and kind != self.dtype:
+        raise DTypeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{self.dtype.scalar_type} for the destination and {kind.scalar_type} for the source.",
+            location=here(),
+        )
     (indexing.add_at if accumulate else indexing.setitem)(self, tuple(indices), values)
     return self
 

@@ -173,7 +173,8 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = N
 def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
     """``value`` where the mask is True."""
     source = as_tensor(input)
-    return where(mask, as_number(value, source.dtype), source)
+    number = as_number(value, source.dtype)
+    return where(mask, fresh(current().cast(number.node, source.dtype)), source)
 
 
 @operation("heaviside")

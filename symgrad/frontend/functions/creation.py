@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import ShapeError
+from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.dtypes import as_dtype, check_fits
 from symgrad.frontend.functions.movement import shape_of
 from symgrad.frontend.history import unlinked
@@ -23,7 +23,7 @@ from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along
 from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import DType, int64
+from symgrad.ir.dtype import DType, float64, int64
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
@@ -127,7 +127,7 @@ def as_tensor_(data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     kind = as_dtype(dtype) if dtype is not None else None
     if isinstance(data, Tensor):
         return fresh(as_node(data, kind))
-    if kind is not None:
+    if kind is not None and kind.is_integer:
         check_fits(data, kind)
     if is_number(data):
         return fresh(as_node(data, kind))
@@ -185,8 +185,26 @@ def linspace(start: Any, end: Any, steps: Any, *, dtype: Any = None, **ignored: 
         return filled(start, (count,), _kind(dtype))
     if not current().truth(count, ">", 1):
         return filled(start, (count,), _kind(dtype))
-    step = (end - start) / (steps - 1)
-    return fresh(_ramp(count, start, step, _kind(dtype)))
+    kind = _kind(dtype)
+    if not kind.is_float:
+        return fresh(current().cast(_whole_ramp(count, start, end, steps, kind), kind))
+    return fresh(_ramp(count, start, (end - start) / (steps - 1), kind))
+
+
+def _whole_ramp(count: Dim, start: Any, end: Any, steps: Any, kind: DType) -> Node:
+    """Evenly spaced in float64, from both ends to the middle, as torch counts whole numbers."""
+    session = current()
+    if not kind.is_integer:
+        raise DTypeError("linspace does not take bools", location=here())
+    for value in (start, end):
+        check_fits(value, kind)
+    first, last = (int(end) if isinstance(end, float) else end for end in (start, end))
+    step = (last - first) / (steps - 1)
+    rising = _ramp(count, first, step, float64)
+    falling = _ramp(count, last - step * (steps - 1), step, float64)
+    places = session.apply("iota", length=count)
+    middle = session.expand(as_node(steps // 2, int64), places.shape)
+    return session.apply("where", session.apply("lt", places, middle), rising, falling)
 
 
 @operation("eye", method=False)

@@ -75,14 +75,20 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
 
 
 @operation("nansum")
-def nansum(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """The sum, NaN counted as 0."""
-    return sum(where(isnan(input), 0.0, input), dim, keepdim)
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum, NaN counted as 0; of integers in int64, as ``sum`` is."""
+    return sum(where(isnan(input), False, input), dim, keepdim, dtype=dtype)
 
 
 @operation("nanmean")
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The mean of what is not NaN."""
+    dtype = as_tensor(input).dtype
+    if not dtype.is_float:
+        raise DTypeError(
+            f"nanmean(): expected input to have floating point dtype but got {dtype}",
+            location=here(),
+        )
     count = sum(elementwise("eq", input, input), dim, keepdim)
     return div(nansum(input, dim, keepdim), count)
 
@@ -261,7 +267,7 @@ def instance_norm(
 ) -> Tensor:  # fmt: skip
     """Standardised over all positions, then scaled by channel."""
     source = as_tensor(input)
-    if not use_input_stats or running_mean is not None:
+    if not use_input_stats or running_mean is not None or running_var is not None:
         raise UnsupportedOpError("instance_norm with running statistics", location=here())
     return _affine(_standardised(source, tuple(range(2, source.ndim)), eps), weight, bias)
 

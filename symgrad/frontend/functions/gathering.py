@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions.arithmetic import add, mul
+from symgrad.frontend.functions.casting import detach
+from symgrad.frontend.functions.comparisons import where
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.functions.scattering import added_up, put
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
-from symgrad.frontend.lift import as_index, as_node, as_tensor, is_number
+from symgrad.frontend.lift import as_index, as_node, as_tensor, elementwise, is_number
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import as_dim
 from symgrad.frontend.table import operation
@@ -58,8 +61,17 @@ def gather(input: Any, dim: Any, index: Any = None, *, axis: Any = None, **ignor
     return fresh(current().apply("index", node, *_places(places, place)))
 
 
+def _check_dtype(input: Node, source: Any, message: str) -> None:
+    """A tensor that is written into another has its dtype.  Raises DTypeError."""
+    if isinstance(source, Tensor) and source.dtype != input.dtype:
+        own, given = input.dtype.scalar_type, source.dtype.scalar_type
+        raise DTypeError(message.format(own=own, given=given), location=here())
+
+
 def _source(input: Node, index: Node, src: Any) -> Node:
     """The values for the places: a number, or the part of ``src`` that the index covers."""
+    check_fits(src, input.dtype)
+    _check_dtype(input, src, "scatter(): Expected self.dtype to be equal to src.dtype")
     node = as_node(src, input.dtype)
     if not node.rank:
         return node
@@ -145,6 +157,10 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     """``source``, slice by slice, added to the slices of an axis that ``index`` names."""
     node, given = as_tensor(input).node, as_tensor(source)
     axis, session = axis_of(dim, node.rank), current()
+    _check_dtype(
+        node, given,
+        "index_add_(): self ({own}) and source ({given}) must have the same scalar type",
+    )  # fmt: skip
     scaled = given if is_number(alpha) and alpha == 1 else mul(given, alpha)
     values = session.cast(scaled.node, node.dtype)
     order = _front(node, axis)
@@ -168,12 +184,18 @@ def _put_slices(input: Any, dim: int, index: Any, value: Any) -> Tensor:
 @operation("index_fill", inplace=True)
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
     """A number in the slices of an axis that ``index`` names."""
+    check_fits(value, as_tensor(input).dtype)
     return _put_slices(input, dim, index, value)
 
 
 @operation("index_copy", inplace=True)
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
     """``source``, slice by slice, in place of the slices of an axis that ``index`` names."""
+    _check_dtype(
+        as_tensor(input).node, source,
+        "index_copy_(): self and source expected to have the same dtype, but got (self) {own} and "
+        "(source) {given}",
+    )  # fmt: skip
     return _put_slices(input, dim, index, source)
 
 
@@ -203,6 +225,19 @@ def one_hot(tensor: Any, num_classes: Any = -1) -> Tensor:
 
 
 @operation("embedding", method=False)
-def embedding(input: Any, weight: Any, padding_idx: Any = None, **ignored: Any) -> Tensor:
-    """The rows of ``weight`` that the integers name."""
-    return fresh(current().apply("index", as_tensor(weight).node, as_index(as_node(input))))
+def embedding(
+    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    """The rows of ``weight`` that the integers name; that at ``padding_idx`` has no gradient."""
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise UnsupportedOpError(
+            "embedding has no max_norm, no scale_grad_by_freq and no sparse gradients",
+            location=here(),
+        )
+    table, places = as_tensor(weight), fresh(as_index(as_node(input)))
+    rows = fresh(current().apply("index", table.node, places.node))
+    if padding_idx is None:
+        return rows
+    padding = padding_idx + table.shape[0] if padding_idx < 0 else padding_idx
+    return where(elementwise("eq", places, padding).unsqueeze(-1), detach(rows), rows)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import scattering
 from symgrad.frontend.functions.movement import select_steps, share
 from symgrad.frontend.lift import array_node, as_index, as_node, broadcast_shapes
@@ -54,7 +55,8 @@ def getitem(self: Tensor, key: Any) -> Tensor:
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
-    """``x[key] = value``, through to whatever ``x`` is a view of."""
+    """``x[key] = value``, through to whatever ``x`` is a view of.  Raises DTypeError."""
+    check_fits(value, self.dtype)
     chosen = resolve(self, key)
     if chosen.mask is not None:
         _set_masked(chosen, value)

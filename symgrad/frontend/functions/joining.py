@@ -32,14 +32,14 @@ Tensor = SymbolicTensor
 
 
 @operation("cat", "concat", "concatenate", method=False)
-def cat(tensors: Sequence[Any], dim: int = 0, *, axis: Any = None) -> Tensor:
+def cat(tensors: Sequence[Any], dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis."""
     pieces = [as_tensor(piece) for piece in tensors]
     if not pieces:
         raise ShapeError("cat of no tensors", location=here())
     dtype, session = result_dtype(pieces), current()
     nodes = [session.cast(piece.node, dtype) for piece in pieces]
-    place = axis_of(dim if axis is None else axis, nodes[0].rank)
+    place = axis_of(dim, nodes[0].rank)
     for node in nodes:
         _check_fit(nodes[0], node, place)
     return fresh(concatenate(session, nodes, place))
@@ -59,10 +59,10 @@ def _check_fit(first: Node, node: Node, axis: int) -> None:
 
 
 @operation("stack", method=False)
-def stack(tensors: Sequence[Any], dim: int = 0, *, axis: Any = None) -> Tensor:
+def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
     pieces = [as_tensor(piece) for piece in tensors]
-    place = axis_of(dim if axis is None else axis, pieces[0].ndim + 1)
+    place = axis_of(dim, pieces[0].ndim + 1)
     return cat([piece.unsqueeze(place) for piece in pieces], place)
 
 
@@ -214,7 +214,9 @@ def repeat(input: Any, *sizes: Any) -> Tensor:
 
 
 @operation("repeat_interleave")
-def repeat_interleave(input: Any, repeats: Any, dim: Any = None, **ignored: Any) -> Tensor:
+def repeat_interleave(
+    input: Any, repeats: Any, dim: Any = None, *, output_size: Any = None
+) -> Tensor:
     """Each slice of an axis, ``repeats`` times in a row."""
     if isinstance(repeats, Tensor):
         raise UnsupportedOpError(

@@ -136,7 +136,7 @@ def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:  # fmt: skip
     """The norm of all entries over ``dim`` (all axes by default)."""
-    return norm(x, ord, dim, keepdim)
+    return norm(x, ord, dim, keepdim, dtype=dtype)
 
 
 def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:

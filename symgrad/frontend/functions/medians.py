@@ -21,22 +21,25 @@ from symgrad.frontend.functions.reductions import amax, any_, argmax, sum
 from symgrad.frontend.functions.sorting import Sorted, argsort
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import current, here
-from symgrad.frontend.table import operation
+from symgrad.frontend.table import OperationTypeError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dtype import bool_, int64
 
 Tensor = SymbolicTensor
+_NOT_GIVEN = object()
 
 
 def _median(name: str, *, skipping: bool) -> Callable[..., Any]:
     """A row with NaN has NaN for its median; ``skipping`` leaves NaN out instead."""
 
-    def call(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def call(input: Any, dim: Any = _NOT_GIVEN, keepdim: Any = _NOT_GIVEN) -> Any:
         source = as_tensor(input)
         if source.dtype == bool_:
             raise DTypeError(f"{name} does not take bools", location=here())
-        if dim is None:
+        if dim is keepdim is _NOT_GIVEN:
             return _of_all(name, source, skipping)
+        if not isinstance(dim, int):
+            raise OperationTypeError(f"{name}() {_wrong(dim)}", location=here())
         if not source.ndim:
             return Sorted(fresh(source.node), fresh(current().constant(0, int64)))
         axis = axis_of(dim, source.ndim)
@@ -44,13 +47,21 @@ def _median(name: str, *, skipping: bool) -> Callable[..., Any]:
             raise ShapeError(
                 f"{name}(): Expected reduction dim {axis} to have non-zero size.", location=here()
             )
+        kept = keepdim is not _NOT_GIVEN and bool(keepdim)
         places = _places(source, axis, skipping)
         found = (gather(source, axis, places), places)
-        return Sorted(*(part if keepdim else part.squeeze(axis) for part in found))
+        return Sorted(*(part if kept else part.squeeze(axis) for part in found))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = "Of all elements; along one axis with the places."
     return call
+
+
+def _wrong(dim: Any) -> str:
+    """What is wrong with an axis that is no int; what keepdim says needs one."""
+    if dim is _NOT_GIVEN:
+        return 'missing 1 required positional arguments: "dim"'
+    return f"argument 'dim' must be int, not {type(dim).__name__}"
 
 
 def _places(source: Tensor, axis: int, skipping: bool) -> Tensor:

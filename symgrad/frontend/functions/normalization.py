@@ -27,34 +27,33 @@ def _in(dtype: Any, input: Any) -> Tensor:
 
 
 @operation("softmax")
-def softmax(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
+def softmax(input: Any, dim: Any = None, *, dtype: Any = None) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis, shifted by the greatest element."""
-    place = _axis(dim, axis)
+    place = _axis(dim)
     shifted = sub(_in(dtype, input), shift(_in(dtype, input), place))
     powers = elementwise("exp", shifted)
     return div(powers, sum(powers, place, True))
 
 
 @operation("log_softmax")
-def log_softmax(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
+def log_softmax(input: Any, dim: Any = None, *, dtype: Any = None) -> Tensor:
     """The logarithm of softmax."""
-    place = _axis(dim, axis)
+    place = _axis(dim)
     shifted = sub(_in(dtype, input), shift(_in(dtype, input), place))
     total = sum(elementwise("exp", shifted), place, True)
     return sub(shifted, elementwise("log", total))
 
 
 @operation("softmin", method=False)
-def softmin(input: Any, dim: Any = None, *, axis: Any = None) -> Tensor:
+def softmin(input: Any, dim: Any = None) -> Tensor:
     """``softmax(-x)``."""
-    return softmax(neg(input), _axis(dim, axis))
+    return softmax(neg(input), _axis(dim))
 
 
-def _axis(dim: Any, axis: Any) -> int:
-    place = dim if axis is None else axis
-    if not isinstance(place, int):
+def _axis(dim: Any) -> int:
+    if not isinstance(dim, int):
         raise ShapeError("softmax needs an axis: dim=-1", location=here())
-    return place
+    return dim
 
 
 def _last_axes(name: str, input: Tensor, normalized_shape: Any) -> tuple[int, ...]:

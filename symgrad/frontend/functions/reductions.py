@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.arithmetic import add, div, power, sub
+from symgrad.frontend.functions.casting import converted
 from symgrad.frontend.functions.comparisons import as_bool, isfinite, where
 from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
 from symgrad.frontend.functions.movement import axes_of, axis_of, shape_of
@@ -66,23 +67,17 @@ def _chosen(input: SelectedTensor, empty: Any) -> Node:
 
 
 @operation("sum")
-def sum(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
-) -> Tensor:
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over axes (all by default)."""
     if isinstance(input, SelectedTensor):
         return fresh(reduce("sum", _chosen(input, 0), None))
-    dim = dim if axis is None else axis
     node = as_tensor(input).node
     return fresh(accumulated(node, dtype, lambda one: reduce("sum", one, dim, keepdim)))
 
 
 @operation("prod")
-def prod(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
-) -> Tensor:
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product over axes (all by default)."""
-    dim = dim if axis is None else axis
     node = as_tensor(input).node
     return fresh(accumulated(node, dtype, lambda one: reduce("prod", one, dim, keepdim)))
 
@@ -107,14 +102,11 @@ def count(node: Node, dim: Any) -> Any:
 
 
 @operation("mean")
-def mean(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None
-) -> Tensor:
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over axes (all by default)."""
     if isinstance(input, SelectedTensor):
         number = fresh(reduce("sum", current().cast(input.mask, input.dtype), None))
         return div(sum(input), number)
-    dim = dim if axis is None else axis
     source = as_tensor(input)
     node = source.node if dtype is None else current().cast(source.node, as_dtype(dtype))
     if not node.dtype.is_float:
@@ -127,12 +119,11 @@ def mean(
 @operation("var")
 def var(
     input: Any, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *,
-    correction: Any = None, axis: Any = None,
+    correction: Any = None,
 ) -> Tensor:  # fmt: skip
     """The variance over axes, divided by the number of elements less ``correction`` (1)."""
     if isinstance(dim, bool):  # var(False) means unbiased=False
         dim, unbiased = None, dim
-    dim = dim if axis is None else axis
     source = as_tensor(input)
     correction = (1 if unbiased else 0) if correction is None else correction
     centred = sub(source, mean(source, dim, True))
@@ -180,15 +171,15 @@ def _check_elements(op: str, node: Node, dim: Any) -> None:
 
 
 @operation("amax")
-def amax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+def amax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The greatest element over axes; ties share its gradient."""
-    return fresh(_extreme("amax", as_tensor(input).node, dim if axis is None else axis, keepdim))
+    return fresh(_extreme("amax", as_tensor(input).node, dim, keepdim))
 
 
 @operation("amin")
-def amin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+def amin(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """The least element over axes; ties share its gradient."""
-    return fresh(_extreme("amin", as_tensor(input).node, dim if axis is None else axis, keepdim))
+    return fresh(_extreme("amin", as_tensor(input).node, dim, keepdim))
 
 
 @operation("aminmax")
@@ -200,10 +191,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Tens
 def _extremum(
     op: str, arg: str, pairwise: Callable[[Any, Any], Tensor]
 ) -> Callable[..., Any]:  # fmt: skip
-    def call(
-        input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None, axis: Any = None
-    ) -> Any:
-        dim = dim if axis is None else axis
+    def call(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
         second = other if other is not None else dim if isinstance(dim, Tensor) else None
         if second is not None:
             return pairwise(input, second)
@@ -238,34 +226,35 @@ operation("min")(_extremum("amin", "argmin", minimum))
 
 
 @operation("argmax")
-def argmax(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Where the greatest element is: the first of them."""
-    return fresh(_position("argmax", as_tensor(input).node, dim if axis is None else axis, keepdim))
+    return fresh(_position("argmax", as_tensor(input).node, dim, keepdim))
 
 
 @operation("argmin")
-def argmin(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Where the least element is: the first of them."""
-    return fresh(_position("argmin", as_tensor(input).node, dim if axis is None else axis, keepdim))
+    return fresh(_position("argmin", as_tensor(input).node, dim, keepdim))
 
 
 def _truth(op: str, input: Any, dim: Any, keepdim: bool) -> Tensor:
-    """A bool; of uint8 a uint8, as in torch."""
+    """A bool; of uint8 a uint8, and over no axes each element by itself, as in torch."""
     node = as_tensor(input).node
-    found = reduce(op, as_bool(node), dim, keepdim)
+    nothing = isinstance(dim, (tuple, list)) and not dim
+    found = as_bool(node) if nothing else reduce(op, as_bool(node), dim, keepdim)
     return fresh(current().cast(found, node.dtype) if node.dtype == uint8 else found)
 
 
 @operation("any")
-def any_(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+def any_(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Is an element true?"""
-    return _truth("any", input, dim if axis is None else axis, keepdim)
+    return _truth("any", input, dim, keepdim)
 
 
 @operation("all")
-def all_(input: Any, dim: Any = None, keepdim: bool = False, *, axis: Any = None) -> Tensor:
+def all_(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Are all elements true?"""
-    return _truth("all", input, dim if axis is None else axis, keepdim)
+    return _truth("all", input, dim, keepdim)
 
 
 @operation("count_nonzero")
@@ -281,8 +270,8 @@ def count_nonzero(input: Any, dim: Any = None) -> Tensor:
 def norm(
     input: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """The p-norm over axes (all by default), all entries taken as one vector."""
-    source = as_tensor(input)
+    """The p-norm over axes (all by default), all entries taken as one vector, in ``dtype``."""
+    source = as_tensor(input) if dtype is None else converted(as_tensor(input), as_dtype(dtype))
     if not is_operand(p):
         if p not in ("fro", None):
             raise UnsupportedOpError(f"there is no norm of order {p!r}", location=here())

@@ -23,11 +23,11 @@ Tensor = SymbolicTensor
 
 
 def _scan(op: str) -> Callable[..., Tensor]:
-    def call(input: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    def call(input: Any, dim: Any = None, *, dtype: Any = None) -> Tensor:
         def scanned(node: Node) -> Node:
             if not node.rank:
                 return node
-            place = axis_of(dim if axis is None else axis, node.rank)
+            place = axis_of(dim, node.rank)
             return current().apply(op, node, axis=place, reverse=False)
 
         return fresh(accumulated(as_tensor(input).node, dtype, scanned))

@@ -238,8 +238,7 @@ def _expand(call: Call) -> Any:
 def _cat(call: Call) -> Any:
     pieces = list(call.given["tensors"])
     same_layout(call, pieces)
-    axis = call.given["dim"] if call.given["axis"] is None else call.given["axis"]
-    off_pack(call, axis, layout(pieces[0]))
+    off_pack(call, call.given["dim"], layout(pieces[0]))
     return call.run()
 
 
@@ -247,8 +246,7 @@ def _cat(call: Call) -> Any:
 def _stack(call: Call) -> Any:
     pieces = list(call.given["tensors"])
     same_layout(call, pieces)
-    axis = call.given["dim"] if call.given["axis"] is None else call.given["axis"]
-    off_pack(call, axis, layout(pieces[0]), added=1)
+    off_pack(call, call.given["dim"], layout(pieces[0]), added=1)
     return call.run()
 
 
