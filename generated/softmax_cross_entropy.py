@@ -77,6 +77,7 @@ OP = Op(
                     cotangents=(0,),
                 ),
             ),
+            conditions=("c >= 1",),
         ),
     ),
     files=("softmax_cross_entropy.c",),
@@ -118,6 +119,8 @@ def inference(logits: _Array, labels: _Array, *, out: Any = None) -> Any:
         _labels_0, = labels.shape
         if _labels_0 != n:
             raise _Unusual
+        if not (c >= 1):
+            raise _Unusual
         _p_logits = _pointer(_c_float32, logits)
         _p_labels = _pointer(_c_int64, labels)
         if out is None:
@@ -152,6 +155,8 @@ def forward(logits: _Array, labels: _Array, *, out: Any = None) -> tuple[Any, _R
         _labels_0, = labels.shape
         if _labels_0 != n:
             raise _Unusual
+        if not (c >= 1):
+            raise _Unusual
         _p_logits = _pointer(_c_float32, logits)
         _p_labels = _pointer(_c_int64, labels)
         if out is None:
@@ -175,6 +180,8 @@ def forward(logits: _Array, labels: _Array, *, out: Any = None) -> tuple[Any, _R
 
 def _backward_10(residuals, grad_loss, out):
     labels, log_probabilities, n, c = residuals
+    if not (c >= 1):
+        raise _Unusual
     if type(labels) is not _Array or labels.dtype is not _int64:
         raise _Unusual
     if labels.shape != (n,):

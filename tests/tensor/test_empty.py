@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.fallback import NumpyOp
+from symgrad.frontend.trace import trace
+from symgrad.kernels import plan
 
 pytestmark = pytest.mark.peers
 torch: Any = pytest.importorskip("torch")
@@ -107,3 +110,34 @@ def test_as_in_torch(name: str) -> None:
             if one is not None:
                 np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
                 assert one.shape == other.shape
+
+
+CHOOSING = [
+    f"{name} {which}" for name in ("amax", "amin", "argmax", "argmin", "max", "min")
+    for which in ("0", "1", "of all")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("name", CHOOSING)
+def test_an_op_has_no_kernel_for_a_choice_of_nothing(name: str, first: int) -> None:
+    """Not even of what is left of an axis."""
+
+    def call(lib: Any, x: Any) -> Any:
+        return CALLS[name](lib, x[first:])
+
+    class Chosen(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return call(sg, x)
+
+    op = NumpyOp(plan(trace(Chosen, "n m")))
+    for rows, columns in SHAPES:
+        shape = (rows + first, columns)
+        x = np.ones(shape, np.float32)
+        wanted = _run(torch, call, shape)
+        if wanted:
+            np.testing.assert_allclose(op(x), wanted[0])
+        else:
+            with pytest.raises(sg.SymgradError, match="no kernel serves"):
+                op(x)

@@ -162,12 +162,13 @@ def _extreme(op: str, node: Node, dim: Any, keepdim: bool) -> Node:
 
 
 def _check_elements(op: str, node: Node, dim: Any) -> None:
-    empty = [axis for axis in axes_of(dim, node.rank) if node.shape[axis] == 0]
-    if empty:
-        raise ShapeError(
-            f"{op} over axis {empty[0]} of a tensor of shape {list(Shape.of(node.shape))}: there "
-            "is no element to choose", location=here(),
-        )  # fmt: skip
+    session = current()
+    for axis in axes_of(dim, node.rank):
+        if not session.truth(node.shape[axis], ">=", 1):
+            raise ShapeError(
+                f"{op} over axis {axis} of a tensor of shape {list(Shape.of(node.shape))}: there "
+                "is no element to choose", location=here(),
+            )  # fmt: skip
 
 
 @operation("amax")
