@@ -67,8 +67,9 @@ def form_of(line: str) -> str:
 
 
 def _noted(forms: Forms, line: str, ran: bool, branches: list[bool]) -> None:
-    """How often emitted, how often run, and which of its branches were ever taken."""
+    """How often emitted, how often run, which of its branches were ever taken; an example."""
     form = forms[form_of(line)]
+    form[3] = form[3] or line.strip()
     form[0] += 1
     form[1] += ran
     if len(form[2]) in (0, len(branches)):
@@ -78,7 +79,7 @@ def _noted(forms: Forms, line: str, ran: bool, branches: list[bool]) -> None:
 
 
 def _new() -> Forms:
-    return defaultdict(lambda: [0, 0, []])
+    return defaultdict(lambda: [0, 0, [], ""])
 
 
 def _of_wrappers(path: Path) -> Forms:

@@ -130,7 +130,7 @@ class Worker:
         """End the process, and whatever it started."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._process.communicate()
 
     def _line(self, end: float) -> bytes | None:
         """A line of its output, empty where it has ended, None where it takes too long."""

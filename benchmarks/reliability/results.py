@@ -103,28 +103,30 @@ def _refusals(records: list[Record]) -> Iterator[str]:
 def _covered(records: list[Record]) -> Iterator[str]:
     """The forms of lines that no program ran, those that are emitted most first."""
     for language in ("C", "wrapper"):
-        forms: dict[str, list[Any]] = {}
-        for record in records:
-            for form, (emitted, ran, branches) in (
-                record.get("coverage", {}).get(language, {}).items()
-            ):
-                known = forms.setdefault(form, [0, 0, [False] * len(branches)])
-                known[0] += emitted
-                known[1] += ran
-                if len(known[2]) == len(branches):
-                    known[2] = [a or b for a, b in zip(known[2], branches, strict=True)]
+        forms = _forms(record.get("coverage", {}).get(language, {}) for record in records)
         if not forms:
             continue
-        never = sorted(((n, form) for form, (n, ran, _) in forms.items() if not ran), reverse=True)
-        half = sorted(
-            ((n, form) for form, (n, ran, taken) in forms.items() if ran and not all(taken)),
-            reverse=True,
-        )
+        never = [one for one in forms if not one[1]]
+        half = [one for one in forms if one[1] and not all(one[2])]
         yield f"## Lines of {language}: {len(forms)} forms, {len(never)} never run"
         yield ""
-        yield from (f"- never run, emitted {n} times: `{form}`" for n, form in never[:MOST_SHOWN])
-        yield from (f"- a branch never taken, {n} times: `{form}`" for n, form in half[:MOST_SHOWN])
+        for what, found in (("never run", never), ("a branch never taken", half)):
+            for emitted, _, _, example in found[:MOST_SHOWN]:
+                yield f"- {what}, emitted {emitted} times: `{example}`"
         yield ""
+
+
+def _forms(units: Iterable[dict[str, list[Any]]]) -> list[list[Any]]:
+    """What is known of each form from all units, the ones emitted most first."""
+    forms: dict[str, list[Any]] = {}
+    for unit in units:
+        for form, (emitted, ran, branches, example) in unit.items():
+            known = forms.setdefault(form, [0, 0, [False] * len(branches), example])
+            known[0] += emitted
+            known[1] += ran
+            if len(known[2]) == len(branches):
+                known[2] = [a or b for a, b in zip(known[2], branches, strict=True)]
+    return sorted(forms.values(), key=lambda one: -one[0])
 
 
 def _failed(records: list[Record]) -> Iterator[str]:
