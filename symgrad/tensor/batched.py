@@ -10,7 +10,7 @@ them is told so.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,15 @@ class VmapError(errors.AutogradError, NotImplementedError):
 
 
 class Level:
-    """One ``vmap`` in progress.  ``depth`` tells it from those around it."""
+    """One ``vmap`` in progress.  ``depth`` tells it from those around it.
 
-    def __init__(self, size: int, depth: int) -> None:
+    ``randomness``: what random numbers are inside, ``"error"``, ``"different"`` or ``"same"``.
+    """
+
+    def __init__(self, size: int, depth: int, randomness: str) -> None:
         self.size = size
         self.depth = depth
+        self.randomness = randomness
 
 
 class _Levels(threading.local):
@@ -201,6 +205,24 @@ def batched(value: Tensor, level: Level) -> BatchedTensor:
     """One element of a tensor whose first axis is the batch."""
     found = object.__new__(BatchedTensor)
     found._value, found._level = value, level
+    return found
+
+
+def drawn(draw: Callable[[tuple[int, ...]], Any], shape: Sequence[int]) -> Tensor:
+    """The random numbers that ``draw`` gives for a shape; more of them where elements differ.
+
+    Raises VmapError where a ``vmap`` in progress does not say how its elements differ.
+    """
+    if any(level.randomness == "error" for level in levels.active):
+        raise VmapError(
+            "vmap: called random operation while in randomness error mode. Please either use the "
+            "'same' or 'different' randomness flags on vmap or perform the randomness operation "
+            "out of vmap"
+        )
+    different = [level for level in levels.active if level.randomness == "different"]
+    found = wrap(draw((*(level.size for level in different), *shape)))
+    for level in different:
+        found = batched(found, level)
     return found
 
 

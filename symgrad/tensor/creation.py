@@ -19,6 +19,7 @@ from symgrad.frontend.table import check_ignored
 from symgrad.ir.dtype import LISTED, DType
 from symgrad.ops.record import get
 from symgrad.tensor import errors
+from symgrad.tensor.batched import drawn
 from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import DTYPES, Tensor, wrap
 
@@ -182,6 +183,16 @@ def manual_seed(seed: int) -> None:
     _generator = np.random.default_rng(seed)
 
 
+def again() -> Callable[[], None]:
+    """A call that lets random numbers begin once more, as they would now."""
+    before = _generator.bit_generator.state
+
+    def begin() -> None:
+        _generator.bit_generator.state = before
+
+    return begin
+
+
 def _shape(size: Sequence[Any]) -> tuple[int, ...]:
     if len(size) == 1 and isinstance(size[0], (tuple, list)):
         size = size[0]
@@ -193,8 +204,9 @@ def _drawn(name: str, draw: Callable[[Any, Any], Any]) -> None:
         *size: Any, dtype: Any = None, requires_grad: bool = False, generator: Any = None,
         device: Any = None,
     ) -> Tensor:  # fmt: skip
-        drawn = draw(generator or _generator, _shape(size))
-        found = wrap(np.asarray(drawn, str(as_dtype(dtype or state.dtype))))
+        kind = str(as_dtype(dtype or state.dtype))
+        given = generator or _generator
+        found = drawn(lambda shape: np.asarray(draw(given, shape), kind), _shape(size))
         return found.requires_grad_() if requires_grad else found
 
     def like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -216,19 +228,28 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None) 
     """Random integers from ``low`` (0 if only one bound is given) up to ``high``, without it."""
     if size is None:
         low, high, size = 0, low, high
-    drawn = _generator.integers(low, high, _shape((size,)))
-    return wrap(np.asarray(drawn, str(as_dtype(dtype or "int64"))))
+    kind = str(as_dtype(dtype or "int64"))
+    return drawn(
+        lambda shape: np.asarray(_generator.integers(low, high, shape), kind), _shape((size,))
+    )
 
 
 @_entered()
 def randperm(n: int) -> Tensor:
     """The numbers below ``n`` in random order."""
-    return wrap(_generator.permutation(n).astype(np.int64))
+
+    def permuted(shape: tuple[int, ...]) -> Any:
+        return _generator.permuted(np.broadcast_to(np.arange(n), shape), axis=-1)
+
+    return drawn(permuted, (n,))
 
 
 @_entered()
 def normal(mean: Any, std: Any, size: Any = None) -> Tensor:
     """Normally distributed random numbers."""
     plain = [value._array if isinstance(value, Tensor) else value for value in (mean, std)]
-    drawn: Any = _generator.normal(plain[0], plain[1], None if size is None else _shape((size,)))
-    return wrap(np.asarray(drawn, str(state.dtype)))
+    shape = np.broadcast_shapes(*map(np.shape, plain)) if size is None else _shape((size,))
+    kind = str(state.dtype)
+    return drawn(
+        lambda whole: np.asarray(_generator.normal(plain[0], plain[1], whole), kind), shape
+    )

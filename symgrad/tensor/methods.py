@@ -19,7 +19,7 @@ from symgrad.frontend.functions.creation import new as symbolic_new
 from symgrad.frontend.session import here
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, errors, inplace, printing, selection
-from symgrad.tensor.batched import BatchedTensor
+from symgrad.tensor.batched import BatchedTensor, drawn
 from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.memory import new_array
 from symgrad.tensor.modes import state
@@ -195,8 +195,12 @@ def _apply_(self: Tensor, function: Callable[[Any], Any]) -> Tensor:
 
 def _filled_at_random(name: str, draw: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        drawn = draw(tuple(self.shape), *args, **kwargs)
-        return self.copy_(wrap(np.asarray(drawn, self._array.dtype)))  # type: ignore[no-any-return]
+        kind = self._array.dtype
+
+        def numbers(shape: Any) -> Any:
+            return np.asarray(draw(shape, *args, **kwargs), kind)
+
+        return self.copy_(drawn(numbers, tuple(self.shape)))  # type: ignore[no-any-return]
 
     method.__name__ = name
     method.__doc__ = "Take random numbers everywhere."

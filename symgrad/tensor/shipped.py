@@ -9,7 +9,8 @@ kernel nodes.
 compiled from the Function, which ``symgrad regen`` sees to (see ``symgrad.cli.regen``): each
 argument in the shape that its annotation says, each plain argument at its default.  A call fits if
 its tensors lie contiguously in those dtypes and ranks (where an annotation has ``*batch``, in any
-rank), its other arguments are the defaults, and there is work enough that it pays.  Where no
+rank), none stands for an element of a batch, its other arguments are the defaults, and there is
+work enough that it pays.  Where no
 compiler works, and where the Function is no more what was compiled, none does.
 """
 
@@ -25,6 +26,7 @@ from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dtype import float32
 from symgrad.runtime.strict import fall_back
 from symgrad.tensor import kernelnode
+from symgrad.tensor.batched import BatchedTensor
 from symgrad.tensor.compiledop import OpKernels
 from symgrad.tensor.generated import load
 from symgrad.tensor.tensor import Array, Tensor
@@ -85,7 +87,7 @@ class ShippedFunction:
                 if not self._is_default(place, value):
                     return None
                 continue
-            if not isinstance(value, Tensor):
+            if not isinstance(value, Tensor) or isinstance(value, BatchedTensor):
                 return None
             array = value._array
             if array.dtype != str(wanted.spec.dtype or float32) or not array.flags.c_contiguous:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from symgrad.frontend.session import active
-from symgrad.tensor import errors
+from symgrad.tensor import creation, errors
 from symgrad.tensor.batched import Level, batched, inside, levels, whole
 from symgrad.tensor.modes import state
 from symgrad.tensor.symbolic import is_tensor
@@ -29,10 +29,16 @@ def vmap(
 
     ``in_dims``: the axis of each argument that counts elements, None for one that is the same for
     all; a number for all arguments, or a structure like that of the arguments.  ``out_dims``:
-    where the axis stands in the results.  ``randomness``: taken and ignored, random numbers are
-    the same for all elements.  ``chunk_size``: so many elements at a time.  Raises VmapError for
-    what needs values, TensorValueError for axes that do not fit.
+    where the axis stands in the results.  ``randomness``: ``"different"`` random numbers for each
+    element, the ``"same"`` for all, or an ``"error"`` where any are drawn.  ``chunk_size``: so
+    many elements at a time.  Raises VmapError for what needs values, TensorValueError for axes
+    that do not fit, AutogradError for another ``randomness``.
     """
+    if randomness not in ("error", "different", "same"):
+        raise errors.AutogradError(
+            "Only allowed values for randomness are 'error', 'different', or 'same'. Got "
+            f"{randomness}"
+        )
 
     @functools.wraps(func)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
@@ -43,11 +49,14 @@ def vmap(
         axes = axes_of(in_dims, args)
         size = size_of(args, axes, kwargs)
         if chunk_size is not None and size > chunk_size:
-            return _in_chunks(vectorized_once, args, axes, size, chunk_size, out_dims, kwargs)
+            again = creation.again() if randomness == "same" else None
+            return _in_chunks(
+                vectorized_once, args, axes, size, chunk_size, out_dims, kwargs, again
+            )
         return vectorized_once(args, axes, size, kwargs)
 
     def vectorized_once(args: Any, axes: Any, size: int, kwargs: Any) -> Any:
-        with entered(size) as level:
+        with entered(size, randomness) as level:
             given = mapped(_enter(level), args, axes)
             named = mapped(_enter(level), kwargs, first_axes(kwargs))
             result = func(*given, **named)
@@ -57,9 +66,9 @@ def vmap(
 
 
 @contextmanager
-def entered(size: int) -> Iterator[Level]:
+def entered(size: int, randomness: str) -> Iterator[Level]:
     """A level of its own."""
-    level = Level(size, len(levels.active))
+    level = Level(size, len(levels.active), randomness)
     levels.active.append(level)
     try:
         yield level
@@ -213,9 +222,12 @@ def _leave(level: Level) -> Callable[[Any, Any], Any]:
 
 def _in_chunks(
     call: Callable[..., Any], args: Any, axes: Any, size: int, chunk: int, out_dims: Any,
-    kwargs: Any,
+    kwargs: Any, again: Callable[[], None] | None,
 ) -> Any:  # fmt: skip
-    """Several smaller batches, one after the other, joined along the batch."""
+    """Several smaller batches, one after the other, joined along the batch.
+
+    ``again``: lets each draw the random numbers of the first.
+    """
     if chunk < 1:
         raise errors.TensorValueError(f"vmap: chunk_size={chunk} is less than 1")
     parts = []
@@ -225,6 +237,8 @@ def _in_chunks(
         def part(value: Any, axis: Any, start: int = start, length: int = length) -> Any:
             return value if axis is None else value.narrow(axis, start, length)
 
+        if again is not None:
+            again()
         named = mapped(part, kwargs, first_axes(kwargs))
         parts.append(call(mapped(part, args, axes), axes, length, named))
     axes_out = broadcast(out_dims, parts[0], "out_dims")

@@ -152,5 +152,5 @@ def _again(level: Level) -> Iterator[Level]:
     if level in levels.active:
         yield level
     else:
-        with entered(level.size) as fresh:
+        with entered(level.size, level.randomness) as fresh:
             yield fresh

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad as sg
+from symgrad.errors import SymgradError
 from symgrad.tensor.batched import VmapError
 from symgrad.tensor.errors import TensorValueError
 
@@ -325,6 +326,56 @@ def test_inside_a_function_that_is_proved() -> None:
             return grad_x, outer.sum(0)
 
     assert str(sg.verify(Rows, "n m", "m k").verdict) == "PROVED"
+
+
+# -- random numbers
+
+DRAWN: dict[str, Callable[[Any], Any]] = {
+    "rand": lambda x: sg.rand(50) + x,
+    "randn_like": lambda x: sg.randn_like(x),
+    "randint": lambda x: sg.randint(0, 1000, (50,)),
+    "randperm": lambda x: sg.randperm(50),
+    "normal": lambda x: sg.normal(0.0, 1.0, (50,)),
+    "in place": lambda x: x.clone().uniform_(),
+    "dropout": lambda x: sg.nn.functional.dropout(x),
+    "dropout of what all share": lambda x: sg.nn.functional.dropout(sg.ones(50)) + x,
+    "dropout, differentiated": sg.grad(lambda x: sg.nn.functional.dropout(x).sum()),
+}
+
+
+@pytest.mark.parametrize("name", sorted(DRAWN))
+def test_random_numbers_are_different_the_same_or_an_error(name: str) -> None:
+    x = sg.ones(6, 50)
+
+    def rows(randomness: str, **how: Any) -> int:
+        found = sg.vmap(DRAWN[name], randomness=randomness, **how)(x)
+        assert tuple(found.shape) == (6, 50)
+        return len(np.unique(found.numpy(), axis=0))
+
+    assert (rows("different"), rows("same")) == (6, 1)
+    assert (rows("different", chunk_size=4), rows("same", chunk_size=4)) == (6, 1)
+    with pytest.raises(VmapError, match="randomness error mode"):
+        sg.vmap(DRAWN[name])(x)
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "rows", "columns"),
+    [("different", "different", 6, 3), ("different", "same", 2, 1), ("same", "different", 3, 3)],
+)
+def test_random_numbers_of_nested_batches(outer: str, inner: str, rows: int, columns: int) -> None:
+    each = sg.vmap(lambda one: sg.rand(20) + one, randomness=inner)
+    found = sg.vmap(each, randomness=outer)(sg.zeros(2, 3)).numpy()
+    assert len(np.unique(found.reshape(6, 20), axis=0)) == rows
+    assert len(np.unique(found[0], axis=0)) == columns
+    with pytest.raises(VmapError, match="randomness error mode"):
+        sg.vmap(each)(sg.zeros(2, 3))
+    with pytest.raises(SymgradError, match="Only allowed values for randomness"):
+        sg.vmap(each, randomness="any")
+
+
+def test_what_draws_nothing_needs_no_randomness() -> None:
+    x = sg.ones(5, 4)
+    same(sg.vmap(lambda one: sg.nn.functional.dropout(one, training=False))(x), [x.numpy()])
 
 
 # -- what is refused

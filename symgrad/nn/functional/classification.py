@@ -14,6 +14,7 @@ from symgrad.nn.errors import ModuleCallError, ModuleIndexError, ModuleShapeErro
 from symgrad.nn.functional.loss import chosen
 from symgrad.nn.functional.shapes import rows_of
 from symgrad.tensor import Tensor
+from symgrad.tensor.batched import real_array
 
 
 def _with_classes_last(input: Any) -> Any:
@@ -33,7 +34,7 @@ def _check_labels(input: Any, target: Any, ignore_index: int) -> None:
         raise ModuleShapeError(f"Expected target size {list(batch)}, got {list(target.shape)}")
     if isinstance(target, Tensor):
         classes = input.shape[1] if input.ndim > 1 else input.shape[0]
-        array = target._array
+        array = real_array(target)
         wrong = array[(array != ignore_index) & ((array < 0) | (array >= classes))]
         if wrong.size:
             raise ModuleIndexError(f"Target {int(wrong[0])} is out of bounds.")

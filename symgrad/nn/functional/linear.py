@@ -17,6 +17,7 @@ from symgrad.nn.errors import (
 )
 from symgrad.nn.functional.shapes import rows_of
 from symgrad.tensor import Tensor
+from symgrad.tensor.batched import real_array
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
@@ -52,7 +53,7 @@ def embedding(
         )
     count = weight.shape[0]
     if isinstance(input, Tensor) and input.numel():
-        array = input._array
+        array = real_array(input)
         if array.min() < 0 or array.max() >= count:
             raise ModuleIndexError("index out of range in self")
     found = functions.Embedding.apply(weight, input.flatten())
@@ -66,15 +67,18 @@ def embedding(
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """int64: 1 at the index that each element gives, along a new last axis."""
-    array = tensor._array
+    """int64: 1 at the index that each element gives, along a new last axis.
+
+    Inside ``vmap`` the number of classes has to be said.
+    """
+    array = real_array(tensor)
     if array.size and array.min() < 0:
         raise ModuleValueError("Class values must be non-negative.")
     if num_classes > 0 and array.size and array.max() >= num_classes:
         raise ModuleValueError("Class values must be smaller than num_classes.")
     if num_classes <= 0 and not array.size:
         raise ModuleValueError("Can not infer total number of classes from empty tensor.")
-    count = num_classes if num_classes > 0 else int(array.max()) + 1
+    count = num_classes if num_classes > 0 else int(tensor._array.max()) + 1
     return (tensor.unsqueeze(-1) == sg.arange(count)).to(sg.int64)
 
 
