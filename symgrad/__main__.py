@@ -1,9 +1,21 @@
-"""``python -m symgrad``: the command line.
+"""``symgrad`` and ``python -m symgrad``: the command line, in a process of its own.
 
-In: ``sys.argv``.  Out: an exit status.  Imports ``symgrad.cli``.
+In: ``sys.argv``.  Out: an exit status.  Imports ``symgrad.watched``, and ``symgrad.cli`` there.
 """
 
-from symgrad.cli import main
+from symgrad.watched import run
+
+
+def _work() -> None:
+    from symgrad.cli import main
+
+    main()
+
+
+def main() -> None:
+    """The command line."""
+    run(_work)
+
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,8 @@
 
 In: ``sys.argv``.  Out: text, files, an exit status: 0 when all is well, 1 when a backward is not
 PROVED or a generated file differs, 2 when the call is wrong.
-Imports: ``symgrad.compiler``, ``symgrad.discover``, ``symgrad.reporting``, click and rich.
+Imports: ``symgrad.compiler``, ``symgrad.discover``, ``symgrad.reporting``, ``symgrad.watched``,
+click and rich.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,7 +23,7 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from symgrad import compiler, discover
+from symgrad import compiler, discover, watched
 from symgrad.errors import SpecError, SymgradError
 
 if TYPE_CHECKING:
@@ -32,10 +33,19 @@ if TYPE_CHECKING:
 class _Group(click.Group):
     """Errors a user can cause end in one message and status 2, not in a traceback."""
 
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """Before a command is parsed: its wrong calls are answered in JSON, too."""
+        context.obj = _Answer() if "--json" in args else None
+        return super().parse_args(context, args)
+
     def invoke(self, context: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # file names need not be text
                 stream.reconfigure(errors="backslashreplace")
+        with context.obj or nullcontext():
+            return self._invoke(context)
+
+    def _invoke(self, context: click.Context) -> Any:
         try:
             return super().invoke(context)
         except SymgradError as error:
@@ -55,12 +65,45 @@ def _exit(status: int) -> NoReturn:
     raise click.exceptions.Exit(status)
 
 
+class _Answer:
+    """What ``--json`` prints: JSON alone, an object ``error`` where the call fails.
+
+    All that is printed meanwhile, by Python, C or a child process, goes to stderr; in a process
+    that is watched also what is printed after it, and the answer is written when it has ended.
+    """
+
+    value: Any = None
+
+    def __enter__(self) -> None:
+        self.watched = watched.take_stdout()
+        self.meanwhile = nullcontext() if self.watched else _stdout_to_stderr()
+        self.meanwhile.__enter__()
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        self.meanwhile.__exit__(None, None, None)
+        if error is not None and not isinstance(error, click.exceptions.Exit):
+            self.value = {"error": _told(error)}
+        if self.value is not None:
+            text = json.dumps(_finite(self.value), indent=2, allow_nan=False)
+            (watched.answer if self.watched else click.echo)(text)
+
+
+def _told(error: BaseException) -> dict[str, Any]:
+    """An error for ``--json``."""
+    cause = error.__cause__ if isinstance(error.__cause__, SymgradError) else error
+    found: dict[str, Any] = {"type": type(cause).__name__}
+    if isinstance(cause, click.ClickException):
+        return {**found, "message": cause.format_message()}
+    if not isinstance(cause, SymgradError):
+        return {**found, "message": str(cause)}
+    found |= {"message": cause.what, "hint": cause.hint}
+    if cause.location is not None:
+        found |= {"file": cause.location.file, "line": cause.location.line}
+    return found
+
+
 @contextmanager
-def _stdout_to_stderr(wanted: bool) -> Iterator[None]:
-    """What is printed meanwhile, by Python, C or a child process, goes to stderr."""
-    if not wanted:
-        yield
-        return
+def _stdout_to_stderr() -> Iterator[None]:
     sys.stdout.flush()
     before = os.dup(1)
     os.dup2(2, 1)
@@ -74,9 +117,9 @@ def _stdout_to_stderr(wanted: bool) -> Iterator[None]:
         os.close(before)
 
 
-def _echo_json(value: Any) -> None:
+def _answer(value: Any) -> None:
     """JSON has no NaN and no infinity: they are texts."""
-    click.echo(json.dumps(_finite(value), indent=2, allow_nan=False))
+    click.get_current_context().obj.value = value
 
 
 def _finite(value: Any) -> Any:
@@ -185,16 +228,15 @@ def verify(
         raise click.UsageError("name a FILE or a PACKAGE, or --certificate DIR")
     request = Request(_specs(shapes), _static(static), _pairs(assume, "--assume"), order)
     console = Console(stderr=as_json, highlight=False)
-    with _stdout_to_stderr(as_json):
-        chosen = [function for target in targets for function in discover.functions(target)]
-        for function in chosen:
-            request.check(function)
-        judged = judge_all(chosen, request, console)
+    chosen = [function for target in targets for function in discover.functions(target)]
+    for function in chosen:
+        request.check(function)
+    judged = judge_all(chosen, request, console)
     for one in judged:
         if one.error is not None and request.refused(one.error):
             raise one.error
     if as_json:
-        _echo_json([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
+        _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:
         console.print(summary(judged))
         for one in judged:
@@ -223,10 +265,9 @@ def _certificate(
 
     if targets:
         raise click.UsageError("--certificate DIR goes without FILE: the manifest names the files")
-    with _stdout_to_stderr(as_json):
-        found = check(folder, root)
+    found = check(folder, root)
     if as_json:
-        _echo_json(found.to_dict())
+        _answer(found.to_dict())
     else:
         click.echo(str(found))
     _exit(0 if found.holds else 1)

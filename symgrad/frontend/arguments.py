@@ -125,14 +125,36 @@ def _made_with(
 
 
 def check_static(function: type[Function] | Function, static: Mapping[str, Any]) -> None:
-    """Is each name of ``static`` an argument?  Raises SpecError."""
-    own = parameters(function)
-    if any(one.kind is Kind.VAR_KEYWORD for one in own):
-        return
+    """Is each name of ``static`` an argument, and is a tensor left?  Raises SpecError."""
+    own, name = parameters(function), class_of(function).__name__
     known = [*init_parameters(function), *(one.name for one in own)]
-    for name in static:
-        if name not in known:
-            raise _no_argument(class_of(function).__name__, name, known)
+    if not any(one.kind is Kind.VAR_KEYWORD for one in own):
+        for given in static:
+            if given not in known:
+                raise _no_argument(name, given, known)
+    scope, left = _scope(function), not static
+    for one in own:
+        spec = annotated_spec(one.annotation, scope)
+        if spec is not None and static.get(one.name) is not None:
+            raise SpecError(
+                f"{name}: {one.name} is a tensor, annotated {spec}, and static gives it a value",
+                hint=f"leave {one.name} out of static",
+            )
+        plain = one.default is not _EMPTY and one.default is not None and spec is None
+        left = left or (one.name not in static and not plain)
+    if not left:
+        raise SpecError(
+            f"{name}: static gives values to {', '.join(static)}, and nothing is left that is a"
+            f" tensor; its arguments: {', '.join(known)}",
+            hint="leave the tensors out of static",
+        )
+
+
+def _scope(function: type[Function] | Function) -> dict[str, Any]:
+    """The names that annotations of forward may use."""
+    plain, _ = raw_method(function, "forward")
+    found: dict[str, Any] = getattr(inspect.unwrap(plain), "__globals__", {})
+    return found
 
 
 def _counted(number: int, what: str) -> str:
@@ -160,9 +182,8 @@ class _Binder:
     def __init__(
         self, function: type[Function] | Function, specs: list[Any], values: dict[str, Any]
     ) -> None:
-        plain, _ = raw_method(function, "forward")
         self.name = class_of(function).__name__
-        self.scope: dict[str, Any] = getattr(inspect.unwrap(plain), "__globals__", {})
+        self.scope = _scope(function)
         self.annotated = not specs
         self.specs = specs
         self.values = values

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import types
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -213,6 +215,151 @@ def test_json_alone_is_on_stdout(tmp_path: Path) -> None:
     assert done.stderr.count("at import") == 5
     assert done.stderr.count("in forward") >= 5
     assert done.returncode == 1
+
+
+LATE = """
+import atexit, contextlib, os, subprocess, sys, threading
+
+def noise(where):
+    print(where)
+    print(where, file=sys.__stdout__)
+    for descriptor in range(1, 64):
+        with contextlib.suppress(OSError):
+            os.write(descriptor, where.encode())
+    subprocess.run(["echo", where])
+
+class Late:
+    def __del__(self):
+        os.write(1, b"deleted")
+
+def after_main():
+    threading.main_thread().join()
+    os.write(1, b"from a thread")
+
+sys.late = Late()
+threading.Thread(target=after_main).start()
+atexit.register(noise, "at exit")
+"""
+
+
+def status_of(path: str, *options: str, **more: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "symgrad", "verify", path, "--shapes", "n", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **more)
+
+
+def test_what_is_printed_at_exit_is_not_in_the_json(tmp_path: Path) -> None:
+    done = status_of(written(tmp_path / "late.py", LATE), "--json")
+    assert (json.loads(done.stdout)[0]["verdict"], done.returncode) == ("REFUTED", 1)
+    assert "at exit" in done.stderr
+    assert "from a thread" in done.stderr
+
+
+ENDS = {
+    "os._exit(0)": "status 0",
+    "os._exit(7)": "status 7",
+    "os.kill(os.getpid(), 11)": "signal 11",
+    "os.closerange(3, 256); os._exit(0)": "status 0",
+    "atexit._clear(); os.execv('/bin/true', ['true'])": "status 0",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_process_that_ends_without_a_report_has_no_verdict(tmp_path: Path, end: str) -> None:
+    said = f"ended the process ({ENDS[end]}): there is no verdict"
+    path = written(tmp_path / "ends.py", f"import atexit, os\n{end}\n")
+    done = status_of(path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    if end.startswith("os._exit"):
+        done = status_of(written(tmp_path / "later.py", "import os\n", end), "--json")
+        assert done.returncode == 2
+        assert said in json.loads(done.stdout)["error"]["message"]
+
+
+def test_a_verdict_stays_whatever_happens_at_exit(tmp_path: Path) -> None:
+    text = "import atexit, os\natexit.register(os._exit, 0)\n"
+    assert status_of(written(tmp_path / "late.py", text), "--quiet").returncode == 1
+    forked = "import os\nif os.fork() == 0: os._exit(0)\n"
+    assert status_of(written(tmp_path / "forked.py", forked), "--quiet").returncode == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_the_command(tmp_path: Path, number: int) -> None:
+    """Its pipe is closed only when the judging process has ended, too."""
+    path = written(tmp_path / "long.py", "import time\nprint('up', flush=True)\ntime.sleep(900)\n")
+    command = [sys.executable, "-m", "symgrad", "verify", path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.send_signal(number)
+        assert process.stdout.read() == ""
+    assert process.returncode == -number
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        (("{file}", "--shapes", "n; n"), "SpecError", "1 shape spec too many"),
+        (("{file}:Absent",), "SpecError", "no Function 'Absent'"),
+        (("nowhere.py",), "SpecError", "there is no file nowhere.py"),
+        (("{file}", "--order", "3"), "BadParameter", "--order"),
+        (("{file}", "--absent"), "NoSuchOption", "--absent"),
+        ((), "UsageError", "name a FILE"),
+        (("--certificate", "nowhere"), "SpecError", "has no manifest"),
+    ],
+)
+def test_wrong_calls_are_told_in_json(
+    wrong: Path, arguments: tuple[str, ...], kind: str, message: str
+) -> None:
+    done = run("verify", "--json", *(one.format(file=wrong) for one in arguments))
+    error = json.loads(done.stdout)["error"]
+    assert (done.exit_code, error["type"]) == (2, kind)
+    assert message in error["message"]
+    path = wrong.with_name("broken.py")
+    path.write_text("import symgrad\n\ndef f(:\n")
+    error = json.loads(run("verify", "--json", str(path)).stdout)["error"]
+    assert (error["file"], error["line"]) == (str(path), 3)
+
+
+GIVEN = """
+import symgrad as sg
+
+class Annotated(sg.Function):
+    @staticmethod
+    def forward(ctx, x: "f32[n m]", b: "f32[m]" = None, k=2):
+        return x * k
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad, None, None
+
+class Plain(sg.Function):
+    @staticmethod
+    def forward(ctx, x, k=2):
+        return x * k
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 2 * grad, None
+"""
+
+
+def test_a_value_for_what_must_be_a_tensor_is_a_wrong_call(tmp_path: Path) -> None:
+    path = tmp_path / "given.py"
+    path.write_text(GIVEN)
+    for static, message in {
+        "Annotated --static x=3": "x is a tensor, annotated f32[n m], and static gives it a value",
+        "Annotated --static b=3": "b is a tensor, annotated f32[m], and static gives it a value",
+        "Plain --static x=3": "nothing is left that is a tensor; its arguments: x, k",
+        "Plain --static k=2 --static x=3": "nothing is left that is a tensor",
+    }.items():
+        name, *options = static.split()
+        done = run("verify", f"{path}:{name}", *options)
+        assert done.exit_code == 2, done.output
+        assert message in done.output.replace("\n", " ")
+    for name, static in (("Annotated", "b=None"), ("Annotated", "k=2"), ("Plain", "k=2")):
+        done = run("verify", f"{path}:{name}", "--static", static, "--quiet")
+        assert done.exit_code == 0, done.output
 
 
 def test_numbers_that_json_does_not_have_are_texts() -> None:
