@@ -98,6 +98,7 @@ STRUCTURAL: Mapping[str, Callable[..., Any]] = {
     **{
         f"wrap_{dtype.short}": lambda case, x: x.to(getattr(torch, str(case.node.dtype)))
         for dtype in INTEGERS
+        if dtype.wraps
     },
     "slice": _slice,
     "unslice": _unslice,
@@ -189,7 +190,9 @@ def test_gradient(name: str, special: bool) -> None:
             if not tensor.requires_grad:
                 continue
             (back,) = vjp([case.node], [cotangent], [arg])
-            assert back is not None
+            if back is None:
+                assert not tensor.grad.any()
+                continue
             (found,) = evaluate([back], {**case.feeds, "g": g}, case.sizes)
             _same(found, tensor.grad, str(arg.dtype))
 

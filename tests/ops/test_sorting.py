@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from symgrad.autodiff import vjp
 from symgrad.ir.graph import Node
+from symgrad.ops.record import adds_up
 from symgrad.ops.sorting import sort, topk
 from symgrad.passes.evaluate import evaluate
 from tests.ops.cases import Case, cases
@@ -25,6 +26,8 @@ def _evaluate(case: Case, *nodes: Node) -> list[Array]:
 @given(cases("rank", special=True))
 def test_sorted_and_stable(case: Case) -> None:
     (x,) = case.args
+    if not adds_up(x.dtype):
+        return  # public functions sort such integers as int64
     axis, descending = case.node.attributes["axis"], case.node.attributes["descending"]
     values, places = _evaluate(case, *sort(x, axis, descending=descending))
     array = case.arrays[0]
