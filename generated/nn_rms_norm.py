@@ -1,6 +1,6 @@
 """nn_rms_norm: x: float32[n, m], weight: float32[m] -> y: float32[n, m].
 
-Backward PROVED for eps = 1.1920928955078125e-07.
+Backward PROVED for eps = 1.1920928955078125e-07; for weight given.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """

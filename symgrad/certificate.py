@@ -346,7 +346,7 @@ def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bo
     yield (
         proof.get("verdict") == now["verdict"],
         f"{proof.get('verdict')}, now {now['verdict']}" if proof.get("verdict") != now["verdict"]
-        else f"{now['verdict']} again{stated(now['values'].items())}",
+        else f"{now['verdict']} again{stated(now['values'].items(), now['presences'])}",
     )  # fmt: skip
     gradients = _table(proof.get("gradients"))
     for name in sorted({*gradients, *now["gradients"]}):

@@ -21,10 +21,11 @@ from symgrad.forks import forks_wait
 from symgrad.frontend.arguments import positions
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import Function
-from symgrad.frontend.outcome import refuses_sizes, told
+from symgrad.frontend.outcome import is_limit, refuses_sizes, told
 from symgrad.frontend.packs.judge import batch_groups, missing_axes, rank_dependence
 from symgrad.frontend.packs.observation import Observation
 from symgrad.frontend.packs.serving import serving, typical_rank
+from symgrad.frontend.presence import Presence, presences
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import BATCH_RANK, trace
 from symgrad.ir.function import FunctionGraphs
@@ -53,17 +54,19 @@ def verify(
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
     ``specs``: one a tensor input, in jaxtyping's notation (``"n m"``), None for an absent one;
-    the annotations of forward when omitted.  ``static``: values of non-tensor arguments.
-    ``assume``: facts about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of
-    the backward too.  ``suggest=False``: do not look for a repair of what is refuted.  Raises
-    SpecError and what tracing forward raises.
+    the annotations of forward when omitted.  Tensors whose parameter has the default None are
+    judged absent as well, as far as forward accepts that.  ``static``: values of non-tensor
+    arguments.  ``assume``: facts about inputs, such as ``{"x": "positive"}``.  ``order=2``: the
+    backward of the backward too.  ``suggest=False``: do not look for a repair of what is refuted.
+    Raises SpecError and what tracing forward raises.
     """
     if order not in (1, 2):
         raise SpecError(f"order={order!r} is not supported", hint="1, or 2 for its derivative too")
     with told(f"judging {getattr(function, '__name__', type(function).__name__)}"):
-        graphs = trace(function, *specs, static=static, assume=assume)
-        ranks = _ranks(function, graphs, specs, static, assume, order)
-        return _judged(function, graphs, ranks, specs, static, assume, order, suggest)
+        every = presences(function, specs, static)
+        if not every:
+            return _verified(function, specs, static, assume, order, suggest)
+        return _for_presences(function, every, assume, order, suggest)
 
 
 def compile(
@@ -142,8 +145,50 @@ def show(
         return stages.schedule(planned)
     from symgrad.manifest import proof_line
 
-    report = verify(function, *specs, static=static, assume=assume)
+    report = _as_asked(function, graphs, ranks, specs, static, assume)
     return stages.c(planned, proof_line(report))
+
+
+def _verified(
+    function: AnyFunction, specs: Specs, static: Static, assume: Assume, order: int, suggest: bool
+) -> Report:
+    """The verdict for just these tensors."""
+    graphs = trace(function, *specs, static=static, assume=assume)
+    ranks = _ranks(function, graphs, specs, static, assume, order)
+    return _judged(function, graphs, ranks, specs, static, assume, order, suggest)
+
+
+def _for_presences(
+    function: AnyFunction, every: Sequence[Presence], assume: Assume, order: int, suggest: bool
+) -> Report:
+    """The worst verdict for all that optional tensors may be, the first as it was asked for.
+
+    A repair is written into the file only for the first: it is judged for all of them.
+    """
+    from symgrad.proof.merge import for_presences
+
+    reports: dict[str, Report] = {}
+    refused: dict[str, str] = {}
+    unjudged: dict[str, str] = {}
+    for one in every:
+        try:
+            reports[str(one)] = _verified(
+                function, one.specs, one.static, one.about(assume), order, suggest
+            )
+        except SymgradError as error:
+            if one is every[0]:
+                raise
+            (unjudged if is_limit(error) else refused)[str(one)] = error.what
+    return for_presences(reports, every[0].given, refused, unjudged)
+
+
+def _as_asked(
+    function: AnyFunction, graphs: FunctionGraphs, ranks: Ranks | None, specs: Specs,
+    static: Static, assume: Assume, suggest: bool = True,
+) -> Report:  # fmt: skip
+    """The verdict on what is compiled: optional tensors as the specs have them, and no others."""
+    report = _judged(function, graphs, ranks, specs, static, assume, suggest=suggest)
+    return replace(report, presences=tuple(map(str, presences(function, specs, static)[:1])))
 
 
 def _judged(
@@ -300,9 +345,7 @@ def _judged_rank(
         return trace(changed, *specs, static=static, assume=assume, batch_rank=rank)
 
     def whole(changed: AnyFunction) -> Report:
-        return verify(
-            changed, *specs, static=static, assume=assume, order=order, suggest=False
-        )  # fmt: skip
+        return verify(changed, *specs, static=static, assume=assume, order=order, suggest=False)
 
     pasting = Pasting(function, again, options, positions(function, specs, static))
     return verify_and_mend(graphs, options, pasting, whole)
@@ -344,7 +387,7 @@ def judged_plan(
         raise SpecError(f"allow={allow!r}", hint='a tuple of "UNDECIDED" and "REFUTED"')
     graphs = trace(function, *specs, static=static, assume=assume)
     ranks = _ranks(function, graphs, specs, static, assume)
-    report = _judged(function, graphs, ranks, specs, static, assume, suggest=suggest)
+    report = _as_asked(function, graphs, ranks, specs, static, assume, suggest)
     verdict = str(report.verdict)
     if verdict != "PROVED" and verdict not in allow:
         raise NotProvedError(

@@ -120,6 +120,7 @@ def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
     return {
         "verdict": str(report.verdict),
         "values": dict(report.values),
+        "presences": list(report.presences),
         "derived": report.derived,
         "domain": report.domain,
         "gradients": {

@@ -245,8 +245,14 @@ def _case(suite: ElementTree.Element, one: Judged) -> None:
 
 
 def _values(one: Judged) -> dict[str, str]:
-    """The plain arguments that a verdict holds for."""
-    return dict(one.report.values) if one.report is not None else {}
+    """The plain arguments that a verdict holds for, and the optional ones."""
+    if one.report is None:
+        return {}
+    presences = one.report.presences
+    return {
+        **dict(one.report.values),
+        **({"judged for": "; ".join(presences)} if presences else {}),
+    }
 
 
 def _seconds(one: Judged) -> float:

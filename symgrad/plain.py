@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType
@@ -44,9 +44,13 @@ class PlainArgument:
         return literal(self.value) is not None
 
 
-def stated(values: Iterable[tuple[str, str]]) -> str:
-    """`` for alpha = 1.0, mode = 'sum'``, to stand behind a verdict; empty without values."""
-    words = ", ".join(f"{name} = {text}" for name, text in values)
+def stated(values: Iterable[tuple[str, str]], presences: Sequence[str] = ()) -> str:
+    """`` for alpha = 1.0, mode = 'sum'; for bias absent``, to stand behind a verdict.
+
+    ``presences``: which optional tensors are given and which are not.  Empty where nothing is said.
+    """
+    parts = [", ".join(f"{name} = {text}" for name, text in values), *presences]
+    words = "; for ".join(filter(None, parts))
     return f" for {words}" if words else ""
 
 

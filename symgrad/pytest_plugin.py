@@ -22,7 +22,7 @@ _SHAPES = "symgrad_shapes"
 _VALUES = "symgrad_values"
 _SECTIONS = {
     _SHAPES: "symgrad: shapes found by trying",
-    _VALUES: "symgrad: values of plain arguments that verdicts hold for, derived backwards",
+    _VALUES: "symgrad: values of arguments that verdicts hold for, derived backwards",
 }
 _CLASS = re.compile(r"^\s*class\s+\w+\s*\(", re.MULTILINE)
 _NEVER = ("setup.py", "__main__.py", "conftest.py")

@@ -17,14 +17,17 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from symgrad.discover import OWN_MODULES
+from symgrad.errors import SymgradError
 from symgrad.frontend.arguments import Argument, bind
-from symgrad.frontend.function import init_parameters
+from symgrad.frontend.function import Function, init_parameters
+from symgrad.frontend.presence import presences
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import trace
 from symgrad.ir.function import FunctionCase, FunctionGraphs
@@ -204,10 +207,12 @@ def _by_import(
     specs = one.shapes.specs or request.specs
     if surrogate_of(one.function) is not None or "<locals>" in one.name:
         return None
-    graphs = trace(one.function, *specs, static=static)
-    case = _case_of(graphs, found)
-    call = _call(one, bind(one.function, specs, static).arguments, static)
-    if case is None or call is None:
+    traced = _traced(one.function, specs, static, found)
+    if traced is None:
+        return None
+    graphs, case, arguments = traced
+    call = _call(one, arguments, static)
+    if call is None:
         return None
     lines = [f"Function = {_import(one, target)}"]
     lines += [f"inputs = {_dict(((_name(n), n) for n in case.inputs), found)}"]
@@ -224,6 +229,24 @@ def _by_import(
         f'true = difference_quotient(call, inputs, cotangents, "{name}", {at})',
     ]
     return _function(title, found, lines)
+
+
+def _traced(
+    function: type[Function], specs: Sequence[str | None], static: Mapping[str, Any],
+    found: CounterexampleReport,
+) -> tuple[FunctionGraphs, FunctionCase, Sequence[Argument]] | None:  # fmt: skip
+    """The trace, its case and the arguments that the counterexample is about.
+
+    It may be about a call without some of the optional tensors.
+    """
+    every = [(one.specs, one.static) for one in presences(function, specs, static)]
+    for shapes, values in every or [(tuple(specs), static)]:
+        with suppress(SymgradError):
+            graphs = trace(function, *shapes, static=values)
+            case = _case_of(graphs, found)
+            if case is not None:
+                return graphs, case, bind(function, shapes, values).arguments
+    return None
 
 
 def _case_of(graphs: FunctionGraphs, found: CounterexampleReport) -> FunctionCase | None:

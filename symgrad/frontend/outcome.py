@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 
-from symgrad.errors import Location, ShapeError, SymgradError, TraceError
+from symgrad.errors import (
+    ControlFlowError,
+    Location,
+    ShapeError,
+    SymgradError,
+    TraceError,
+    UnsupportedOpError,
+)
 
 _REFUSALS = (ValueError, AssertionError, RuntimeError, IndexError)
 
@@ -60,3 +67,8 @@ def refuses_sizes(error: SymgradError) -> bool:
         return True
     cause = error.__cause__
     return isinstance(cause, _REFUSALS) and blame(cause)[1]
+
+
+def is_limit(error: SymgradError) -> bool:
+    """Is it about what symgrad cannot trace, so that nothing can be said of the program?"""
+    return isinstance(error, (UnsupportedOpError, ControlFlowError))

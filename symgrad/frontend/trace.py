@@ -15,7 +15,7 @@ from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
 from symgrad.errors import ControlFlowError, SpecError, SymgradError
-from symgrad.frontend.arguments import Argument, Binding, bind, plain_values
+from symgrad.frontend.arguments import Argument, Binding, bind, parameters, plain_values
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import Facts, NeedsDecision
 from symgrad.frontend.function import Function, class_of, has_backward, is_once
@@ -60,7 +60,9 @@ def trace(
     binding = bind(function, specs, static)
     names = batch_sizes(binding)
     binding = with_specs(binding, dtype, lambda spec: _written_out(spec, batch_rank, names))
-    assumptions = {**declared(class_of(function)), **(assume or {})}
+    absent = absent_names(function, binding)
+    stated = declared(class_of(function)).items()
+    assumptions = {name: text for name, text in stated if name not in absent} | dict(assume or {})
     options = CaseOptions(
         function, binding, needed(binding, needs_input_grad), given_cotangents,
         distinct_inputs(assumptions), histories=histories,
@@ -220,6 +222,12 @@ def needed(
     if len(wanted) != len(names):
         raise SpecError(f"needs_input_grad has {len(wanted)} entries for {len(names)} inputs")
     return dict(zip(names, map(bool, wanted), strict=True))
+
+
+def absent_names(function: type[Function] | Function, binding: Binding) -> set[str]:
+    """The optional tensors that are not given: their class may state facts about them."""
+    tensors = {argument.name for argument in binding.arguments if argument.is_tensor}
+    return {one.name for one in parameters(function) if one.default is None} - tensors
 
 
 def declared(found: type) -> dict[str, str]:

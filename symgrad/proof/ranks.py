@@ -2,7 +2,7 @@
 
 In: the report for one axis that stands for all; or reports by the number of axes that ``*batch``
 stands for.  Out: one ``Report`` that says for which numbers it holds.
-Imports: ``symgrad.proof.report``, ``symgrad.proof.verdict``.
+Imports: ``symgrad.proof.merge``, ``symgrad.proof.report``.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from symgrad.proof.report import Finding, InputReport, Report
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.merge import worst_findings, worst_inputs
+from symgrad.proof.report import Report
 
 _POSITIONS = re.compile(r"\w\([^)]|@|\[|\.m?T\b|\bshape\b")
 """What may count axes in a repair: arguments of calls, products of matrices, indices, shapes."""
@@ -71,12 +71,13 @@ def _notes(reports: Iterable[Report], refused: Mapping[int, str]) -> tuple[str, 
 
 def _worst(base: Report, reports: Mapping[int, Report]) -> Report:
     """``base`` with the worst of the reports by rank."""
-    names = list(dict.fromkeys(name for report in reports.values() for name in report.inputs))
-    several = len(reports) > 1
+    said = {rank: f"with {rank} batch axes" for rank in reports}
+    axes = {said[rank]: _with_rank(reports[rank], rank) for rank in sorted(reports, reverse=True)}
+    findings = worst_findings({said[rank]: report for rank, report in reports.items()})
     return replace(
         base,
-        inputs={name: _worst_input(name, reports) for name in names},
-        protocol=_worst_findings(reports) if several else base.protocol,
+        inputs=worst_inputs(axes),
+        protocol=findings if len(reports) > 1 else base.protocol,
         seconds=sum(report.seconds for report in reports.values()),
         mend=next((report.mend for report in reports.values() if report.mend is not None), None),
     )
@@ -102,31 +103,12 @@ def for_ranks(
     return _worst(said, reports)
 
 
-def _worst_input(name: str, reports: Mapping[int, Report]) -> InputReport:
-    found = {rank: r.inputs[name] for rank, r in reports.items() if name in r.inputs}
-    rank = max(found, key=lambda rank: (found[rank].verdict, rank))
-    worst = _with_rank(found[rank], rank)
-    if worst.verdict is Verdict.PROVED or len({one.verdict for one in found.values()}) == 1:
-        return worst
-    said = f"with {rank} batch axes"
-    return replace(worst, reason=f"{said}: {worst.reason}" if worst.reason else said)
-
-
-def _with_rank(one: InputReport, rank: int) -> InputReport:
-    """The repair, with the number of batch axes that it is written for, where it may matter."""
-    if one.suggestion is None or not _POSITIONS.search(one.suggestion):
-        return one
+def _with_rank(report: Report, rank: int) -> Report:
+    """The repairs, with the number of batch axes that they are written for, where it may matter."""
     axes = "axis" if rank == 1 else "axes"
-    return replace(one, suggestion=f"# with {rank} batch {axes}\n{one.suggestion}")
-
-
-def _worst_findings(reports: Mapping[int, Report]) -> tuple[Finding, ...]:
-    found: dict[str, Finding] = {}
-    for rank, report in reports.items():
-        for finding in report.protocol:
-            known = found.get(finding.name)
-            if known is None or finding.verdict > known.verdict:
-                failed = finding.verdict is not Verdict.PROVED
-                text = f"with {rank} batch axes: {finding.text}" if failed else finding.text
-                found[finding.name] = replace(finding, text=text)
-    return tuple(found.values())
+    inputs = {
+        name: replace(one, suggestion=f"# with {rank} batch {axes}\n{one.suggestion}")
+        if one.suggestion is not None and _POSITIONS.search(one.suggestion) else one
+        for name, one in report.inputs.items()
+    }  # fmt: skip
+    return replace(report, inputs=inputs)

@@ -112,8 +112,9 @@ class Report(HasVerdict):
 
     It is true, and ``ok``, exactly if the verdict is PROVED; it equals its verdict.
     ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``values``: the plain
-    arguments that they hold for, as names and texts.  ``derived``: there is no hand-written
-    backward, and the derived one was judged.  ``mend``: makes the diff.
+    arguments that they hold for, as names and texts.  ``presences``: which
+    optional tensors are given and which are not.  ``derived``: there is no hand-written backward,
+    and the derived one was judged.  ``mend``: makes the diff.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Report(HasVerdict):
     notes: tuple[str, ...] = ()
     domain: str = ""
     values: tuple[tuple[str, str], ...] = ()
+    presences: tuple[str, ...] = ()
     derived: bool = False
     seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -146,8 +148,8 @@ class Report(HasVerdict):
 
     @property
     def given(self) -> str:
-        """`` for alpha = 1.0``: the plain arguments that it holds for."""
-        return stated(self.values)
+        """`` for alpha = 1.0; for bias given``: the arguments that it holds for."""
+        return stated(self.values, self.presences)
 
     @property
     def stated(self) -> str:
@@ -183,6 +185,7 @@ class Report(HasVerdict):
             "location": None if self.location is None else str(self.location),
             "verdict": str(self.verdict),
             "values": dict(self.values),
+            "presences": list(self.presences),
             "derived": self.derived,
             "domain": self.domain,
             "seconds": self.seconds,

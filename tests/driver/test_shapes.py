@@ -32,14 +32,14 @@ def unpacked(ctx: Any, x: Any, w: Any) -> Any:
 class Linear(sg.Function):
     @staticmethod
     def forward(ctx, x, weight, bias=None):
-        ctx.save_for_backward(x, weight)
+        ctx.save_for_backward(x, weight, bias)
         y = x @ weight.t()
         return y if bias is None else y + bias
 
     @staticmethod
     def backward(ctx, grad):
-        x, weight = ctx.saved_tensors
-        return grad @ weight, grad.t() @ x, grad.sum(0)
+        x, weight, bias = ctx.saved_tensors
+        return grad @ weight, grad.t() @ x, None if bias is None else grad.sum(0)
 
 
 class Scaled(sg.Function):
@@ -168,8 +168,9 @@ def linear(sum_of_bias: Any) -> type[sg.Function]:
         return output
 
     def backward(ctx: Any, grad: Any) -> Any:
-        input, weight, _ = ctx.saved_tensors
-        return grad.mm(weight), grad.t().mm(input), sum_of_bias(grad)
+        input, weight, bias = ctx.saved_tensors
+        grad_bias = None if bias is None else sum_of_bias(grad)
+        return grad.mm(weight), grad.t().mm(input), grad_bias
 
     return op(forward, backward)
 
