@@ -47,8 +47,10 @@ def as_dtype(value: Any) -> DType:
     """
     if isinstance(value, DType):
         return value
-    if isinstance(value, type) and value in _PYTHON:
-        return _PYTHON[value]
+    if isinstance(value, type):
+        plain = _PYTHON.get(value) or getattr(value, "dtype", None)  # of a class of tensors
+        if isinstance(plain, DType):
+            return plain
     name = value if isinstance(value, str) else str(value)
     found = _NAMES.get(name.rpartition(".")[2])
     if found is None and value is not None and not isinstance(value, str):

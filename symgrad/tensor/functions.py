@@ -17,6 +17,7 @@ from symgrad.frontend.functions.names import NAMESPACES
 from symgrad.frontend.session import active, here
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, modes, selection
+from symgrad.tensor.classes import CLASSES
 from symgrad.tensor.dispatch import invoke, tracing
 from symgrad.tensor.errors import NotATensorError
 from symgrad.tensor.tensor import Tensor
@@ -97,6 +98,7 @@ def _fill() -> None:
     for name, eager in (*creation.EAGER.items(), *selection.EAGER.items()):
         symbolic = frontend.FUNCTIONS.get(name) or _refusing(name)
         FUNCTIONS[name] = _either(eager, symbolic)
+    FUNCTIONS.update(CLASSES)
     for name in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode"):
         FUNCTIONS[name] = getattr(modes, name)
 

@@ -27,16 +27,22 @@ def load(name: str, function: type[Function]) -> CompiledOp:
     here).
     """
     op = shipped_op(name)
-    recorded = _manifest(Path(op.module.__file__ or "").parent).get(name, {}).get("graph_sha256")
-    traced = with_backward(trace(function, batch_rank=None))
-    graphs = "".join(graph_text(case.graph) for case in traced.cases)
-    if recorded != hashlib.sha256(graphs.encode()).hexdigest():
+    recorded = manifest(Path(op.module.__file__ or "").parent).get(name, {}).get("graph_sha256")
+    if recorded != digest(function):
         raise ImportError(f"symgrad.generated.{name} is out of date: run symgrad regen")
     return op
 
 
+def digest(function: type[Function]) -> str:
+    """The digest of the graphs that a Function traces to, its backward among them."""
+    traced = with_backward(trace(function, batch_rank=None))
+    graphs = "".join(graph_text(case.graph) for case in traced.cases)
+    return hashlib.sha256(graphs.encode()).hexdigest()
+
+
 @functools.lru_cache(maxsize=4)
-def _manifest(folder: Path) -> dict[str, Any]:
+def manifest(folder: Path) -> dict[str, Any]:
+    """The ops that a folder's manifest lists, by name.  Raises ImportError."""
     try:
         found: dict[str, Any] = json.loads((folder / "MANIFEST.json").read_text("utf-8"))["ops"]
     except (OSError, ValueError, KeyError) as error:

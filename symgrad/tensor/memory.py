@@ -1,7 +1,7 @@
 """The memory of a tensor: made of what its constructor is given, and how it lies.
 
-In: sizes, sequences, tensors.  Out: arrays, strides.  Imports: numpy, ``symgrad.ir``, this
-package's errors.
+In: sizes, sequences, tensors.  Out: arrays, strides.  Imports: numpy, ``symgrad.ir``, the
+frontend's dtypes, this package's errors.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.errors import DTypeError
+from symgrad.frontend.dtypes import check_fits
 from symgrad.ir.dtype import DType
 from symgrad.tensor import errors
 from symgrad.tensor.parts import Size
@@ -56,6 +58,11 @@ def new_array(parts: tuple[Any, ...], dtype: DType) -> Array:
         raise errors.TensorTypeError("new(): invalid data type 'str'")
     if not isinstance(data, (list, tuple, np.ndarray)):
         raise errors.TensorTypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    try:
+        if dtype.is_integer:
+            check_fits(data, dtype)
+    except DTypeError as error:
+        raise errors.EagerDTypeError(error.what) from None
     try:
         return np.asarray(np.array(data), str(dtype))
     except ValueError as error:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.errors import KernelArgumentError
+from symgrad.frontend.table import renamed
 from symgrad.ir.dtype import float32, int64
 from symgrad.runtime.op import CompiledOp
 from symgrad.runtime.strict import fall_back
@@ -60,10 +61,8 @@ _DEFAULTS = {"inplace": False, "approximate": "none", "beta": 1, "threshold": 20
 def _last_axis(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
     """Does it go along the last axis, with nothing else that is not as by default?"""
     rank = len(slots[0].shape)
-    axes = [given.get("dim"), given.get("axis")]
-    chosen = [axis for axis in axes if axis is not None]
-    rest = (given.get("dtype"), given.get("keepdim", False))
-    along = len(chosen) == 1 and type(chosen[0]) is int and chosen[0] in (-1, rank - 1)
+    axis, rest = given.get("dim"), (given.get("dtype"), given.get("keepdim", False))
+    along = type(axis) is int and axis in (-1, rank - 1)
     return len(slots) == 1 and rank > 0 and along and rest == (None, False)
 
 
@@ -110,7 +109,7 @@ def equip(plan: Plan, call: Callable[..., Any], template: Any, keywords: Any,
     rule = RULES.get(plan.name)
     if rule is None or not plan.simple or not _usable(slots, rule):
         return
-    given = dict(inspect.signature(call).bind(*template, **keywords).arguments)
+    given = dict(inspect.signature(call).bind(*template, **renamed(call, keywords)).arguments)
     if "self" in given:
         given["input"] = given.pop("self")
     if not rule.fits(given, slots):

@@ -14,6 +14,7 @@ import pytest
 import symgrad as sg
 from symgrad.frontend.functions import FUNCTIONS
 from symgrad.frontend.table import IGNORED
+from symgrad.ir.dtype import bool_
 from symgrad.nn import functional
 from symgrad.tensor import creation, selection
 
@@ -192,3 +193,25 @@ def test_different_slices_and_norms_in_another_dtype() -> None:
     assert (places.tolist(), counts.tolist()) == ([1, 1, 0], [1, 2])
     assert sg.norm(sg.ones(4), dtype=sg.float64).dtype == sg.float64
     assert sg.linalg.vector_norm(sg.ones(4), dtype=sg.float64).dtype == sg.float64
+
+
+def test_classes_of_tensors_make_tensors_of_their_dtype() -> None:
+    for name, dtype in (("Bool", bool_), ("Byte", sg.uint8), ("Char", sg.int8),
+                        ("Short", sg.int16), ("Int", sg.int32), ("Long", sg.int64),
+                        ("Float", sg.float32), ("Double", sg.float64)):  # fmt: skip
+        kind = getattr(sg, f"{name}Tensor")
+        for made in (kind([0, 1]), kind(np.array([0, 1])), kind(kind([0, 1]))):
+            assert (made.dtype, made.tolist()) == (dtype, [0, 1])
+        assert kind(2, 3).shape == kind(sg.Size([2, 3])).shape == (2, 3)
+        assert kind().shape == (0,)
+        assert sg.ones(2).type(kind).dtype == dtype == kind.dtype
+        assert isinstance(made, kind)
+        assert not isinstance(made, sg.LongTensor if name != "Long" else sg.IntTensor)
+    with pytest.raises(TypeError):
+        sg.LongTensor(sg.ones(2))
+    with pytest.raises(RuntimeError, match="overflow"):
+        sg.ByteTensor([1, 300])
+    with pytest.raises(RuntimeError, match="overflow"):
+        sg.zeros(1, dtype=sg.int8).new([300])
+    traced = sg.jit(lambda x: x + sg.LongTensor([0, 1]).type(sg.FloatTensor), strict=True)
+    assert traced(sg.ones(2)).tolist() == [1.0, 2.0]

@@ -18,7 +18,7 @@ from symgrad import nn
 from symgrad.errors import BuildError, KernelArgumentError, KernelTypeError
 from symgrad.nn.functions import SHIPPED
 from symgrad.runtime import strict
-from symgrad.tensor import shipped, shippedplan
+from symgrad.tensor import generated, shipped, shippedplan
 from symgrad.tensor.apply import FunctionNode
 from symgrad.tensor.builtin import BUILTIN
 from symgrad.tensor.errors import FreedGraphError, SavedTensorError
@@ -346,3 +346,17 @@ def test_threads_are_set_for_all_kernels() -> None:
         sg.set_num_threads(before)
     with pytest.raises(ValueError, match="threads"):
         sg.set_num_threads(-1)
+
+
+def test_kernels_know_arguments_by_the_names_of_numpy() -> None:
+    x = sg.ones(64, 64)
+    for call in (sg.softmax, sg.log_softmax, sg.logsumexp):
+        close(call(x, axis=-1), call(x, -1))
+
+
+def test_kernels_that_come_with_symgrad_are_those_of_their_functions() -> None:
+    """A kernel that is out of date would leave its operation to NumPy."""
+    listed = generated.manifest(Path(__file__).resolve().parents[2] / "generated")
+    for name, function in {**BUILTIN, **SHIPPED}.items():
+        assert listed[name]["graph_sha256"] == generated.digest(function), f"{name}: run regen"
+    assert {rule.module for rule in RULES.values()} <= BUILTIN.keys()

@@ -13,7 +13,7 @@ from typing import Any
 from symgrad.frontend.function import Function, custom_bwd, custom_fwd, once_differentiable
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import FUNCTIONS
-from symgrad.ir.dtype import ALIASES, ALL, DType, float32
+from symgrad.ir.dtype import ALIASES, DType, float32
 
 
 def size_of(sizes: Iterable[Any] = ()) -> Shape:
@@ -78,6 +78,5 @@ FUNCTIONS.update(
         "newaxis": None,
         "pi": math.pi,
         **ALIASES,
-        **{dtype.tensor_class: dtype for dtype in ALL},
     }
 )
