@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,15 @@ def compiled(subject: Subject, notes: Notes) -> None:
 
 
 def packaged(subject: Subject, notes: Notes) -> None:
-    """The op in a package that ``sg.build`` wrote: it brings its own runtime."""
+    """The op in a package that ``sg.build`` wrote: it brings its own runtime.
+
+    Not in a checkout that is not installed: a manifest states symgrad's version.
+    """
+    try:
+        version("symgrad")
+    except PackageNotFoundError:
+        notes.counts["package: symgrad is not installed"] += 1
+        return
     folder = Path(tempfile.mkdtemp(prefix="reliability-"))
     count = itertools.count()
 
