@@ -21,6 +21,7 @@ from rich.markdown import Markdown
 from rich.progress import Progress
 
 from benchmarks.reliability import results
+from benchmarks.reliability.notes import ASKED
 from benchmarks.reliability.parts import PARTS, chosen
 from benchmarks.reliability.pool import GRACE_SECONDS, ROOT, Schedule, campaign
 from benchmarks.reliability.worker import run_unit
@@ -33,17 +34,19 @@ FOLDER = ROOT / "build" / "reliability"
 @click.option("--jobs", type=int, default=os.cpu_count() or 1, show_default=True, help="Processes.")
 @click.option("--seed", default="0", show_default=True, help="Fixes everything but the time.")
 @click.option("--only", type=click.Choice(sorted(PARTS)), multiple=True, help="These parts alone.")
+@click.option("--way", "ways", multiple=True, help="Each program goes these ways, and no others.")
 @click.option("--units", type=int, help="So many units of each part, whatever the time.")
 @click.option("--folder", type=click.Path(path_type=Path), default=FOLDER, help="Results, cache.")
 @click.option("--report", type=click.Path(path_type=Path), help="Write the table there too.")
 @click.option("--fresh", is_flag=True, help="Forget earlier results of this seed.")
 @click.option("--replay", metavar="PART:NUMBER", help="Run one unit here, and show its record.")
 def main(
-    minutes: float, jobs: int, seed: str, only: tuple[str, ...], units: int | None, folder: Path,
-    report: Path | None, fresh: bool, replay: str | None,
+    minutes: float, jobs: int, seed: str, only: tuple[str, ...], ways: tuple[str, ...],
+    units: int | None, folder: Path, report: Path | None, fresh: bool, replay: str | None,
 ) -> None:  # fmt: skip
     """Run, show, exit with 1 where anything failed."""
-    folder = (folder / f"seed-{seed}").absolute()
+    folder = (folder / "-".join(["seed", seed, *ways])).absolute()
+    os.environ[ASKED] = ",".join(ways)
     folder.mkdir(parents=True, exist_ok=True)
     console = Console()
     if replay:

@@ -14,6 +14,9 @@ import numpy as np
 
 MOST_FAILURES = 6  # of one route in one unit: the first are enough to mend it
 
+ASKED = "SYMGRAD_RELIABILITY_WAYS"
+"""The environment variable that names the ways every program goes, with commas between them."""
+
 
 @dataclass
 class Failure:

@@ -5,6 +5,7 @@ In: a seed and a number.  Out: a record.  Imports ``benchmarks.reliability``.
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import Any
 
 from benchmarks.reliability import eager, ops, verdicts
 from benchmarks.reliability.draw import draw
-from benchmarks.reliability.notes import Notes
+from benchmarks.reliability.notes import ASKED, Notes
 from benchmarks.reliability.program import Program
 from benchmarks.reliability.reduce import reduced
 from benchmarks.reliability.subject import Subject
@@ -46,8 +47,9 @@ def unit(seed: str, number: int) -> dict[str, Any]:
     notes.counts["programs"] += 1
     notes.counts["programs: written backward"] += program.written
     notes.counts["programs: endings"] += len(program.endings)
+    asked = [way for way in os.environ.get(ASKED, "").split(",") if way]
     for way, (run, every, offset) in WAYS.items():
-        if number % every == offset % every:
+        if way in asked or (not asked and number % every == offset % every):
             _go(way, run, Subject(program, name), notes)
     return notes.record()
 
