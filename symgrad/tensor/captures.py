@@ -87,10 +87,10 @@ def _parts(value: Any) -> Iterator[tuple[Step, Any]]:
             if isinstance(getattr(type(value), name, None), types.MemberDescriptorType):
                 yield ("part", name), getattr(value, name)
         yield from ((("attribute", n), item) for n, item in getattr(value, "__dict__", {}).items())
-        yield from _methods(value)
+        yield from methods_of(value)
 
 
-def _methods(value: Any) -> Iterator[tuple[Step, Any]]:
+def methods_of(value: Any) -> Iterator[tuple[Step, Any]]:
     """The functions of the user's classes that an object is of."""
     for base in type(value).__mro__:
         if base.__module__.partition(".")[0] in ("builtins", "symgrad"):
@@ -110,7 +110,7 @@ def _of_function(value: types.FunctionType) -> Iterator[tuple[Step, Any]]:
             yield ("cell", place), cell.cell_contents
         except ValueError:  # the variable has no value yet
             continue
-    for name in _names(value.__code__):
+    for name in names_of(value.__code__):
         if name in value.__globals__:
             yield ("global", name), value.__globals__[name]
     for place, item in enumerate(value.__defaults__ or ()):
@@ -118,10 +118,10 @@ def _of_function(value: types.FunctionType) -> Iterator[tuple[Step, Any]]:
     yield from ((("attribute", name), item) for name, item in value.__dict__.items())
 
 
-def _names(code: types.CodeType) -> list[str]:
+def names_of(code: types.CodeType) -> list[str]:
     """The global names that a function and those written inside it may use."""
     found = list(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found.extend(_names(constant))
+            found.extend(names_of(constant))
     return list(dict.fromkeys(found))

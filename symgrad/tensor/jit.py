@@ -25,6 +25,7 @@ from symgrad.tensor.batched import levels
 from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import Tensor
 from symgrad.tensor.variant import EmptyTensor, Prepared, StaleCapture, Variant
+from symgrad.tensor.watching import Watched
 
 MOST_READY = 4096
 
@@ -50,11 +51,14 @@ class _Jit:
         """The function, compiled: one kernel forward, one backward, for every size.
 
         Arguments and results are tensors in tuples, lists and dicts.  Any other argument counts by
-        its value, and is compiled anew for each; so is whatever else the function reads: it is run
-        once, and must depend on nothing but its arguments and tensors.  Tensors that it closes over
-        (the parameters of a module, whose mode of training is looked at) may change, and are
-        differentiated by.  Functions that it applies keep their backwards.  Inside another trace it
-        is inlined.  Results share no memory with arguments.
+        its value, and is compiled anew for each.  So do numbers, strings, None, functions, and
+        tuples, lists and dicts of them, that the function and those that it calls read from
+        closures, defaults and globals; give as a tensor what changes often.  The function is run
+        once for each, and nothing else that it reads may change: no attribute of an object that is
+        not a tensor, nothing that it writes itself, nothing that libraries read.  Tensors that it
+        closes over (the parameters of a module, whose mode of training is looked at) may change,
+        and are differentiated by.  Functions that it applies keep their backwards.  Inside another
+        trace it is inlined.  Results share no memory with arguments.
 
         ``strict``, or SYMGRAD_STRICT=1: what cannot be traced or compiled raises, where it would
         else run eagerly with a JitWarning.  ``@sg.jit(strict=True)`` decorates.
@@ -74,6 +78,7 @@ class Jitted:
         self._owners = _with_modes([function, getattr(function, "__self__", None)])
         self._variants: dict[Any, Variant] = {}
         self._ready: dict[Any, Prepared | None] = {}
+        self._watched = Watched([function])
         self._warned = False
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -90,7 +95,7 @@ class Jitted:
         rest: list[Any] = []
         key = (pytree.flatten((args, kwargs), tensors, rest), self._modes(rest))
         if key not in self._ready:
-            return self._first(key, args, kwargs, tensors, [self.function, *rest])
+            return self._first(key[0], args, kwargs, tensors, rest)
         prepared = self._ready[key]
         if prepared is None:
             return self.function(*args, **kwargs)
@@ -101,7 +106,7 @@ class Jitted:
             return self(*args, **kwargs)
         kernels = prepared.entry.ready(prepared.needs(inputs))
         if kernels is None:
-            return self._first(key, args, kwargs, tensors, [self.function, *rest])
+            return self._first(key[0], args, kwargs, tensors, rest)
         return prepared.run(kernels, inputs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -119,16 +124,31 @@ class Jitted:
         """What the trace depends on beside the arguments."""
         owners = [*self._owners, *_with_modes(rest)] if rest else self._owners
         flags = tuple([module.training for owner in owners for module in owner.modules()])
-        return state.dtype.name, flags
+        return state.dtype.name, flags, self._watched.key()
 
     def _first(
-        self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], roots: list[Any]
+        self, shape: Any, args: Any, kwargs: Any, tensors: list[Tensor], rest: list[Any]
     ) -> Any:
         """Trace and compile; run it eagerly where that fails."""
-        general = (_without_sizes(key[0]), key[1])
-        variant = self._variants.get(general)
+        self._watched.renew()
+        before = self._watched.key()
+        general = _without_sizes(shape)
+        variant = self._variants.get((general, self._modes(rest)))
         if variant is None:
-            variant = self._variants[general] = Variant(self.function, args, kwargs)
+            variant = Variant(self.function, args, kwargs)
+        result, prepared = self._tried(variant, args, kwargs, tensors, [self.function, *rest])
+        self._watched.settle(before)
+        modes = self._modes(rest)
+        self._variants[general, modes] = variant
+        if len(self._ready) >= MOST_READY:
+            self._ready.pop(next(iter(self._ready)))
+        self._ready[shape, modes] = prepared
+        return result
+
+    def _tried(
+        self, variant: Variant, args: Any, kwargs: Any, tensors: list[Tensor], roots: list[Any]
+    ) -> tuple[Any, Prepared | None]:
+        """What the function returns, and its kernels; None where it runs eagerly."""
         try:
             if variant.hopeless:
                 raise EmptyTensor("it ran eagerly before")
@@ -142,15 +162,8 @@ class Jitted:
             if not isinstance(error, EmptyTensor):
                 variant.hopeless = True
                 self._warn(error)
-            self._keep(key, None)
-            return result
-        self._keep(key, prepared)
-        return prepared.run(kernels, inputs)
-
-    def _keep(self, key: Any, prepared: Prepared | None) -> None:
-        if len(self._ready) >= MOST_READY:
-            self._ready.pop(next(iter(self._ready)))
-        self._ready[key] = prepared
+            return result, None
+        return prepared.run(kernels, inputs), prepared
 
     def _forget(self) -> None:
         self._variants.clear()
@@ -161,7 +174,7 @@ class Jitted:
             self._warned = True
             text = str(error) if isinstance(error, SymgradError) else repr(error)
             name = getattr(self.function, "__name__", type(self.function).__name__)
-            warnings.warn(f"{name} runs eagerly: {text}", JitWarning, stacklevel=4)
+            warnings.warn(f"{name} runs eagerly: {text}", JitWarning, stacklevel=5)
 
 
 jit = _Jit()

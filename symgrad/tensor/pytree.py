@@ -47,6 +47,8 @@ def flatten(value: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
     rest.append(value)
     if kind is float:
         return kind, value.hex()
+    if kind is slice:
+        return kind, _of_slice(value)
     try:
         hash(value)
     except TypeError:
@@ -55,6 +57,17 @@ def flatten(value: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
             hint="pass tensors in tuples, lists and dicts, and anything else as a hashable value",
         ) from None
     return kind, value
+
+
+def _of_slice(value: slice) -> Any:
+    """A key of a slice, which has no hash itself before Python 3.12."""
+    inside: list[Tensor] = []
+    key = flatten((value.start, value.stop, value.step), inside, [])
+    if inside:
+        raise TensorTypeError(
+            "an argument is a slice with a tensor for an end", hint="take its int() before the call"
+        )
+    return key
 
 
 def each(change: Callable[[Any], Any], value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.errors import BuildError
 from symgrad.tensor.jit import Jitted
+from symgrad.tensor.watching import Watched
 
 pytestmark = pytest.mark.slow  # each program is compiled
 
@@ -183,6 +185,116 @@ def test_plain_arguments_count_by_value() -> None:
     assert traced_once(jitted) == 3
     with pytest.raises(TypeError, match="hash"):
         jitted(x, power={1, 2})
+
+
+SCALE: Any = 2.0
+SETTINGS: dict[str, Any] = {"powers": [1, 2], "flip": False}
+
+
+def _scaled(x: Any, shift: float = 0.0) -> Any:
+    return x * SCALE + shift
+
+
+def _shifted(x: Any) -> Any:
+    return x + SCALE
+
+
+def _by_settings(x: Any) -> Any:
+    return -x if SETTINGS["flip"] else x ** SETTINGS["powers"][1]
+
+
+class _Scaling(sg.nn.Module):
+    def forward(self, x: Any) -> Any:
+        return self.inner(x)
+
+    def inner(self, x: Any) -> Any:
+        return _scaled(x)
+
+
+def test_plain_values_that_are_read_elsewhere_count_by_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x, factor = tensor(4), 2.0
+    near: Any = sg.jit(lambda x: x * factor, strict=True)
+    far: Any = sg.jit(_Scaling(), strict=True)
+    for value in (2.0, 7, -0.0, 2.0):
+        factor = value
+        monkeypatch.setattr(f"{__name__}.SCALE", value)
+        close(near(x), x * value)
+        close(far(x), x * value)
+    assert traced_once(near) == traced_once(far) == 3
+
+
+def test_what_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    factor: Any = 2.0
+    chosen: Any = _scaled
+
+    def near(x: Any) -> Any:
+        return x * factor
+
+    def through(x: Any) -> Any:
+        return chosen(x)
+
+    readers: dict[str, Sequence[Any]] = {
+        "factor": [near, sg.grad(near), sg.vmap(near), sg.jit(near), lambda x: near(x)],
+        "chosen": [through, functools.partial(through)],
+        "SCALE": [through, _Scaling(), _Scaling().inner, sg.nn.Sequential(_Scaling())],
+        "SETTINGS": [_by_settings],
+        "default": [_scaled, through, _Scaling()],
+    }
+    watched = {name: [Watched([one]) for one in found] for name, found in readers.items()}
+
+    def keys() -> dict[str, list[Any]]:
+        for one in (one for found in watched.values() for one in found):
+            one.renew()
+        return {name: [one.key() for one in found] for name, found in watched.items()}
+
+    def changed(name: str) -> None:
+        now = keys()
+        assert all(old != new for old, new in zip(before[name], now[name], strict=True)), name
+        before.update(now)
+
+    before = keys()
+    assert keys() == before
+    for value in (2, True, "2", None, (2.0,), -0.0, float("nan"), sg.float32):
+        factor = value
+        changed("factor")
+    monkeypatch.setattr(f"{__name__}.SCALE", 3.0)
+    changed("SCALE")
+    for name, item in (("powers", [1, 3]), ("flip", 0), ("more", {"deep": (1,)})):
+        monkeypatch.setitem(SETTINGS, name, item)
+        changed("SETTINGS")
+    monkeypatch.setattr(_scaled, "__defaults__", (1.0,))
+    changed("default")
+    chosen = _shifted
+    changed("chosen")
+    monkeypatch.setattr(f"{__name__}.SCALE", 4.0)  # which the other function reads, too
+    changed("SCALE")
+
+
+def test_what_a_function_writes_itself_is_not_watched() -> None:
+    calls: list[int] = []
+    count = 0
+
+    def function(x: Any) -> Any:
+        nonlocal count
+        count += 1
+        calls.append(count)
+        return x * 2.0
+
+    jitted = sg.jit(function)
+    for _ in range(3):
+        close(jitted(tensor(4)), tensor(4) * 2.0)
+    assert calls == [1]
+
+
+def test_slices_count_by_value() -> None:
+    jitted = sg.jit(lambda x, key: x[key], strict=True)
+    x = tensor(5, 4)
+    for key in (slice(1, 3), slice(None, None, 2), (slice(0, 2), slice(1, 4)), slice(1, 3)):
+        close(jitted(x, key), x[key])
+    with pytest.raises(TypeError, match="a slice with a tensor"):
+        jitted(x, slice(sg.tensor(1), 3))
 
 
 def test_trees_of_tensors() -> None:
