@@ -288,10 +288,14 @@ def _rank_dependence(
 
     If nothing does: the numbers that some of them treat by themselves.
     """
+    from symgrad.proof.undefined import patterns
+
     apart: frozenset[int] = frozenset()
-    programs = [(function, None), *((function, mask) for mask in _masks_asked_for(graphs))]
+    programs: list[tuple[AnyFunction, Mapping[str, Any]]] = [(function, {})]
+    programs += [(function, {"needs_input_grad": mask}) for mask in _masks_asked_for(graphs)]
+    programs += [(function, {"given_cotangents": given}) for given in patterns(graphs)]
     declared = surrogate_of(function)
-    programs += [(declared, None)] if declared is not None else []
+    programs += [(declared, {})] if declared is not None else []
     twice = order > 1 and not (graphs.derived or graphs.once)
     if has_jvp(function):
         made = pushing(function, specs, static, reference=declared)
@@ -300,11 +304,11 @@ def _rank_dependence(
             if isinstance(found, Observation):
                 return found
             apart = found
-    for program, mask in programs:
+    for program, how in programs:
         for histories in (False, True) if twice and program is function else (False,):
             found = rank_dependence(
-                program, *specs, static=static, needs_input_grad=mask,
-                assume=assume if program is function else None, histories=histories, apart=apart,
+                program, *specs, static=static, histories=histories, apart=apart,
+                assume=assume if program is function else None, **how,
             )  # fmt: skip
             if isinstance(found, Observation):
                 return found
@@ -317,6 +321,7 @@ def _judged_rank(
     order: int, suggest: bool, rank: int | None,
 ) -> Report:  # fmt: skip
     """The verdict for one number of batch axes, against the surrogate where one is declared."""
+    from symgrad.proof.undefined import patterns
     from symgrad.proof.verify import VerifyOptions, verify_function
 
     declared = surrogate_of(function)
@@ -324,16 +329,19 @@ def _judged_rank(
         trace(declared, *specs, static=static, batch_rank=rank) if declared is not None else None
     )
 
-    def traced(mask: dict[str, bool] | None, histories: bool = False) -> FunctionGraphs:
+    def traced(
+        mask: dict[str, bool] | None, histories: bool = False, given: Sequence[bool] | None = None
+    ) -> FunctionGraphs:
         return trace(
             function, *specs, static=static, assume=assume, needs_input_grad=mask,
-            batch_rank=rank, histories=histories,
+            given_cotangents=given, batch_rank=rank, histories=histories,
         )  # fmt: skip
 
     asked_for = _masks_asked_for(graphs)
     masks_twice = [None, *asked_for] if order > 1 and not (graphs.derived or graphs.once) else []
     options = VerifyOptions(
         assume=assume or {}, surrogate=surrogate, variants=[traced(mask) for mask in asked_for],
+        undefined=[traced(None, given=given) for given in patterns(graphs)],
         order=order, suggest=suggest, histories=[traced(mask, True) for mask in masks_twice],
         pushes=_pushes(function, specs, static, assume, rank),
     )  # fmt: skip
@@ -395,4 +403,19 @@ def judged_plan(
             location=graphs.location,
             hint=f'mend it, or compile it all the same with allow=("{verdict}",)',
         )
+    _check_none(report)
     return plan(_served(function, graphs, ranks, specs, static, assume), name=name), report
+
+
+def _check_none(report: Report) -> None:
+    """Kernels take None for zeros.  Raises NotProvedError where backward may not."""
+    from symgrad.proof.undefined import NAME
+
+    for finding in report.protocol:
+        if finding.name == NAME and not finding:
+            raise NotProvedError(
+                f"{report.name}: kernels take None for a cotangent of zeros, and backward, which "
+                f"is given None, is not proved to do the same: {finding.text}",
+                location=report.location,
+                hint="mend it, or leave out ctx.set_materialize_grads(False)",
+            )

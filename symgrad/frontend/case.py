@@ -115,6 +115,7 @@ def _traced(
         problem=problem,
         written=tuple(session.written),
         surplus=tuple(session.surplus),
+        materializes=state_of(run.context).materialize,
         requires=tuple(session.requires),
         record=session.history.record if session.history is not None else None,
     )

@@ -105,7 +105,8 @@ class FunctionCase:
     inputs or cotangents that backward (or forward) mutated in place, by name.  ``requires``: what
     follows from sizes being at least 1 and was used, so that a kernel must check it for size 0.
     ``record``: what PyTorch would record of it, where the trace follows that.  ``surplus``: inputs
-    without a gradient (integers) of which backward returned one.  ``any_rank``: it serves any
+    without a gradient (integers) of which backward returned one.  ``materializes``:
+    backward gets zeros, not None, for an output without a cotangent.  ``any_rank``: it serves any
     number of batch axes.
     """
 
@@ -122,6 +123,7 @@ class FunctionCase:
     requires: tuple[SizeCondition, ...] = ()
     record: HistoryRecord | None = None
     surplus: tuple[str, ...] = ()
+    materializes: bool = True
     any_rank: AnyRank | None = None
 
 

@@ -43,7 +43,7 @@ def input_reports(
     constant = {assumption.name for assumption in declared if assumption.kind == "constant"}
     reports: dict[str, InputReport] = {}
     for name in graphs.differentiable:
-        outcomes = [_outcome(one, name) for one in judged]
+        outcomes = [outcome_of(one, name) for one in judged]
         if all(outcome is None for outcome in outcomes) and name in constant:
             continue
         try:
@@ -62,7 +62,7 @@ def _unreported(
     return InputReport(name, verdict, reason=failure(error), location=graphs.location)
 
 
-def _outcome(one: JudgedCase, name: str) -> Judgement | None:
+def outcome_of(one: JudgedCase, name: str) -> Judgement | None:
     """The judgement of an input in a case, also where backward gave nothing to judge."""
     if name in one.judgements:
         return one.judgements[name]
@@ -121,7 +121,7 @@ def _report(
         reason=reason,
         method=decided.method,
         conditions=_distinct(conditions),
-        counterexample=_shown(chosen.subject, chosen, decided.counterexample, options.paste),
+        counterexample=shown(chosen.subject, chosen, decided.counterexample, options.paste),
         diagnosis=diagnosis.words,
         suggestion=diagnosis.suggestion,
         derived=diagnosis.derived,
@@ -168,7 +168,7 @@ def _cases(
     )  # fmt: skip
 
 
-def _shown(
+def shown(
     subject: Subject, one: JudgedCase, found: Counterexample | None, paste: Paste | None
 ) -> CounterexampleReport | None:
     if found is None:

@@ -29,6 +29,8 @@ from symgrad.proof.scope import Paste
 from symgrad.proof.second_order import NAME as SECOND_ORDER
 from symgrad.proof.second_order import ONCE, second_order
 from symgrad.proof.subject import Subject
+from symgrad.proof.undefined import NAME as UNDEFINED
+from symgrad.proof.undefined import with_none
 from symgrad.proof.verdict import Verdict, worst
 
 REPAIR_BUDGET, REPAIR_TOTAL = 20_000, 60_000
@@ -41,7 +43,8 @@ class VerifyOptions:
 
     ``assume``: declared assumptions by input, beside those of the class.  ``surrogate``: the
     traced function that backward is meant to be the derivative of, with the same inputs.
-    ``variants``: the same Function traced for other ``needs_input_grad`` masks.  ``budget``: work
+    ``variants``: the same Function traced for other ``needs_input_grad`` masks; ``undefined``: for
+    each pattern of cotangents that backward gets None for.  ``budget``: work
     for one normal form.  ``suggest``: look for a repair of what is refuted.  ``order``: 2 where the
     backward of the backward is judged as well, from ``histories``: the Function and its variants
     traced with what PyTorch would record.  ``paste``: who tries repairs in the user's own text.
@@ -51,6 +54,7 @@ class VerifyOptions:
     assume: Mapping[str, str] = field(default_factory=dict)
     surrogate: FunctionGraphs | None = None
     variants: Sequence[FunctionGraphs] = ()
+    undefined: Sequence[FunctionGraphs] = ()
     budget: int = BUDGET
     suggest: bool = True
     order: int = 1
@@ -126,6 +130,13 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
                 graphs, options.variants, partial(_judge_some, declared, options)
             ),
         )
+        protocol += _found(
+            UNDEFINED,
+            lambda: with_none(
+                graphs, options.undefined,
+                lambda variant, number, case: _judge_case(variant, number, case, declared, options),
+            ),
+        )  # fmt: skip
     protocol += _found(JVP, lambda: _pushes(options, declared))
     if options.order > 1:
         first = worst([*(one.verdict for one in inputs.values()), *_verdicts(protocol)])

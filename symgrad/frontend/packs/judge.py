@@ -61,6 +61,7 @@ def rank_dependence(
     *specs: Any,
     static: Mapping[str, Any] | None = None,
     needs_input_grad: Mapping[str, bool] | Sequence[bool] | None = None,
+    given_cotangents: Sequence[bool] | None = None,
     assume: Mapping[str, str] | None = None,
     dtype: DType = float32,
     histories: bool = False,
@@ -82,16 +83,16 @@ def rank_dependence(
         for name in size_names(_packed(binding, dtype))
     )
     options = CaseOptions(
-        function, _packed(binding, dtype), needed(binding, needs_input_grad), None,
-        distinct_inputs(assumptions), histories=histories,
+        function, _packed(binding, dtype), needed(binding, needs_input_grad),
+        given_cotangents, distinct_inputs(assumptions), histories=histories,
     )  # fmt: skip
     found = _traced(options, Facts(names), packs, apart)
     if isinstance(found, Observation):
         return found
     cases, apart = found
     again = partial(
-        trace, function, *specs, static=static, needs_input_grad=needs_input_grad, assume=assume,
-        dtype=dtype, histories=histories,
+        trace, function, *specs, static=static, needs_input_grad=needs_input_grad,
+        given_cotangents=given_cotangents, assume=assume, dtype=dtype, histories=histories,
     )  # fmt: skip
     tried = [rank for rank in range(len(apart) + 3) if rank not in apart and rank != 1]
     others = {rank: partial(again, batch_rank=rank) for rank in tried[:TRIED]}
