@@ -16,12 +16,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
+from symgrad.errors import (
+    BuildError,
+    CacheError,
+    NotProvedError,
+    SpecError,
+    SymgradError,
+    is_limit,
+)
 from symgrad.forks import forks_wait
 from symgrad.frontend.arguments import positions
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import Function
-from symgrad.frontend.outcome import is_limit, refuses_sizes, told
+from symgrad.frontend.outcome import refuses_sizes, told
 from symgrad.frontend.packs.judge import batch_groups, missing_axes, rank_dependence
 from symgrad.frontend.packs.observation import Observation
 from symgrad.frontend.packs.serving import serving, typical_rank

@@ -48,12 +48,21 @@ class TraceError(SymgradError):
     """Tracing a Function met something that a graph cannot hold."""
 
 
+class OperationError(TraceError):
+    """An operation of symgrad failed on what it was given: that says nothing of the Function."""
+
+
 class UnsupportedOpError(TraceError, NotImplementedError):
     """An operation that is not in the registry yet."""
 
 
 class ControlFlowError(TraceError, TypeError):
     """Python control flow on the value of a symbolic tensor."""
+
+
+def is_limit(error: SymgradError) -> bool:
+    """Is it about what symgrad cannot trace, so that nothing can be said of the program?"""
+    return isinstance(error, (UnsupportedOpError, ControlFlowError, OperationError))
 
 
 class ShapeError(TraceError, ValueError):

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symgrad.errors import ControlFlowError, ProtocolError, UnsupportedOpError
+from symgrad.errors import ProtocolError, is_limit
 from symgrad.frontend.arguments import Argument, Binding, bind
 from symgrad.frontend.context import Context, state_of
 from symgrad.frontend.function import Function, class_of, new_context, run_forward
@@ -131,7 +131,7 @@ def _both(function: Any, reference: Any, binding: Binding, given: Mapping[str, A
     except Exception as error:
         known = as_symgrad_error(error, "jvp")
         problem = JvpError(known.what, location=known.location, hint=known.hint)
-        problem.undecided = isinstance(known, (UnsupportedOpError, ControlFlowError))
+        problem.undecided = is_limit(known)
         raise problem from None
     finally:
         said.pushing = False

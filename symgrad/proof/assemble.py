@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.errors import ControlFlowError, UnsupportedOpError
+from symgrad.errors import is_limit
 from symgrad.ir.function import FunctionGraphs, Gradient
 from symgrad.ir.graph import Node
 from symgrad.proof import uninterpreted
@@ -67,8 +67,7 @@ def outcome_of(one: JudgedCase, name: str) -> Judgement | None:
     if name in one.judgements:
         return one.judgements[name]
     if one.case.problem is not None:
-        refuted = not isinstance(one.case.problem, (UnsupportedOpError, ControlFlowError))
-        verdict = Verdict.REFUTED if refuted else Verdict.UNDECIDED
+        verdict = Verdict.UNDECIDED if is_limit(one.case.problem) else Verdict.REFUTED
         return Judgement(verdict, reason=f"backward failed: {one.case.problem}")
     gradient = _gradient(one, name)
     if gradient is not None and gradient.problem is not None:
@@ -171,6 +170,7 @@ def _cases(
 def shown(
     subject: Subject, one: JudgedCase, found: Counterexample | None, paste: Paste | None
 ) -> CounterexampleReport | None:
+    """A counterexample as a report shows it; None for None."""
     if found is None:
         return None
     values = input_values(subject, found.point)

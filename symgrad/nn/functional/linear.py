@@ -69,8 +69,10 @@ def embedding(
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """int64: 1 at the index that each element gives, along a new last axis.
 
-    Inside ``vmap`` the number of classes has to be said.
+    In a trace, and inside ``vmap``, the number of classes has to be said.
     """
+    if not isinstance(tensor, Tensor):
+        return sg.one_hot(tensor, num_classes)
     array = real_array(tensor)
     if array.size and array.min() < 0:
         raise ModuleValueError("Class values must be non-negative.")
@@ -79,7 +81,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     if num_classes <= 0 and not array.size:
         raise ModuleValueError("Can not infer total number of classes from empty tensor.")
     count = num_classes if num_classes > 0 else int(tensor._array.max()) + 1
-    return (tensor.unsqueeze(-1) == sg.arange(count)).to(sg.int64)
+    return sg.one_hot(tensor, count)
 
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
