@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
 import sys
 import types
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ DEEPEST = 16
 _LIBRARIES = frozenset((*sys.stdlib_module_names, "numpy", "symgrad"))
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 _VALUES = (int, str, complex, bytes, type(None), DType, enum.Enum)
-_MISSING = object()
+_MISSING, _NEVER = object(), object()
 
 Place = tuple[str, Any, Any]
 """What kind of variable, what holds it, and under which name."""
@@ -45,11 +46,19 @@ class Watched:
         self._places: list[Place] = []
         self._own: list[Place] = []
         self._generation = 0
+        self._reads: list[Callable[[], Any]] = []
+        self._last: list[Any] = []
+        self._last_key: Any = (0, ())
         self.renew()
 
     def key(self) -> Any:
         """The values now; two keys are equal if no variable was changed in between."""
-        return self._generation, tuple([_frozen(_value(place)) for place in self._places])
+        now = [read() for read in self._reads]
+        if not all(map(operator.is_, now, self._last)):
+            self._last_key = self._generation, tuple([_frozen(value) for value in now])
+            lasting = all(map(_is_lasting, now))  # otherwise it has to be looked at each time
+            self._last = now if lasting else [_NEVER] * len(now)
+        return self._last_key
 
     def renew(self) -> None:
         """Look which variables there are now: other functions read other ones."""
@@ -77,6 +86,9 @@ class Watched:
         if not known:
             self._places = places
             self._generation += 1
+            self._reads = list(map(_reader, places))
+            self._last = [_NEVER] * len(places)
+            self._last_key = self._generation, ()
 
 
 def _same(place: Place) -> Any:
@@ -84,15 +96,26 @@ def _same(place: Place) -> Any:
     return lambda other: other[1] is place[1] and other[0] == place[0] and other[2] == place[2]
 
 
-def _value(place: Place) -> Any:
-    """What stands at a place."""
+def _reader(place: Place) -> Callable[[], Any]:
+    """A call that gives what stands at a place."""
     kind, holder, name = place
     if kind == "global":
-        return holder.get(name, _MISSING)
+        return functools.partial(holder.get, name, _MISSING)
+    return functools.partial(_contents if kind == "cell" else getattr, *place[1:])
+
+
+def _contents(cell: types.CellType, _: None) -> Any:
     try:
-        return holder.cell_contents if kind == "cell" else getattr(holder, name)
+        return cell.cell_contents
     except ValueError:  # the variable has no value any more
         return _MISSING
+
+
+def _is_lasting(value: Any) -> bool:
+    """Is it always the same value as long as it is the same object?"""
+    if type(value) is tuple:
+        return all(map(_is_lasting, value))
+    return isinstance(value, (float, *_VALUES)) or _is_function(value)
 
 
 def _frozen(value: Any, depth: int = 0) -> Any:
@@ -133,7 +156,7 @@ def _places(roots: Sequence[Any]) -> Iterator[Place]:
         if not isinstance(value, types.FunctionType) or _of_library(value.__module__):
             continue
         for place in _variables(value):
-            found = _value(place)
+            found = _reader(place)()
             todo += _functions_in(found)
             if _is_plain(found):
                 yield place
