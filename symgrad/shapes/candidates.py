@@ -64,10 +64,18 @@ class Unknown:
 
 
 def are_known(function: AnyFunction, static: Mapping[str, Any] | None = None) -> bool:
-    """Do annotations, defaults and ``static`` say what every argument of forward is?"""
+    """Do annotations, defaults and ``static`` say what every argument of forward is?
+
+    The default None does not: it may stand for a tensor.
+    """
     values = static or {}
-    if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters(function)):
-        return False
+    forward, _ = raw_method(function, "forward")
+    scope = getattr(inspect.unwrap(forward), "__globals__", {})
+    for one in parameters(function):
+        optional = one.kind is not Parameter.KEYWORD_ONLY and one.default is None
+        unsaid = optional and one.name not in values and not annotated_spec(one.annotation, scope)
+        if unsaid or one.kind is Parameter.VAR_POSITIONAL:
+            return False
     if any(_is_open(one) and one.name not in values for one in init_parameters(function).values()):
         return False
     try:

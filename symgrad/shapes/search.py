@@ -27,6 +27,7 @@ from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import trace
 from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs
 from symgrad.shapes.candidates import AnyFunction, Candidate, Unknown, left_out, unknowns
 from symgrad.shapes.sizes import (
@@ -142,7 +143,7 @@ class _Search:
         if not found.failing:
             found = self._with_tensors(found)
         others = [self._found(other) for other in self._others(found)]
-        longer = [] if found.failing else list(self._longer(found))
+        longer = [] if found.failing else [*self._indexed(found), *self._longer(found)]
         return replace(self._found(found), others=(*longer, *others[:MOST_OTHERS]))
 
     def _with_tensors(self, found: _Trial) -> _Trial:
@@ -169,6 +170,18 @@ class _Search:
                 self.unknowns = kept
         self.unknowns = every
         return found
+
+    def _indexed(self, found: _Trial) -> Iterator[FoundShapes]:
+        """The same with integers, or a mask, for what is a plain value or None, where both fit."""
+        for position, unknown in enumerate(self.unknowns):
+            for dtype in () if found.chosen[position].is_tensor else (int64, bool_):
+                tried = [
+                    self._tried((*found.chosen[:position], one, *found.chosen[position + 1 :]))
+                    for one in unknown.candidates if one.dtype == dtype
+                ]  # fmt: skip
+                fitting = [one for one in tried if one and not one.failing and not one.hidden]
+                if fitting:
+                    yield self._found(min(fitting, key=lambda one: one.price))
 
     def _longer(self, found: _Trial) -> Iterator[FoundShapes]:
         """The same with one tensor more, where forward takes it and backward returns a gradient.

@@ -204,7 +204,8 @@ def _pairs(what: str) -> Iterator[tuple[str, str]]:
         if not along:
             sides = [list(reversed(side)) for side in sides]
         for axis, (left, right) in enumerate(zip(*sides, strict=False)):
-            if left != right and not (along and axis == int(along[1])):
+            free = axis == int(along[1]) if along else left == "1"
+            if left != right and not free:
                 yield left, right
 
 

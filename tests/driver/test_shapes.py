@@ -271,6 +271,51 @@ def test_one_tensor_more_than_two_is_judged_as_well(wrong: int) -> None:
     assert "xs_2: n m" in judged.guessed or wrong == 1
 
 
+@pytest.mark.parametrize("default", [(), (None,)], ids=["open", "optional"])
+@pytest.mark.parametrize("right", [True, False])
+def test_integers_are_judged_beside_a_plain_index(right: bool, default: tuple[Any, ...]) -> None:
+    """Rows that are chosen twice have a sum for a gradient."""
+
+    def forward(ctx: Any, x: Any, at: Any) -> Any:
+        ctx.at, ctx.shape = at, x.shape
+        return 2 * x if at is None else x[at]
+
+    def backward(ctx: Any, g: Any) -> Any:
+        if ctx.at is None:
+            return 2 * g, None
+        zeros = sg.zeros(*ctx.shape)
+        if right and not isinstance(ctx.at, int):
+            return zeros.index_add(0, ctx.at, g), None
+        zeros[ctx.at] = g
+        return zeros, None
+
+    forward.__defaults__ = default
+    judged = judge(op(forward, backward), Request())
+    assert judged.verdict == ("PROVED" if right else "REFUTED")
+    assert "at: i64[k]" in judged.guessed
+
+
+def test_an_annotation_of_one_argument_says_nothing_of_an_optional_one() -> None:
+    def forward(ctx: Any, x: Any, b: Any = None) -> Any:
+        ctx.given = b is not None
+        return x + b if ctx.given else x
+
+    forward.__annotations__ = {"x": "f32[n m]"}
+    function = op(forward, lambda ctx, g: (g, 3 * g.sum(0) if ctx.given else None))
+    judged = judge(function, Request())
+    assert (judged.verdict, judged.shapes.text) == ("REFUTED", "x: f32[n m], b: m")
+
+
+def test_an_axis_that_is_stretched_stays_of_any_size() -> None:
+    """Else a gradient along the wrong axis fits."""
+
+    def forward(ctx: Any, x: Any, b: Any) -> Any:
+        return x + b.unsqueeze(1).expand_as(x)
+
+    judged = judge(op(forward, lambda ctx, g: (g, g.sum(0))), Request())
+    assert (judged.verdict, judged.shapes.text) == ("REFUTED", "x: n m, b: n")
+
+
 def softmax(axis: int) -> type[sg.Function]:
     """Right for matrices if ``axis`` is 1, for all ranks if it is -1."""
 
