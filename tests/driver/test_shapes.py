@@ -249,11 +249,12 @@ def test_a_tensor_instead_of_a_default_is_judged_as_well(name: str, default: Any
     of_tensor, _ = OF_TENSORS.get(name, twice)
 
     def forward(ctx: Any, x: Any, b: Any = default, w: Any = None) -> Any:
-        ctx.axes = getattr(b, "ndim", None)
-        return x + (0 if w is None else w) + (0 if ctx.axes is None else b)
+        ctx.axes, ctx.weighted = getattr(b, "ndim", None), w is not None
+        return x + (w if ctx.weighted else 0) + (0 if ctx.axes is None else b)
 
     def backward(ctx: Any, g: Any) -> Any:
-        return g, None if ctx.axes is None else of_tensor(g, ctx.axes), g
+        of_b = None if ctx.axes is None else of_tensor(g, ctx.axes)
+        return g, of_b, g if ctx.weighted else None
 
     judged = judge(op(forward, backward), Request())
     wrong = name == "twice" or (name == "a number" and default == ())
