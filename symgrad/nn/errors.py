@@ -6,11 +6,15 @@ Imports: ``symgrad.errors``.
 
 from __future__ import annotations
 
-from symgrad.errors import ShapeError, SymgradError
+from symgrad.errors import DTypeError, ShapeError, SymgradError
 
 
 class ModuleValueError(SymgradError, ValueError):
     """A value that a module or a function of modules does not take."""
+
+
+class ModuleDTypeError(DTypeError, RuntimeError):
+    """A tensor of a dtype that a function of modules does not take."""
 
 
 class ModuleTypeError(SymgradError, TypeError):

@@ -215,3 +215,37 @@ def test_classes_of_tensors_make_tensors_of_their_dtype() -> None:
         sg.zeros(1, dtype=sg.int8).new([300])
     traced = sg.jit(lambda x: x + sg.LongTensor([0, 1]).type(sg.FloatTensor), strict=True)
     assert traced(sg.ones(2)).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.amax()", "x.amin(1)", "x.aminmax()", "x.max()", "x.max(1)", "x.min(0)", "x.diff()",
+        "x.isfinite()", "x.isinf()", "x.sign()", "x.sgn()", "x.maximum(x[0])", "x.minimum(x[0])",
+        "x.int().isinf()", "x.int().isfinite()",
+    ],
+)  # fmt: skip
+@pytest.mark.peers
+def test_bools_as_in_torch(text: str) -> None:
+    import torch
+
+    rows = [[True, False, True], [False, False, True]]
+    found, wanted = (eval(text, {"x": library.tensor(rows)}) for library in (sg, torch))
+    several = isinstance(wanted, tuple)
+    pairs = zip(found, wanted, strict=True) if several else [(found, wanted)]
+    for one, other in pairs:
+        assert (one.tolist(), str(one.dtype)) == (other.tolist(), str(other.dtype)[6:])
+
+
+def test_labels_are_long_or_byte() -> None:
+    x = sg.tensor([[1.0, 2.0, 0.5], [0.0, 1.0, 3.0]])
+    labels = sg.tensor([2, 0])
+    for loss in (functional.cross_entropy, functional.nll_loss):
+        assert loss(x, labels.byte()).item() == loss(x, labels).item()
+        for wrong in (labels.int(), labels.short(), labels > 1):
+            with pytest.raises(RuntimeError, match="target dtype to be Long or Byte, but got"):
+                loss(x, wrong)
+    with pytest.raises(RuntimeError, match="of type LongTensor"):
+        functional.one_hot(labels.int())
+    with pytest.raises(RuntimeError, match="Expected a long tensor for index, but got Int"):
+        x.take(labels.int())

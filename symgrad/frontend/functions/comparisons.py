@@ -149,12 +149,16 @@ def isnan(input: Any) -> Tensor:
 @operation("isinf")
 def isinf(input: Any) -> Tensor:
     """Where it is infinite."""
+    if not as_tensor(input).dtype.is_float:
+        return elementwise("ne", input, input)
     return elementwise("eq", elementwise("abs", input), float("inf"))
 
 
 @operation("isfinite")
 def isfinite(input: Any) -> Tensor:
     """Where it is neither infinite nor NaN."""
+    if not as_tensor(input).dtype.is_float:
+        return elementwise("eq", input, input)
     return elementwise("lt", elementwise("abs", input), float("inf"))
 
 

@@ -202,8 +202,13 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
 @operation("take")
 def take(input: Any, index: Any) -> Tensor:
     """Elements by their place in the flattened tensor."""
-    source = as_tensor(input)
-    return fresh(current().apply("index", source.flatten().node, as_index(as_node(index))))
+    source, places = as_tensor(input), as_node(index)
+    if places.dtype != int64:
+        raise DTypeError(
+            f"take(): Expected a long tensor for index, but got {places.dtype.scalar_type}",
+            location=here(), hint="convert it with .long()",
+        )  # fmt: skip
+    return fresh(current().apply("index", source.flatten().node, places))
 
 
 # -- integers as rows

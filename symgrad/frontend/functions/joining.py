@@ -26,6 +26,7 @@ from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Slice, concatenate
 from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
@@ -191,7 +192,7 @@ def diff(input: Any, n: int = 1, dim: int = -1) -> Tensor:
             break
         less = source.node.shape[axis] - 1
         after, before = (share(source, Slice(axis, Dim.of(at), 1, less)) for at in (1, 0))
-        source = elementwise("sub", after, before)
+        source = elementwise("logical_xor" if source.dtype == bool_ else "sub", after, before)
     return source
 
 

@@ -13,6 +13,7 @@ from symgrad.frontend.lift import as_tensor, elementwise, on_nodes, result_dtype
 from symgrad.frontend.session import current
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dtype import bool_
 
 Tensor = SymbolicTensor
 
@@ -70,6 +71,8 @@ SymbolicTensor.__round__ = SymbolicTensor.round  # type: ignore[attr-defined]
 @operation("sign", "sgn", inplace=True)
 def sign(input: Any) -> Tensor:
     """-1, 0 or 1."""
+    if as_tensor(input).dtype == bool_:
+        return on_nodes(lambda node: node, (input,), None)
     return elementwise("sign", input)
 
 
@@ -102,13 +105,15 @@ def hypot(input: Any, other: Any) -> Tensor:
 @operation("maximum")
 def maximum(input: Any, other: Any) -> Tensor:
     """The greater of two; NaN where either is."""
-    return elementwise("maximum", input, other)
+    bools = result_dtype((input, other)) == bool_
+    return elementwise("logical_or" if bools else "maximum", input, other)
 
 
 @operation("minimum")
 def minimum(input: Any, other: Any) -> Tensor:
     """The lesser of two; NaN where either is."""
-    return elementwise("minimum", input, other)
+    bools = result_dtype((input, other)) == bool_
+    return elementwise("logical_and" if bools else "minimum", input, other)
 
 
 @operation("clamp", "clip", inplace=True)

@@ -23,7 +23,7 @@ from symgrad.frontend.sizes import Shape, as_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dim import Dim, product
-from symgrad.ir.dtype import DType, int64, uint8
+from symgrad.ir.dtype import DType, bool_, int64, uint8
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
@@ -158,6 +158,8 @@ def std_mean(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> tuple[Te
 def _extreme(op: str, node: Node, dim: Any, keepdim: bool) -> Node:
     """The op over axes that have elements.  Raises ShapeError where one has none."""
     _check_elements(op, node, dim)
+    if node.dtype == bool_:
+        op = {"amax": "any", "amin": "all"}[op]
     return reduce(op, node, dim, keepdim)
 
 
@@ -201,8 +203,10 @@ def _extremum(
             return fresh(_extreme(op, node, None, keepdim))
         if not isinstance(dim, int):
             raise ShapeError(f"{op[1:]} takes one axis; use {op} for several", location=here())
-        place = fresh(_position(arg, node, dim, keepdim))
-        return Extremum(fresh(reduce(op[1:], node, dim, keepdim) if node.rank else node), place)
+        whole = current().cast(node, int64) if node.dtype == bool_ else node
+        place = fresh(_position(arg, whole, dim, keepdim))
+        found = reduce(op[1:], whole, dim, keepdim) if node.rank else whole
+        return Extremum(fresh(current().cast(found, node.dtype)), place)
 
     call.__name__ = call.__qualname__ = op[1:]
     call.__doc__ = "Of all elements; along one axis with the positions; or of two tensors."

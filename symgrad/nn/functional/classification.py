@@ -10,7 +10,13 @@ from typing import Any
 
 import symgrad as sg
 from symgrad.nn import functions
-from symgrad.nn.errors import ModuleCallError, ModuleIndexError, ModuleShapeError, ModuleSizeError
+from symgrad.nn.errors import (
+    ModuleCallError,
+    ModuleDTypeError,
+    ModuleIndexError,
+    ModuleShapeError,
+    ModuleSizeError,
+)
 from symgrad.nn.functional.loss import chosen
 from symgrad.nn.functional.shapes import rows_of
 from symgrad.tensor import Tensor
@@ -23,7 +29,12 @@ def _with_classes_last(input: Any) -> Any:
 
 
 def _check_labels(input: Any, target: Any, ignore_index: int) -> None:
-    """Labels of the right shape that are classes.  Raises what torch raises."""
+    """Labels of the right shape and dtype that are classes.  Raises what torch raises."""
+    if target.dtype not in (sg.int64, sg.uint8):
+        raise ModuleDTypeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
+            hint="convert it with .long()",
+        )
     batch = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
     if tuple(target.shape) != tuple(batch):
         if input.ndim > 1 and target.ndim and input.shape[0] != target.shape[0]:
@@ -62,12 +73,12 @@ def nll_loss(
 ) -> Any:  # fmt: skip
     """``-weight[label] x[label]``: ``input`` are logarithms of probabilities.
 
-    ``input``: (classes), (n, classes) or (n, classes, …); ``target``: int64, the same without
-    the classes.  Raises ModuleIndexError for labels that are no classes.
+    ``input``: (classes), (n, classes) or (n, classes, …); ``target``: int64 or uint8, the same
+    without the classes.  Raises ModuleIndexError for labels that are no classes.
     """
     reduction = chosen(reduction, size_average, reduce)
     _check_labels(input, target, ignore_index)
-    rows, labels = rows_of(_with_classes_last(input)), target.flatten()
+    rows, labels = rows_of(_with_classes_last(input)), target.flatten().long()
     if weight is None:
         found = functions.NLLLoss.apply(rows, labels, ignore_index, reduction)
     else:
@@ -93,7 +104,7 @@ def cross_entropy(
     if target.is_floating_point():
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing)
     _check_labels(input, target, ignore_index)
-    rows, labels = rows_of(_with_classes_last(input)), target.flatten()
+    rows, labels = rows_of(_with_classes_last(input)), target.flatten().long()
     if weight is None:
         found = functions.CrossEntropyLoss.apply(
             rows, labels, ignore_index, reduction, label_smoothing

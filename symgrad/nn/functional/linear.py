@@ -10,6 +10,7 @@ from typing import Any
 import symgrad as sg
 from symgrad.nn import functions
 from symgrad.nn.errors import (
+    ModuleDTypeError,
     ModuleIndexError,
     ModuleShapeError,
     ModuleValueError,
@@ -71,6 +72,11 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
 
     In a trace, and inside ``vmap``, the number of classes has to be said.
     """
+    if tensor.dtype != sg.int64:
+        raise ModuleDTypeError(
+            "one_hot is only applicable to index tensor of type LongTensor.",
+            hint="convert it with .long()",
+        )
     if not isinstance(tensor, Tensor):
         return sg.one_hot(tensor, num_classes)
     array = real_array(tensor)
