@@ -16,14 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.errors import (
-    BuildError,
-    CacheError,
-    NotProvedError,
-    SpecError,
-    SymgradError,
-    is_limit,
-)
+from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
 from symgrad.forks import forks_wait
 from symgrad.frontend.arguments import positions
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
@@ -174,19 +167,10 @@ def _for_presences(
     """
     from symgrad.proof.merge import for_presences
 
-    reports: dict[str, Report] = {}
-    refused: dict[str, str] = {}
-    unjudged: dict[str, str] = {}
-    for one in every:
-        try:
-            reports[str(one)] = _verified(
-                function, one.specs, one.static, one.about(assume), order, suggest
-            )
-        except SymgradError as error:
-            if one is every[0]:
-                raise
-            (unjudged if is_limit(error) else refused)[str(one)] = error.what
-    return for_presences(reports, every[0].given, refused, unjudged)
+    def judge(one: Presence) -> Report:
+        return _verified(function, one.specs, one.static, one.about(assume), order, suggest)
+
+    return for_presences(every, judge)
 
 
 def _as_asked(
@@ -397,6 +381,8 @@ def judged_plan(
 
     Raises NotProvedError where the verdict is neither PROVED nor in ``allow``.
     """
+    from symgrad.proof.undefined import check_none
+
     unknown = set(allow) - {"UNDECIDED", "REFUTED"}
     if isinstance(allow, str) or unknown:
         raise SpecError(f"allow={allow!r}", hint='a tuple of "UNDECIDED" and "REFUTED"')
@@ -410,19 +396,5 @@ def judged_plan(
             location=graphs.location,
             hint=f'mend it, or compile it all the same with allow=("{verdict}",)',
         )
-    _check_none(report)
+    check_none(report)
     return plan(_served(function, graphs, ranks, specs, static, assume), name=name), report
-
-
-def _check_none(report: Report) -> None:
-    """Kernels take None for zeros.  Raises NotProvedError where backward may not."""
-    from symgrad.proof.undefined import NAME
-
-    for finding in report.protocol:
-        if finding.name == NAME and not finding:
-            raise NotProvedError(
-                f"{report.name}: kernels take None for a cotangent of zeros, and backward, which "
-                f"is given None, is not proved to do the same: {finding.text}",
-                location=report.location,
-                hint="mend it, or leave out ctx.set_materialize_grads(False)",
-            )

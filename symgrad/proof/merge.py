@@ -1,14 +1,16 @@
 """Several reports on one Function, put together: the worst verdict counts.
 
 In: reports by what each was judged for.  Out: one ``Report``, or parts of one.
-Imports: ``symgrad.proof.report``, ``symgrad.proof.verdict``.
+Imports: ``symgrad.errors``, ``symgrad.proof.report``, ``symgrad.proof.verdict``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol, TypeVar
 
+from symgrad.errors import SymgradError, is_limit
 from symgrad.proof.report import Finding, InputReport, Report
 from symgrad.proof.verdict import Verdict
 
@@ -51,14 +53,39 @@ def worst_findings(reports: Mapping[str, Report]) -> tuple[Finding, ...]:
     return tuple(found.values())
 
 
-def for_presences(
+class Presence(Protocol):
+    """Which optional tensors are given; as text, ``bias absent``."""
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """Their names."""
+
+
+P = TypeVar("P", bound=Presence)
+
+
+def for_presences(every: Sequence[P], judge: Callable[[P], Report]) -> Report:
+    """One report for all that optional tensors may be, the first as it was asked for.
+
+    What forward does not accept is noted; what cannot be judged is UNDECIDED.
+    """
+    reports: dict[str, Report] = {}
+    refused: dict[str, str] = {}
+    unjudged: dict[str, str] = {}
+    for one in every:
+        try:
+            reports[str(one)] = judge(one)
+        except SymgradError as error:
+            if one is every[0]:
+                raise
+            (unjudged if is_limit(error) else refused)[str(one)] = error.what
+    return _merged(reports, every[0].given, refused, unjudged)
+
+
+def _merged(
     reports: Mapping[str, Report], optional: Sequence[str], refused: Mapping[str, str],
     unjudged: Mapping[str, str],
 ) -> Report:  # fmt: skip
-    """One report of those by which ``optional`` tensors are given, that asked for first.
-
-    ``refused``: why forward does not accept a presence; ``unjudged``: why one could not be judged.
-    """
     first = next(iter(reports.values()))
     labelled = {
         f"with {words}": report if report is first else _only(words, report)

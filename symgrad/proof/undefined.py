@@ -1,7 +1,8 @@
 """Backward without the cotangents of some outputs, where it is given None for them.
 
 In: the traces for each pattern of None.  Out: one ``Finding``.
-Imports: ``symgrad.proof``: ``assemble``, ``report``, ``verdict``; ``symgrad.ir``.
+Imports: ``symgrad.proof``: ``assemble``, ``report``, ``verdict``; ``symgrad.ir``,
+``symgrad.errors``.
 
 PyTorch gives zeros for the cotangent of an output that nobody used, or None, if forward said
 ``ctx.set_materialize_grads(False)``.  Backward may then take another way for each pattern.
@@ -14,9 +15,10 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from symgrad.errors import NotProvedError
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.proof.assemble import outcome_of, shown
-from symgrad.proof.report import Finding
+from symgrad.proof.report import Finding, Report
 from symgrad.proof.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -91,3 +93,15 @@ def _absent(graphs: FunctionGraphs, case: FunctionCase) -> list[str]:
     names = [node.label for full in graphs.cases[:1] for node in full.cotangents if node]
     given = {node.label for node in case.cotangents if node is not None}
     return [name for name in names if name not in given]
+
+
+def check_none(report: Report) -> None:
+    """Kernels take None for zeros.  Raises NotProvedError where backward may not."""
+    for finding in report.protocol:
+        if finding.name == NAME and not finding:
+            raise NotProvedError(
+                f"{report.name}: kernels take None for a cotangent of zeros, and backward, which "
+                f"is given None, is not proved to do the same: {finding.text}",
+                location=report.location,
+                hint="mend it, or leave out ctx.set_materialize_grads(False)",
+            )
