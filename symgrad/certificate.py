@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from symgrad.plain import stated
 from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
 from symgrad.runtime.package import MANIFEST, PackagedOp, check_stem, read_op, shared_files
 
+_VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
 _STATED = {
     "inputs": "the inputs", "source_sha256": "the source", "forward_sha256": "the traced forward",
     "backward_sha256": "the traced backward", "graph_sha256": "the traced graph",
@@ -205,7 +207,7 @@ def _unchecked(manifest: Mapping[str, Any]) -> Iterator[str]:
     for name in sorted(manifest.keys() - {"ops", "files", *VERSIONS}):
         yield f"{name!r} is stated, and nothing is known of it"
     known = _table(manifest.get("versions"))
-    texts = all(isinstance(one, str) for one in known.values())
+    texts = all(isinstance(one, str) and _VERSION.fullmatch(one) for one in known.values())
     if (
         not texts
         or known.keys() != versions().keys()
@@ -303,7 +305,7 @@ def _proved_again(
     stem: str, said: Mapping[str, Any], function: type[Function], place: Path
 ) -> PackagedOp:  # fmt: skip
     specs, assume = said.get("specs") or [], _table(said.get("assume"))
-    texts = [*specs, *assume.values()] if isinstance(specs, list) else [specs]
+    texts = [*specs, *assume.values()] if isinstance(specs, list) else [7]
     if not all(text is None or isinstance(text, str) for text in texts):
         raise SpecError("the manifest states shapes or facts that are no texts")
     static = _values(_table(said.get("static")))

@@ -114,10 +114,9 @@ def _dim(word: str, text: str) -> Dim:
             hint="judge each of them by itself",
         )
     try:
-        parsed = ast.parse(word, mode="eval").body
-    except SyntaxError:
+        size = _value(ast.parse(word, mode="eval").body, word, text)
+    except (SyntaxError, UnicodeEncodeError, RecursionError, MemoryError):
         raise _unreadable(word, text) from None
-    size = _value(parsed, word, text)
     if size.constant is not None and size.constant < 0:
         raise SpecError(f"{word!r} in {text!r} is negative")
     return size

@@ -62,7 +62,12 @@ def test_any_number_of_axes() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["n-", "f16[n]", "*a *b", "n m)", "n.m", "n**2", "*1", "-1", "n/2", "n//0", "#n"]
+    "text",
+    [
+        *("n-", "f16[n]", "*a *b", "n m)", "n.m", "n**2", "*1", "-1", "n/2", "n//0", "#n"),
+        *("\ud800", "n" + "+1" * 20_000, "(" * 3_000, "-" * 5_000 + "n"),
+    ],
+    ids=lambda text: ascii(text)[:20],
 )
 def test_what_is_no_spec(text: str) -> None:
     with pytest.raises(SpecError):
