@@ -162,7 +162,7 @@ def _first_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 for _name in ("max", "min"):
     reduction(
         _name, numpy=_extreme(least=_name == "min"), reduce=_name, vjp=_first_vjp,
-        tangent=_first_tangent, one_axis=True,
+        tangent=_first_tangent, one_axis=True, takes=lambda dtype: dtype != bool_,
     )  # fmt: skip
 
 for _name, _logic in (("any", np.any), ("all", np.all)):
