@@ -95,15 +95,19 @@ def plan_gemm(
     every = (*contraction.batch, *rows, *columns, *contraction.summed)
     around = tuple(axis for axis in every if axis not in inside)
     starts: dict[Atom, Dim] = {axis: ranges.get(axis, (Dim.of(0),))[0] for axis in inside}
+    sizes = [_count(axes, ranges) for axes in (chosen_rows, chosen_columns, chosen_summed)]
+    row, column, summed = (
+        (axes[-1], product([axis.extent for axis in axes]))
+        for axes in (chosen_rows, chosen_columns, chosen_summed)
+    )
     matrices = [
-        _matrix(left, chosen_rows[-1], chosen_summed[-1], starts),
-        _matrix(right, chosen_summed[-1], chosen_columns[-1], starts),
-        _matrix(result, chosen_rows[-1], chosen_columns[-1], starts),
+        _matrix(left, row, summed, starts),
+        _matrix(right, summed, column, starts),
+        _matrix(result, row, column, starts),
     ]
     found = [matrix for matrix in matrices if matrix is not None]
     if len(found) < len(matrices) or found[2].transposed:
         return None
-    sizes = [_count(axes, ranges) for axes in (chosen_rows, chosen_columns, chosen_summed)]
     fresh = not {*around, first} & set(contraction.summed)
     return Gemm(around, sizes[0], sizes[1], sizes[2], found[0], found[1], found[2], fresh)
 
@@ -148,14 +152,19 @@ def _joins(outer: Axis, inner: Axis, operands: Sequence[Operand]) -> bool:
     return True
 
 
-def _matrix(operand: Operand, row: Axis, column: Axis, starts: dict[Atom, Dim]) -> Matrix | None:
-    """The operand with ``row`` down and ``column`` across."""
-    down, across = operand.stride(row), operand.stride(column)
-    start = operand.address.substitute(starts)
+def _matrix(
+    operand: Operand, rows: tuple[Axis, Dim], columns: tuple[Axis, Dim], starts: dict[Atom, Dim]
+) -> Matrix | None:
+    """The operand with ``rows`` down and ``columns`` across, each an axis and how many there are.
+
+    A BLAS reads no matrix backwards, and none whose lines overlap, as windows do.
+    """
+    down, across = operand.stride(rows[0]), operand.stride(columns[0])
     if down is None or across is None:
         return None
-    if across == 1:
+    start = operand.address.substitute(starts)
+    if across == 1 and down.at_least(columns[1]):
         return Matrix(operand.array, start, down, False)
-    if down == 1:
+    if down == 1 and across.at_least(rows[1]):
         return Matrix(operand.array, start, across, True)
     return None

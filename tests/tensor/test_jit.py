@@ -585,3 +585,28 @@ def test_a_product_that_is_read_backwards_too_is_not_overwritten() -> None:
 
     expected = function(x, w, v).numpy()
     np.testing.assert_allclose(sg.jit(function)(x, w, v).numpy(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, w: x @ sg.flip(x, [0]).t(),
+        lambda x, w: sg.flip(x, [0]) @ w,
+        lambda x, w: sg.flip(x, [0, 1]) @ sg.flip(w, [1]),
+        lambda x, w: x @ w[::2].repeat_interleave(2, 0)[: x.shape[1]],
+        lambda x, w: x.reshape(-1).unfold(0, 9, 1) @ w,
+        lambda x, w: x[:1].expand(5, 9) @ w,
+        lambda x, w: x[:, :1].expand(*x.shape) @ w,
+    ],
+    ids=["rows", "left", "both", "steps", "windows", "one row", "one column"],
+)
+def test_products_of_what_no_blas_reads(function: Any) -> None:
+    """Backwards, overlapping, or the same line again and again."""
+    generator = np.random.default_rng(0)
+    w = sg.from_numpy(generator.normal(size=(9, 12)))
+    compiled = sg.jit(function, strict=True)
+    for rows in (1, 40):
+        x = sg.from_numpy(generator.normal(size=(rows, 9)))
+        np.testing.assert_allclose(
+            compiled(x, w).numpy(), function(x, w).numpy(), rtol=1e-9, atol=1e-12
+        )
