@@ -67,18 +67,41 @@ def _sum(array: Array, axis: tuple[int, ...]) -> Array:
 reduction("sum", numpy=_sum, reduce="sum", vjp=_sum_vjp, linear=True)
 
 
-# -- prod: right where factors are zero, too
+# -- prod: right where factors are zero, too, and to be differentiated again there
+
+
+def _factors_beside(x: Node, axis: int, *, behind: bool) -> Node:
+    """For each element the product of those before it along ``axis``, or of those behind it."""
+    count, rank = x.shape[axis], x.rank
+    longer = tuple(size + 1 if a == axis else size for a, size in enumerate(x.shape))
+    start = tuple(Dim.of(int(a == axis and not behind)) for a in range(rank))
+    kept = tuple(Dim.of(int(a == axis and behind)) for a in range(rank))
+    moved = apply("unslice", x, shape=longer, starts=start, steps=(1,) * rank)
+    end = x.graph.binary("eq", positions(moved, axis), count if behind else 0)
+    scanned = apply("cumprod", choose(end, 1.0, moved), axis=axis, reverse=behind)
+    return apply("slice", scanned, starts=kept, steps=(1,) * rank, sizes=x.shape)
 
 
 def _other_factors(node: Node) -> Node:
-    """For each element the product of all the others, times 1."""
+    """For each element the product of all the others: divided out, unless it is zero."""
     (x,) = node.args
-    axes = node.attributes["axes"]
     zero = compare("eq", x, 0.0)
-    zeros = keep_axes(apply("sum", apply("cast", zero, dtype=int64), axes=axes), node)
-    rest = keep_axes(apply("prod", choose(zero, 1.0, x), axes=axes), node)
-    only = apply("logical_and", zero, compare("eq", zeros, 1))
-    return choose(compare("eq", zeros, 0), keep_axes(node, node) / x, choose(only, rest, 0.0))
+    divided = keep_axes(node, node) / choose(zero, 1.0, x)
+    return choose(zero, _others_undivided(node), divided)
+
+
+def _others_undivided(node: Node) -> Node:
+    """For each element the product of all the others, axis by axis."""
+    others: Node | None = None
+    (part,) = node.args
+    shape = part.shape
+    for axis in node.attributes["axes"]:
+        here = _factors_beside(part, axis, behind=False) * _factors_beside(part, axis, behind=True)
+        here = node.graph.expand(here, shape)
+        others = here if others is None else others * here
+        kept = tuple(Dim.of(1) if a == axis else size for a, size in enumerate(part.shape))
+        part = reshape(apply("prod", part, axes=(axis,)), kept)
+    return node.graph.lift(1.0, node.args[0]) if others is None else others
 
 
 def _prod_vjp(node: Node, g: Node) -> Sequence[Node]:

@@ -6,6 +6,8 @@ In: nothing.  Out: records.  Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,36 +93,104 @@ _scan(
 )  # fmt: skip
 
 
-# -- cumprod: right where factors are zero, too.  Before the first zero of a line the factor is
-# divided out; at it, the products are taken again with 1 in its place; behind it nothing depends
-# on any other factor.
+# -- cumprod: right where factors are zero, and so are its second derivatives.  Before the
+# first zero of a line the factor is divided out; at it, the products are taken with 1 in its place;
+# behind it they are that zero times what they are with 1 in its place, where the next zero is the
+# first.  So many zeros are followed as derivatives are to be right; beyond that, what depends on
+# more zeros is NaN.
+
+_FOLLOWED = 2  # zeros of one line, and orders of derivatives; each costs a few scans more
 
 
-def _first_zero(node: Node) -> tuple[Node, Node, Node, Node]:
-    """(is zero, lies before the first zero, is the first zero, products as if that were 1)."""
-    (x,) = node.args
-    zero = compare("eq", x, 0.0)
-    zeros = _running("cumsum", apply("cast", zero, dtype=int64), node)
-    first = apply("logical_and", zero, compare("eq", zeros, 1))
-    return zero, compare("eq", zeros, 0), first, _running("cumprod", choose(first, 1.0, x), node)
+@dataclass(frozen=True)
+class _Line:
+    """The factors of a scan, and where they are zero."""
+
+    x: Node
+    scan: Node
+
+    def run(self, name: str, x: Node, *, back: bool = False) -> Node:
+        return _running(name, x, self.scan, back=back)
+
+    @cached_property
+    def zero(self) -> Node:
+        return compare("eq", self.x, 0.0)
+
+    @cached_property
+    def zeros(self) -> Node:
+        """How many zeros there are up to here."""
+        return self.run("cumsum", apply("cast", self.zero, dtype=int64))
+
+    @cached_property
+    def before(self) -> Node:
+        return compare("eq", self.zeros, 0)
+
+    @cached_property
+    def first(self) -> Node:
+        return apply("logical_and", self.zero, compare("eq", self.zeros, 1))
+
+    @cached_property
+    def divisor(self) -> Node:
+        return choose(self.zero, 1.0, self.x)
+
+    @cached_property
+    def products(self) -> Node:
+        return self.run("cumprod", self.x)
+
+    @cached_property
+    def rest(self) -> _Line:
+        """The line with 1 for its first zero."""
+        return _Line(choose(self.first, 1.0, self.x), self.scan)
+
+    def at_first(self, values: Node) -> Node:
+        """The value where the first zero is, there and behind it."""
+        return self.run("cumsum", choose(self.first, values, 0.0))
+
+
+def _unknown(line: _Line, scale: Node) -> Node:
+    """0; so are its derivatives by the zeros in ``scale``, until one of order _FOLLOWED is NaN."""
+    safe = choose(line.before, 1.0, scale)
+    return safe.graph.binary("pow", safe, _FOLLOWED - 0.5)
+
+
+def _pull(line: _Line, g: Node, scale: Node | None = None, followed: int = 1) -> Node:
+    """``scale`` (the zeros before those of ``line``) times the cotangent of its factors."""
+    zeros = line.at_first(line.x)
+    again = line.run("cumsum", g * line.rest.products, back=True)
+    divided = line.run("cumsum", g * line.products, back=True) / line.divisor
+    passed = zeros if scale is None else scale * zeros
+    if followed < _FOLLOWED:
+        behind = _pull(line.rest, g, passed, followed + 1)
+    else:
+        behind = _unknown(line, passed) * again
+    near = choose(line.first, again, divided)
+    near = near if scale is None else scale * near
+    return choose(apply("logical_or", line.before, line.first), near, behind)
+
+
+def _push(line: _Line, t: Node, scale: Node | None = None, followed: int = 1) -> Node:
+    """``scale`` (the zeros before those of ``line``) times the tangent of its products."""
+    zeros = line.at_first(line.x)
+    divided = line.products * line.run("cumsum", t / line.divisor)
+    again = line.rest.products * line.at_first(t)
+    passed = zeros if scale is None else scale * zeros
+    others = choose(line.first, 0.0, t)
+    if followed < _FOLLOWED:
+        behind = _push(line.rest, others, passed, followed + 1)
+    else:
+        behind = _unknown(line, passed) * line.rest.products * line.run("cumsum", others)
+    near = choose(line.before, divided, again)
+    near = near if scale is None else scale * near
+    return choose(line.before, near, near + behind)
 
 
 def _cumprod_vjp(node: Node, g: Node) -> Sequence[Node]:
-    (x,) = node.args
-    _, before, first, products = _first_zero(node)
-    divided = _running("cumsum", g * node, node, back=True) / x
-    again = _running("cumsum", g * products, node, back=True)
-    return (choose(before, divided, choose(first, again, 0.0)),)
+    return (_pull(_Line(node.args[0], node), g),)
 
 
 def _cumprod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
     (tangent,) = tangents
-    if tangent is None:
-        return None
-    zero, before, first, products = _first_zero(node)
-    divided = node * _running("cumsum", choose(zero, 0.0, tangent / node.args[0]), node)
-    again = products * _running("cumsum", choose(first, tangent, 0.0), node)
-    return choose(before, divided, again)
+    return None if tangent is None else _push(_Line(node.args[0], node), tangent)
 
 
 _scan("cumprod", np.cumprod, "prod", 1.0, vjp=_cumprod_vjp, tangent=_cumprod_tangent)
