@@ -3,7 +3,7 @@
 In: the split of ``examples/digits.py``.  Out: a table, mean and range over seeds.  The equivalent
 of the demo is ``MLPClassifier((128,), activation="tanh")``: one hidden layer of 128 tanh units,
 softmax cross-entropy, Adam; ``LogisticRegression`` is the floor.  Needs the extra ``peers``.
-Run: ``python benchmarks/digits_accuracy.py``.  Imports symgrad, scikit-learn, rich and the demo.
+Run: ``python benchmarks/digits_accuracy.py``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Small wrong edits of right backwards: what a slip of the keyboard or of the mind makes.
 
 In: the source of a Function's class.  Out: ``Mutant`` records, each the class's text with one
-node of its ``backward`` changed, in a fixed order.  Imports the standard library only.
+node of its ``backward`` changed, in a fixed order.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@
 In: the right backwards of ``tests/suite``.  Out: a Markdown table on standard output, in
 ``benchmarks/MUTATION.md`` with ``--write``.  One line of JSON a mutant is appended to ``--log``;
 a second run takes up where the first stopped.  Exits 1 if a mutant that differs was PROVED.
-Imports ``benchmarks``, ``tests.suite`` (torch, symgrad, jax), rich.
 
 A mutant is one random edit of ``backward``; where there are not as many single edits, two.
 Whether it differs from the true gradient is decided by torch in float64, at every shape and

@@ -3,7 +3,6 @@
 In: a ``Mutant`` and the case it was made from.  Out: one word and the seconds it took.  The peers
 are asked as a user would ask them: at one generic shape, in float64, with default tolerances;
 JAX with a ``.sum()`` over the outputs, the backward being the same torch code behind a callback.
-Imports torch, symgrad, jax when asked, and ``tests.suite``.
 """
 
 from __future__ import annotations

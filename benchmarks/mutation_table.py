@@ -1,7 +1,7 @@
 """The table of the mutation benchmark.
 
 In: the records of ``benchmarks.mutation``.  Out: Markdown, and the mutants that were proved
-though they differ.  Imports the standard library.
+though they differ.
 """
 
 from __future__ import annotations

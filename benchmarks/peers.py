@@ -1,7 +1,7 @@
 """Forward + backward against torch eager and JAX jit, side by side in one run, as ratios.
 
 In: the ops of ``examples/ops.py`` and the peers' own.  Out: a Markdown table on standard output,
-and in ``benchmarks/PEERS.md`` with ``--write``.  Imports symgrad, torch, jax, numpy, rich.
+and in ``benchmarks/PEERS.md`` with ``--write``.
 
 For each op and size all contestants take turns, many rounds; the figure is the median of the
 rounds.  A ratio is the peer's time over ours: above 1 we are faster.  All use two threads (or the

@@ -4,7 +4,6 @@
 
 In: the corpus of ``tests/suite``.  Out: Markdown on standard output, and in
 ``benchmarks/SUITE.md`` with ``--write``.  Exits 1 if a verdict is the opposite of the truth.
-Imports symgrad, ``tests.suite``, rich.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 In: ``examples/transformer.py``, loaded a second time with ``symgrad`` bound to torch; its data.
 Out: loss curves and the time of a step as a Markdown table on standard output, and in
-``benchmarks/TRAINING.md`` with ``--write``.  Imports symgrad, torch, click, numpy and ``examples``.
+``benchmarks/TRAINING.md`` with ``--write``.
 
 All contestants start from the same weights, see the same batches and take turns, one thread each; a
 step is forward, loss, backward and AdamW.  A time is the median over the steps after the first

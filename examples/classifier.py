@@ -2,7 +2,6 @@
 
 In: ops as `symgrad.compile` or `symgrad build` makes them, and images.  Out: class scores,
 losses, gradients.
-Imports NumPy and ``digits``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The UCI optical digits, split once and for all into training and held-out images.
 
-In: ``data/digits.csv.gz`` beside this file.  Out: NumPy arrays.  Imports NumPy only.
+In: ``data/digits.csv.gz`` beside this file.  Out: NumPy arrays.
 """
 
 from __future__ import annotations

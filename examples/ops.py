@@ -1,7 +1,7 @@
 """The ops of the demo, each with its backward written by hand, as in PyTorch.
 
 In: nothing.  Out: `symgrad.Function` classes; the annotations say dtype and shape, for every
-size of the named axes.  Imports symgrad only.
+size of the named axes.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Sonnets as numbers, one a character.
 
-In: ``data/sonnets.txt`` beside this file.  Out: NumPy arrays.  Imports NumPy only.
+In: ``data/sonnets.txt`` beside this file.  Out: NumPy arrays.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 In: the UCI optical digits, shipped in ``data``.  Out: the verdicts, a package of kernels (on
 NumPy, with a notice, where no C compiler works), the held-out accuracy, and the time spent in
 kernels.  Exit status 1 if a backward is not proved.
-Imports symgrad, rich, NumPy and its neighbours here.
 """
 
 from __future__ import annotations

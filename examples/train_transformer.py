@@ -1,7 +1,7 @@
 """Train a transformer: ``digits`` (sees them) or ``sonnets`` (writes them).
 
 In: the data in ``data``.  Out: the loss as it falls; the held-out accuracy, or a few lines of
-verse; the time of a step.  Imports symgrad, click, rich, NumPy and its neighbours here.
+verse; the time of a step.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from symgrad.ir.dtype import int32 as int32
     from symgrad.ir.dtype import int64 as int64
     from symgrad.ir.dtype import uint8 as uint8
-    from symgrad.proof.verdict import PROVED as PROVED
-    from symgrad.proof.verdict import REFUTED as REFUTED
-    from symgrad.proof.verdict import UNDECIDED as UNDECIDED
+    from symgrad.proof.report.verdict import PROVED as PROVED
+    from symgrad.proof.report.verdict import REFUTED as REFUTED
+    from symgrad.proof.report.verdict import UNDECIDED as UNDECIDED
     from symgrad.runtime.strict import NumpyBackendWarning as NumpyBackendWarning
     from symgrad.runtime.threads import get_num_threads as get_num_threads
     from symgrad.runtime.threads import set_num_threads as set_num_threads
@@ -75,12 +75,12 @@ _SOURCES: dict[str, str] = {
     "Function": "symgrad.frontend.function",
     "JitWarning": "symgrad.tensor.jit",
     "NumpyBackendWarning": "symgrad.runtime.strict",
-    "PROVED": "symgrad.proof.verdict",
-    "REFUTED": "symgrad.proof.verdict",
+    "PROVED": "symgrad.proof.report.verdict",
+    "REFUTED": "symgrad.proof.report.verdict",
     "Size": "symgrad.tensor.parts",
     "SymgradError": "symgrad.errors",
     "Tensor": "symgrad.tensor.tensor",
-    "UNDECIDED": "symgrad.proof.verdict",
+    "UNDECIDED": "symgrad.proof.report.verdict",
     "assume": "symgrad.frontend.surrogate",
     "autograd": "symgrad:autograd",
     "bool": "symgrad.ir.dtype:bool_",

@@ -1,6 +1,6 @@
 """``symgrad`` and ``python -m symgrad``: the command line, in a process of its own.
 
-In: ``sys.argv``.  Out: an exit status.  Imports ``symgrad.watched``, and ``symgrad.cli`` there.
+In: ``sys.argv``.  Out: an exit status.
 """
 
 from symgrad.watched import run

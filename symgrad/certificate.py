@@ -1,8 +1,7 @@
 """A built package, proved again: does its manifest still tell the truth?
 
 In: the folder of a package, where the sources lie.  Out: ``Certificate``: what agrees and what
-differs, op by op.  Imports: ``symgrad.compiler``, ``symgrad.manifest``, ``symgrad.kernels``,
-``symgrad.discover``, ``symgrad.codegen.wrapper``, ``symgrad.runtime``.
+differs, op by op.
 
 Four things are compared with the manifest: the files of the package, of which none may be missing,
 none be there that is not listed, and none be open to everybody's writing; the sources, traced and

@@ -2,8 +2,6 @@
 
 In: ``sys.argv``.  Out: text, files, an exit status: 0 when all is well, 1 when a backward is not
 PROVED or a generated file differs, 2 when the call is wrong.
-Imports: ``symgrad.compiler``, ``symgrad.discover``, ``symgrad.reporting``, ``symgrad.watched``,
-click and rich.
 """
 
 from __future__ import annotations

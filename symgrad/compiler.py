@@ -1,7 +1,7 @@
 """The driver: the stages in order, once.
 
 In: a Function and the shapes of its inputs.  Out: verdicts, compiled ops, packages, the text of
-any stage.  Imports: every stage, ``symgrad.emission`` and ``symgrad.fallback``.
+any stage.
 
     Function --trace--> FunctionGraphs --plan--> forward and backward graphs --emit--> C --> op
                               |
@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
 from symgrad.forks import forks_wait
+from symgrad.frontend.anyrank.judge import batch_groups, missing_axes, rank_dependence
+from symgrad.frontend.anyrank.observation import Observation
+from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.arguments import positions
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import refuses_sizes, told
-from symgrad.frontend.packs.judge import batch_groups, missing_axes, rank_dependence
-from symgrad.frontend.packs.observation import Observation
-from symgrad.frontend.packs.serving import serving, typical_rank
 from symgrad.frontend.presence import Presence, presences
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import BATCH_RANK, trace
@@ -34,7 +34,7 @@ from symgrad.runtime.strict import fall_back
 
 if TYPE_CHECKING:
     from symgrad.fallback import NumpyOp
-    from symgrad.proof.report import Report
+    from symgrad.proof.report.records import Report
     from symgrad.runtime.op import CompiledOp
 
 RANKS = (0, 1, 2, 3)
@@ -165,7 +165,7 @@ def _for_presences(
 
     A repair is written into the file only for the first: it is judged for all of them.
     """
-    from symgrad.proof.merge import for_presences
+    from symgrad.proof.report.merge import for_presences
 
     def judge(one: Presence) -> Report:
         return _verified(function, one.specs, one.static, one.about(assume), order, suggest)
@@ -191,7 +191,7 @@ def _judged(
     If the program does not depend on their number, one axis stands for them; otherwise several
     numbers are judged, and no others.
     """
-    from symgrad.proof.ranks import for_any_rank, for_ranks, with_smallest
+    from symgrad.proof.report.ranks import for_any_rank, for_ranks, with_smallest
 
     def traced(rank: int | None) -> FunctionGraphs:
         return trace(function, *specs, static=static, assume=assume, batch_rank=rank)

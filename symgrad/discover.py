@@ -1,8 +1,7 @@
 """Finding the Functions that a command line names.
 
 In: ``path/to/file.py``, ``path/to/folder``, ``package.module``, each with ``:Class`` after it or
-not.  Out: Function classes, in the order of their source.  Imports: ``symgrad.frontend`` and
-``symgrad.errors``.
+not.  Out: Function classes, in the order of their source.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """An op's plan -> the texts of its files: C, header, wrapper.
 
 In: an ``OpPlan`` and what is known of its proof.  Out: ``EmittedOp``.
-Imports: ``symgrad.kernels``, ``symgrad.codegen``, ``symgrad.ir``.
 """
 
 from __future__ import annotations

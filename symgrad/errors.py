@@ -1,7 +1,7 @@
 """What can go wrong, and how it is told.
 
 In: the place in the user's source, when there is one.  Out: exceptions whose message says what
-happened, where, and what to do.  Imports the standard library only.
+happened, where, and what to do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Ops without a C compiler: the kernels' graphs evaluated with NumPy, behind the same calls.
 
 In: an ``OpPlan`` and its signatures.  Out: an op with the methods of a compiled one.
-Imports: ``symgrad.kernels``, ``symgrad.passes``, ``symgrad.codegen``, ``symgrad.runtime``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``symgrad.func``: what ``torch.func`` has, under the same names; all of it may be nested.
 
-In: nothing.  Out: the names.  Imports: ``symgrad.tensor``, ``symgrad.nn``.
+In: nothing.  Out: the names.
 """
 
 from symgrad.nn.modules.stateless import functional_call as functional_call

@@ -2,7 +2,6 @@
 
 In: a Function and a ``Request``.  Out: ``Judged``: a report, or the error that kept it from being
 made; with the shapes, where nobody stated them and they were found by trying.
-Imports: ``symgrad.compiler``, ``symgrad.shapes``, ``symgrad.errors``.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from symgrad.frontend.arguments import bind, check_static, parameters
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import told
 from symgrad.frontend.source import class_location
-from symgrad.proof.assume import check_names, parse_all
+from symgrad.proof.oracle.assume import check_names, parse_all
 
 if TYPE_CHECKING:
-    from symgrad.proof.report import Report
+    from symgrad.proof.report.records import Report
 
 NO_SHAPES = shapes.FoundShapes()
 
@@ -179,7 +178,7 @@ def _worst(first: Judged, others: Iterable[Judged]) -> Judged:
     chosen = max(every, key=_badness)
     beside = {one.shapes.text: one.verdict for one in every if one is not chosen}
     assert chosen.report is not None
-    from symgrad.proof.ranks import with_conditions
+    from symgrad.proof.report.ranks import with_conditions
 
     reports = [one.report for one in every if one.report is not None]
     report = with_conditions(chosen.report, reports) if chosen.proved else chosen.report

@@ -2,8 +2,6 @@
 
 In: ``FunctionGraphs``.  Out: ``OpPlan``: named graphs, one a kernel, from which ``signatures``
 makes the records that wrappers are written from.
-Imports: ``symgrad.autodiff``, ``symgrad.passes``, the names of ``symgrad.codegen``, ``symgrad.ir``
-and ``symgrad.errors``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a generated package holds, and what its manifest says of each op.
 
-In: plans and reports.  Out: the package's files.  Imports: ``symgrad.emission``,
-``symgrad.runtime.package``, ``symgrad.codegen``, ``symgrad.kernels``, ``symgrad.proof``.
+In: plans and reports.  Out: the package's files.
 
 The manifest is a certificate: the verdict with its conditions, digests of the source, of the
 traced forward and backward and of the normal forms of both sides of each gradient, the versions
@@ -28,7 +27,7 @@ from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal
 from symgrad.runtime.package import MANIFEST, PackagedOp, package_files
 
 if TYPE_CHECKING:
-    from symgrad.proof.report import Report
+    from symgrad.proof.report.records import Report
 
 
 def proof_line(report: Report) -> str:

@@ -1,7 +1,6 @@
 """Verdicts as files that other programs read: SARIF 2.1.0 and JUnit XML.
 
 In: ``Judged`` records.  Out: text, and ``write``, which replaces a file at one stroke.
-Imports: ``symgrad.judging``, ``symgrad.discover``, ``symgrad.errors``; the standard library.
 
 SARIF (https://docs.oasis-open.org/sarif/sarif/v2.1.0/) holds one result for each Function that is
 not PROVED, at the line of its backward.  JUnit holds one test case a Function.

@@ -1,8 +1,7 @@
 """``pytest --symgrad``: every Function that a file defines is a test, as doctests are.
 
 In: the files that pytest collects.  Out: one item a Function: PROVED passes, all else fails with
-the report.  Imports pytest; the rest of symgrad only once ``--symgrad`` is given, because pytest
-loads this module at every start.
+the report.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Counterexamples as tests for the user's own repository.
 
 In: ``Judged`` records.  Out: the text of a pytest file, which fails now and passes once backward
-is mended.  Imports: ``symgrad.judging``, ``symgrad.discover``, the frontend.
+is mended.
 
 A test imports the user's Function, applies it at the point of the counterexample and compares
 backward with a difference quotient of forward.  Where the Function cannot be applied in that way
@@ -33,8 +33,8 @@ from symgrad.frontend.trace import trace
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.judging import Judged, Request
-from symgrad.proof.report import CounterexampleReport
-from symgrad.proof.snippet import numpy_name
+from symgrad.proof.oracle.snippet import numpy_name
+from symgrad.proof.report.records import CounterexampleReport
 
 _HEAD = '''"""Hand-written backwards against difference quotients of their forwards.
 

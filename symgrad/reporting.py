@@ -1,7 +1,6 @@
 """Many verdicts at once: a progress bar, a table.
 
 In: Functions and a way to judge one.  Out: ``Judged`` records and a rich table.
-Imports: ``symgrad.judging`` and rich.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from rich.table import Table
 from symgrad.frontend.function import Function
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.judging import Judged, Request, judge
-from symgrad.proof.layout import worded
-from symgrad.proof.report import DERIVED
+from symgrad.proof.report.rendering import worded
+from symgrad.proof.report.verdict import DERIVED
 
 STYLES = {"PROVED": "green", "REFUTED": "red", "UNDECIDED": "yellow", "ERROR": "red"}
 

@@ -1,7 +1,6 @@
 """The text of each stage, for people.
 
 In: traced Functions and plans.  Out: text in the names of the user's source.
-Imports: the stages, ``symgrad.emission``, ``symgrad.kernels``.
 """
 
 from __future__ import annotations

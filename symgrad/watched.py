@@ -1,7 +1,6 @@
 """The command line in a process of its own: what does not come to its end has no verdict.
 
-In: the program.  Out: its exit status, and its answer on stdout.  Imports the standard library
-only.
+In: the program.  Out: its exit status, and its answer on stdout.
 
 The command line imports the user's code, which may end the process (``os._exit``, a crash in C),
 or print when Python ends.  So the program runs in a fork, made before anything else is imported:

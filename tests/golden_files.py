@@ -8,8 +8,6 @@ The file of ``test_emit[softmax]`` in ``tests/codegen/test_schedule.py`` is
 - A session that collects the whole suite fails on files that belong to no test.
 - C and headers must compile without a warning, as strictly as `STRICT_FLAGS` says.
 - ``pytest --update-golden`` writes what is made, and deletes what is no longer asked for.
-
-Imports pytest only.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@
 
 In: what to do for how long.  Out: ``results.jsonl`` in ``--folder``, from which a second run goes
 on, and a table at the end.  Exits with 1 where anything failed.
-Imports click, rich and ``benchmarks.reliability``.
 """
 
 from __future__ import annotations

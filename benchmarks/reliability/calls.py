@@ -1,7 +1,6 @@
 """The parts ``calls`` and ``sanitized``: hostile calls of one compiled op.
 
-In: a seed and a number.  Out: a record.  Imports numpy, symgrad and ``benchmarks.reliability``;
-not torch, so that it runs under a sanitizer.
+In: a seed and a number.  Out: a record.
 
 A call must give what the same op gives for clean arrays of the same values, or raise SymgradError,
 TypeError or ValueError; it must write to nothing but what it was given to write into.

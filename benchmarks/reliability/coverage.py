@@ -1,7 +1,7 @@
 """The part ``coverage``: which lines and branches of what is emitted were ever run.
 
 In: a seed and a number.  Out: a record with the forms of the lines of the C (by gcov) and of the
-wrappers, and how often each was emitted and run.  Imports ``benchmarks.reliability``.
+wrappers, and how often each was emitted and run.
 
 A unit compiles some random programs with ``--coverage`` in a process of its own, calls them in
 every case, mask and pattern and with hostile arguments, and reads what gcov says.  The form of a

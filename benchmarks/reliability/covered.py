@@ -1,7 +1,6 @@
 """The process that ``coverage`` watches: programs compiled and called; counts are left at its end.
 
 In: a seed, a number, a path.  Out: at the path, each wrapper's text and the lines that ran.
-Imports ``benchmarks.reliability``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A random program, fixed by its seed.
 
-In: a seed.  Out: a ``Program``.  Imports ``benchmarks.reliability``.
+In: a seed.  Out: a ``Program``.
 """
 
 from __future__ import annotations

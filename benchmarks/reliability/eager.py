@@ -1,6 +1,6 @@
 """Programs on tensors: the tape, ``apply``, ``sg.jit``, ``sg.vmap``, derivatives of derivatives.
 
-In: a ``Subject``.  Out: ``Notes``.  Imports torch, symgrad and ``benchmarks.reliability``.
+In: a ``Subject``.  Out: ``Notes``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a hostile caller passes in the place of an array.
 
-In: the array that would be right, and a source of chance.  Out: a ``Trick``.  Imports numpy and
-``tests.runtime.layouts``.
+In: the array that would be right, and a source of chance.  Out: a ``Trick``.
 """
 
 from __future__ import annotations

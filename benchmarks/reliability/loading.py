@@ -1,4 +1,4 @@
-"""Program text over symgrad, with the text where tracebacks find it.  Imports symgrad alone."""
+"""Program text over symgrad, with the text where tracebacks find it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What one unit of the campaign found, as it goes into the results file.
-
-Imports the standard library and numpy.
-"""
+"""What one unit of the campaign found, as it goes into the results file."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Ops of programs: on NumPy, compiled, and in packages; every case, mask and pattern.
 
-In: a ``Subject``.  Out: ``Notes``.  Imports numpy, symgrad and ``benchmarks.reliability``.
+In: a ``Subject``.  Out: ``Notes``.
 """
 
 from __future__ import annotations

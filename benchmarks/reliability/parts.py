@@ -1,6 +1,6 @@
 """The parts of the campaign: their shares of the time and their environments.
 
-In: what was asked for.  Out: ``Part`` records.  Imports ``benchmarks.reliability``.
+In: what was asked for.  Out: ``Part`` records.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where programs are compared: sizes that ask every question, generic values and ties.
 
-In: a program.  Out: ``Point`` records.  Imports numpy and ``benchmarks.reliability``.
+In: a program.  Out: ``Point`` records.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The campaign's workers: processes that may die, hang or leak, without a unit lost.
 
 In: parts with their shares, a time, the units that are done.  Out: records, as they come.
-Imports the standard library and ``benchmarks.reliability``.
 
 A worker that dies or that takes too long is a failure of the unit it was at.
 """

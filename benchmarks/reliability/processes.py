@@ -1,6 +1,6 @@
 """The part ``processes``: what befalls processes that share a cache of kernels.
 
-In: a seed and a number.  Out: a record.  Imports ``benchmarks.reliability``.
+In: a seed and a number.  Out: a record.
 
 Whatever happens to one, itself and the others give right values or say what is wrong, in a
 bounded time; and nobody loads what a stranger could have written.

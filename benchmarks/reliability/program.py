@@ -1,7 +1,7 @@
 """What a random program is: inputs, steps in single assignment, ways to end; and its text.
 
 In: steps that ``operations`` drew.  Out: the source of a Function, and of the plain function that
-computes the same, over a module called ``T``: torch or symgrad.  Imports the standard library.
+computes the same, over a module called ``T``: torch or symgrad.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The part ``programs``: a random program, by each way that its number selects.
 
-In: a seed and a number.  Out: a record.  Imports ``benchmarks.reliability``.
+In: a seed and a number.  Out: a record.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A smaller program that still fails in the same way.
 
 In: a program and a test of programs.  Out: the smallest one found.
-Imports ``benchmarks.reliability``.
 """
 
 from __future__ import annotations

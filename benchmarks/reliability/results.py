@@ -1,6 +1,6 @@
 """The results of a campaign: one line of JSON a unit, and the table made of them.
 
-In: records.  Out: a file to resume from, Markdown.  Imports the standard library.
+In: records.  Out: a file to resume from, Markdown.
 """
 
 from __future__ import annotations

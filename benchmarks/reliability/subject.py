@@ -1,6 +1,6 @@
 """A program over symgrad: its class and its function, with the text where tracebacks find it.
 
-In: a ``Program``.  Out: a ``Subject``.  Imports symgrad and ``benchmarks.reliability``.
+In: a ``Program``.  Out: a ``Subject``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What torch says of a program at a point: values, and the gradient of each output.
 
-In: a program and NumPy arrays.  Out: a ``Truth``, or None where forward raises.  Imports torch
-and ``benchmarks.reliability``.
+In: a program and NumPy arrays.  Out: a ``Truth``, or None where forward raises.
 
 Gradients are those of torch's own tape through the plain function, in float64.  How far a right
 answer may lie off is measured: the same program at inputs that differ in the tenth digit.

@@ -1,6 +1,6 @@
 """Verdicts: a right backward is never REFUTED, one that differs never PROVED.
 
-In: a ``Subject``.  Out: ``Notes``.  Imports symgrad and ``benchmarks``.
+In: a ``Subject``.  Out: ``Notes``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A process that things happen to: it compiles an op, calls it, and says so.
 
 In: what to do, a number.  Out: ``right`` on standard output; ``refused: ...`` where a SymgradError
-said that it cannot be done.  Imports numpy and symgrad.
+said that it cannot be done.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The words that random programs are written in: each draws one step over what is there.
 
 In: the values so far and a source of chance.  Out: ``Step`` records, with the rule for a written
-backward where it is short; None where nothing fits.  Imports ``benchmarks.reliability.program``.
+backward where it is short; None where nothing fits.
 
 Values stay small: what grows is bounded first, what divides or roots is kept away from zero.
 """

@@ -1,7 +1,6 @@
 """Which lines of generated wrappers were run.
 
 In: calls of compiled ops inside ``watched(op)``.  Out: lines by the text they stand in.
-Imports the standard library.
 
 Only code of wrappers is traced, and only during such a call: a wrapper in memory has no file that
 a tool for coverage could read.

@@ -2,7 +2,6 @@
 
 In: a line ``part seed number`` on standard input for each.  Out: a line of JSON on standard
 output for each; whatever else is printed goes to standard error.
-Imports ``benchmarks.reliability``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Is this array what a kernel takes, and if not, what is to be said?
 
 In: whatever the caller passed and the ``Array`` it stands for.  Out: a NumPy array of that dtype
-and rank, the sizes read off the shapes, or an error.  Imports numpy, ``symgrad.errors`` and
-``symgrad.runtime.spec``; copied into every generated package.
+and rank, the sizes read off the shapes, or an error.
 """
 
 from __future__ import annotations

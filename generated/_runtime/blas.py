@@ -1,8 +1,7 @@
 """The BLAS that contractions go to: where its header and library are, how its symbols are named.
 
 In: the installed packages and ``SYMGRAD_BLAS``.  Out: a ``Blas`` record; ``preload`` makes the
-library known to the process.  Imports the standard library and ``symgrad.errors``; copied into
-every generated package.
+library known to the process.
 
 The default is the ``scipy-openblas32`` wheel, whose symbols are called ``scipy_cblas_sgemm`` and so
 on.  ``SYMGRAD_BLAS=/path/to/libopenblas.so`` names another library with 32-bit integers; its

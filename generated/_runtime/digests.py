@@ -1,7 +1,6 @@
 """Digests: of texts, of files, of what a shared object was built from.
 
-In: text or a path.  Out: SHA-256 in hexadecimal.  Imports its neighbours; copied into every
-generated package.
+In: text or a path.  Out: SHA-256 in hexadecimal.
 """
 
 from __future__ import annotations

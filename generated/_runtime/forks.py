@@ -1,7 +1,6 @@
 """What a fork waits for.
 
 In: nothing.  Out: ``with forks_wait():`` around late imports and the start of other programs.
-Imports the standard library only: this module is copied into every generated package.
 
 A child that is forked while another thread imports a module inherits that module's lock, which
 nobody will ever release: the child hangs when it imports the module itself.  One that is forked

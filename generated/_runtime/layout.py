@@ -1,7 +1,6 @@
 """How an array lies in memory, and whether a kernel takes it so.
 
 In: a NumPy array and the ``Array`` it stands for.  Out: the same array, or a packed copy; strides.
-Imports numpy and its neighbours; copied into every generated package.
 """
 
 from __future__ import annotations

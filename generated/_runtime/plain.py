@@ -1,7 +1,6 @@
 """Plain arguments, and the text of their values: what a verdict holds for, what a call may pass.
 
-In: any Python value.  Out: text.  Imports the standard library only: this module is copied into
-every generated package.
+In: any Python value.  Out: text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The careful way to call a kernel: for every call that is out of the ordinary.
 
 In: an ``Op``, its loaded kernels, and whatever a caller passed.  Out: results, or an error that
-says what is wrong.  Imports numpy, ``symgrad.errors`` and its neighbours; copied into every
-generated package.
+says what is wrong.
 
 A generated wrapper first tries its own straight-line code.  Anything it does not expect (an array
 that is not contiguous, another byte order, a wrong shape, a workspace that is too small, a

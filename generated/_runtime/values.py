@@ -1,7 +1,6 @@
 """Does a call pass the values that the op was compiled for?
 
-In: an ``Op`` and what a call passes.  Out: the tensors among it, or an error.  Imports numpy,
-``symgrad.errors``, ``symgrad.plain`` and its neighbours; copied into every generated package.
+In: an ``Op`` and what a call passes.  Out: the tensors among it, or an error.
 
 A plain argument is part of a kernel, as the shape of a loop is.  A call may leave it out, or pass
 the value that was compiled in, of the same type; a function or class only where it is the same.

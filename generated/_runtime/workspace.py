@@ -1,7 +1,6 @@
 """Memory that kernels compute in: one block a thread, kept from call to call.
 
-In: a number of bytes.  Out: a pointer aligned to 64 bytes.  Imports numpy, cffi's compiled half
-and ``symgrad.errors``; copied into every generated package.
+In: a number of bytes.  Out: a pointer aligned to 64 bytes.
 """
 
 from __future__ import annotations

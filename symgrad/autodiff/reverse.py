@@ -1,7 +1,6 @@
 """Reverse and forward differentiation, from graph to graph.
 
 In: nodes of a graph, and cotangents (or tangents) in the same graph.  Out: more nodes in it.
-Imports: ``symgrad.ops`` and ``symgrad.ir``.
 
 Both walk the nodes in order of creation, never recursively.  Cotangents of a node that is used
 several times are added in that order, so results are reproducible to the bit.

@@ -1,6 +1,6 @@
 """``symgrad.autograd``: what ``torch.autograd`` has, under the same names.
 
-In: nothing.  Out: the names.  Imports: ``symgrad.tensor``.
+In: nothing.  Out: the names.
 """
 
 from typing import Any

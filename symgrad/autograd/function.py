@@ -1,6 +1,6 @@
 """What ``torch.autograd.function`` has.
 
-In: nothing.  Out: the names.  Imports: ``symgrad.frontend``.
+In: nothing.  Out: the names.
 """
 
 from symgrad.frontend.function import Function as Function

@@ -3,7 +3,6 @@
 In: a function of tensors, inputs, vectors.  Out: values and derivatives, which have a history only
 with ``create_graph``, or inside of another derivative.  ``strict``: raise AutogradError where an
 output does not depend on an input.
-Imports: ``symgrad.tensor``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Index notation to C text: schedule, C tree, printer, templates.
 
 In: graphs with named outputs.  Out: C, a header, the declarations for cffi, the signatures.
-Imports: ``symgrad.index``, ``symgrad.ops``, ``symgrad.ir``, ``symgrad.errors``, jinja2.
 
 The road of a graph: ``equations`` (each node in index notation), ``axes`` (which loops are the
 same), ``cuts`` (what becomes an array), ``program``, ``items`` and ``arrange`` (the schedule, a

@@ -1,7 +1,6 @@
 """Reductions in C: how each kind starts, takes an element, and joins parts.
 
 In: a kind and a dtype.  Out: C expressions and statements.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 ``fmaxf`` would not vectorise and would lose NaN; the comparison does, so a maximum of floats comes
 with a flag that is set by NaN.

@@ -1,7 +1,6 @@
 """The schedule: which loops there are, and what is done in each of them.
 
 In: items.  Out: a tree of ``Loop`` records with items as leaves.
-Imports: ``symgrad.ir`` and ``symgrad.codegen.items``.
 
 A schedule is a longest path.  Among the items of one scope, each goes into a loop over the first
 of its axes that is not open yet, at the lowest level its dependences allow: the same level as

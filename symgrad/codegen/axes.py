@@ -2,7 +2,6 @@
 
 In: the equations of a graph.  Out: for each node the axes to lower it with; axes that are read
 through the identity map are equal, so that what belongs together meets.
-Imports: ``symgrad.index``, ``symgrad.ir`` and ``symgrad.codegen.equations``.
 
 A dimension of a node joins the dimension of the argument that it indexes, provided that no node
 would have the same axis twice.  Arguments that are computed go before inputs: to meet at an input

@@ -1,7 +1,7 @@
 """What the emission of one kernel knows: names, arrays, sizes, the workspace.
 
 In: a program and the names of its inputs and outputs.  Out: ``Context``, which gives C names and
-addresses.  Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
+addresses.
 """
 
 from __future__ import annotations

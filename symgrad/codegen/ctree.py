@@ -1,6 +1,6 @@
 """The C that is emitted, as a tree: expressions and statements.
 
-In: nothing.  Out: frozen records that ``symgrad.codegen.printer`` prints.  Imports nothing.
+In: nothing.  Out: frozen records that ``symgrad.codegen.printer`` prints.
 
     Expression ::= Text(text, binding)              a name, number or call already in C
                  | Binary(operator, left, right) | Choice(condition, chosen, other)

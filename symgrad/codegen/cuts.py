@@ -1,7 +1,6 @@
 """Which nodes become arrays.
 
 In: equations and the axes of their nodes.  Out: the nodes to store, and how they are read.
-Imports: ``symgrad.index``, ``symgrad.ir``, ``symgrad.codegen.equations`` and ``patterns``.
 
 One reverse sweep finds the index maps that each node is read with.  A node is stored when it is
 an output or serves as an index, when it is a pattern of its own (a scatter, a running reduction,

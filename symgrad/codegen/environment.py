@@ -1,6 +1,6 @@
 """Where templates come from and how they are read.
 
-In: nothing.  Out: the one Jinja environment.  Imports jinja2.
+In: nothing.  Out: the one Jinja environment.
 """
 
 from __future__ import annotations

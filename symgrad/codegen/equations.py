@@ -1,8 +1,6 @@
 """Each node as one equation: its element in terms of the elements of nodes before it.
 
 In: a graph with outputs.  Out: ``Equation`` records, arguments first.
-Imports: ``symgrad.index``, ``symgrad.ops``, ``symgrad.ir``, ``symgrad.codegen.rewrite`` and
-``patterns``.
 
 Nodes that only say where an element comes from, and integer arithmetic, are looked through: they
 have no equation unless they are outputs, and others read what lies behind them.

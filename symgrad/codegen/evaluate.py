@@ -1,7 +1,6 @@
 """Scalar expressions into statements: what is named, and in which scope.
 
 In: expressions, the open scopes.  Out: declarations in the scopes, C expressions.
-Imports: ``symgrad.ir``, ``symgrad.ops`` and its neighbours in ``symgrad.codegen``.
 
 A value goes to the outermost open scope whose loops fix all of its axes, so that what does not
 change in a loop is computed before it.  It gets a name when it is used twice, when it moves

@@ -1,7 +1,6 @@
 """The schedule as text: the loops, and what is done in each.
 
-In: a graph.  Out: lines, indented by loops.  Imports: ``symgrad.index`` and its neighbours in
-``symgrad.codegen``.
+In: a graph.  Out: lines, indented by loops.
 """
 
 from __future__ import annotations

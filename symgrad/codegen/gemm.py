@@ -1,7 +1,6 @@
 """Calls of the BLAS.
 
 In: a product of the schedule, the rows it is wanted for.  Out: a statement.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 """
 
 from __future__ import annotations

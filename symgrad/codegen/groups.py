@@ -1,7 +1,6 @@
 """Rows in groups: what they share is accumulated by each group and joined in order.
 
 In: the rows of an outermost loop.  Out: statements, pieces of the workspace.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 The number of groups depends on the number of rows alone, so that results have the same bits for
 any number of threads.  Where matrices are multiplied, a group goes through its rows in blocks: as

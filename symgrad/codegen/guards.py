@@ -1,7 +1,7 @@
 """What must not be evaluated everywhere: reads that only a condition keeps inside their array.
 
 In: expressions, the shapes of arrays.  Out: whether evaluating an expression wherever its axes are
-in range is safe.  Imports: ``symgrad.ir``, ``symgrad.codegen.rewrite`` and ``numbers``.
+in range is safe.
 
 ``where(i < n, a[i], b[i - n])`` is safe for ``0 <= i < n + m``, its operands by themselves are
 not.  What is not safe is never given a name outside of the choice that guards it.

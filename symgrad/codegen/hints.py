@@ -1,7 +1,6 @@
 """Names for values that the user did not name: after what they are a part of.
 
 In: a program.  Out: a name for some expressions.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What is to be done: stores, reductions, running reductions, scatters, checks.
 
 In: a program and the order of its axes.  Out: ``Item`` records, each after those it needs.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 Elementwise expressions are no items: they are evaluated wherever they are needed, unless the
 schedule decides to keep one (role ``keep``).

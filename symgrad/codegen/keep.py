@@ -1,7 +1,6 @@
 """Which elementwise values are kept in memory rather than computed again.
 
 In: a program, its items and their loops.  Out: the expressions to be kept.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 One sweep from readers to what they read finds in which loops each value is needed.  Within one
 loop sharing is free.  A value that several loops need, or that a loop computes afresh though it

@@ -1,7 +1,6 @@
 """A graph to the text of one C function.
 
 In: a graph with named outputs, a name, what to say on top.  Out: ``EmittedKernel``.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 """
 
 from __future__ import annotations

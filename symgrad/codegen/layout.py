@@ -1,7 +1,6 @@
 """Where values live: in a variable, in an array, in an output.
 
 In: the tree of loops and its items.  Out: a ``Place`` for every value that is an array.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 A value whose readers are all in the scope where it is complete, and that is one number there, is
 a variable.  Otherwise it is an array over the axes that are not fixed in the innermost scope

@@ -1,7 +1,6 @@
 """An op's signatures written out as Python literals, for the table in a generated wrapper.
 
 In: ``OpSignature`` records.  Out: text that builds the records of ``symgrad.runtime.spec``.
-Imports ``symgrad.ir``, ``symgrad.errors``, ``symgrad.plain`` and ``symgrad.codegen.safe_names``.
 """
 
 from __future__ import annotations

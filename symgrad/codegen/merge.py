@@ -1,7 +1,6 @@
 """Axes that always go together become one.
 
 In: a program.  Out: the same program with fewer axes.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 Two axes are one wherever they are used when every array that has one has the other right behind
 it, in full, and every reduction over one is a reduction over both.  Batch and position of a

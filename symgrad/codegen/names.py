@@ -1,7 +1,6 @@
 """Names in C: one namespace for sizes, arrays, loop variables and temporaries of a kernel.
 
 In: the names that users chose, in any script.  Out: C identifiers, each given once.
-Imports the standard library only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Loops in C: the tree of the schedule, written out.
 
 In: entries of the schedule, the layout, the context.  Out: statements.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 The outermost loops are written by ``symgrad.codegen.outer``: they run in parallel.
 """

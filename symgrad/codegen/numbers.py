@@ -1,7 +1,6 @@
 """Numbers and integer expressions in C.
 
 In: literals with their dtype, ``Dim`` expressions.  Out: C expressions.
-Imports: numpy, ``symgrad.ir`` and ``symgrad.codegen.ctree``.
 """
 
 from __future__ import annotations

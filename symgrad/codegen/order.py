@@ -1,7 +1,6 @@
 """The order in which axes are looped over, outermost first.
 
 In: the definitions of a program.  Out: a position for every axis.
-Imports: ``symgrad.ir`` and ``symgrad.codegen.program``.
 
 Arrays vote: an axis goes outside another where it is the slower one in memory, so that inner
 loops run over what lies together.  What is written counts twice.

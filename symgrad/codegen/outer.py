@@ -1,7 +1,6 @@
 """The outermost loops: what runs in parallel.
 
 In: the entries of the schedule's outermost scope.  Out: statements, pieces of the workspace.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 Results have the same bits for any number of threads: rows are cut into groups, and elementwise
 loops into blocks, whose number depends on the sizes alone; parts are joined in their order.

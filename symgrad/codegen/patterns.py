@@ -1,7 +1,6 @@
 """Definitions that are more than a formula: scatters, running reductions, contractions.
 
 In: what a node is, in index notation at its own axes.  Out: a record of the pattern, or None.
-Imports: ``symgrad.ir`` and ``symgrad.codegen.rewrite``.
 
 - ``Scatter``: ``out[v] = sum_p [v == t[p]] f(p)``: one loop over p, not one over p for each v.
 - ``Scan``: ``out[i] = sum_k [k <= i] f(k)``: one loop that carries the sum.

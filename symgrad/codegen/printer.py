@@ -1,7 +1,6 @@
 """The C tree as text.
 
 In: expressions and statements of ``symgrad.codegen.ctree``.  Out: text.
-Imports: ``symgrad.codegen.ctree``.
 
 Floating-point numbers are not associative: the text evaluates exactly in the order of the tree.
 """

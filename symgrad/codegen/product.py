@@ -1,7 +1,6 @@
 """Products of matrices for a BLAS: which contractions are some, and how each is called.
 
 In: contractions, the arrays of their operands.  Out: ``Call`` records: loops around one ``gemm``.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 Axes of one role whose elements lie at equal distances are one dimension of the matrix; those that
 are left are looped over.  Transposition is a flag.

@@ -1,7 +1,6 @@
 """A graph as a list of definitions in index notation: what the scheduler orders.
 
 In: a graph with named outputs.  Out: a ``Program``.
-Imports: ``symgrad.index``, ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Kernels to files: C source, header, declarations for cffi.
 
-In: emitted kernels.  Out: ``CFile``.  Imports: jinja2 and its neighbours in ``symgrad.codegen``.
+In: emitted kernels.  Out: ``CFile``.
 
 The templates lay out a frozen view and decide nothing.
 """

@@ -1,7 +1,6 @@
 """Index notation to index notation: substitution of axes, elimination of deltas.
 
 In: expressions of one pool.  Out: expressions of the same pool, equal in value.
-Imports: ``symgrad.ir``.
 
 A delta is a sum in which one index alone counts: ``sum_p [p == i] f(p)`` is ``f(i)`` where ``i``
 is surely in the range of ``p``.  Gradients of gathers are full of them.

@@ -1,7 +1,6 @@
 """Which loops are run as one.
 
 In: the outermost loops of a schedule, the shapes of arrays.  Out: ``Rows`` for each of them.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 Where every array is read as it lies, all loops down to the innermost are one; otherwise those
 above it are (batch, head and position are then one row), so that there is enough to share out

@@ -1,7 +1,6 @@
 """Running sums and products in C.
 
-In: items that scan.  Out: statements.  Imports: ``symgrad.ir`` and its neighbours in
-``symgrad.codegen``.
+In: items that scan.  Out: statements.
 """
 
 from __future__ import annotations

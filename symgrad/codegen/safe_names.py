@@ -2,7 +2,6 @@
 
 In: ``OpSignature`` records.  Out: the same, a size called ``in`` renamed ``in_`` (and one called
 ``out`` renamed where it is to be a local name), and conditions in terms of sizes that are there.
-Imports ``symgrad.ir``, ``symgrad.errors`` and ``symgrad.codegen.names``.
 
 C parameters are positional, so the kernels need not know.
 """

@@ -1,6 +1,6 @@
 """A program to its loops: the order of axes, the longest path, what is kept.
 
-In: a program.  Out: ``Schedule``.  Imports: its neighbours in ``symgrad.codegen``.
+In: a program.  Out: ``Schedule``.
 """
 
 from __future__ import annotations

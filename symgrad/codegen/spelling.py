@@ -1,7 +1,6 @@
 """Scalar functions in C: the spelling that an op's record gives, with operands put in.
 
 In: the ``Scalar`` record of an op and operands as C expressions.  Out: one C expression.
-Imports: ``symgrad.ops``, ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 """
 
 from __future__ import annotations

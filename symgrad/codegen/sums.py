@@ -1,7 +1,6 @@
 """Sums in blocks: what is added side by side is added up block by block.
 
 In: the loops that sum, and what they sum.  Out: statements.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 A block is summed in the dtype of its elements, the blocks in double: errors grow with the size of
 a block, not with the number of elements, and the loop inside stays one of vectors.

@@ -1,7 +1,6 @@
 """Short rows: loops turned inside out.
 
 In: an outermost loop over rows with one loop inside.  Out: the same work with the rows innermost.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 Where rows are shorter than a vector, lanes run over a tile of rows: what was a number for each row
 becomes a small array, a reduction over a row accumulates such arrays, and a reduction over the rows

@@ -1,7 +1,6 @@
 """How much work a loop is, and whether to do it in parallel.
 
 In: a loop of the schedule.  Out: an OpenMP pragma.
-Imports: ``symgrad.ir`` and its neighbours in ``symgrad.codegen``.
 
 Two threads that are awake break even at about three microseconds of work.
 """

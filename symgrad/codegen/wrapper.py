@@ -1,8 +1,7 @@
 """The Python wrapper of an op: what its template is shown, and the text.
 
 In: the ``OpSignature`` of each case (``symgrad.ir.abi``) and the names of the C files.  Out: one
-frozen view of strings and tuples, and the text rendered from it.  Imports ``symgrad.ir`` and its
-neighbours in ``symgrad.codegen``.
+frozen view of strings and tuples, and the text rendered from it.
 
 The wrapper is straight-line code for the ordinary call: it checks types and shapes, takes pointers
 and calls the kernel.  Everything else it leaves to ``symgrad.runtime.support``.

@@ -1,7 +1,6 @@
 """One case of an op as straight-line Python: the part of the wrapper's view with expressions.
 
-In: an ``OpSignature``.  Out: ``CaseView`` and ``CallView`` records.  Imports ``symgrad.ir`` and its
-neighbours in ``symgrad.codegen``.
+In: an ``OpSignature``.  Out: ``CaseView`` and ``CallView`` records.
 """
 
 from __future__ import annotations

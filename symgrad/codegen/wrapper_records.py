@@ -1,7 +1,6 @@
 """What the wrapper's template is shown: frozen records of strings and tuples.
 
-In: nothing.  Out: the records; ``symgrad.codegen.wrapper`` fills them.  Imports the standard
-library only.
+In: nothing.  Out: the records; ``symgrad.codegen.wrapper`` fills them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: C text or a symbol of the C library, and its meaning or its derivative.  Out: an op as any
 other, in the registry and in the frontend's table.
-Imports: ``symgrad.tensor`` and what lies below it; sympy and mpmath.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: the compiled function, its meaning and its derivative as functions of mpmath numbers.
 Out: nothing; CustomOpError names the point where they differ.
-Imports: ``symgrad.custom.source``, numpy, mpmath.
 """
 
 from __future__ import annotations

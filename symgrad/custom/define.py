@@ -2,8 +2,6 @@
 
 In: C text or a symbol of the C library, its meaning or its derivative.  Out: the operation, and
 its record in the registry.
-Imports: ``symgrad.ops``, ``symgrad.proof``, the frontend, ``symgrad.tensor``, ``symgrad.custom``;
-sympy.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.registry import names, withdraw
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import Constraint, Helper, Kink, elementwise
-from symgrad.proof import scalars, uninterpreted
+from symgrad.proof.oracle import scalars, uninterpreted
 from symgrad.tensor.functions import FUNCTIONS, _function
 
 Interval = tuple[float, float]

@@ -1,7 +1,7 @@
 """Derivatives of custom ops: as the user declares them, or sympy's of the meaning.
 
 In: a function of symbolic tensors, or a sympy expression.  Out: nodes in any graph, sympy
-expressions.  Imports: the frontend, ``symgrad.proof.scalars``, ``symgrad.ops``, ``symgrad.ir``.
+expressions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from symgrad.ir.dtype import DType, float64
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import apply, get
-from symgrad.proof import literals, scalars
+from symgrad.proof.oracle import literals, scalars
 
 
 class Template:

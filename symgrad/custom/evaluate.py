@@ -1,7 +1,6 @@
 """The user's C called from NumPy.
 
 In: ``Source``.  Out: a function of arrays, compiled once and kept in the kernel cache.
-Imports: ``symgrad.runtime``, ``symgrad.custom.source``, numpy; ctypes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The user's C: what it defines, and the same under names that meet no others.
 
 In: C text, or the name of a symbol of the C library.  Out: ``Source``.
-Imports: ``symgrad.errors``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Pictures of graphs: ``sg.draw``.
 
 In: tensors with history, Functions with shapes, traced Functions.  Out: ``Drawing``, an SVG.
-Imports: the driver and everything below it; graphlay when a picture is laid out.
 
     Tensor   --tape-----> Picture --layout--> Placed --render--> SVG
     Function --function->

@@ -1,7 +1,6 @@
 """``sg.draw``: from what the user has to an SVG.
 
 In: tensors, Functions, traced Functions.  Out: ``Drawing``.
-Imports: the frontend, ``symgrad.kernels``, ``symgrad.tensor``, ``symgrad.drawing``.
 """
 
 from __future__ import annotations

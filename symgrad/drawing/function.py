@@ -1,7 +1,6 @@
 """A traced Function as a picture: forward, what is saved, backward.
 
 In: one case of ``FunctionGraphs``.  Out: ``Picture``.
-Imports: ``symgrad.ir``, ``symgrad.ops``, ``symgrad.passes``, ``symgrad.drawing.picture``.
 
 Numbers stand in the boxes that use them, and broadcasts are not shown.  What backward computes
 again is drawn again, although it is the same node of the graph.

@@ -1,7 +1,6 @@
 """Where the boxes and arrows of a picture go.
 
 In: ``Picture``.  Out: ``Placed``: boxes with corners, arrows as paths, panels.
-Imports: ``symgrad.drawing.picture``; graphlay, when something is laid out.
 
 Forward runs down on the left, backward up on the right, so that an operation and what undoes it
 lie beside each other.  Each side is a layered graph, laid out by graphlay (the method of Sugiyama,

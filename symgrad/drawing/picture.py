@@ -1,6 +1,6 @@
 """What a picture shows: boxes and arrows, before anything is placed.
 
-In: what ``function`` and ``tape`` found.  Out: frozen records.  Imports: ``symgrad.errors``.
+In: what ``function`` and ``tape`` found.  Out: frozen records.
 """
 
 from __future__ import annotations

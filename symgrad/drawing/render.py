@@ -1,6 +1,6 @@
 """A placed picture as the text of an SVG.
 
-In: ``Placed``.  Out: a string.  Imports: ``symgrad.drawing``, and jinja2 by ``symgrad.codegen``.
+In: ``Placed``.  Out: a string.
 
 The template lays out a frozen view and decides nothing.
 """

@@ -1,7 +1,6 @@
 """A tensor's history as a picture: what was computed, what was saved, what backward will run.
 
 In: tensors, names of tensors.  Out: ``Picture``.
-Imports: ``symgrad.tensor``, ``symgrad.drawing.picture``.
 
 The tape itself holds the nodes of backward only.  Each stands for the operation that it undoes,
 which is drawn beside it.

@@ -1,5 +1,4 @@
 """Python -> graph: Functions, symbolic tensors, shape specs, tracing.
 
 In: a ``Function`` and shape specs.  Out: ``symgrad.ir.function.FunctionGraphs``.
-Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
 """

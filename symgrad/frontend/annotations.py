@@ -2,7 +2,6 @@
 
 In: an annotation: a text, ``Annotated[..., "n m"]``, one of jaxtyping's types, any of them
 postponed or optional.  Out: ``TensorSpec``, or None where it says nothing of a shape.
-Imports: the frontend's specs, ``symgrad.ir.dtype``.
 """
 
 from __future__ import annotations

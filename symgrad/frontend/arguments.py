@@ -1,7 +1,7 @@
 """Which argument of forward is a tensor of which shape, and which is a plain value.
 
 In: a Function, shape specs in the order of its tensor arguments, values by name.
-Out: ``Argument`` records in call order.  Imports: the frontend's specs and functions.
+Out: ``Argument`` records in call order.
 
 A spec may also be None (an absent optional tensor) or a number (a value for a plain argument).
 Parameters named in ``static``, and those whose default is a plain value, take no spec; a

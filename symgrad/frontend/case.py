@@ -1,7 +1,6 @@
 """One case of a trace: forward, then backward on what forward saved, in one graph.
 
 In: a Function, its bound arguments, what is known of the sizes.  Out: a ``FunctionCase``.
-Imports: the frontend's session, functions, contexts and gradients.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """``ctx``: what forward leaves for backward, and what both may say of inputs and outputs.
 
 In: what forward saves and marks.  Out: the same for backward, and for the trace.
-Imports: the frontend's tensors.
 """
 
 from __future__ import annotations

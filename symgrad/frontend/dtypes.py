@@ -1,7 +1,6 @@
 """Element types as users write them, and torch's rules of promotion.
 
 In: dtypes, their names, NumPy's and Python's types.  Out: ``DType``.
-Imports: ``symgrad.ir`` and numpy.
 """
 
 from __future__ import annotations

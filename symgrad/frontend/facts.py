@@ -1,7 +1,6 @@
 """What is known about the sizes in one case of a trace.
 
 In: relations between sizes.  Out: whether another one follows, and the facts of its two branches.
-Imports: ``symgrad.ir``.
 
 Sizes are integers, at least 1 (or at least 0, to find what holds only because of that).  A
 relation that follows neither way splits the trace: one branch assumes it, the other its opposite.

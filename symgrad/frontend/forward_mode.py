@@ -2,7 +2,6 @@
 
 In: a Function that defines ``jvp``.  Out: its tangents; a Function that returns what forward does
 and the tangents beside it, for the proof.
-Imports: the frontend's functions, contexts and arguments.
 
 As in PyTorch ``jvp(ctx, *tangents)`` gets one tangent for each argument of forward, None for what
 has none, reads what ``ctx.save_for_forward`` kept, and returns one tangent for each output.

@@ -1,7 +1,7 @@
 """``sg.Function``: PyTorch's contract for an operation with a backward of its own.
 
 In: a class with ``forward`` and ``backward``.  Out: how to call them, in whichever style they
-are written.  Imports: the frontend's context and session.
+are written.
 
 Styles: static methods with ctx first; static ``forward`` without ctx and ``setup_context``; class
 methods; methods of an instance, which then is the ctx itself.

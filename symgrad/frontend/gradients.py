@@ -1,7 +1,6 @@
 """What backward returned, by PyTorch's rules: one gradient an argument, of that argument's shape.
 
 In: the value that backward returned, the tensor inputs.  Out: ``Gradient`` records.
-Imports: ``symgrad.ir``, the frontend's session and tensors.
 
 A gradient that is larger than its input only where the input was broadcast is summed down without
 a word, as in PyTorch; any other shape is recorded as a problem.

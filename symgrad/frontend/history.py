@@ -2,7 +2,6 @@
 
 In: the tensors that forward and backward make.  Out: ``detach`` and ``applied`` markers in the
 graph, and an ``AppliedRule`` for each Function that was applied.
-Imports: ``symgrad.ir``, the frontend's session, tensors, contexts and Functions.
 
 PyTorch runs forward without recording.  Of what it made, the outputs get the Function itself as
 their history; everything else is a constant, wherever it was kept: saved, on ctx, in a list, in a

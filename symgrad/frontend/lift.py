@@ -1,7 +1,6 @@
 """Operands: Python numbers, sizes, NumPy arrays and tensors brought to one dtype and shape.
 
 In: what the user passed to an operation.  Out: nodes that an elementwise op takes.
-Imports: ``symgrad.ir``, numpy, the frontend's tensors and dtypes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names for nodes, from the variables of the user's functions.
 
 In: the user's frames, looked at whenever an op is applied and when the trace ends.
-Out: ``Node.name``, unique in its graph.  Imports: ``symgrad.ir``.
+Out: ``Node.name``, unique in its graph.
 
 A tensor that has been bound to a local variable since the last look gives its node that name.
 Frames are held until the trace ends: the last assignments of a function are seen then.

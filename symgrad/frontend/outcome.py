@@ -1,7 +1,6 @@
 """Errors of the user's own code while it is traced.
 
 In: an exception that left forward or backward.  Out: a ``SymgradError`` that says where.
-Imports: ``symgrad.errors``.
 """
 
 from __future__ import annotations

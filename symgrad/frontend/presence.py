@@ -1,7 +1,6 @@
 """Optional tensors: with which of them given, and which absent, a Function is judged.
 
 In: a Function, shape specs, values by name.  Out: ``Presence`` records, all given first.
-Imports: the frontend's arguments.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: a whole tensor's node and the mask's, of one shape.  Out: a tensor that elementwise operations
 accept, that can be summed, and that can be assigned under the same mask.
-Imports: ``symgrad.ir``, the frontend's tensors.
 
 How many elements there are depends on values, so that the result has no shape.  The whole tensor
 is computed with, and the mask says which elements of it mean something.

@@ -1,7 +1,6 @@
 """The trace in progress: its graph, what is known of its sizes, and where the user's code is.
 
 In: ops to apply, relations between sizes to decide.  Out: nodes with the user's line on them.
-Imports: ``symgrad.ops``, ``symgrad.ir`` and the frontend's facts and names.
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class Session:
     ``distinct``: inputs whose entries are declared to be all different.
     ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
     ``history``: what PyTorch would record, where that is followed.
-    ``packed``: does one axis stand for any number of them (``symgrad.frontend.packs``)?
+    ``packed``: does one axis stand for any number of them (``symgrad.frontend.anyrank``)?
     ``tensor_class``: the class of its tensors where that is not ``SymbolicTensor``.
     """
 

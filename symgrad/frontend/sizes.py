@@ -1,7 +1,7 @@
 """Symbolic sizes as the user's program sees them: ``x.shape[0]``, ``x.size(-1) // 2``, ``1 / n``.
 
 In: ``Dim`` of the graph.  Out: integers and floats that compute symbolically and whose comparisons
-decide (and split the trace where they have to).  Imports: ``symgrad.ir``, the frontend's session.
+decide (and split the trace where they have to).
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Where a Function stands in the user's files, and its text.
 
 In: a Function's class.  Out: a ``Location``, the source of its methods.
-Imports: ``symgrad.errors`` and the frontend's functions.
 
 ``inspect.getsource`` of a class parses the whole file, which takes longer than a trace; that of a
 function does not.

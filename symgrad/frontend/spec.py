@@ -1,7 +1,6 @@
 """Shape specs: ``"n m"``, ``"f32[n m]"``, ``"*batch 2*n"``, in jaxtyping's notation.
 
 In: text.  Out: ``TensorSpec``.
-Imports: ``symgrad.ir``, the frontend's dtypes.
 
     spec ::= dtype "[" dims "]" | dims          dtype: f32 f64 i64 i32 i16 i8 u8 bool
     dims ::= dim*                               separated by blanks; none: a number of rank 0

@@ -1,6 +1,6 @@
 """Declarations beside a class: what its backward is meant for, what its inputs are.
 
-In: a Function class.  Out: the same class, marked.  Imports: the frontend's Function.
+In: a Function class.  Out: the same class, marked.
 """
 
 from __future__ import annotations

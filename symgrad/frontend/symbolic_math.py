@@ -1,7 +1,7 @@
 """``math.sqrt(x.shape[-1])`` while a Function is traced.
 
 In: the standard ``math`` module.  Out: for the time of a trace, versions of its functions that
-accept symbolic sizes.  Imports: the frontend's sizes.
+accept symbolic sizes.
 
 ``math`` wants floats, and a symbolic size has none.  The functions put in its place call the
 original for anything else, so that other code that runs meanwhile sees no difference.

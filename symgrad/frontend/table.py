@@ -2,7 +2,6 @@
 
 In: Python functions over symbolic tensors, with the names that torch gives them.
 Out: ``FUNCTIONS`` (for ``sg.<name>``) and methods on ``SymbolicTensor``.
-Imports: the frontend's tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The symbolic tensor: what forward and backward compute with while they are traced.
 
 In: a storage and the steps from it to what this tensor shows.  Out: the node of its present value.
-Imports: ``symgrad.ir``, the frontend's views and session.
 
 Its methods and operators are attached by ``symgrad.frontend.functions``, from the same table that
 the functions ``sg.exp``, ``sg.where``... come from.  It has value semantics under mutation: a

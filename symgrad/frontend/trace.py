@@ -2,7 +2,6 @@
 
 In: a Function, shape specs, values of plain arguments.  Out: ``FunctionGraphs``: one joint graph of
 forward and backward for each case of sizes that the program asks about.
-Imports: all of the frontend.
 """
 
 from __future__ import annotations

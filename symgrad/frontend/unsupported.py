@@ -1,7 +1,6 @@
 """What torch has and symgrad has not (yet): each asked for by name gets an error that names it.
 
-In: a name that is not there.  Out: the error to raise.  Imports: ``symgrad.errors``,
-the frontend's session.
+In: a name that is not there.  Out: the error to raise.
 """
 
 from __future__ import annotations

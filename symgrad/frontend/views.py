@@ -1,7 +1,7 @@
 """Storage and views: what makes a write through one tensor visible through another.
 
 In: the node that a storage holds, and the steps from it to a view.  Out: the node of the view, and
-the node of the storage after a write through the view.  Imports: ``symgrad.ir``, the session.
+the node of the storage after a write through the view.
 
 A graph has no memory, so a write makes a new node of the whole storage, in which the written part
 is replaced.  Each step knows both ways: ``read`` the part, and ``write`` it back.

@@ -1,7 +1,7 @@
 """Graph -> index notation: what each element of a node is.
 
 In: a graph, and the nodes that are to be read as stored tensors (cuts).  Out: expressions, one
-for each (node, indices), shared wherever they are equal.  Imports: ``symgrad.ops``, ``symgrad.ir``.
+for each (node, indices), shared wherever they are equal.
 
 The axes that reductions bind are chosen so that equal work meets: of the canonical axes of an
 extent (``n``, ``n_1``, ...), the first that is not an index of the reduction's result.  The sum

@@ -1,7 +1,6 @@
 """Index notation as text: ``y[i, j] = sum[k](x[i, k]*w[j, k]) + b[j]``.
 
-In: expressions and the axes of what they define.  Out: a line.  Imports: ``symgrad.ops``,
-``symgrad.ir``.
+In: expressions and the axes of what they define.  Out: a line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What a C kernel's call looks like: the contract between the emitted C and whoever calls it.
 
 In: nothing.  Out: frozen records; the code generator fills them, the wrapper template reads them.
-Imports: ``symgrad.ir.dtype`` and ``symgrad.ir.dim``.
 
 A kernel is one C function.  Its parameters, in this order:
 

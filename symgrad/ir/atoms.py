@@ -1,7 +1,7 @@
 """What integer expressions are polynomials over: sizes, index variables, and what does not reduce.
 
 In: names and the Dims inside quotients and indices.  Out: ``Atom`` and its kinds, and the products
-of them that ``Dim`` is made of.  Imports the standard library only.
+of them that ``Dim`` is made of.
 """
 
 from __future__ import annotations

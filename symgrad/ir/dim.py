@@ -2,7 +2,6 @@
 
 In: size symbols, index axes, integers.  Out: ``Dim``, a polynomial with integer coefficients over
 atoms; equal expressions are equal objects in the sense of ``==`` and ``hash``.
-Imports: ``symgrad.ir.atoms``.
 
 Atoms are size symbols (``Size``), index variables (``Axis``), the quotients, remainders, minima
 and maxima that do not reduce (``Derived``) and elements of integer tensors (``Element``).

@@ -1,6 +1,6 @@
 """The element types of tensors.
 
-In: a name.  Out: the one record of that dtype.  Imports the standard library only.
+In: a name.  Out: the one record of that dtype.
 """
 
 from __future__ import annotations

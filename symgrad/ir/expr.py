@@ -2,7 +2,6 @@
 
 In: tensors by name, index expressions (``Dim``), scalar functions by the name of their op.
 Out: interned expressions; equal ones made by one ``ExprPool`` are the same object.
-Imports: ``symgrad.ir``.
 
     Expr ::= Literal(value)                       a number as written
            | IntValue(dim)                        a size or an index as a number

@@ -1,6 +1,6 @@
 """A graph as formulas: one line a value that the user named, the rest written inside.
 
-In: a graph's outputs.  Out: lines such as ``y = (x - mean)*rstd``.  Imports: ``symgrad.ir``.
+In: a graph's outputs.  Out: lines such as ``y = (x - mean)*rstd``.
 
 Broadcasting is not shown; axes of size 1 that are put in or taken out are not, either.
 """

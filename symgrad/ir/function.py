@@ -1,7 +1,6 @@
 """A traced Function: forward and the hand-written backward in one graph.
 
 In: what the frontend found.  Out: frozen records that the later stages read.
-Imports: ``symgrad.errors``, ``symgrad.plain`` and ``symgrad.ir``.
 """
 
 from __future__ import annotations

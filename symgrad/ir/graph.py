@@ -2,7 +2,6 @@
 
 In: names of registered ops and their arguments.  Out: ``Node`` and ``Graph``, where equal nodes
 are the same object (common subexpressions by construction).
-Imports: ``symgrad.errors`` and ``symgrad.ir``.
 
     Graph  ::= Node*                          in order of creation: arguments come first
     Node   ::= op(Node*, attrs) : TensorType  one result; ``input`` and ``constant`` are ops too

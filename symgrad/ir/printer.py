@@ -1,6 +1,6 @@
 """A graph as text, one line a node, with the user's names.
 
-In: a graph.  Out: a string.  Imports: ``symgrad.ir``.
+In: a graph.  Out: a string.
 
     graph(x: f32[n m], w: f32[m])
       t: f32[n m] = mul(x, %3)              model.py:12

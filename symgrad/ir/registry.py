@@ -1,7 +1,6 @@
 """Operations by name: what lets a graph apply an op without knowing any.
 
 In: records that ``symgrad.ops`` registers.  Out: the record of a name.
-Imports: ``symgrad.errors`` and ``symgrad.ir``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The type of a tensor: its element type and its symbolic shape.
 
-In: a dtype and sizes.  Out: ``TensorType``.  Imports: numpy, ``symgrad.errors``,
-``symgrad.ir.dim`` and ``symgrad.ir.dtype``.
+In: a dtype and sizes.  Out: ``TensorType``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The rules that every graph keeps, checked.
 
-In: a graph.  Out: nothing, or GraphError.  Imports: ``symgrad.errors`` and ``symgrad.ir``.
+In: a graph.  Out: nothing, or GraphError.
 
     1. A node's index is its place in its graph, and it belongs to that graph.
     2. Arguments belong to the same graph and come first.

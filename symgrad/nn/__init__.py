@@ -1,7 +1,6 @@
 """Layers as in torch, every one of them on proved Functions.
 
 In: sizes and settings.  Out: modules, ``functional``, ``init``, files of parameters.
-Imports: ``symgrad.tensor`` and what is below.
 
     module --functional--> Function, forward and backward by hand --verify--> PROVED, twice over
 """

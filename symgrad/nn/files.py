@@ -1,8 +1,6 @@
 """States of modules as files in the format of safetensors.
 
 In: a mapping of names to tensors, a path.  Out: a file, or such a mapping.
-Imports: the eager tensor, this package's errors; ``safetensors``, an optional dependency, only
-when it is needed.
 """
 
 from __future__ import annotations

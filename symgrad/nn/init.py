@@ -1,7 +1,6 @@
 """Initial values of parameters, under torch's names.
 
 In: a tensor.  Out: the same, filled in place; ``sg.manual_seed`` makes it reproducible.
-Imports: the eager tensor, this package's errors.
 
 Xavier: Glorot and Bengio (2010).  Kaiming: He and others (2015).
 """

@@ -1,6 +1,6 @@
 """``Parameter``: a tensor that a module counts among its own.
 
-In: a tensor.  Out: a leaf in the same memory.  Imports: the eager tensor.
+In: a tensor.  Out: a leaf in the same memory.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Helpers around parameters, under torch's names: gradients kept small, parameters as one vector.
 
 In: parameters.  Out: their gradients, changed in place; vectors.
-Imports: the eager tensor, this package's errors.
 """
 
 from __future__ import annotations

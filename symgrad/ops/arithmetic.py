@@ -1,6 +1,6 @@
 """Elementwise arithmetic: sums, products, powers, magnitudes, the greater and the lesser.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 """
 
 from __future__ import annotations

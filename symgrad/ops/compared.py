@@ -1,6 +1,6 @@
 """Which values must be one array of numbers: those that are compared with what is made of them.
 
-In: nodes.  Out: the indices of such values.  Imports: ``symgrad.ops.record``, ``symgrad.ir``.
+In: nodes.  Out: the indices of such values.
 
 ``t == amax(t)`` asks for the same bits on both sides.  Arithmetic of IEEE 754 gives them wherever
 it is done; a transcendental function, whose vectorised and scalar versions differ in the last bit,

@@ -1,7 +1,6 @@
 """Products of two tensors summed over shared labels: matmul and its kin.
 
 In: nothing.  Out: the record of ``einsum``.
-Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
 """
 
 from __future__ import annotations

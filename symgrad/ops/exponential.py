@@ -1,6 +1,6 @@
 """Exponentials, logarithms, and the activations made of them.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reading at computed places, and adding up there.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 
 ``index(x, *places)``: k int64 tensors of one shape S index the first k axes of x; the result has
 the shape S + x.shape[k:].  ``index_add(g, *places, shape=...)`` is its adjoint: zeros of that

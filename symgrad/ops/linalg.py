@@ -1,6 +1,6 @@
 """Matrices: inverse, determinant, Cholesky factor, triangular solve; over the last two axes.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 
 These have no body in index notation: the proof takes them as atoms, and no kernel is emitted.
 ``cholesky(x)`` is the lower factor of the symmetric part of x; ``solve_triangular(a, b, upper)``

@@ -1,6 +1,6 @@
 """Linear algebra on arrays of Python numbers, by elimination: for rationals and high precision.
 
-In: object arrays.  Out: object arrays.  Imports numpy.
+In: object arrays.  Out: object arrays.
 """
 
 from __future__ import annotations

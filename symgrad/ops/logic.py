@@ -1,6 +1,6 @@
 """Comparisons, logic, choice and conversion.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 
 Comparisons give bool; logic takes and gives bool; ``where(condition, chosen, other)`` takes a bool
 and two operands of one dtype.  ``cast`` rounds towards zero from float to integer; to bool it

@@ -1,6 +1,6 @@
 """Markers: what PyTorch's record of a computation says beside its values.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record`` and ``symgrad.ir``.
+In: nothing.  Out: records.
 
 Both are the identity of their first argument.  ``detach`` cuts its value off from
 differentiation; ``applied`` is what a Function returned: its derivative by the other arguments is

@@ -1,6 +1,6 @@
 """Ops that only say where an element comes from: broadcasting, reshaping, permuting.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 """
 
 from __future__ import annotations

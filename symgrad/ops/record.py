@@ -1,7 +1,7 @@
 """What an op is: one frozen record, from which every stage reads what it needs.
 
 In: the facts of an op, each once.  Out: ``Op`` records, registered by name, and the constructors
-``elementwise``, ``reduction`` and ``structural``.  Imports: ``symgrad.ir`` and numpy.
+``elementwise``, ``reduction`` and ``structural``.
 
 An op says its shape rule (``infer``), its NumPy meaning, its meaning in index notation (``lower``;
 for an elementwise op a scalar function with a sympy body and a C spelling) and its

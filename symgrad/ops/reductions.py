@@ -1,6 +1,6 @@
 """Reductions over axes, which disappear.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 
 Over no element at all, ``amax`` is the least value of the dtype (minus infinity), ``amin`` the
 greatest, ``argmax`` and ``argmin`` are 0: torch raises there.

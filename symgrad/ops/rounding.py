@@ -1,6 +1,6 @@
 """Rounding to integers, and division with a remainder.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 
 ``mod`` has the sign of the divisor, as Python's ``%`` and ``torch.remainder``; ``fmod`` that of
 the dividend.  Among integers, whatever is divided by zero gives 0.

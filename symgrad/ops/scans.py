@@ -1,6 +1,6 @@
 """Running sums and products along one axis, from either end.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parts of tensors: slices, their adjoints, concatenation, diagonals.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 
 ``slice(x, starts, steps, sizes)[i] = x[starts + steps*i]``, for each axis; a step may be negative.
 ``unslice(g, shape, starts, steps)`` has g there and zero elsewhere; padding is ``unslice``.

@@ -1,7 +1,6 @@
 """Order: the rank of each element along an axis, and what is made of it.
 
 In: a node.  Out: the record of ``rank``; ``sort`` and ``topk`` as graphs.
-Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
 
 ``rank(x, axis, descending)`` is where each element goes when the axis is sorted.  The sort is
 stable: equal elements keep their order.  NaN counts as greater than every number, as in torch.

@@ -1,6 +1,6 @@
 """Ops that take no tensor: inputs, numbers, sizes and ramps.
 
-In: attributes.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+In: attributes.  Out: records.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Special functions: the error function and its kin, log-gamma and its derivatives.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 
 The derivatives end with ``tetragamma``: asking for its derivative raises UnsupportedOpError.
 """

@@ -1,7 +1,6 @@
 """The special functions that ``math.h`` lacks, as C text.
 
 In: nothing.  Out: definitions of C functions on doubles, with the numbers of ``special_numpy``.
-Imports: ``symgrad.ops.special_numpy``.
 """
 
 from __future__ import annotations

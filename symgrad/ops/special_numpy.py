@@ -1,6 +1,6 @@
 """The special functions that NumPy lacks, on arrays.
 
-In: float arrays.  Out: arrays of their dtype.  Imports numpy and the standard library.
+In: float arrays.  Out: arrays of their dtype.
 
 Sources: AS241 (M. J. Wichura, Applied Statistics 37, 1988, 477-484) for ``erfinv``; recurrence to
 x >= 12 and the asymptotic series (Abramowitz and Stegun 6.3.18, 6.4.12, 6.4.13), reflection for

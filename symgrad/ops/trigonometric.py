@@ -1,6 +1,6 @@
 """Circular and hyperbolic functions and their inverses.
 
-In: nothing.  Out: records.  Imports: ``symgrad.ops.record``, ``symgrad.ir`` and numpy.
+In: nothing.  Out: records.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Adam and AdamW.
 
 In: parameters with gradients.  Out: the same, moved.
-Imports: its neighbours in ``symgrad.optim``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What can go wrong with optimizers, in PyTorch's words.
 
 In: what happened.  Out: SymgradErrors that are also the builtin error that PyTorch raises.
-Imports: ``symgrad.errors``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """An elementwise update -> one kernel that writes its results where it read its arguments.
 
 In: a Function of vectors whose outputs are new values of inputs.  Out: a compiled op.
-Imports: the stages from tracing to the runtime.
 
 The C that symgrad emits for such a Function says ``restrict``: outputs lie apart from inputs.  Here
 they are the same memory, so the keyword goes, and the text is looked at: there must be one loop,

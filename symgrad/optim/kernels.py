@@ -1,7 +1,6 @@
 """The update of one parameter: one call of a compiled kernel, or NumPy where no compiler works.
 
 In: an update's formula, arrays.  Out: the arrays, written in place.
-Imports: the eager tensor, the driver's warning, its neighbours in ``symgrad.optim``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Learning rates that change from epoch to epoch.
 
 In: an optimizer.  Out: the "lr" of its groups, set by ``step``.
-Imports: the optimizer and its errors.
 """
 
 from __future__ import annotations

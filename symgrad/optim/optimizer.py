@@ -1,7 +1,6 @@
 """``Optimizer``: groups of parameters, their settings and what is kept for each between steps.
 
 In: parameters.  Out: the same, moved by ``step``.
-Imports: the eager tensor, its neighbours in ``symgrad.optim``.
 """
 
 from __future__ import annotations

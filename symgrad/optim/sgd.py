@@ -1,7 +1,6 @@
 """Stochastic gradient descent.
 
 In: parameters with gradients.  Out: the same, moved.
-Imports: its neighbours in ``symgrad.optim``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The formulas of the optimizers, as symgrad traces them into kernels.
 
 In: a parameter, its gradient, what is kept between steps, numbers.  Out: the new values of the
-parameter and of what is kept, in the order in which they came.  Imports: symgrad's public names.
+parameter and of what is kept, in the order in which they came.
 
 The order of the operations is that of ``torch.optim``.  ``scalars`` holds what changes from step
 to step or from group to group, so that one kernel serves all settings; what changes the formula is

@@ -1,7 +1,6 @@
 """One more axis in front of everything: what ``vmap`` does to a graph.
 
 In: a graph, and which of its inputs have the axis.  Out: the graph over whole batches.
-Imports: ``symgrad.ops``, ``symgrad.ir``, ``symgrad.errors``.
 
 Each kind of op has one rule; what depends on no input that has the axis is left as it is.
 """

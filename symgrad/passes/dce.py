@@ -1,6 +1,6 @@
 """Dead code: a graph with nothing but what its outputs need, and all of its inputs.
 
-In: a graph.  Out: another.  Imports: ``symgrad.ir``.
+In: a graph.  Out: another.
 """
 
 from __future__ import annotations

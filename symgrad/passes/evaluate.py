@@ -1,6 +1,6 @@
 """The reference backend: a graph evaluated with NumPy.
 
-In: nodes and arrays for the inputs.  Out: arrays.  Imports: ``symgrad.ops``, ``symgrad.ir``, numpy.
+In: nodes and arrays for the inputs.  Out: arrays.
 
 It defines what a kernel must compute, and runs where there is no C compiler.
 """

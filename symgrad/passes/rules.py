@@ -1,7 +1,6 @@
 """The table of simplifications: an op's name -> what a node of it can be replaced by.
 
 In: a node.  Out: a simpler node of the same graph, or None.
-Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
 
 Every rule gives the same bits for every float, NaN (but for its sign and payload), infinities and
 signed zeros included, on which each was tested.  So ``x - 0``, ``x + (-0)``, ``x * 1`` and

@@ -1,6 +1,6 @@
 """What a derived backward keeps and what it computes again: a minimum cut of the joint graph.
 
-In: a joint graph.  Out: the nodes to save.  Imports: ``symgrad.ops``, ``symgrad.ir``, networkx.
+In: a joint graph.  Out: the nodes to save.
 
 A node costs the bytes that keeping it moves; computing it again costs its work, converted to
 bytes.  The cheapest set of nodes that parts the cotangents' side from the inputs is saved (the

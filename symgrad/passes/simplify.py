@@ -1,7 +1,6 @@
 """Simpler graphs of the same value, to the bit.
 
-In: a graph.  Out: another.  Imports: ``symgrad.passes.rules``, ``symgrad.passes.dce``,
-``symgrad.ir``.
+In: a graph.  Out: another.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Joint graph -> forward graph and backward graphs, cut at what forward saves.
 
-In: a graph that holds both directions.  Out: ``Split``.  Imports: ``symgrad.ir``.
+In: a graph that holds both directions.  Out: ``Split``.
 
 The backward graph's inputs are the residuals and the cotangents that its gradients need; values
 that are cheap and were not saved are computed again.

@@ -1,7 +1,6 @@
 """A Function with other methods, made of their text.
 
 In: a Function and ``Method`` records.  Out: a Function of the same kind, derived from it.
-Imports: ``symgrad.frontend``, ``symgrad.proof.patch``.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from symgrad.frontend.function import Function, class_of, raw_method
-from symgrad.proof import patch
-from symgrad.proof.patch import Method
+from symgrad.proof.repair import patch
+from symgrad.proof.repair.patch import Method
 
 AnyFunction = type[Function] | Function
 Note = Callable[[int, dict[str, Any], Any], Any]

@@ -1,7 +1,6 @@
 """What a backward can name: the tensors, sizes and numbers that its variables hold.
 
 In: the variables of a backward at a return statement.  Out: ``Scope``.
-Imports: ``symgrad.frontend``, ``symgrad.proof.scope``, ``symgrad.ir``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.function import FunctionCase
 from symgrad.ir.graph import Node
-from symgrad.proof.scope import Scope
+from symgrad.proof.repair.scope import Scope
 
 _PLAIN = frozenset((0.0, 1.0, 2.0, 3.0, 4.0, 0.5, 0.25))
 

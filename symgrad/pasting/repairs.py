@@ -2,7 +2,6 @@
 
 In: a Function and how it was traced.  Out: code that was proved where it is to stand; a unified
 diff of the user's file with all of it.
-Imports: ``symgrad.pasting``, ``symgrad.frontend``, ``symgrad.proof``, ``symgrad.ir``.
 
 What can be named at a return statement is found by running it: backward is compiled with its
 return statements handing over their variables, and is traced once more.
@@ -25,11 +24,11 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.pasting.changed import AnyFunction, changed
 from symgrad.pasting.reach import root_of, scope_of, sizes_of, tensors_in, with_sizes
-from symgrad.proof import patch
-from symgrad.proof.patch import Edit, Method, Snippet
-from symgrad.proof.report import Report
-from symgrad.proof.scope import Scope, Spell
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.repair import patch
+from symgrad.proof.repair.patch import Edit, Method, Snippet
+from symgrad.proof.repair.scope import Scope, Spell
+from symgrad.proof.report.records import Report
+from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, gradient_is_proved, verify_function
 
 Trace = Callable[[AnyFunction], FunctionGraphs]

@@ -1,7 +1,6 @@
 """Judgements of all cases, put together into one report for each input.
 
 In: judged cases.  Out: ``InputReport`` records, in the user's names.
-Imports: ``symgrad.ir``, ``symgrad.errors``, ``symgrad.proof``.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ import numpy as np
 from symgrad.errors import is_limit
 from symgrad.ir.function import FunctionGraphs, Gradient
 from symgrad.ir.graph import Node
-from symgrad.proof import uninterpreted
-from symgrad.proof.assume import Assumption
-from symgrad.proof.conditions import FoundCondition, find_conditions
-from symgrad.proof.decide import Judgement
-from symgrad.proof.diagnose import Diagnosis, diagnose
-from symgrad.proof.failure import failure
-from symgrad.proof.kinks import kinks
-from symgrad.proof.refute import Counterexample, input_values
-from symgrad.proof.report import CaseReport, Condition, CounterexampleReport, InputReport
-from symgrad.proof.scope import Paste
-from symgrad.proof.snippet import numpy_snippet
-from symgrad.proof.subject import Subject
-from symgrad.proof.verdict import Verdict, worst
+from symgrad.proof.judge.conditions import FoundCondition, find_conditions
+from symgrad.proof.judge.decide import Judgement
+from symgrad.proof.judge.kinks import kinks
+from symgrad.proof.oracle import uninterpreted
+from symgrad.proof.oracle.assume import Assumption
+from symgrad.proof.oracle.refute import Counterexample, input_values
+from symgrad.proof.oracle.snippet import numpy_snippet
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.repair.diagnose import Diagnosis, diagnose
+from symgrad.proof.repair.scope import Paste
+from symgrad.proof.report.failure import failure
+from symgrad.proof.report.records import CaseReport, Condition, CounterexampleReport, InputReport
+from symgrad.proof.report.verdict import Verdict, worst
 
 if TYPE_CHECKING:
     from symgrad.proof.verify import JudgedCase, VerifyOptions

@@ -1,7 +1,6 @@
 """What a proof was about, as digests: both sides of every gradient in normal form.
 
 In: a traced Function.  Out: SHA-256 of canonical text, for the manifest of a package.
-Imports: ``symgrad.ir``, ``symgrad.proof``: ``assume``, ``setup``, ``verify``, ``normal``.
 
 Contractions are cut where there are some, as in the first stage of the proof.  Where both digests
 of a gradient are equal, its two sides have the same normal form, term by term; a later stage of
@@ -20,13 +19,13 @@ from symgrad.ir.expr import Expr
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.ir.printer import graph_text
-from symgrad.proof.assume import parse_all
+from symgrad.proof.judge.setup import Proving, proving
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
-from symgrad.proof.setup import Proving, proving
-from symgrad.proof.subject import Subject
+from symgrad.proof.oracle.assume import parse_all
+from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.verify import subject_of
 
 WORK = 12_000

@@ -1,6 +1,6 @@
 """Copies of graphs: with zeros for missing gradients, with sizes replaced, with another forward.
 
-In: nodes.  Out: the same nodes in a new graph.  Imports: ``symgrad.ir``.
+In: nodes.  Out: the same nodes in a new graph.
 """
 
 from __future__ import annotations

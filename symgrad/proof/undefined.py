@@ -1,8 +1,6 @@
 """Backward without the cotangents of some outputs, where it is given None for them.
 
 In: the traces for each pattern of None.  Out: one ``Finding``.
-Imports: ``symgrad.proof``: ``assemble``, ``report``, ``verdict``; ``symgrad.ir``,
-``symgrad.errors``.
 
 PyTorch gives zeros for the cotangent of an output that nobody used, or None, if forward said
 ``ctx.set_materialize_grads(False)``.  Backward may then take another way for each pattern.
@@ -18,8 +16,8 @@ from typing import TYPE_CHECKING
 from symgrad.errors import NotProvedError
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.proof.assemble import outcome_of, shown
-from symgrad.proof.report import Finding, Report
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.report.records import Finding, Report
+from symgrad.proof.report.verdict import Verdict
 
 if TYPE_CHECKING:
     from symgrad.proof.verify import JudgedCase

@@ -1,7 +1,6 @@
 """The entry of the proof: a traced Function in, a report out.
 
 In: ``FunctionGraphs`` and ``VerifyOptions``.  Out: ``Report``.
-Imports: all of ``symgrad.proof``, ``symgrad.ir``, ``symgrad.errors``.
 """
 
 from __future__ import annotations
@@ -15,23 +14,23 @@ from symgrad.errors import ShapeError, SymgradError
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.assemble import input_reports
-from symgrad.proof.assume import Assumption, check_names, check_square, parse_all
-from symgrad.proof.conditions import FEW
-from symgrad.proof.decide import BUDGET, Judgement, judge
-from symgrad.proof.failure import failure
-from symgrad.proof.formulas import Formulas
-from symgrad.proof.jvp import NAME as JVP
-from symgrad.proof.jvp import failed, judge_jvp
-from symgrad.proof.protocol import VARIANTS, findings, variants_agree
+from symgrad.proof.judge.conditions import FEW
+from symgrad.proof.judge.decide import BUDGET, Judgement, judge
+from symgrad.proof.judge.jvp import NAME as JVP
+from symgrad.proof.judge.jvp import failed, judge_jvp
+from symgrad.proof.judge.protocol import VARIANTS, findings, variants_agree
+from symgrad.proof.oracle.assume import Assumption, check_names, check_square, parse_all
+from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.rebuild import copied, transplant, zero_like
-from symgrad.proof.report import Finding, InputReport, Report
-from symgrad.proof.scope import Paste
-from symgrad.proof.second_order import NAME as SECOND_ORDER
-from symgrad.proof.second_order import ONCE, second_order
-from symgrad.proof.subject import Subject
+from symgrad.proof.repair.formulas import Formulas
+from symgrad.proof.repair.scope import Paste
+from symgrad.proof.report.failure import failure
+from symgrad.proof.report.records import Finding, InputReport, Report
+from symgrad.proof.report.verdict import Verdict, worst
+from symgrad.proof.second.order import NAME as SECOND_ORDER
+from symgrad.proof.second.order import ONCE, second_order
 from symgrad.proof.undefined import NAME as UNDEFINED
 from symgrad.proof.undefined import with_none
-from symgrad.proof.verdict import Verdict, worst
 
 REPAIR_BUDGET, REPAIR_TOTAL = 20_000, 60_000
 """Work for a normal form, and for all, of a repair: no more than a verdict may cost."""

@@ -1,7 +1,6 @@
 """C text to a shared object, through cffi's API mode and the C compiler.
 
 In: an ``Op`` and the text of its files.  Out: the path of a shared object that Python can import.
-Imports ``symgrad.errors`` and its neighbours in ``symgrad.runtime``; cffi only when it compiles.
 Copied into every generated package.
 
 Options are those of ``compiler``: optimised for this machine.  ``portable=True`` instead compiles

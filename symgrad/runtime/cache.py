@@ -1,8 +1,7 @@
 """The cache of compiled kernels: folders named by their content, published at one stroke.
 
 In: a key and a function that fills a folder.  Out: the path of a finished, checked entry.
-Imports ``symgrad.errors`` and ``symgrad.runtime.digests``; ``filelock`` and ``platformdirs`` only
-when they are needed.  Copied into every generated package.
+Copied into every generated package.
 
 An entry is a folder ``<root>/<key>`` with the files of one build and ``digests.json``, which holds
 the SHA-256 of each.  It is filled in a private folder and renamed into place, so that nobody ever

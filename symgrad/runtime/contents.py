@@ -1,7 +1,7 @@
 """What lies in the folder of a package: everything that Python could import or load from there.
 
 In: the folder; an op and its texts.  Out: digests by name, and what has no place in a package;
-whether a shared object is what its texts build.  Imports ``symgrad.errors`` and its neighbours.
+whether a shared object is what its texts build.
 
 Nothing that lies there is imported or executed, and no link is followed.
 """

@@ -1,7 +1,6 @@
 """A compiled op: the generated wrapper brought to life in this process.
 
-In: the wrapper's text and that of its C files.  Out: a ``CompiledOp`` to call.  Imports its
-neighbours in ``symgrad.runtime``.
+In: the wrapper's text and that of its C files.  Out: a ``CompiledOp`` to call.
 
 The text is the one that a generated package holds; only the names it imports from differ.
 """

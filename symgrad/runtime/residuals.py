@@ -1,7 +1,6 @@
 """What forward keeps for backward, and whether that is what backward is given.
 
 In: an op's ``Case`` and whatever a caller passed.  Out: the arrays and sizes, checked, or an error.
-Imports ``symgrad.errors`` and its neighbours; copied into every generated package.
 """
 
 from __future__ import annotations

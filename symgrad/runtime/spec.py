@@ -1,7 +1,6 @@
 """What the runtime knows of an op: its arrays, kernels and sizes, as plain literals.
 
-In: the literals that a generated wrapper spells out.  Out: frozen records.  Imports the standard
-library only: this module is copied into every generated package.
+In: the literals that a generated wrapper spells out.  Out: frozen records.
 
 The records mirror ``symgrad.ir.abi``, with each size written as a Python expression over the
 size symbols and with the recipe (``Binding``) that reads the symbols off the shapes.

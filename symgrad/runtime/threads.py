@@ -1,7 +1,6 @@
 """How many threads kernels use, in the whole process and after a fork.
 
-In: a number.  Out: that number in every loaded library.  Imports the standard library only;
-copied into every generated package.
+In: a number.  Out: that number in every loaded library.
 
 GNU OpenMP hangs in a forked child that starts a parallel region: the pool it believes it has is
 gone.  Kernels in such a child run on one thread, whatever is asked for.

@@ -1,7 +1,6 @@
 """Folders and files that no other user can change or exchange, opened one name at a time.
 
-In: a path.  Out: a descriptor of the folder, or what is in a file.  Imports the standard library
-only; copied into every generated package.
+In: a path.  Out: a descriptor of the folder, or what is in a file.
 
 Code is loaded from these folders.  A folder is trusted if it and all above it belong to this user
 or to root and nobody else may write to them; in one with the sticky bit, as /tmp, others cannot

@@ -1,7 +1,7 @@
 """Shapes found by trying, for a Function of which nobody said what it takes.
 
 In: a Function, the values of plain arguments that are known.  Out: ``FoundShapes``: specs as text,
-values, and a line that says both.  Imports: the frontend, ``symgrad.ir``, ``symgrad.errors``.
+values, and a line that says both.
 
 Candidates of every argument have a price (``candidates``); combinations are traced in the order
 of their price (``search``).  Every axis begins with a size of its own; where the tracer says that

@@ -1,7 +1,6 @@
 """What an argument of forward may be: a tensor of some rank and dtype, a number, a plain value.
 
 In: a Function.  Out: ``Unknown`` records: an argument with its candidates, the cheapest first.
-Imports: the frontend, ``symgrad.ir.dtype``, ``symgrad.errors``.
 
 Evidence is taken from annotations and from the source: what forward keeps as an attribute of ctx
 is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what

@@ -1,7 +1,6 @@
 """Best-first search over what the arguments of a Function may be.
 
 In: a Function, values of plain arguments.  Out: ``FoundShapes``.
-Imports: the frontend, its neighbours, ``symgrad.ir``, ``symgrad.errors``.
 
 Shapes for which backward raises, or returns a gradient that does not fit, are taken only where
 there are no others; a number or integers for what gets a gradient, only where forward accepts

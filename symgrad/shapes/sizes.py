@@ -1,7 +1,7 @@
 """Sizes that the tracer says are one: what its errors teach of the specs that were tried.
 
 In: specs with a size of its own for every axis, a ShapeError of forward.  Out: specs in which two
-sizes have become one.  Imports: ``symgrad.frontend.spec``, ``symgrad.ir``, ``symgrad.errors``.
+sizes have become one.
 """
 
 from __future__ import annotations

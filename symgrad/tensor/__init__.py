@@ -1,7 +1,7 @@
 """The eager tensor with ``backward()``: PyTorch's autograd semantics on NumPy arrays.
 
 In: arrays, operations of the frontend's table, Functions.  Out: tensors and their gradients.
-Imports: everything below the driver.  Read ``plan.py`` and ``engine.py`` first.
+Read ``plan.py`` and ``engine.py`` first.
 
     call --dispatch--> Plan (traced once) --run--> arrays, and a node --engine--> gradients
 

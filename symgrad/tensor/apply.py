@@ -3,7 +3,6 @@
 Functions whose kernels come with symgrad run these where they fit (``symgrad.tensor.shipped``).
 
 In: a Function, proved or not, and its arguments.  Out: its outputs, with a node of their own.
-Imports: the frontend's Function and context, this package's nodes, modes and tensors.
 """
 
 from __future__ import annotations

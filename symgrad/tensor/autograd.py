@@ -1,6 +1,6 @@
 """The tensor's methods that concern backward: ``backward``, ``retain_grad`` and hooks.
 
-In: the class ``Tensor``.  Out: its methods.  Imports: this package's engine.
+In: the class ``Tensor``.  Out: its methods.
 """
 
 from __future__ import annotations

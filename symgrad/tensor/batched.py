@@ -1,7 +1,6 @@
 """Tensors inside ``vmap``: one element of a batch, whose operations run on all of it.
 
 In: a tensor with the batch in front.  Out: ``BatchedTensor``, which looks like one element.
-Imports: numpy, ``symgrad.ir``, this package's errors, modes and tensors.
 
 Its array is only a description: shape and dtype are known, values are not, and whoever asks for
 them is told so.

@@ -2,7 +2,6 @@
 
 In: the frontend's table.  Out: ``BUILTIN``: Functions by the names of their modules in
 ``generated``; ``symgrad regen`` compiles them, ``symgrad.tensor.shipped`` looks them up.
-Imports: the frontend.
 
 Each is the operation itself, so that its derivative is derived, and is the eager operation's own.
 Elementwise ones take a flat array, the others rows.

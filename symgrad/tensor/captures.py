@@ -1,7 +1,6 @@
 """Where a function found the tensors that it closes over, so that they are found again.
 
 In: a function, the objects it was called with, tensors that a trace of it met.  Out: paths.
-Imports: this package's tensors.
 
 A path begins at the function or at a plain argument and goes through closures, global names,
 bound objects, attributes, methods, and items of tuples, lists and dicts.

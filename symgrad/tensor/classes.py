@@ -1,7 +1,6 @@
 """torch's old classes of tensors: ``LongTensor([1, 2])``, ``isinstance(x, FloatTensor)``.
 
-In: sizes, sequences, tensors.  Out: tensors of one dtype.  Imports: the frontend's table and
-sessions, this package's tensors and creation.
+In: sizes, sequences, tensors.  Out: tensors of one dtype.
 """
 
 from __future__ import annotations

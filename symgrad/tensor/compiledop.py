@@ -1,8 +1,6 @@
 """Compiled ops called with tensors, and in traces.
 
 In: an op of ``sg.compile``, its arguments.  Out: tensors whose backward runs its kernels.
-Imports: ``symgrad.errors``, the frontend's Functions and session, this package's kernel nodes,
-variants and gradients.
 
 Where the backward is differentiated again, the Function that the op was compiled from is traced,
 and kernels of the derivative are compiled; where that cannot be, the Function runs eagerly, as its

@@ -1,7 +1,6 @@
 """A contraction of two arrays as one batched product of matrices.
 
 In: an ``einsum`` node of known sizes.  Out: a function of two arrays.
-Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Tensors out of data: ``tensor``, ``as_tensor``, ``from_numpy``, random numbers.
 
-In: numbers, lists, arrays.  Out: leaves.  Imports: numpy, the frontend's dtypes, this package's
-modes and tensors.
+In: numbers, lists, arrays.  Out: leaves.
 """
 
 from __future__ import annotations

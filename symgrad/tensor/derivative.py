@@ -1,7 +1,6 @@
 """The backward of a plan: what forward keeps for it, and the program that computes it.
 
 In: a plan, and which of its inputs need a gradient.  Out: ``Derivative``.
-Imports: ``symgrad.autodiff``, ``symgrad.ops``, ``symgrad.ir``, this package's programs.
 
 What is kept is the frontier between the forward and the backward part of the differentiated
 graph: inputs, outputs, and values in between.  Where the backward is itself recorded, it is

@@ -1,7 +1,6 @@
 """A function run in order to be differentiated: pulled back, pushed forward, row by row.
 
 In: a function, its arguments, and which of them it is differentiated by.  Out: ``Run``, ``Linear``.
-Imports: numpy, this package's gradients, levels, trees and tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """From a call with tensors to a plan, and its result.
 
 In: the name of an operation, its arguments.  Out: what it returns.
-Imports: the frontend's table, numpy, this package's plans and tensors.
 
 Plans are cached under the dtypes and shapes of the tensors and the values of everything else.
 """

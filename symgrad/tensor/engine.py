@@ -1,7 +1,6 @@
 """Backward: the nodes of a graph run in topological order.
 
 In: root nodes and their gradients.  Out: gradients added to leaves, or captured for inputs.
-Imports: numpy, this package's nodes, modes and tensors.
 
 Nothing recurses: the graph is walked with lists, and the node that was made last runs first.
 """

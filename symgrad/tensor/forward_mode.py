@@ -1,7 +1,6 @@
 """Functions with a ``jvp`` of their own inside ``sg.jvp``: their tangents are what it gives.
 
 In: a Function with ``jvp``.  Out: the Function with another backward: the transpose of ``jvp``.
-Imports: the frontend's Functions and forward mode, this package's gradients and modes.
 
 ``sg.jvp`` is the derivative of ``v -> v J`` along the tangents, which transposes each step twice:
 a step whose backward is the transpose of the user's ``jvp`` is then that ``jvp`` itself.

@@ -1,7 +1,6 @@
 """Derivatives of Python functions: ``grad``, ``vjp``, ``jvp``, ``jacrev``, ``jacfwd``, ``hessian``.
 
 In: a function of tensors.  Out: functions that return derivatives, or derivatives at a point.
-Imports: numpy, this package's gradients, levels, trees and tensors.
 
 Arguments and results are tensors in tuples, lists and dicts.  Each derivative runs its function at
 a level of its own (``symgrad.tensor.level``), so that derivatives may be nested in any way, and

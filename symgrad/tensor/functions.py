@@ -1,7 +1,7 @@
 """The functions ``sg.exp``, ``sg.zeros``, ``sg.where``... on tensors, arrays and numbers.
 
 In: the frontend's table.  Out: ``FUNCTIONS``: the same names; during a trace they are the
-frontend's, otherwise they compute.  Imports: the frontend's table, this package's dispatch.
+frontend's, otherwise they compute.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Kernels that come with symgrad: loaded if they are those of the Function as it is now.
 
 In: the name of a module of ``symgrad.generated``, the Function it was compiled from.  Out: an op.
-Imports: ``symgrad.kernels``, the frontend, ``symgrad.ir``, the runtime.
 """
 
 from __future__ import annotations

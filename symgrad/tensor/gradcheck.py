@@ -1,7 +1,6 @@
 """``gradcheck`` and ``gradgradcheck``: gradients compared with central differences, as PyTorch's.
 
 In: a function of tensors, and inputs.  Out: True; GradcheckError, or False, where they differ.
-Imports: numpy, this package's tensors, modes and autograd.
 
 The numerical Jacobian holds ``(f(x + eps) - f(x - eps)) / (2 eps)`` in a row for each input
 element; the analytical one is filled by a backward for each output element.  The fast mode

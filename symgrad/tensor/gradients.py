@@ -1,7 +1,6 @@
 """Backward from tensors, and gradients of anything with respect to anything.
 
 In: tensors.  Out: gradients, added to leaves or returned.
-Imports: numpy, the frontend's table, this package's engine, nodes and tensors.
 """
 
 from __future__ import annotations

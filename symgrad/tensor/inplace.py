@@ -1,7 +1,6 @@
 """Writing to tensors in place: what is allowed, and what becomes of histories.
 
 In: a tensor that an operation writes to.  Out: the same tensor, and its base, with new histories.
-Imports: the frontend's views and session, this package's plans, nodes and tensors.
 
 The history of a base that is written through a view is the history that it had, with the written
 part replaced; views of it make their own histories anew when they are asked for.

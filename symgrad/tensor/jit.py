@@ -1,7 +1,6 @@
 """``sg.jit``: a function of tensors as fused kernels, forward and backward.
 
 In: a function of tensors, a bound method, a module.  Out: the same function, compiled.
-Imports: ``symgrad.errors``, the frontend's session, this package's variants and trees.
 
 A function is traced once for each pattern of its arguments: dtypes and ranks of its tensors, which
 sizes are equal (those that are 1, or that a tensor it closes over has, are numbers), the values of

@@ -2,7 +2,6 @@
 
 In: an op of kernels (compiled, or on NumPy), the tensors it is called with.  Out: tensors whose
 backward runs the op's backward kernel.
-Imports: numpy, ``symgrad.errors``, the runtime, this package's nodes, modes and tensors.
 
 The kernel for exactly the wanted gradients is chosen by the op itself.  Where the backward is to
 be differentiated again, ``Kernels.differentiate`` computes the gradients as tensors with history.

@@ -3,7 +3,6 @@
 In: the tensors that a derivative is taken by; later, what it gives.  Out: the same tensors, each
 behind an ``Entrance`` of its own; results, which keep a history exactly if something outside of the
 level is differentiated, too.
-Imports: this package's modes, nodes, batched and symbolic tensors.
 
 A gradient by such a tensor counts what passes its entrance and nothing else, so that derivatives by
 the same value at different levels are never taken for one another, however functions close over

@@ -1,7 +1,6 @@
 """Methods of symbolic tensors take tensors as arguments, where the trace in progress lifts them.
 
 In: the frontend's symbolic tensor.  Out: the same, with methods that look at their arguments.
-Imports: the frontend's tensors, this package's dispatch, modes and tensors.
 """
 
 from __future__ import annotations

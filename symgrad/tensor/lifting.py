@@ -2,7 +2,6 @@
 
 In: a function of tensors that runs in a ``LiftingSession``.  Out: the graph, the tensors that were
 met, and the conditions on sizes that were used.
-Imports: the frontend, ``symgrad.ir``, this package's errors, modes and tensors.
 
 A question about sizes is answered with the sizes at hand, and noted as a condition.  The trace
 follows histories (``frontend.history``): what a Function returned is an ``applied`` node, which is

@@ -1,7 +1,6 @@
 """The memory of a tensor: made of what its constructor is given, and how it lies.
 
-In: sizes, sequences, tensors.  Out: arrays, strides.  Imports: numpy, ``symgrad.ir``, the
-frontend's dtypes, this package's errors.
+In: sizes, sequences, tensors.  Out: arrays, strides.
 """
 
 from __future__ import annotations

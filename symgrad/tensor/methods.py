@@ -1,7 +1,6 @@
 """The methods and operators of tensors: those of symbolic tensors, computed.
 
 In: the frontend's symbolic tensor.  Out: methods on ``Tensor``.
-Imports: the frontend, this package's dispatch, functions and selection.
 """
 
 from __future__ import annotations

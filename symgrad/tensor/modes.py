@@ -1,7 +1,6 @@
 """Whether operations are recorded, and the default float dtype.
 
 In: the user's choice.  Out: the same for everything that computes with tensors, per thread.
-Imports: ``symgrad.errors``, the frontend's session and dtypes, ``symgrad.ir``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The names of backward's nodes, as PyTorch has them.
 
-In: the name of an operation.  Out: ``MulBackward0``.  Imports the standard library only.
+In: the name of an operation.  Out: ``MulBackward0``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The nodes of the graph that backward walks.
 
 In: the tensors that an operation took.  Out: ``Node``, its edges, what it saved.
-Imports: numpy, this package's tensors and errors.
 
 A node refers to the nodes of its inputs, never to its outputs, so that letting go of the last
 output frees the graph.  Nodes hold each other only through slots and tuples, whose destructors

@@ -1,7 +1,6 @@
 """The node of an operation of the table.
 
 In: the derivative of a plan, the tensors that it took.  Out: ``OperationNode``.
-Imports: numpy, this package's derivatives, nodes and tensors.
 """
 
 from __future__ import annotations

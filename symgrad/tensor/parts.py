@@ -1,6 +1,6 @@
 """Small things that tensors are made of: shapes, version counters, handles of hooks.
 
-In: sizes, hooks.  Out: records.  Imports the standard library only.
+In: sizes, hooks.  Out: records.
 """
 
 from __future__ import annotations

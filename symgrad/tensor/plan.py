@@ -2,7 +2,6 @@
 
 In: an operation of the frontend's table and its arguments.  Out: ``Plan``: the graph that the
 operation traces to, and what becomes of its outputs.
-Imports: the frontend, ``symgrad.ir``, ``symgrad.ops``, this package's programs and derivatives.
 
 The definition of an operation is the one that Functions are traced with: it is called once on
 symbolic tensors whose sizes are all numbers.

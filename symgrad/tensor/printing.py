@@ -1,6 +1,6 @@
 """A tensor as text, in PyTorch's manner.
 
-In: a tensor.  Out: ``tensor([1., 2.], requires_grad=True)``.  Imports: numpy, this package's modes.
+In: a tensor.  Out: ``tensor([1., 2.], requires_grad=True)``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: the nodes of a graph whose sizes are all numbers.  Out: ``Program``, which takes the arrays of
 the inputs and returns those of the outputs.
-Imports: ``symgrad.ops``, ``symgrad.ir`` and numpy.
 
 What is decided once, when the program is made: the order, the attributes as plain numbers, which
 broadcasts NumPy does by itself, and which outputs have to be copied because they would otherwise

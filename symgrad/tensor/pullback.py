@@ -2,7 +2,6 @@
 
 In: nodes of a ``Session`` with a history.  Out: more nodes in it: cotangents; or the same values in
 another graph, without the markers that tell histories.
-Imports: ``symgrad.ops``, ``symgrad.ir``, the frontend's session.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Arguments and results as trees of tuples, lists and dicts, whose leaves are tensors.
 
 In: nested Python values.  Out: their tensors in order, and a key of everything else.
-Imports: numpy, the frontend's session and tensors, this package's dispatch and tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A plan run on tensors: arrays computed, views made, writes done, the graph for backward grown.
 
 In: a plan and tensors.  Out: tensors.
-Imports: numpy, this package's plans, nodes and tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What depends on values: masks as indices, ``nonzero``, ``unique``, comparisons of whole tensors.
 
 In: tensors.  Out: tensors whose shape their elements decide; for masks, the index tensors that
-select the same elements.  Imports: numpy, the frontend's tensors, this package's dispatch.
+select the same elements.
 """
 
 from __future__ import annotations

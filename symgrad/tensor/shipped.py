@@ -2,8 +2,6 @@
 
 In: Functions and the names of their modules in ``symgrad.generated``.  Out: the results of
 ``apply``, or None where it is to run the Function's Python.
-Imports: ``symgrad.errors``, the frontend's Functions and specs, the runtime, this package's
-kernel nodes.
 
 ``register({"nn_gelu": GELU})`` says that the module ``nn_gelu`` of ``symgrad.generated`` was
 compiled from the Function, which ``symgrad regen`` sees to (see ``symgrad.cli.regen``): each

@@ -1,7 +1,6 @@
 """Plans of operations whose kernels come with symgrad: computed by these, where it pays.
 
 In: an operation, its arguments, their shapes.  Out: what a plan computes with in place of NumPy.
-Imports: the runtime, this package's derivatives, built-in Functions and programs.
 
 Everything is decided when a plan is made: whether the tensors lie as the kernels take them, and
 whether there is so much work that kernels are faster.  A call then costs no more than before.

@@ -1,7 +1,6 @@
 """Gradients inside a trace of a function of tensors: differentiation of the graph so far.
 
 In: symbolic tensors.  Out: symbolic tensors: what ``symgrad.tensor.gradients.grad`` gives outside.
-Imports: the frontend's session and tensors, ``symgrad.ir``, this package's traces and pull-backs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The eager tensor: a NumPy array, and its place in the graph that backward walks.
 
 In: an array.  Out: what it is, what it holds, where it comes from.
-Imports: numpy, ``symgrad.ir``, the frontend's dtypes and sizes, this package's errors and modes.
 
 Its operations are attached by ``symgrad.tensor.methods``, out of the frontend's table, and what
 concerns backward by ``symgrad.tensor.autograd``.

@@ -2,8 +2,6 @@
 
 In: a way to trace something at given sizes.  Out: ``Family``: kernels for every size of one
 pattern, each behind the tape.
-Imports: ``symgrad.kernels``, ``symgrad.emission``, the runtime, ``symgrad.fallback``, this
-package's lifting session, pull-backs and kernel nodes.
 
 A family traces anew where the conditions on sizes that earlier traces used do not hold.
 """

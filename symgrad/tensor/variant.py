@@ -1,7 +1,6 @@
 """One way of calling a function that is compiled: its traces, by the pattern of its sizes.
 
 In: a function, its arguments.  Out: ``Prepared``: kernels, and the tensors that it closes over.
-Imports: the frontend's session, ``symgrad.ir``, this package's traces, captures and trees.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """``sg.vmap``: a function of one element, for a whole batch at once.
 
 In: a function of tensors.  Out: the function over one more axis.
-Imports: this package's batched tensors, plans and runs, ``symgrad.passes``.
 
 Inside, each operation is traced on one element as outside of ``vmap``, and its graph is then
 given the batch as its first axis; the tape records what is run.

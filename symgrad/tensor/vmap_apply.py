@@ -1,7 +1,6 @@
 """Functions inside ``vmap``: forward and backward run on batched tensors, the tape on batches.
 
 In: a Function and batched arguments.  Out: its outputs, batched.
-Imports: the frontend's Function and context, this package's ``apply`` and batched tensors.
 
 Seen from outside of the ``vmap`` it is another Function, of whole batches; that is what the tape
 gets, and its backward runs the one that the user wrote on elements again.

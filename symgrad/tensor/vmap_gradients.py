@@ -1,7 +1,6 @@
 """Gradients inside ``vmap``: those of all elements of a batch at once.
 
 In: batched outputs, inputs and vectors.  Out: batched gradients.
-Imports: numpy, this package's batched tensors, gradients and errors.
 
 An element of the outputs depends on the same element of the inputs only, so that one backward of
 the whole batch gives the gradients of all.

@@ -1,7 +1,6 @@
 """Operations on batched tensors: plans of one element, run on whole batches.
 
 In: a call with batched tensors.  Out: what it returns, batched.
-Imports: ``symgrad.passes``, ``symgrad.ir``, this package's dispatch, plans, runs, batched tensors.
 """
 
 from __future__ import annotations

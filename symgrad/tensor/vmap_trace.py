@@ -1,7 +1,6 @@
 """``vmap`` while something is traced: one element is traced, its graph is then batched.
 
 In: a function and symbolic tensors.  Out: symbolic tensors.
-Imports: the frontend, ``symgrad.passes``, ``symgrad.ir``, this package's structures of ``vmap``.
 
 The element is traced into the graph in progress, so that derivatives inside are those of the
 graph so far.  A Function with a backward of its own is not batched here: the record of the trace

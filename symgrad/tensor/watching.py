@@ -1,7 +1,6 @@
 """Plain values that a function reads beside its arguments, so that a change of them is seen.
 
 In: a function.  Out: the values now, as a key.
-Imports: numpy, ``symgrad.ir``, this package's captures.
 
 Looked at are the variables of closures, defaults, and the global names that the code mentions: of
 the function, of the functions that these lead to, and of methods beside it, but not of libraries.

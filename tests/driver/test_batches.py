@@ -16,8 +16,8 @@ import pytest
 import symgrad as sg
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.fallback import NumpyOp
-from symgrad.frontend.packs.judge import rank_dependence
-from symgrad.frontend.packs.serving import serving
+from symgrad.frontend.anyrank.judge import rank_dependence
+from symgrad.frontend.anyrank.serving import serving
 from symgrad.frontend.spec import TensorSpec, parse_spec
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan, with_backward

@@ -1,7 +1,6 @@
 """Programs that are blind to the number of batch axes, and programs that are not.
 
 In: nothing.  Out: ``BLIND``, ``LOOKING``: a name, the program, the specs of its arguments.
-Imports symgrad, NumPy and the standard library.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tracing an expression over symgrad, and evaluating what was traced.
 
-In: text or functions over tensors.  Out: NumPy arrays.  Imports symgrad and NumPy.
+In: text or functions over tensors.  Out: NumPy arrays.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.frontend.packs.call import RULES
-from symgrad.frontend.packs.judge import rank_dependence
-from symgrad.frontend.packs.observation import Observation
+from symgrad.frontend.anyrank.call import RULES
+from symgrad.frontend.anyrank.judge import rank_dependence
+from symgrad.frontend.anyrank.observation import Observation
 from symgrad.frontend.spec import parse_spec
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.errors import SymgradError
-from symgrad.frontend.packs.call import RULES
-from symgrad.frontend.packs.judge import rank_dependence
-from symgrad.frontend.packs.observation import Observation
-from symgrad.frontend.packs.rules import ELEMENTWISE, OPERATORS, in_place
+from symgrad.frontend.anyrank.call import RULES
+from symgrad.frontend.anyrank.judge import rank_dependence
+from symgrad.frontend.anyrank.observation import Observation
+from symgrad.frontend.anyrank.rules import ELEMENTWISE, OPERATORS, in_place
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import float64

@@ -1,6 +1,6 @@
 """Texts that mean the same over torch and over symgrad, and arguments to try them at.
 
-In: nothing.  Out: the lines of ``operations.txt``, over the tensors of ``SPECS``.  Imports NumPy.
+In: nothing.  Out: the lines of ``operations.txt``, over the tensors of ``SPECS``.
 """
 
 from __future__ import annotations

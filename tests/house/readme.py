@@ -1,6 +1,6 @@
 """The README, taken apart.
 
-In: ``README.md``.  Out: its text and its blocks of code.  Imports ``tests.house.tree``.
+In: ``README.md``.  Out: its text and its blocks of code.
 """
 
 from __future__ import annotations

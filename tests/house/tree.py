@@ -1,6 +1,6 @@
 """The repository as the house tests see it: its root, its settings, its packages.
 
-In: the working tree.  Out: paths and tables.  Imports the standard library only.
+In: the working tree.  Out: paths and tables.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import symgrad as sg
 from symgrad.cli import main
-from symgrad.proof.report import Report
+from symgrad.proof.report.records import Report
 
 HEAD = "import symgrad as sg\n\n\n"
 HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")

@@ -1,6 +1,6 @@
 """Small joint graphs, built by hand: what the tests of the proof's parts stand on.
 
-In: choices.  Out: ``Subject`` records.  Imports symgrad.
+In: choices.  Out: ``Subject`` records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.types import TensorType
-from symgrad.proof.subject import Subject
+from symgrad.proof.oracle.subject import Subject
 
 N, M, K = Dim.size("n"), Dim.size("m"), Dim.size("k")
 

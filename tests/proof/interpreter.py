@@ -1,7 +1,6 @@
 """The value of index notation at concrete sizes, in 60-digit arithmetic.
 
 In: an expression, sizes, arrays of mpmath numbers (or integers) for the tensors.  Out: a number.
-Imports: ``symgrad.ir``, ``symgrad.proof.scalars``, mpmath.
 
 Used to recompute the reference gradient at a counterexample, element by element; only what a
 ``where`` selects is read, so guarded accesses out of range do no harm.
@@ -19,7 +18,7 @@ from symgrad.errors import GraphError
 from symgrad.ir.dim import Atom, Axis, Dim, Element, Size
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
 from symgrad.ir.graph import Scalar
-from symgrad.proof.scalars import value_function
+from symgrad.proof.oracle.scalars import value_function
 
 Assignment = dict[Axis, int]
 

@@ -2,7 +2,6 @@
 
 In: a ``Subject`` whose gradients are right.  Out: subjects with one gradient changed, what the
 numbers say of them, and what the normal form says without having seen any number.
-Imports symgrad.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from random import Random
 
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node, ancestors
-from symgrad.proof.oracle import DomainError
-from symgrad.proof.refute import confirmed, tolerance
-from symgrad.proof.setup import proving
-from symgrad.proof.subject import NoPointError, Subject, precisely
+from symgrad.proof.judge.setup import proving
+from symgrad.proof.oracle.refute import confirmed, tolerance
+from symgrad.proof.oracle.subject import NoPointError, Subject, precisely
+from symgrad.proof.oracle.values import DomainError
 
 BUDGET = 60_000
 _UNARY = ("exp", "tanh", "sigmoid", "square", "sin", "cos", "abs", "relu", "sign")

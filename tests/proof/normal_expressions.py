@@ -1,7 +1,6 @@
 """Random expressions in index notation, points to evaluate them at, and mutations of them.
 
 In: a seed.  Out: expressions over fixed tensors, arrays for them, changed expressions.
-Imports: ``symgrad.ir``, the interpreter of the tests, mpmath, numpy.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ import numpy as np
 from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import bool_, float32, int64
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Literal, Reduce, postorder
-from symgrad.proof import literals
 from symgrad.proof.normal.context import Context, Obligation
 from symgrad.proof.normal.evaluate import Evaluation, NotEvaluable
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
+from symgrad.proof.oracle import literals
 from tests.proof.interpreter import Interpreter
 
 N, M = Dim.size("n"), Dim.size("m")

@@ -1,7 +1,6 @@
 """Polynomials written as formulas: what the tests of the rules are made of.
 
 In: operators and functions.  Out: ``Term``: a polynomial with its context, and values of it.
-Imports: ``symgrad.proof.normal``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Ops of the registry with arguments to try them on.
 
 In: the name of an op.  Out: argument types and attributes; subjects whose gradients are the op's
-own VJP.  Imports symgrad.
+own VJP.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from symgrad.ir.dtype import bool_, float64, int64
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import get
-from symgrad.proof.subject import Subject
+from symgrad.proof.oracle.subject import Subject
 from tests.proof.builders import K, M, N, tensor
 
 

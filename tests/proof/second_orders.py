@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import symgrad as sg
-from symgrad.proof.report import Finding
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.report.records import Finding
+from symgrad.proof.report.verdict import Verdict
 
 
 def second_order(function: Any, *specs: str, **options: Any) -> Finding:

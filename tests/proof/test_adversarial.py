@@ -9,7 +9,7 @@ import math
 import pytest
 
 import symgrad as sg
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.report.verdict import Verdict
 
 
 class _Twice(sg.Function):

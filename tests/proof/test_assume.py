@@ -9,8 +9,8 @@ import pytest
 
 from symgrad.errors import SpecError
 from symgrad.ir.dim import Dim
-from symgrad.proof.assume import check_names, parse, parse_all
-from symgrad.proof.sample import DENOMINATOR, impose
+from symgrad.proof.oracle.assume import check_names, parse, parse_all
+from symgrad.proof.oracle.sample import DENOMINATOR, impose
 
 
 @pytest.mark.parametrize(

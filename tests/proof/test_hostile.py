@@ -196,7 +196,7 @@ def test_a_defect_of_the_judge_never_passes(
 def test_a_defect_for_one_input_leaves_the_verdicts_on_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from symgrad.proof.prove import Prover
+    from symgrad.proof.judge.prove import Prover
 
     old = Prover.prove
     monkeypatch.setattr(

@@ -12,7 +12,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.errors import UnsupportedOpError
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.report.verdict import Verdict
 from tests.proof.second_orders import second_order
 
 

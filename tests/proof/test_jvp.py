@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import symgrad as sg
-from symgrad.proof.report import Finding
+from symgrad.proof.report.records import Finding
 
 
 def jvp_line(function: Any, *specs: str, **named: Any) -> Finding:

@@ -15,7 +15,7 @@ from symgrad.ir.dtype import bool_, float32, int64
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.registry import names
 from symgrad.ops.record import get
-from symgrad.proof.latex import LatexWriter, symbol
+from symgrad.proof.report.latex import LatexWriter, symbol
 from tests.proof.latex_grammar import LatexError, check
 from tests.suite.corpus_loader import CATEGORIES, cases, module_over_symgrad
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad.proof.assume import parse_all
-from symgrad.proof.decide import judge
-from symgrad.proof.literals import LEAST_DIGITS, exact, precise, recognise
-from symgrad.proof.subject import Subject
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.judge.decide import judge
+from symgrad.proof.oracle.assume import parse_all
+from symgrad.proof.oracle.literals import LEAST_DIGITS, exact, precise, recognise
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.verdict import Verdict
 from tests.proof.registry import subject_of, variants
 
 

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from symgrad.ir.graph import Node
-from symgrad.proof.subject import Subject
+from symgrad.proof.oracle.subject import Subject
 from tests.proof.builders import K, M, N, chain, row_sum, softmax, subject, tensor
 from tests.proof.mutants import Mutant, differs, mutants, proved
 

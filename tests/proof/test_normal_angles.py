@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal import angles
 from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts
-from symgrad.proof.polytext import PolyText
-from symgrad.proof.witness import discharge
+from symgrad.proof.words.polytext import PolyText
 from tests.proof.normal_terms import Standard, Term
 
 

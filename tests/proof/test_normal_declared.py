@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import sympy
 
-from symgrad.proof import uninterpreted
 from symgrad.proof.normal import functions, scalar
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import Poly, constant
+from symgrad.proof.oracle import uninterpreted
 
 
 def _known(name: str) -> Any:

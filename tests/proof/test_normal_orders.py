@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from symgrad.ir.dim import Dim
+from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal.facts import Facts
-from symgrad.proof.polytext import PolyText
-from symgrad.proof.witness import discharge
+from symgrad.proof.words.polytext import PolyText
 from tests.proof.normal_terms import Standard, Term
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal.atoms import Undecided
-from symgrad.proof.polytext import PolyText
-from symgrad.proof.witness import discharge
+from symgrad.proof.words.polytext import PolyText
 from tests.proof.normal_terms import Standard, Term
 
 

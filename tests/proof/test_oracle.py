@@ -11,9 +11,9 @@ import pytest
 from symgrad.errors import UnsupportedOpError
 from symgrad.ir.registry import names
 from symgrad.ops.record import get
-from symgrad.proof.numbers import Double
-from symgrad.proof.oracle import PRECISE_TOLERANCE_DIGITS, Program
-from symgrad.proof.subject import Subject, precisely
+from symgrad.proof.oracle.numbers import Double
+from symgrad.proof.oracle.subject import Subject, precisely
+from symgrad.proof.oracle.values import PRECISE_TOLERANCE_DIGITS, Program
 from tests.proof.registry import Variant, subject_of, variants
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from symgrad.proof.judge.positivity import holds, primitive, semidefinite
 from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts
-from symgrad.proof.positivity import holds, primitive, semidefinite
 from tests.proof.normal_terms import Standard, Term
 
 SMALL = st.integers(-3, 3)

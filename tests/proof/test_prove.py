@@ -9,13 +9,13 @@ from symgrad.ir.dtype import int64
 from symgrad.ir.expr import postorder
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
-from symgrad.proof.algebra import Equality, decide_equal, facts_of
-from symgrad.proof.assume import parse_all
-from symgrad.proof.decide import judge
-from symgrad.proof.goal import Goal
-from symgrad.proof.prove import Pieces
-from symgrad.proof.subject import Subject
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.judge.algebra import Equality, decide_equal, facts_of
+from symgrad.proof.judge.decide import judge
+from symgrad.proof.judge.goal import Goal
+from symgrad.proof.judge.prove import Pieces
+from symgrad.proof.oracle.assume import parse_all
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.verdict import Verdict
 from tests.proof.builders import K, M, N, chain, elementwise, row_sum, softmax, subject, tensor
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from symgrad.errors import UnsupportedOpError
 from symgrad.ir.registry import names
-from symgrad.proof.decide import judge
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.judge.decide import judge
+from symgrad.proof.report.verdict import Verdict
 from tests.proof.registry import Variant, subject_of, variants
 
 WITHOUT = {"tetragamma": "its derivative is not in the registry"}

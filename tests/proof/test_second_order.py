@@ -12,7 +12,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.frontend.trace import trace
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, verify_function
 from tests.proof.second_orders import Cube, second_order
 

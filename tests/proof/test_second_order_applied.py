@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import symgrad as sg
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.report.verdict import Verdict
 from tests.proof.second_orders import Cube, second_order
 
 # -- Functions applied in backward

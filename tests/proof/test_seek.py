@@ -9,12 +9,12 @@ import symgrad as sg
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.ir.graph import Graph, Node
-from symgrad.proof.assume import parse_all
-from symgrad.proof.decide import judge
-from symgrad.proof.sample import DENOMINATOR
-from symgrad.proof.seek import seek
-from symgrad.proof.subject import Subject
-from symgrad.proof.verdict import Verdict
+from symgrad.proof.judge.decide import judge
+from symgrad.proof.oracle.assume import parse_all
+from symgrad.proof.oracle.sample import DENOMINATOR
+from symgrad.proof.oracle.seek import seek
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.verdict import Verdict
 from tests.proof.builders import K, M, N, tensor
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.proof.spelling import vector_product
+from symgrad.proof.words.spelling import vector_product
 from tests.proof.written import function_from
 
 SIZES = {"i": 2, "j": 3, "k": 4}

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.judging import Judged, Request, judge
-from symgrad.proof.report import CaseReport, Finding, InputReport, Report
-from symgrad.proof.verdict import Verdict, worst
+from symgrad.proof.report.records import CaseReport, Finding, InputReport, Report
+from symgrad.proof.report.verdict import Verdict, worst
 
 VERDICTS = (sg.PROVED, sg.UNDECIDED, sg.REFUTED)
 

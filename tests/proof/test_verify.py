@@ -11,8 +11,8 @@ import pytest
 
 import symgrad as sg
 from symgrad.errors import NotProvedError, SpecError
-from symgrad.proof.report import Report
-from symgrad.proof.verdict import Verdict, worst
+from symgrad.proof.report.records import Report
+from symgrad.proof.report.verdict import Verdict, worst
 from tests.proof.written import function_from
 
 

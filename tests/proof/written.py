@@ -1,6 +1,6 @@
 """Functions from text: for tests that change what a user wrote.
 
-In: the source of ``forward`` and ``backward``.  Out: an ``sg.Function``.  Imports symgrad.
+In: the source of ``forward`` and ``backward``.  Out: an ``sg.Function``.
 """
 
 from __future__ import annotations

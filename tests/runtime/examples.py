@@ -1,7 +1,6 @@
 """Hand-written kernels that obey ``symgrad.ir.abi``: the runtime's tests stand on them.
 
-In: nothing.  Out: ``Example`` records: signatures and C.  Imports ``symgrad.ir`` and the wrapper's
-renderer.
+In: nothing.  Out: ``Example`` records: signatures and C.
 """
 
 from __future__ import annotations

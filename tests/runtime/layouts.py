@@ -1,6 +1,6 @@
 """The ways in which an array can lie in memory, all with the same values.
 
-In: values.  Out: arrays equal to them.  Imports numpy.
+In: values.  Out: arrays equal to them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Other processes, for what one process cannot show: kills, forks, concurrent builds.
 
-In: a script's text.  Out: a finished or a running process.  Imports the standard library only.
+In: a script's text.  Out: a finished or a running process.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 In: the modules of ``tests/suite/corpus``.  Out: their cases, in the order of the text.  Over
 torch, ``import symgrad as sg`` binds an adaptor: ``sg.Function`` is ``torch.autograd.Function``
-and any other ``sg.name`` is torch's.  Imports the standard library and ``tests.suite.marks``;
-torch and symgrad when asked for.
+and any other ``sg.name`` is torch's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What symgrad says of a case of the corpus.
 
 In: a ``Case`` bound to symgrad.  Out: the report of ``symgrad.verify``, and what contradicts the
-case's marks.  Imports symgrad and ``tests.suite``.
+case's marks.
 """
 
 from __future__ import annotations

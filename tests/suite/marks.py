@@ -1,8 +1,7 @@
 """What the corpus says about a Function: is its backward right, and under which assumptions?
 
 In: the decorators ``right`` and ``wrong`` beside each class of ``tests/suite/corpus``.
-Out: a ``Case`` in the class's attribute ``suite_case``.  Imports the standard library only, since
-a corpus module is executed over more than one library.
+Out: a ``Case`` in the class's attribute ``suite_case``.
 
 Assumptions (by the name of forward's parameter), beside the interval notation ``(0, 1)``:
 ``positive``, ``symmetric``, ``index v`` (integers in range(v)), ``unique index v`` (and all

@@ -2,7 +2,6 @@
 
 In: a ``Case``.  Out: sizes by name and forward's arguments as torch tensors, that meet the
 declared assumptions.  Every size takes the value 1 by itself; small and large values occur.
-Imports torch, NumPy and ``tests.suite``.
 """
 
 from __future__ import annotations

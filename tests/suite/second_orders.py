@@ -2,7 +2,6 @@
 
 In: a hypothesis draw.  Out: ``Program``: the text of a chain of scalar functions and of its
 backward, which is right to first order; each value that backward needs comes from somewhere.
-Imports hypothesis; ``tests.suite``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 In: the same class bound to both.  Out: texts of what differs: outputs and gradients (right or
 wrong) of the traced graph, evaluated with NumPy, against torch's at the same inputs.  symgrad may
-refuse what torch refuses at other sizes.  Imports torch, NumPy, symgrad and ``tests.suite``.
+refuse what torch refuses at other sizes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How a Function of the corpus is called over torch, whichever style it is written in.
 
-In: a ``Case`` bound to torch.  Out: a callable of arguments by name.  Imports torch and
-``tests.suite``.
+In: a ``Case`` bound to torch.  Out: a callable of arguments by name.
 """
 
 from __future__ import annotations

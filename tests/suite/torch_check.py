@@ -2,7 +2,6 @@
 
 In: a ``Case`` bound to torch.  Out: a ``Finding`` a point that was tried.  Cotangents and
 directions are generic; the gradient is compared along random directions.  All in float64.
-Imports torch, NumPy and ``tests.suite``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The operations on symbolic tensors, one file a theme.  Importing this enters them all.
 
 In: nothing.  Out: ``FUNCTIONS`` and the methods of ``SymbolicTensor``.
-Imports: the frontend's table, tensors and operands.
 """
 
 from symgrad.frontend.functions import (

@@ -1,6 +1,6 @@
 """Activation functions under torch's names.
 
-In: tensors.  Out: tensors.  Imports: the frontend's elementary functions.
+In: tensors.  Out: tensors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Arithmetic: ``+ - * / // % **``, their functions, methods and in-place forms.
 
-In: tensors and numbers.  Out: tensors.  Imports: the frontend's table and operands.
+In: tensors and numbers.  Out: tensors.
 Promotion is torch's; so is what bools may do: they add and multiply as ``or`` and ``and``.
 """
 

@@ -1,6 +1,6 @@
 """Methods that write whole tensors in place: ``copy_``, ``fill_``, ``zero_``, ``index_put_``.
 
-In: a tensor and what to write.  Out: the tensor.  Imports: the frontend's table and operands.
+In: a tensor and what to write.  Out: the tensor.
 """
 
 from __future__ import annotations

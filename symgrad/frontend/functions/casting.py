@@ -1,7 +1,6 @@
 """Dtypes, copies, and what cuts off differentiation.
 
 In: tensors.  Out: tensors; the same one where nothing changes, as in torch.
-Imports: the frontend's table, dtypes and tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Comparisons, logic and choice: ``< == & ~``, ``where``.
 
 In: tensors and numbers.  Out: bool tensors; for ``where`` tensors.
-Imports: the frontend's table and operands.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """New tensors: zeros, ones, ramps, identity matrices, constants.
 
 In: sizes (symbolic ones too), numbers, dtypes.  Out: tensors.
-Imports: the frontend's table, operands and sizes.  Where a device or layout is asked for, it is
+Where a device or layout is asked for, it is
 ignored.
 """
 

@@ -1,6 +1,6 @@
 """``einsum``: sums of products, written with labels.
 
-In: an equation, tensors.  Out: a tensor.  Imports: the frontend's products and reductions.
+In: an equation, tensors.  Out: a tensor.
 
 Operands are taken together two at a time, from the left; a label that no later operand has is
 summed as soon as it can be.

@@ -1,6 +1,6 @@
 """Operations that are seldom met, composed of those that are often.
 
-In: tensors.  Out: tensors.  Imports: the frontend's other functions.
+In: tensors.  Out: tensors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """gather, scatter and their kin: elements at computed places along one axis.
 
-In: tensors and index tensors.  Out: tensors.  Imports: the frontend's table and operands.
+In: tensors and index tensors.  Out: tensors.
 An index must lie in its axis; it does not count from the end.
 """
 

@@ -1,7 +1,7 @@
 """``x[...]`` and ``x[...] = v``: slices, ints, None, Ellipsis, integer tensors, masks.
 
 In: what stands in the brackets.  Out: views for slices and ints, copies for integer tensors, the
-selected elements for a mask.  Imports: the frontend's views, tensors and sizes.
+selected elements for a mask.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Joining, splitting, repeating, rolling, padding.
 
 In: tensors.  Out: tensors; pieces are views of what was split.
-Imports: the frontend's table, operands and views.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Matrices: inverses, determinants, factors, solves; and the names of ``sg.linalg``.
 
 In: tensors whose last two axes are matrices.  Out: tensors.
-Imports: the frontend's products and reductions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Losses under torch's names.
 
 In: predictions and targets.  Out: a number, or with ``reduction="none"`` one for each element.
-Imports: the frontend's arithmetic and reductions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Elementary functions of one or two tensors, as the registry has them.
 
-In: tensors and numbers.  Out: tensors.  Imports: the frontend's table and operands.
+In: tensors and numbers.  Out: tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Medians: the lower of two in the middle, as in torch.
 
 In: tensors and axes.  Out: tensors; along an axis pairs of values and places.
-Imports: the frontend's table and its other functions.
 """
 
 from __future__ import annotations

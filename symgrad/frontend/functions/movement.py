@@ -1,7 +1,6 @@
 """Views: the same elements in another shape, order or selection, sharing memory.
 
 In: tensors.  Out: views of them (a reshape of what does not lie contiguously is a copy).
-Imports: the frontend's views, tensors and sizes.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names of torch's that are no operations: dtypes, constants, ``Size``, modules such as ``jit``.
 
-In: nothing.  Out: entries of ``FUNCTIONS``.  Imports: the frontend's table, dtypes and sizes.
+In: nothing.  Out: entries of ``FUNCTIONS``.
 """
 
 from __future__ import annotations

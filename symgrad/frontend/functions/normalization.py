@@ -1,6 +1,6 @@
 """Softmax and normalisations, composed of simpler operations.
 
-In: tensors and axes.  Out: tensors.  Imports: the frontend's arithmetic and reductions.
+In: tensors and axes.  Out: tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """NumPy's functions on symbolic tensors: ``np.exp(x)``, ``2.0 * x`` with NumPy numbers.
 
 In: a ufunc or a function of NumPy's and its arguments.  Out: what the operation of that name gives.
-Imports: the frontend's table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Matrix products and their kin, all by the contraction of two tensors over shared labels.
 
-In: tensors.  Out: tensors.  Imports: the frontend's table and operands.
+In: tensors.  Out: tensors.
 """
 
 from __future__ import annotations

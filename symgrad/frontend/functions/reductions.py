@@ -1,7 +1,6 @@
 """Reductions over axes: sums, means, extrema, norms, variances.
 
 In: tensors, axes, keepdim.  Out: tensors; for ``max`` and ``min`` along an axis, pairs.
-Imports: the frontend's table, operands and axes.
 """
 
 from __future__ import annotations

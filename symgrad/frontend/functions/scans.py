@@ -1,6 +1,6 @@
 """Cumulative sums and products, triangles, diagonals.
 
-In: tensors.  Out: tensors.  Imports: the frontend's table, operands and axes.
+In: tensors.  Out: tensors.
 """
 
 from __future__ import annotations

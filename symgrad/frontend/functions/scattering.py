@@ -1,7 +1,6 @@
 """Writing at computed places: what ``x[idx] = v`` and ``scatter`` become in a graph.
 
 In: a tensor's node, index nodes for its first axes, values.  Out: the node with the values put in.
-Imports: ``symgrad.ir``, the frontend's session.
 
 The registry adds at places (``index_add``); it does not put.  Putting is adding to zeros, choosing
 by a mask of the places, and, where a place is named twice, letting only the last value through, as

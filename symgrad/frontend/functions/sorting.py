@@ -1,7 +1,6 @@
 """Sorting, and reading and writing at the places that sorting gives.
 
-In: tensors.  Out: sorted values and their places.  Imports: ``symgrad.ops.sorting``, the
-frontend's table and operands.
+In: tensors.  Out: sorted values and their places.
 
 The trace remembers which integer tensors are the order of an axis, and the rank of each element
 in it: a gather at the order is then adding up at the ranks, and a scatter a gather at the ranks.

@@ -1,7 +1,6 @@
 """Functions of modules under torch's names: ``import symgrad.nn.functional as F``.
 
 In: nothing.  Out: the functions; each applies proved Functions of ``symgrad.nn.functions``.
-Imports: its own modules.
 """
 
 from symgrad.nn.functional.activation import (

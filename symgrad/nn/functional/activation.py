@@ -1,6 +1,6 @@
 """Activations and softmax under torch's names and with its arguments.
 
-In: tensors of any rank.  Out: tensors.  Imports: the Functions of ``symgrad.nn``.
+In: tensors of any rank.  Out: tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Attention under torch's name and with its arguments.
 
 In: queries, keys, values with any axes for the batch.  Out: a tensor.
-Imports: the eager tensor, the Functions of ``symgrad.nn``.
 """
 
 from __future__ import annotations

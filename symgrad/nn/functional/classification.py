@@ -1,7 +1,7 @@
 """Losses of labels under torch's names and with its arguments.
 
 In: scores and the numbers, or the probabilities, of the right classes.  Out: losses, their mean or
-their sum.  Imports: the eager tensor, the Functions of ``symgrad.nn``.
+their sum.
 """
 
 from __future__ import annotations

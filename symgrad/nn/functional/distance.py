@@ -1,6 +1,6 @@
 """Distances and directions, and other functions that are operations of the table.
 
-In: tensors.  Out: tensors.  Imports: the eager tensor.
+In: tensors.  Out: tensors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Linear maps, embeddings and dropout under torch's names and with its arguments.
 
-In: tensors of any rank.  Out: tensors.  Imports: the eager tensor, the Functions of ``symgrad.nn``.
+In: tensors of any rank.  Out: tensors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Losses under torch's names and with its arguments.
 
 In: predictions and targets.  Out: losses, their mean or their sum.
-Imports: the eager tensor, the Functions of ``symgrad.nn``.
 
 ``size_average`` and ``reduce`` are torch's old way to say ``reduction``.
 """

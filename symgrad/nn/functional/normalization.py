@@ -1,7 +1,6 @@
 """Normalisations under torch's names and with its arguments.
 
 In: tensors.  Out: tensors; running averages are written in place.
-Imports: the eager tensor's modes, the frontend's dtypes, the Functions of ``symgrad.nn``.
 """
 
 from __future__ import annotations

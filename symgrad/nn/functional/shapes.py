@@ -1,7 +1,6 @@
 """From tensors of any rank to the matrices that Functions take, and back.
 
 In: a function of matrices, a tensor.  Out: the tensor of its results.
-Imports: this package's errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The Functions behind ``symgrad.nn``: forward and backward by hand, each proved twice over.
 
 In: nothing.  Out: the classes, by name; ``sg.verify(ReLU, order=2)`` judges one.
-Imports: its own modules.
 """
 
 from symgrad.nn.functions.activations import (

@@ -1,6 +1,6 @@
 """Activations, each an elementwise Function of tensors of any rank.
 
-In: tensors.  Out: ``symgrad.Function`` classes.  Imports: symgrad's public names.
+In: tensors.  Out: ``symgrad.Function`` classes.
 
 What backward reads are inputs or outputs, never intermediates, so that each may be differentiated
 twice.  Exponentials take only what cannot overflow, so that second derivatives have no ``0 * inf``.

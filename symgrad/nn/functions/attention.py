@@ -1,6 +1,6 @@
 """Attention, and dropout with a mask that is an input.
 
-In: tensors.  Out: ``symgrad.Function`` classes.  Imports: symgrad's public names.
+In: tensors.  Out: ``symgrad.Function`` classes.
 """
 
 import math

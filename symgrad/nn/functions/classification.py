@@ -1,7 +1,6 @@
 """Losses of labels: negative log-likelihood and cross-entropy.
 
 In: scores and the numbers of the right classes.  Out: ``symgrad.Function`` classes.
-Imports: symgrad's public names.
 
 Rows whose label is ``ignore_index`` do not count: neither their loss nor their number.
 """

@@ -1,6 +1,6 @@
 """Products with weights: linear layers, embeddings.
 
-In: matrices.  Out: ``symgrad.Function`` classes.  Imports: symgrad's public names.
+In: matrices.  Out: ``symgrad.Function`` classes.
 """
 
 import symgrad as sg

@@ -1,7 +1,6 @@
 """Losses of numbers: squares, absolute values, entropies, element by element and reduced.
 
 In: predictions and targets of the same shape.  Out: ``symgrad.Function`` classes.
-Imports: symgrad's public names.
 
 ``reduction``: "none", "mean" over all elements, or "sum".
 """

@@ -1,7 +1,7 @@
 """Normalisations, with optional weights and biases.
 
 In: tensors in which the normalised axes are apart from the others.  Out: ``symgrad.Function``
-classes.  Imports: symgrad's public names.
+classes.
 
 Backward computes the statistics again from the input: what is neither an input nor an output would
 be a constant when backward is differentiated.

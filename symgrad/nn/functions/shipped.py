@@ -1,7 +1,7 @@
 """The Functions of ``symgrad.nn`` whose kernels come with symgrad.
 
 In: nothing.  Out: ``SHIPPED``: Functions by the names of their modules in ``generated``; ``symgrad
-regen`` compiles them, ``symgrad.tensor.shipped`` looks them up.  Imports its neighbours.
+regen`` compiles them, ``symgrad.tensor.shipped`` looks them up.
 """
 
 from symgrad.nn.functions.activations import GELU, GELUTanh, ReLU, Sigmoid, SiLU, Softplus

@@ -1,6 +1,6 @@
 """Softmax and its logarithm, along the last axis.
 
-In: matrices.  Out: ``symgrad.Function`` classes.  Imports: symgrad's public names.
+In: matrices.  Out: ``symgrad.Function`` classes.
 """
 
 import symgrad as sg

@@ -1,4 +1,4 @@
 """Modules: layers with parameters, and containers of them.
 
-In: nothing.  Out: the modules of ``symgrad.nn``.  Imports: its own modules.
+In: nothing.  Out: the modules of ``symgrad.nn``.
 """

@@ -1,6 +1,6 @@
 """Activations and softmax as modules.
 
-In: settings.  Out: modules.  Imports: this package's functions and modules.
+In: settings.  Out: modules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Attention with several heads, as a module.
 
-In: sizes.  Out: a module.  Imports: this package's functions, initialisers and modules.
+In: sizes.  Out: a module.
 """
 
 from __future__ import annotations

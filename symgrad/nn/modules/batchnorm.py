@@ -1,7 +1,6 @@
 """Normalisations of channels with running averages, as modules.
 
 In: the number of channels.  Out: modules; running averages are buffers.
-Imports: this package's functions, initialisers and modules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Modules that hold modules or parameters.
 
-In: modules, parameters.  Out: containers of them.  Imports: this package's modules and errors.
+In: modules, parameters.  Out: containers of them.
 """
 
 from __future__ import annotations

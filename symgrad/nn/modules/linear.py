@@ -1,6 +1,6 @@
 """Linear layers, embeddings, dropout and what only moves elements, as modules.
 
-In: sizes.  Out: modules.  Imports: this package's functions, initialisers and modules.
+In: sizes.  Out: modules.
 """
 
 from __future__ import annotations

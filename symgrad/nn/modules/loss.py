@@ -1,7 +1,6 @@
 """Losses as modules.
 
 In: settings.  Out: modules of predictions and targets.
-Imports: this package's functions and modules.
 """
 
 from __future__ import annotations

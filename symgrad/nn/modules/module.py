@@ -1,7 +1,6 @@
 """``Module``: parameters, buffers and modules under names.
 
 In: attributes.  Out: the same as trees of names; forward, called.
-Imports: the eager tensor, this package's parameters, errors and naming.
 
 Walks over modules use a stack, never recursion.
 """

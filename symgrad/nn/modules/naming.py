@@ -1,7 +1,6 @@
 """What may be a parameter, a buffer or a module, and under which names.
 
 In: a module, a name, a value.  Out: the value, or the error that torch raises.
-Imports: the eager tensor, this package's parameters and errors.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Normalisations of rows and of groups of channels, as modules.
 
-In: sizes.  Out: modules.  Imports: this package's functions, initialisers and modules.
+In: sizes.  Out: modules.
 """
 
 from __future__ import annotations

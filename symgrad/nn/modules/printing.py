@@ -1,6 +1,6 @@
 """A module as text, in torch's manner: modules inside are indented by two.
 
-In: a module.  Out: its text.  Imports the standard library only.
+In: a module.  Out: its text.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Loading a ``state_dict``: what fits is copied, what does not is told.
 
 In: a module and a mapping of names to tensors.  Out: the names that did not fit.
-Imports: the eager tensor, this package's errors.
 """
 
 from __future__ import annotations

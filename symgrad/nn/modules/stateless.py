@@ -1,7 +1,6 @@
 """A module called with other tensors in the place of its parameters and buffers.
 
 In: a module, tensors by their dotted names.  Out: what it returns with these.
-Imports: this package's modules, ``symgrad.tensor``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Angles of points: atan2 and the sine and cosine of it.
 
 In: two polynomials.  Out: an angle atom, or what its sine or cosine is.
-Imports: ``atoms``, ``poly``, ``context``, ``lifting``, ``multiply``, ``power``, ``signs``.
 """
 
 from __future__ import annotations

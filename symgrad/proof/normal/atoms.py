@@ -1,7 +1,7 @@
 """Interned atoms: what polynomials are made of.
 
 In: a kind and its data.  Out: one object for each distinct atom of a table, with keys that do not
-depend on construction order.  Imports the standard library only.
+depend on construction order.
 
 Kinds and their data (``Poly`` is defined in ``poly``):
 

@@ -1,7 +1,6 @@
 """Chains of order relations: what makes products of them unique.
 
 In: a polynomial.  Out: an equal one in which no index lies between two others.
-Imports: ``atoms``, ``poly``, ``context``, ``multiply``, ``relations``, ``substitute``, ``sums``.
 
 Two of three indices are in order, so ``[i >= k]`` says ``[i >= j] + [j >= k] >= 1``; with
 ``[i >= j] [j >= k]`` implying ``[i >= k]``, all relations between monomials are known.

@@ -1,8 +1,6 @@
 """One connected component of a sum: folding, reversal, closed forms, labelling.
 
 In: binders and the factors that connect them.  Out: a polynomial, usually one sum atom.
-Imports: ``atoms``, ``poly``, ``context``, ``deltas``, ``labels``, ``multiply``, ``relations``,
-``signs``, ``substitute``, ``sums``.
 """
 
 from __future__ import annotations

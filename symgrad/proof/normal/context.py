@@ -1,7 +1,6 @@
 """The state of one proof: facts, interned atoms, what was relied upon, and the budget.
 
 In: ``Facts``.  Out: the context object that every rule takes as its first argument.
-Imports: ``atoms``, ``poly``, ``facts``.
 """
 
 from __future__ import annotations

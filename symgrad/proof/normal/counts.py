@@ -1,7 +1,6 @@
 """Counts: sums of conditions, their bounds, and what their being positive says.
 
 In: atoms.  Out: bounds, or which conditions are implied.
-Imports: ``atoms``, ``poly``, ``context``, ``labels``, ``substitute``.
 """
 
 from __future__ import annotations

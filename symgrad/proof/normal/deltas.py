@@ -1,8 +1,6 @@
 """Deltas under sums: [P == 0] solved for a bound variable, flattened indices split.
 
 In: binders and the factors under them.  Out: the sum with a variable gone, or None.
-Imports: ``atoms``, ``poly``, ``context``, ``integers``, ``multiply``, ``relations``, ``signs``,
-``substitute``, ``sums``.
 """
 
 from __future__ import annotations

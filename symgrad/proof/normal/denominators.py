@@ -1,7 +1,6 @@
 """Denominators cleared: equal quotients need not have equal normal forms.
 
 In: a polynomial.  Out: whether it is zero once multiplied with its denominators.
-Imports: ``atoms``, ``poly``, ``context``, ``labels``, ``multiply``, ``power``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: a polynomial, sizes, index values, and a function that gives the elements of tensors.
 Out: an exact rational, an mpmath number, or an mpmath interval that encloses the value.
-Imports: ``atoms``, ``poly``, mpmath.
 
 ``Exact`` computes with fractions and refuses irrational functions; ``Floating`` computes with
 mpmath at its working precision; ``Enclosure`` with intervals, so that a value whose interval
@@ -19,10 +18,10 @@ from typing import Any
 
 import mpmath
 
-from symgrad.proof import uninterpreted
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.poly import Poly
+from symgrad.proof.oracle import uninterpreted
 
 Elements = Callable[[str, tuple[int, ...]], Any]
 

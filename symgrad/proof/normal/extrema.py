@@ -1,8 +1,6 @@
 """Greatest values, their first index, and products over an index.
 
 In: a fresh binder and a body.  Out: a polynomial over maximum, argmax and product atoms.
-Imports: ``atoms``, ``poly``, ``context``, ``functions``, ``labels``, ``multiply``, ``power``,
-``signs``, ``substitute``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Factoring: integers into primes, polynomials into irreducible ones.
 
 In: a rational number, or a primitive polynomial.  Out: factors with their multiplicities.
-Imports: ``poly``, ``context``, sympy (``factor_list`` over the rationals, its degree capped).
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: names of tensors and sizes with what is known of them.  Out: one frozen record that every rule
 reads; nothing is assumed that is not in it, except that sizes are at least 1.
-Imports: ``symgrad.ir.dim``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 In: expressions of one pool (``symgrad.ir.expr``) and a context.  Out: polynomials; every
 expression is converted once, arguments first, whatever the depth.
-Imports: ``symgrad.ir``, ``symgrad.proof.literals``, ``symgrad.proof.scalars`` and the rules.
 
 A float literal is its shortest decimal exactly; with ``Facts.recognise`` one that rounds a known
 constant is that constant, and the reading is kept in ``Context.readings``.
@@ -18,7 +17,6 @@ import sympy
 from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
-from symgrad.proof import literals, scalars
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import (
     extrema,
@@ -35,6 +33,7 @@ from symgrad.proof.normal import (
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, Poly, constant, exact, of_atom
+from symgrad.proof.oracle import literals, scalars
 
 Definitions = Callable[[str, tuple[Dim, ...]], Expr | None]
 """What an element of a computed tensor is, given its name and indices; None for a given tensor."""

@@ -1,20 +1,18 @@
 """Scalar functions: exp and log laws, parity, addition theorems, special functions.
 
 In: the name of a function and its argument.  Out: its value in normal form.
-Imports: ``atoms``, ``poly``, ``context``, ``factor``, ``lifting``, ``multiply``, ``power``,
-``signs``.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
-from symgrad.proof import uninterpreted
 from symgrad.proof.normal import angles, factor, lifting, multiply, power, signs
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
+from symgrad.proof.oracle import uninterpreted
 
 ODD = frozenset(("erf", "sin", "atan", "asinh", "asin", "Si"))
 EVEN = frozenset(("cos",))

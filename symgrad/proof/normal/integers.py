@@ -1,8 +1,6 @@
 """Integer arithmetic: index expressions, quotients and remainders.
 
 In: ``Dim`` expressions, integer polynomials.  Out: integer polynomials.
-Imports: ``symgrad.ir.dim``, ``atoms``, ``poly``, ``context``, ``leaves``, ``multiply``,
-``relations``, ``signs``.
 """
 
 from __future__ import annotations

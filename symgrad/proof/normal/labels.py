@@ -1,7 +1,6 @@
 """Canonical labelling: the names of bound variables chosen by structure alone.
 
 In: binders and the factors they connect.  Out: one sum atom, the same for equal components.
-Imports: ``atoms``, ``poly``, ``context``, ``leaves``.
 
 Binders are coloured by what they touch, colours are refined until stable, ties are broken by
 individualising one binder at a time (at most ``LABELLINGS`` ways), and the least key wins.  A

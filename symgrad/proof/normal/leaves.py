@@ -1,7 +1,6 @@
 """Elements of tensors, as declared facts make them.
 
 In: a tensor's name and index polynomials.  Out: a leaf atom, or what a fact turns it into.
-Imports: ``atoms``, ``poly``, ``context``, ``power``, ``relations``, ``triangular``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Piecewise lifting: a function of conditions becomes conditions times functions.
 
 In: a polynomial and what to do with each piece.  Out: the combined polynomial.
-Imports: ``atoms``, ``poly``, ``context``, ``multiply``.
 """
 
 from __future__ import annotations

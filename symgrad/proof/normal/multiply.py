@@ -1,7 +1,6 @@
 """Multiplication: exponents are added and the rules of a single monomial applied.
 
 In: two polynomials of one context.  Out: their product in normal form.
-Imports: ``atoms``, ``poly``, ``context``, ``signs``, ``power``, ``relations``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Permutations: integer tensors that hold every index of an axis once, such as ranks.
 
 In: atoms and factors.  Out: what follows from being a permutation, or None.
-Imports: ``atoms``, ``poly``, ``context``, ``extrema``, ``integers``, ``leaves``, ``relations``,
-``signs``, ``substitute``.
 """
 
 from __future__ import annotations

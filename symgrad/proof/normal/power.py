@@ -1,8 +1,7 @@
 """Powers: content, factoring, rational exponents and reduction by leading monomials.
 
 In: a polynomial and a rational exponent.  Out: the power in normal form; what it needs to be
-defined is recorded in the context.  Imports: ``atoms``, ``poly``, ``context``, ``factor``,
-``multiply``, ``relations``, ``lifting``, ``signs``.
+defined is recorded in the context.
 """
 
 from __future__ import annotations

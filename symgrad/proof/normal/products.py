@@ -1,8 +1,6 @@
 """Products over an index: split, shifted, and taken apart where a condition divides the range.
 
 In: a fresh binder and a body.  Out: a polynomial over product atoms.
-Imports: ``atoms``, ``poly``, ``context``, ``deltas``, ``extrema``, ``functions``, ``lifting``,
-``multiply``, ``power``, ``relations``, ``signs``, ``substitute``, ``sums``.
 """
 
 from __future__ import annotations

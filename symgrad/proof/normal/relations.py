@@ -1,8 +1,6 @@
 """Conditions: [P > 0] on the reals, [P >= 0] and [P == 0] on the integers.
 
 In: a polynomial.  Out: 0, 1 or a condition atom, oriented so that P and -P share one atom.
-Imports: ``atoms``, ``poly``, ``context``, ``functions``, ``lifting``, ``power``, ``signs``,
-``substitute``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Scalar meanings: sympy bodies of elementwise ops applied to polynomials.
 
 In: a sympy expression and the polynomials its symbols stand for.  Out: a polynomial.
-Imports: ``atoms``, ``poly``, ``context``, ``functions``, ``multiply``, ``power``, ``relations``,
-sympy.
 """
 
 from __future__ import annotations

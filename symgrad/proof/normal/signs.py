@@ -1,7 +1,6 @@
 """What is known of signs and ranges: sufficient tests that never guess.
 
 In: polynomials and the facts of the context.  Out: booleans; False means "not proved".
-Imports: ``atoms``, ``poly``, ``context``, ``facts``, ``integers``.
 """
 
 from __future__ import annotations

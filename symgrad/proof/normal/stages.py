@@ -1,7 +1,6 @@
 """The stages of the zero test, each a rewriting that the constructors do not do by themselves.
 
 In: a polynomial.  Out: the stage that made it zero, or what is left.
-Imports: ``atoms``, ``poly``, ``context`` and the constructors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Substitution: atoms replaced inside a polynomial, everything around them rebuilt by its rule.
 
 In: a polynomial and what to put for index variables, sizes or leaves.  Out: the new normal form.
-Imports: ``atoms``, ``poly``, ``context`` and the constructors of every kind of atom.
 """
 
 from __future__ import annotations

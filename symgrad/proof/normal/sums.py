@@ -1,8 +1,7 @@
 """Sums over index variables.
 
 In: index variables and a polynomial.  Out: the sum in normal form, in which every sum atom is one
-connected component.  Imports: ``atoms``, ``poly``, ``context``, ``components``, ``deltas``,
-``labels``, ``multiply``, ``power``, ``substitute``.
+connected component.
 
 The steps for one monomial, in order: sums inside that depend on the variables are merged, deltas
 eliminated, flattened indices split where a quotient of them occurs, and what is left is taken

@@ -1,8 +1,6 @@
 """Comparisons with a maximum: where it is reached, and that it is reached once.
 
 In: a polynomial.  Out: [P > 0] by the first index of the greatest value, or None.
-Imports: ``atoms``, ``poly``, ``context``, ``lifting``, ``multiply``, ``relations``, ``signs``,
-``substitute``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Order relations that imply each other, and elements of triangular matrices, which imply one.
 
 In: the factors of a monomial.  Out: the factors without what is implied, or a polynomial.
-Imports: ``atoms``, ``poly``, ``context``, ``multiply``, ``relations``, ``signs``.
 
 An element ``L[i, k]`` of a lower triangular matrix stands for ``[i >= k] L[i, k]``.
 """

@@ -1,7 +1,7 @@
 """The zero test: is a polynomial zero for all inputs and shapes?
 
 In: a difference of two normal forms, or two expressions.  Out: which stage decided, and what the
-answer relies on.  Imports: ``context``, ``stages``, ``from_expr``.
+answer relies on.
 
 A yes is sound under the recorded assumptions and obligations.  A no means "not shown".
 """

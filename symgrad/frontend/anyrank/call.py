@@ -1,0 +1,178 @@
+"""A call of an operation in a trace with packs: is it known to be blind to the number of axes?
+
+In: the operation's name and arguments.  Out: its result, if a rule admits the call.
+
+A rule admits a call if, for every number of batch axes, the operation does to the batch axes what
+it does here to the pack: the result is the same after the batch indices are flattened.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from symgrad.frontend.anyrank.rank import PackRank
+from symgrad.frontend.anyrank.session import Layout, PackSession, is_pack, layout_of
+from symgrad.frontend.anyrank.shape import PackShape
+from symgrad.frontend.selection import SelectedTensor
+from symgrad.frontend.sizes import PackSize
+from symgrad.frontend.table import renamed
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dim import Dim
+
+RULES: dict[str, Callable[[Call], Any]] = {}
+"""The rule of each operation that may meet a pack, by its name; there are no others."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation called with something that has a pack."""
+
+    session: PackSession
+    name: str
+    raw: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    def run(self) -> Any:
+        """Compute it."""
+        return self.raw(*self.args, **self.kwargs)
+
+    @cached_property
+    def given(self) -> Mapping[str, Any]:
+        """The arguments by parameter, with defaults.  Raises TypeError for what does not fit."""
+        bound = _signature(self.raw).bind(*self.args, **self.kwargs)
+        bound.apply_defaults()
+        return bound.arguments
+
+    @property
+    def tensors(self) -> list[Any]:
+        """All tensors and arrays among the arguments, inside of lists too."""
+        kinds = (SymbolicTensor, np.ndarray)
+        return [item for item in parts(self.given) if isinstance(item, kinds)]
+
+    def refuse(self, why: str) -> None:
+        """It may do something else for another number of batch axes."""
+        self.session.observe(f"{self.name}() {why}")
+
+
+@lru_cache(maxsize=1024)
+def _signature(raw: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(raw)
+
+
+def rule(names: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]:
+    """Enter a rule in the table under names that are separated by blanks."""
+
+    def enter(admit: Callable[[Call], Any]) -> Callable[[Call], Any]:
+        for name in names.split():
+            RULES[name] = admit
+        return admit
+
+    return enter
+
+
+def guarded(
+    session: PackSession, name: str, raw: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call an operation, if nothing that it is given has a pack or its rule admits that."""
+    found = list(parts((args, kwargs)))
+    session.redeem(item for item in found if type(item) is PackSize)
+    with session.computing():
+        if not any(map(has_pack, found)):
+            return raw(*args, **kwargs)
+        admit = RULES.get(name)
+        if admit is None:
+            session.observe(f"{name}() is not known to be the same for any number of batch axes")
+        try:
+            result = admit(Call(session, name, raw, tuple(args), renamed(raw, kwargs)))
+        except Exception as error:
+            session.observe(f"{name}() raises {type(error).__name__} ({error})")
+        for item in parts(result):
+            if isinstance(item, SymbolicTensor) and not _well_formed(session, shape_of(item)):
+                session.observe(f"{name}() gives a tensor whose axes are mixed with batch axes")
+        return result
+
+
+def _well_formed(session: PackSession, shape: Sequence[Dim]) -> bool:
+    packs = [size for size in shape if is_pack(size)]
+    return len(packs) <= 1 and all(is_pack(size) or session.flat(size) == size for size in shape)
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """A value, or what it holds: the items of tuples, lists, dicts and slices."""
+    if type(value) in (PackShape, PackSize, PackRank):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from parts(item)
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from parts(item)
+    elif isinstance(value, slice):
+        yield from parts((value.start, value.stop, value.step))
+    else:
+        yield value
+
+
+def has_pack(value: Any) -> bool:
+    """Is it a tensor with a pack, its shape, or the pack itself?"""
+    if isinstance(value, SymbolicTensor):
+        return layout_of(shape_of(value)) is not None
+    return type(value) in (PackShape, PackSize, PackRank)
+
+
+def shape_of(tensor: Any) -> tuple[Any, ...]:
+    """The shape of a tensor or array; of elements that a mask selects, that of the whole."""
+    if isinstance(tensor, np.ndarray):
+        return tuple(tensor.shape)
+    node = tensor.whole if isinstance(tensor, SelectedTensor) else tensor.node
+    shape: tuple[Any, ...] = node.shape
+    return shape
+
+
+def layout(tensor: Any) -> Layout | None:
+    """Where the pack of a tensor stands; None where there is none."""
+    return layout_of(shape_of(tensor))
+
+
+# -- what rules ask
+
+
+def broadcasts(call: Call, shapes: Sequence[Sequence[Any]]) -> None:
+    """Shapes that meet: packs at one place from the right, and nothing else in their place."""
+    found = [layout_of(shape) for shape in shapes]
+    packs = {(one.pack, one.right) for one in found if one is not None}
+    if len(packs) > 1:
+        call.refuse("lets batch axes at different places meet")
+    for shape, own in zip(shapes, found, strict=True):
+        if packs and own is None and len(shape) > next(iter(packs))[1]:
+            call.refuse(f"lets a tensor with {len(shape)} axes meet batch axes")
+
+
+def same_layout(call: Call, tensors: Sequence[Any]) -> None:
+    """Tensors that must have their packs at one place, counted from both ends."""
+    if len({layout(tensor) for tensor in tensors}) > 1:
+        call.refuse("takes tensors whose batch axes are at different places")
+
+
+def off_pack(call: Call, axis: Any, found: Layout | None, added: int = 0) -> None:
+    """An axis must be counted from the end at which it stands.  ``added``: axes put in there."""
+    if found is None:
+        return
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        call.refuse(f"takes the axis {axis!r}")
+    if not (0 <= axis < found.left + added or -found.right - added <= axis < 0):
+        call.refuse(f"takes the axis {axis}, counted across {found.pack}")
+
+
+def fits_right(call: Call, tensor: Any, axes: int) -> None:
+    """The operation works on so many last axes, which must stand right of the pack."""
+    found = layout(tensor)
+    if found is not None and found.right < axes:
+        call.refuse(f"works on the last {axes} axes")

@@ -1,0 +1,193 @@
+"""Does what a Function does depend on the number of batch axes?
+
+In: a Function and specs, as for ``trace``.  Out: the first thing that depends on it, or None.
+
+If there is None, a trace with one batch axis stands for all of them (``docs/trust.md``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from symgrad.errors import SymgradError
+from symgrad.frontend.anyrank import rules, rules_products, rules_shapes  # noqa: F401  (fill RULES)
+from symgrad.frontend.anyrank.call import guarded
+from symgrad.frontend.anyrank.observation import Observation, RankDependent, RanksApart
+from symgrad.frontend.anyrank.session import MARK, PackSession
+from symgrad.frontend.anyrank.tensor import PackTensor
+from symgrad.frontend.arguments import Binding, bind
+from symgrad.frontend.facts import Facts
+from symgrad.frontend.function import Function, class_of
+from symgrad.frontend.source import class_location
+from symgrad.frontend.spec import TensorSpec
+from symgrad.frontend.trace import (
+    CaseOptions,
+    all_cases,
+    batch_sizes,
+    declared,
+    distinct_inputs,
+    needed,
+    size_names,
+    trace,
+    with_specs,
+)
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import DType, float32
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node
+
+AnyFunction = type[Function] | Function
+TRIED = 2
+"""For how many numbers of batch axes the traces are compared all the same."""
+_LAST_AXES = {"symmetric": 2, "one": 1}
+
+
+def batch_groups(
+    function: AnyFunction, specs: Sequence[Any], static: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """Each group of batch axes that specs leave open, and the name of its number of elements.
+
+    Raises SpecError.
+    """
+    return batch_sizes(bind(function, specs, static))
+
+
+def rank_dependence(
+    function: AnyFunction,
+    *specs: Any,
+    static: Mapping[str, Any] | None = None,
+    needs_input_grad: Mapping[str, bool] | Sequence[bool] | None = None,
+    given_cotangents: Sequence[bool] | None = None,
+    assume: Mapping[str, str] | None = None,
+    dtype: DType = float32,
+    histories: bool = False,
+    apart: frozenset[int] = frozenset(),
+) -> Observation | frozenset[int]:
+    """What depends on the number of batch axes first; or the numbers that it does not speak of.
+
+    These are ``apart`` and those that the program treats by themselves, as in ``if x.ndim == 2``;
+    for all others it does the same.
+    """
+    binding = bind(function, specs, static)
+    assumptions = {**declared(class_of(function)), **(assume or {})}
+    positional = _short(binding, assumptions, lambda spec: len(spec.dims) - spec.position)
+    if positional is not None:
+        return Observation(positional, class_location(class_of(function)))
+    packs = batch_sizes(binding)
+    names = tuple(
+        packs.get(name.removeprefix(MARK), name) if name.startswith(MARK) else name
+        for name in size_names(_packed(binding, dtype))
+    )
+    options = CaseOptions(
+        function, _packed(binding, dtype), needed(binding, needs_input_grad),
+        given_cotangents, distinct_inputs(assumptions), histories=histories,
+    )  # fmt: skip
+    found = _traced(options, Facts(names), packs, apart)
+    if isinstance(found, Observation):
+        return found
+    cases, apart = found
+    again = partial(
+        trace, function, *specs, static=static, needs_input_grad=needs_input_grad,
+        given_cotangents=given_cotangents, assume=assume, dtype=dtype, histories=histories,
+    )  # fmt: skip
+    tried = [rank for rank in range(len(apart) + 3) if rank not in apart and rank != 1]
+    others = {rank: partial(again, batch_rank=rank) for rank in tried[:TRIED]}
+    return _disagreement(function, cases, others) or apart
+
+
+def _traced(
+    options: CaseOptions, facts: Facts, packs: Mapping[str, str], apart: frozenset[int]
+) -> Observation | tuple[list[FunctionCase], frozenset[int]]:
+    """The cases of a trace with packs, and the numbers of axes that they do not speak of."""
+    while True:
+        session = partial(
+            PackSession, packs=packs, tensor_class=PackTensor, guard=guarded, apart=apart
+        )
+        try:
+            cases, _ = all_cases(replace(options, new_session=session), facts)
+        except RanksApart as found:
+            apart = found.ranks
+        except RankDependent as found:
+            return found.observation
+        except SymgradError as error:
+            return Observation(f"tracing it raises: {error.what}", error.location)
+        else:
+            return cases, apart
+
+
+def _packed(binding: Binding, dtype: DType) -> Binding:
+    return with_specs(
+        binding, dtype, lambda spec: spec.with_batch_axes([Dim.size(f"{MARK}{spec.batch}")])
+    )
+
+
+def missing_axes(
+    function: AnyFunction,
+    specs: Sequence[Any],
+    static: Mapping[str, Any] | None,
+    assume: Mapping[str, str] | None,
+    rank: int,
+) -> str | None:
+    """What is declared of more axes than an input has with so many batch axes, as text."""
+    assumptions = {**declared(class_of(function)), **(assume or {})}
+    return _short(bind(function, specs, static), assumptions, lambda spec: len(spec.dims) + rank)
+
+
+def _short(
+    binding: Binding, assumptions: Mapping[str, str], count: Callable[[TensorSpec], int]
+) -> str | None:
+    """An assumption about the last axes of an input that has fewer.  ``count``: how many it has."""
+    for argument in binding.arguments:
+        if argument.spec is None or argument.spec.batch is None:
+            continue
+        text = assumptions.get(argument.name, "")
+        if any(word in text and count(argument.spec) < axes for word, axes in _LAST_AXES.items()):
+            return f"{argument.name} is declared {text}"
+    return None
+
+
+# -- the traces themselves, as a check of the rules
+
+
+def _disagreement(
+    function: AnyFunction, cases: Sequence[FunctionCase], traces: Mapping[int, Any]
+) -> Observation | None:
+    """A number of batch axes at which a trace differs from that with packs, though none should."""
+    for rank, make in traces.items():
+        where = class_location(class_of(function))
+        try:
+            graphs: FunctionGraphs = make()
+        except SymgradError as error:
+            return Observation(f"with {rank} batch axes: {error.what}", error.location)
+        if len(cases) == len(graphs.cases) == 1:
+            if _skeleton(cases[0], rank) != _skeleton(graphs.cases[0], None):
+                return Observation(f"with {rank} batch axes it does something else", where)
+        elif rank > 1 and len(cases) != len(graphs.cases):
+            return Observation(f"with {rank} batch axes it has other cases", where)
+    return None
+
+
+def _skeleton(case: FunctionCase, rank: int | None) -> tuple[Any, ...]:
+    """What a trace gives, less the graph.  ``rank``: how many axes a pack counts for."""
+
+    def type_of(node: Node | None) -> Any:
+        return None if node is None else (node.dtype, _rank(node, rank))
+
+    return (
+        [type_of(node) for node in (*case.inputs, *case.outputs, *case.cotangents)],
+        [
+            (one.input, type_of(one.node), type_of(one.returned), one.problem is None)
+            for one in case.gradients
+        ],
+        case.written,
+        type(case.problem),
+        0 if case.record is None else len(case.record.rules),
+    )
+
+
+def _rank(node: Node, rank: int | None) -> int:
+    packs = [size for size in node.shape if any(name.startswith(MARK) for name in size.sizes)]
+    return node.rank + (0 if rank is None else len(packs) * (rank - 1))

@@ -1,0 +1,1 @@
+"""The decision for one gradient: proof by the normal form, conditions, protocol."""

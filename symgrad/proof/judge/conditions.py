@@ -1,0 +1,239 @@
+"""Conditions under which a wrong gradient is right after all, and what every verdict rests on.
+
+In: a ``Subject`` and a refuted gradient.  Out: the simple conditions under which the gradient is
+proved.
+
+Tried in order: one size is not 1, two sizes are equal, a size is a small number or one that the
+code names; then of one input: it is positive, 0 or 1, symmetric, one-hot along its last axis, has
+no value twice, lies between two numbers of the code; last, that a size is 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations, islice, pairwise
+
+from symgrad.errors import SymgradError
+from symgrad.ir.dim import Atom, Dim, Size
+from symgrad.ir.function import SizeCondition
+from symgrad.ir.graph import Node
+from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.oracle.assume import Assumption
+from symgrad.proof.oracle.refute import suspicious
+from symgrad.proof.oracle.subject import NoPointError, Subject
+from symgrad.proof.rebuild import copied
+from symgrad.proof.report.verdict import Verdict
+
+CHECKS = 5
+FEW = 3
+"""At so many points a candidate is looked at again before it is judged."""
+MOST = 3
+LARGEST_SIZE = 64
+
+
+@dataclass(frozen=True)
+class FoundCondition:
+    """``text`` as a person says it, where the gradient is wrong, and the judgement under it."""
+
+    text: str
+    contrary: str
+    judgement: Judgement
+
+    def __str__(self) -> str:
+        return f"PROVED if {self.text}; REFUTED {self.contrary}"
+
+
+def find_conditions(
+    subject: Subject, name: str, judgement: Judgement, *, budget: int
+) -> list[FoundCondition]:
+    """The simple conditions under which the gradient of ``name`` is PROVED.
+
+    That a size is 1 is told only where nothing better holds: much is right for a single element.
+    """
+    for candidates in (_by_size, _by_value, _by_size_one):
+        found = []
+        for text, contrary, candidate in candidates(subject, name, judgement):
+            candidate.settle_as(subject.sampler.modes)
+            if _looks_right(candidate, name):
+                judged = judge(candidate, budget=budget, screen=FEW)[name]
+                if judged.verdict is Verdict.PROVED:
+                    found.append(FoundCondition(text, contrary, judged))
+                    if len(found) == MOST:
+                        break
+        if found:
+            return found
+    return []
+
+
+Candidates = Iterator[tuple[str, str, Subject]]
+
+
+def _by_size(subject: Subject, name: str, judgement: Judgement) -> Candidates:
+    symbols = subject.sampler.symbols
+    passed, failed = judgement.passed, judgement.failed
+    for symbol in symbols:
+        if passed and failed and all(sizes[symbol] == 1 for sizes in failed):
+            condition = SizeCondition(Dim.size(symbol), "!=", Dim.of(1))
+            conditions = (*subject.conditions, condition)
+            yield str(condition), f"at {symbol} = 1", _conditioned(subject, name, conditions)
+    for one, other in combinations(symbols, 2):
+        if all(sizes[one] != sizes[other] for sizes in failed):
+            yield from _at(subject, name, other, Dim.size(one))
+    for symbol in symbols:
+        for value in _numbers(subject):
+            if all(sizes[symbol] != value for sizes in failed):
+                yield from _at(subject, name, symbol, Dim.of(value))
+
+
+def _by_size_one(subject: Subject, name: str, judgement: Judgement) -> Candidates:
+    for symbol in subject.sampler.symbols:
+        if all(sizes[symbol] != 1 for sizes in judgement.failed):
+            yield from _at(subject, name, symbol, Dim.of(1))
+
+
+def _by_value(subject: Subject, name: str, judgement: Judgement) -> Candidates:
+    for assumption in _value_assumptions(subject):
+        known = (*subject.assumptions, assumption)
+        yield str(assumption), "in general", _assuming(subject, name, known)
+
+
+def _at(subject: Subject, name: str, symbol: str, value: Dim) -> Candidates:
+    specialised = _specialised(subject, name, symbol, value)
+    if specialised is not None:
+        left, right = sorted((symbol, str(value)), key=lambda text: (text.isdigit(), text))
+        yield f"{left} == {right}", "in general", specialised
+
+
+def _numbers(subject: Subject) -> list[int]:
+    """Small sizes, and numbers in the code that may be a size written down."""
+    found = {2, 3}
+    for node in subject.everything.nodes:
+        if node.op == "constant":
+            value = node.attributes["value"].value
+            for number in (value, 1 / value if value else 0):
+                if 2 <= number <= LARGEST_SIZE and number == int(number):
+                    found.add(int(number))
+    return sorted(found)[:6]
+
+
+def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
+    inputs = {node.attributes["name"]: node for node in subject.inputs}
+    for kind in ("positive", "binary", "symmetric", "one-hot", "unique"):
+        for name, node in inputs.items():
+            if any(known.name == name and known.kind == kind for known in subject.assumptions):
+                continue
+            matrix = node.rank >= 2 and node.shape[-1] == node.shape[-2]
+            fits = {
+                "positive": node.dtype.is_float, "binary": node.dtype.is_float,
+                "symmetric": node.dtype.is_float and matrix,
+                "one-hot": node.dtype.is_float and node.rank >= 1,
+                "unique": node.dtype.is_integer and node.rank == 1,
+            }  # fmt: skip
+            if fits[kind]:
+                yield Assumption(name, kind, kind)
+    yield from _intervals(subject)
+
+
+def _intervals(subject: Subject) -> Iterator[Assumption]:
+    """Between the numbers that an input is compared or clamped with."""
+    for node in subject.inputs:
+        numbers = sorted({Fraction(repr(v)) for v in _thresholds(subject, node)})
+        ends = [None, *numbers, None]
+        for low, high in pairwise(ends):
+            if (low, high) != (None, None):
+                text = f"({'-inf' if low is None else low}, {'inf' if high is None else high})"
+                yield Assumption(node.attributes["name"], "interval", text, low, high)
+
+
+def _thresholds(subject: Subject, node: Node) -> set[float]:
+    """The numbers that ``node``, or what is left of it after clamping, is compared with."""
+    clamped = {node}
+    found: set[float] = set()
+    for reader in subject.everything.nodes:
+        if reader.op in _CARRYING and any(arg in clamped for arg in reader.args):
+            clamped.add(reader)
+        if reader.op in _COMPARING and any(arg in clamped for arg in reader.args):
+            for arg in map(_origin, reader.args):
+                if arg.op == "constant" and isinstance(arg.attributes["value"].value, float):
+                    found.add(arg.attributes["value"].value)
+    return {value for value in found if math.isfinite(value)}
+
+
+_CARRYING = frozenset(("maximum", "minimum", "where", "expand", "reshape"))
+_COMPARING = frozenset(("maximum", "minimum", "lt", "le", "gt", "ge"))
+
+
+def _origin(node: Node) -> Node:
+    while node.op in ("expand", "reshape"):
+        node = node.args[0]
+    return node
+
+
+def _assuming(subject: Subject, name: str, assumptions: Sequence[Assumption]) -> Subject:
+    return Subject(
+        subject.graph, subject.inputs, subject.outputs, {name: subject.gradients[name]},
+        conditions=subject.conditions, assumptions=assumptions, recognised=subject.recognised,
+    )  # fmt: skip
+
+
+def _conditioned(subject: Subject, name: str, conditions: Sequence[SizeCondition]) -> Subject:
+    return Subject(
+        subject.graph, subject.inputs, subject.outputs, {name: subject.gradients[name]},
+        conditions=conditions, assumptions=subject.assumptions, recognised=subject.recognised,
+    )  # fmt: skip
+
+
+def _specialised(subject: Subject, name: str, symbol: str, value: Dim) -> Subject | None:
+    """The subject with a size replaced; None where its shapes then do not fit."""
+    roots = [node for pair in subject.outputs for node in pair]
+    roots += [*subject.inputs, subject.gradients[name]]
+    try:
+        graph, new = copied(roots, {Size(symbol): value})
+    except SymgradError:
+        return None
+    pairs = [(new[node], new[cotangent]) for node, cotangent in subject.outputs]
+    return Subject(
+        graph, [new[node] for node in subject.inputs], pairs, {name: new[subject.gradients[name]]},
+        conditions=_replaced(subject.conditions, symbol, value),
+        assumptions=_replaced_extents(subject.assumptions, symbol, value),
+        recognised=subject.recognised,
+    )  # fmt: skip
+
+
+def _replaced_extents(
+    assumptions: Sequence[Assumption], symbol: str, value: Dim
+) -> list[Assumption]:
+    return [
+        known if known.extent is None
+        else replace(known, extent=known.extent.substitute({Size(symbol): value}))
+        for known in assumptions
+    ]  # fmt: skip
+
+
+def _replaced(
+    conditions: Sequence[SizeCondition], symbol: str, value: Dim
+) -> tuple[SizeCondition, ...]:
+    mapping: dict[Atom, Dim] = {Size(symbol): value}
+    return tuple(
+        SizeCondition(c.left.substitute(mapping), c.relation, c.right.substitute(mapping))
+        for c in conditions
+    )
+
+
+def _looks_right(subject: Subject, name: str) -> bool:
+    """Is there no difference at a few points?  Quick: most candidates fail here."""
+    try:
+        subject.settle()
+    except NoPointError:
+        return False
+    seen = 0
+    for number, sizes in enumerate(islice(subject.sampler.size_choices(), CHECKS)):
+        at = subject.draw(sizes, number)
+        if at is not None:
+            if suspicious(subject, at, name):
+                return False
+            seen += 1
+    return seen > 0

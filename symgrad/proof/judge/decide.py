@@ -1,0 +1,353 @@
+"""The staged decision: refute, or prove with the consent of the second oracle, or say why not.
+
+In: a ``Subject``.  Out: a ``Judgement`` of each of its gradients.
+
+1. doubles at points over many shapes: where a gradient looks wrong, 60 digits decide;
+2. 60 digits at a few points: nothing is PROVED without this;
+3. the normal form, with exact decimals, then with recognised constants; what is equal almost
+   everywhere is tried where comparisons of backward hold exactly;
+4. where a residual is left, points between thresholds and beyond the numbers of the code, then
+   forty more, then UNDECIDED with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from symgrad.proof.judge.setup import proving
+from symgrad.proof.judge.sizes import contradictory
+from symgrad.proof.oracle import literals
+from symgrad.proof.oracle.corners import certain, corners
+from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspicious, tolerance
+from symgrad.proof.oracle.sample import Point
+from symgrad.proof.oracle.seek import seek
+from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, precisely
+from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
+from symgrad.proof.report.failure import failure
+from symgrad.proof.report.records import Condition
+from symgrad.proof.report.verdict import Verdict
+
+SCREEN_POINTS = 10
+PRECISE_POINTS = 3
+MORE_POINTS = 40
+FOUND_POINTS = 6
+ROUNDING = 1e-14
+"""Relative differences below it may come from literals that are rounded to doubles."""
+BUDGET = 200_000
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict on one gradient in one case.
+
+    ``recognised``: rounded constants among the literals were read as what they round.
+    ``passed`` and ``failed``: the sizes of the points that agreed and that did not.
+    """
+
+    verdict: Verdict
+    reason: str = ""
+    method: str = ""
+    conditions: tuple[Condition, ...] = ()
+    counterexample: Counterexample | None = None
+    recognised: bool = False
+    passed: tuple[Mapping[str, int], ...] = ()
+    failed: tuple[Mapping[str, int], ...] = ()
+
+
+@dataclass
+class Evidence:
+    """What was seen of one gradient: the points that agreed and those that did not."""
+
+    passed: list[Point] = field(default_factory=list)
+    failed: list[Point] = field(default_factory=list)
+
+
+def judge(
+    subject: Subject, *, budget: int = BUDGET, until_refuted: bool = False,
+    screen: int = SCREEN_POINTS, total: int | None = None,
+) -> dict[str, Judgement]:  # fmt: skip
+    """Judge every gradient of a subject; ``until_refuted``: of a wrong one the first alone.
+
+    ``screen``: at how many points doubles are looked at first.  ``total``: work for all normal
+    forms together.  Of sizes that no case can have, everything holds.  Where judging itself fails,
+    each gradient is judged alone; the one that it fails for is UNDECIDED.
+    """
+    try:
+        return _judged(subject, budget, until_refuted, screen, total)
+    except Exception as error:  # whatever it is, it is no verdict
+        if len(subject.gradients) <= 1:
+            undecided = Judgement(Verdict.UNDECIDED, reason=failure(error))
+            return dict.fromkeys(subject.gradients, undecided)
+    alone = (subject.having([name]) for name in subject.gradients)
+    return {
+        name: found
+        for one in alone
+        for name, found in judge(
+            one, budget=budget, until_refuted=until_refuted, screen=screen, total=total
+        ).items()
+    }
+
+
+def _judged(
+    subject: Subject, budget: int, until_refuted: bool, screen: int, total: int | None
+) -> dict[str, Judgement]:
+    if contradictory(subject.conditions):
+        nothing = Judgement(Verdict.PROVED, method="no sizes meet the conditions")
+        return dict.fromkeys(subject.gradients, nothing)
+    try:
+        subject.settle()
+    except NoPointError as error:
+        undecided = Judgement(Verdict.UNDECIDED, reason=error.what)
+        return dict.fromkeys(subject.gradients, undecided)
+    return _Decision(subject, budget, screen, total).run(until_refuted)
+
+
+class _Decision:
+    """One run of the stages over one subject."""
+
+    def __init__(
+        self, subject: Subject, budget: int, screen: int = SCREEN_POINTS, total: int | None = None
+    ) -> None:
+        self.subject, self.budget, self.screen, self.total = subject, budget, screen, total
+        self.evidence = {name: Evidence() for name in subject.gradients}
+        self.found: dict[str, Judgement] = {}
+
+    def run(self, until_refuted: bool = False) -> dict[str, Judgement]:
+        self._screen()
+        for name in self.evidence:
+            self._refute([name])
+            if until_refuted and name in self.found:
+                return self.found
+        doubtful = self._consult(self._open())
+        if doubtful:
+            self._reread(doubtful)
+        self._prove(self._open())
+        return {name: self.found[name] for name in self.subject.gradients}
+
+    def _open(self) -> list[str]:
+        return [name for name in self.subject.gradients if name not in self.found]
+
+    # -- 1: doubles
+
+    def _screen(self) -> None:
+        count = self.screen + len(self.subject.sampler.symbols)
+        for number, sizes in enumerate(islice(self.subject.sampler.size_choices(), count)):
+            at = self.subject.draw(sizes, number)
+            if at is not None:
+                self._look(at, self.evidence)
+        if all(mode == "real" for mode in self.subject.sampler.modes.values()):
+            return
+        for at in self._anywhere():
+            self._look(at, self.evidence)
+
+    def _anywhere(self) -> Iterable[Evaluation]:
+        """Points of the whole domain, where the settled modes sample a part of it only."""
+        sampler = self.subject.sampler
+        settled = dict(sampler.modes)
+        sampler.modes.update(dict.fromkeys(settled, "real"))
+        try:
+            smallest = sampler.small_choices(1)
+            for number in range(4):
+                at = self.subject.draw(smallest[0], 50 + number) if smallest else None
+                if at is not None:
+                    yield at
+        finally:
+            sampler.modes.update(settled)
+
+    def _look(self, at: Evaluation, names: Iterable[str]) -> None:
+        names = list(names)
+        joint = {name: self.subject.direction(name, at) for name in names}
+        try:
+            fine = bool(self.subject.compare(at, joint).gap <= DOUBLE_TOLERANCE)
+        except DomainError:
+            return
+        for name in names:
+            wrong = not fine and suspicious(self.subject, at, name)
+            seen = self.evidence[name]
+            (seen.failed if wrong else seen.passed).append(at.point)
+
+    def _refute(self, names: Iterable[str]) -> None:
+        for name in list(names):
+            failed = self.evidence[name].failed
+            if any(self._is_wrong(point, name) for point in failed[:4]):
+                self._refuted(name, failed)
+
+    def _is_wrong(self, point: Point, name: str) -> bool:
+        """Is a gradient wrong at a point, however its rounded literals are read?"""
+        if not confirmed(self.subject, point, name) or self._is_rounding(name, [point]):
+            return False
+        again = self._recognising([name])
+        return again is None or confirmed(again, point, name)
+
+    def _refuted(self, name: str, points: list[Point]) -> None:
+        found = refute(self.subject, name, points)
+        seen = self.evidence[name]
+        self.found[name] = Judgement(
+            Verdict.REFUTED,
+            counterexample=found,
+            recognised=self.subject.recognised,
+            passed=tuple(point.sizes for point in seen.passed),
+            failed=tuple(point.sizes for point in points),
+        )
+
+    # -- 2: 60 digits
+
+    def _consult(self, names: list[str]) -> dict[str, list[Point]]:
+        """The second oracle at a few points; the gradients that it contradicts, with the points.
+
+        A gradient with which it never agrees is UNDECIDED, whatever the normal form would say.
+        """
+        doubtful: dict[str, list[Point]] = {}
+        agreed = dict.fromkeys(names, 0)
+        for number, sizes in enumerate(self._precise_sizes()):
+            open_names = [name for name in names if agreed[name] < PRECISE_POINTS]
+            if not open_names:
+                break
+            at = self.subject.draw(sizes, number)
+            if at is None:
+                continue
+            right, wrong = self._compared(at.point, open_names)
+            for name in right:
+                agreed[name] += 1
+            for name in wrong:
+                agreed[name] = PRECISE_POINTS
+                doubtful.setdefault(name, []).append(at.point)
+        for name in names:
+            if not agreed[name]:
+                self._undecided(name, "at no point did the difference quotient agree in 60 digits")
+        return doubtful
+
+    def _precise_sizes(self) -> Iterable[dict[str, int]]:
+        """Small shapes first: 60 digits are dear."""
+        sampler = self.subject.sampler
+        smallest = sampler.small_choices(40)
+        chosen = [sizes for sizes in smallest if len(set(sizes.values())) > 1] or smallest
+        middle = len(chosen) // 2
+        yield from chosen[middle : middle + 2]
+        yield from islice(sampler.size_choices(), 6)
+        yield from smallest[:4]
+
+    def _compared(self, point: Point, names: list[str]) -> tuple[list[str], list[str]]:
+        """The gradients that the difference quotient confirms, and those that it refutes.
+
+        Where the two derivatives disagree (a kink, a pole) a gradient is in neither list.
+        """
+        with precisely():
+            try:
+                at = self.subject.evaluate_precise(point)
+                joint = {name: self.subject.direction(name, at) for name in names}
+                if self.subject.compare(at, joint).gap <= tolerance(self.subject):
+                    return names, []
+                right = [
+                    name for name in names
+                    if self.subject.compare(at, {name: joint[name]}).gap <= tolerance(self.subject)
+                ]  # fmt: skip
+            except DomainError:
+                return [], []
+        others = [name for name in names if name not in right]
+        return right, [name for name in others if confirmed(self.subject, point, name)]
+
+    def _reread(self, doubtful: Mapping[str, list[Point]]) -> None:
+        """Gradients that are nearly right: with recognised constants they may be exactly so."""
+        names = list(doubtful)
+        again = self._recognising(names)
+        if again is not None:
+            other = _Decision(again, self.budget)
+            doubtful_still = other._consult(names)
+            other._prove([name for name in names if name not in doubtful_still])
+            for name, judgement in other.found.items():
+                if judgement.verdict is not Verdict.UNDECIDED:
+                    self.found[name] = judgement
+        for name in names:
+            if name not in self.found and self._is_rounding(name, doubtful[name]):
+                self._undecided(name, "it differs by no more than the rounding of a long literal")
+            elif name not in self.found:
+                self.evidence[name].failed.extend(doubtful[name])
+                self._refuted(name, doubtful[name])
+
+    def _is_rounding(self, name: str, points: Iterable[Point]) -> bool:
+        """May the difference at some points come from a literal that Python has rounded?"""
+        nodes = self.subject.everything.nodes
+        constants = (n.attributes["value"].value for n in nodes if n.op == "constant")
+        if not any(literals.is_long(value) for value in constants):
+            return False
+        with precisely():
+            for point in points:
+                at = self.subject.evaluate_precise(point)
+                along = {name: self.subject.direction(name, at)}
+                if not self.subject.compare(at, along).gap <= ROUNDING:
+                    return False
+        return True
+
+    def _recognising(self, names: Iterable[str]) -> Subject | None:
+        """The same subject with rounded constants read as such, where there are any."""
+        old = self.subject
+        constants = (n for n in old.everything.nodes if n.op == "constant" and n.dtype.is_float)
+        known = (literals.recognise(node.attributes["value"].value) for node in constants)
+        if old.recognised or not any(known):
+            return None
+        return old.having(names, recognised=True)
+
+    # -- 3 and 4: the normal form
+
+    def _prove(self, names: list[str]) -> None:
+        if not names:
+            return
+        ready = proving(self.subject, self.budget, self.total)
+        for name in names:
+            if name in self.found:
+                continue
+            equality = ready.prover.prove(name)
+            if equality.equal and self._wrong_in_a_corner(name):
+                continue
+            if equality.equal:
+                self.found[name] = Judgement(
+                    Verdict.PROVED,
+                    method=equality.method,
+                    conditions=(*ready.conditions, *equality.conditions),
+                    recognised=self.subject.recognised,
+                    passed=tuple(point.sizes for point in self.evidence[name].passed),
+                )
+            else:
+                self._look_harder(name, equality.reason)
+
+    def _wrong_in_a_corner(self, name: str) -> bool:
+        """Is what is right almost everywhere wrong where a comparison of backward holds?"""
+        for point in corners(self.subject, name):
+            if certain(self.subject, point, name) and self._is_wrong(point, name):
+                self.evidence[name].failed.append(point)
+                self._refuted(name, [point])
+                return True
+        return False
+
+    def _look_harder(self, name: str, reason: str) -> None:
+        """Sought points, then forty more, the last few in 60 digits, before giving up."""
+        seen = self.evidence[name]
+        for point in islice(seek(self.subject, name), FOUND_POINTS):
+            if self._is_wrong(point, name):
+                seen.failed.append(point)
+                self._refuted(name, [point])
+                return
+        sizes = list(islice(self.subject.sampler.size_choices(), MORE_POINTS))
+        for number in range(MORE_POINTS if sizes else 0):
+            at = self.subject.draw(sizes[number % len(sizes)], 100 + number)
+            if at is None:
+                continue
+            if suspicious(self.subject, at, name) and self._is_wrong(at.point, name):
+                seen.failed.append(at.point)
+                self._refuted(name, [at.point])
+                return
+            if number % 8 == 7 and self._is_wrong(at.point, name):
+                seen.failed.append(at.point)
+                self._refuted(name, [at.point])
+                return
+        self._undecided(name, reason)
+
+    def _undecided(self, name: str, reason: str) -> None:
+        tried = len(self.evidence[name].passed)
+        said = f"no difference at {tried} points and more, but no proof: {reason}"
+        self.found[name] = Judgement(
+            Verdict.UNDECIDED, reason=said, recognised=self.subject.recognised
+        )  # fmt: skip

@@ -1,0 +1,171 @@
+"""Is a hand-written ``jvp`` the derivative of forward along the tangents, for all shapes?
+
+In: the traces of a Function of inputs and tangents, whose outputs are those of forward and the
+tangents that ``jvp`` gives.  Out: a ``Finding``.
+
+``jvp(x, t)`` is ``J(x) t`` for all t if, for every cotangent w, the gradient of
+``<w, jvp(x, t)>`` by t is ``w J(x)`` for every t, and ``jvp(x, 0)`` is 0.  The first is judged as a
+hand-written gradient is, against forward itself; the second as a gradient that is to be zero.
+With a backward that is PROVED, ``<w, jvp(x, t)> = <backward(x, w), t>`` follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from symgrad.errors import SymgradError
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.types import TensorType
+from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.oracle.adjoints import reverse
+from symgrad.proof.oracle.assume import Assumption
+from symgrad.proof.oracle.refute import Counterexample, input_values
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.rebuild import copied, transplant, zero_like
+from symgrad.proof.report.records import Finding
+from symgrad.proof.report.verdict import Verdict
+
+NAME = "jvp"
+PREFIX = "tangent_"
+_SCALE = "tangent scale"
+
+
+def judge_jvp(
+    graphs: FunctionGraphs, declared: Sequence[Assumption], *, budget: int
+) -> Finding:  # fmt: skip
+    """The finding on ``jvp``, the worst of all cases of sizes."""
+    found = [_judge_case(case, declared, budget) for case in graphs.cases]
+    return max(found, key=lambda finding: finding.verdict)
+
+
+def failed(error: SymgradError) -> Finding:
+    """The finding where ``jvp`` could not be traced, or returns no tangents of the outputs."""
+    where = f" ({error.location})" if error.location else ""
+    if getattr(error, "undecided", False):
+        return Finding(NAME, Verdict.UNDECIDED, f"it cannot be traced{where}: {error.what}")
+    return Finding(NAME, Verdict.REFUTED, f"it fails{where}: {error.what}")
+
+
+def _judge_case(case: FunctionCase, declared: Sequence[Assumption], budget: int) -> Finding:
+    try:
+        return _worst(_judgements(case, declared, budget))
+    except SymgradError as error:
+        return Finding(NAME, Verdict.UNDECIDED, error.what)
+
+
+Judged = tuple[Subject, str, Judgement]
+
+
+def _judgements(
+    case: FunctionCase, declared: Sequence[Assumption], budget: int
+) -> Iterator[Judged]:
+    for subject in (_slope(case, declared), _at_zero(case, declared)):
+        for name, judgement in judge(subject, budget=budget).items():
+            yield subject, name, judgement
+
+
+def _worst(judged: Iterator[Judged]) -> Finding:
+    undecided: Judged | None = None
+    conditions: dict[str, None] = {}
+    for subject, name, judgement in judged:
+        conditions.update((str(condition), None) for condition in judgement.conditions)
+        if judgement.verdict is Verdict.REFUTED:
+            return Finding(NAME, Verdict.REFUTED, _wrong(subject, name, judgement.counterexample))
+        if judgement.verdict is Verdict.UNDECIDED and undecided is None:
+            undecided = subject, name, judgement
+    if undecided is not None:
+        return Finding(NAME, Verdict.UNDECIDED, f"{undecided[1]}: {undecided[2].reason}")
+    said = f"if {'; '.join(conditions)}" if conditions else ""
+    return Finding(NAME, Verdict.PROVED, said)
+
+
+def _wrong(subject: Subject, name: str, found: Counterexample | None) -> str:
+    if name == _SCALE:
+        said = "the tangents that it gives for tangents of 0 are not 0"
+    else:
+        said = f"it is not the derivative along {PREFIX}{name}"
+    if found is None:
+        return said
+    if name != _SCALE:
+        said = (
+            f"{said}: the factor of {PREFIX}{found.element} is {found.hand:.6g} instead of "
+            f"{found.true:.6g}"
+        )
+    values = input_values(subject, found.point)
+    shown = [
+        f"{key} = {_list(values[key])}" for key in values if key != _SCALE and key in values
+    ]  # fmt: skip
+    sizes = [f"{key} = {size}" for key, size in found.point.sizes.items()]
+    return f"{said}, at {', '.join([*sizes, *shown])}"
+
+
+def _list(values: Sequence[object]) -> str:
+    texts = [str(value) for value in values]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+# -- the two subjects
+
+
+def _parts(case: FunctionCase) -> tuple[list[Node], list[Node], list[Node]]:
+    """The outputs of forward, their cotangents, and the tangents that jvp gives."""
+    count = len(case.outputs) // 2
+    cotangents = [node for node in case.cotangents[:count] if node is not None]
+    return list(case.outputs[:count]), cotangents, list(case.outputs[count:])
+
+
+def _slope(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
+    """Forward, with the gradient of ``<w, jvp(x, t)>`` by t as if it were backward's."""
+    outputs, cotangents, pushed = _parts(case)
+    graph, new = copied([*case.inputs, *outputs, *cotangents, *pushed])
+    by_name = {node.attributes["name"]: new[node] for node in case.inputs}
+    names = [name for name in by_name if PREFIX + name in by_name]
+    along = [by_name[PREFIX + name] for name in names]
+    weights = [new[node] for node in cotangents]
+    tangents = [new[node] for node in pushed]
+    found = reverse(list(zip(tangents, weights, strict=True)), ancestors(tangents))
+    gradients = {
+        name: found[tangent] if tangent in found else zero_like(graph, by_name[name])
+        for name, tangent in zip(names, along, strict=True)
+    }
+    pairs = [(new[node], weight) for node, weight in zip(outputs, weights, strict=True)]
+    return _subject(case, graph, list(by_name.values()), pairs, gradients, declared)
+
+
+def _at_zero(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
+    """A multiple of ``jvp(x, 0)``, whose derivative by the factor is to be zero."""
+    _, cotangents, pushed = _parts(case)
+    graph, new = copied([*case.inputs, *cotangents])
+    by_name = {node.attributes["name"]: new[node] for node in case.inputs}
+    tangents = [name for name in by_name if name.startswith(PREFIX)]
+    still = by_name | {name: zero_like(graph, by_name[name]) for name in tangents}
+    weights = [new[node] for node in cotangents]
+    values = transplant(graph, pushed, still)
+    dtype = values[0].dtype
+    scale = graph.input(_SCALE, TensorType(dtype))
+    pairs = [
+        (graph.expand(_as(scale, value), value.shape) * value, weight)
+        for value, weight in zip(values, weights, strict=True)
+    ]
+    inputs = [*(by_name[name] for name in by_name if name not in tangents), scale]
+    gradients = {_SCALE: zero_like(graph, scale)}
+    return _subject(case, graph, inputs, pairs, gradients, declared)
+
+
+def _as(scale: Node, value: Node) -> Node:
+    return scale if scale.dtype == value.dtype else scale.graph.apply(
+        "cast", scale, dtype=value.dtype
+    )  # fmt: skip
+
+
+def _subject(
+    case: FunctionCase, graph: Graph, inputs: Sequence[Node],
+    outputs: Sequence[tuple[Node, Node]], gradients: Mapping[str, Node],
+    declared: Sequence[Assumption],
+) -> Subject:  # fmt: skip
+    known = {node.attributes["name"] for node in inputs}
+    assumptions = [one for one in declared if one.name in known]
+    return Subject(
+        graph, inputs, outputs, gradients, conditions=case.conditions, assumptions=assumptions
+    )

@@ -1,0 +1,191 @@
+"""Where a forward is not differentiable, in the user's names, and what the backward gives there.
+
+In: a ``Subject``.  Out: conditions to print beside a verdict.
+
+A kink at which nothing flows back (the shift of a softmax by its maximum) is not told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+import sympy
+
+from symgrad.errors import SymgradError
+from symgrad.ir.graph import Node
+from symgrad.ops.record import get
+from symgrad.proof.oracle.adjoints import derived_gradients
+from symgrad.proof.oracle.numbers import Double
+from symgrad.proof.oracle.subject import Evaluation, Subject
+from symgrad.proof.oracle.values import DomainError, Program
+from symgrad.proof.report.records import Condition
+from symgrad.proof.words.code import CodeWriter, NoSpelling
+from symgrad.proof.words.spelling import shed
+
+MOST = 6
+_TIES = {"amax": "maximum", "amin": "minimum", "max": "maximum", "min": "minimum"}
+_JUMPS = frozenset(("lt", "le", "gt", "ge"))
+
+
+def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condition]:
+    """The kinks and ties of a forward that matter, at most a handful.
+
+    ``name``: the input whose gradient is reported.  ``names``: nodes to be printed by name.
+    """
+    candidates = [node for node in subject.forward.nodes if _may_kink(node)]
+    ranked = _ranked(subject.forward.nodes, CodeWriter(names))
+    if not candidates:
+        return ranked
+    at = _generic(subject)
+    flowing = _flowing(subject, candidates, at)
+    writer = CodeWriter(names)
+    found: list[Condition] = ranked
+    for node in flowing:
+        condition = _condition(subject, name, node, writer, at)
+        if condition is not None and condition not in found:
+            found.append(condition)
+    if len(found) > MOST:
+        rest = len(found) - MOST
+        return [*found[:MOST], Condition("kink", f"and {rest} more like these")]
+    return found
+
+
+def _ranked(nodes: Iterable[Node], writer: CodeWriter) -> list[Condition]:
+    """Sorting is told by the ranks, which change where two elements are equal."""
+    found: dict[Condition, None] = {}
+    for node in nodes:
+        if node.op == "rank" and node.args[0].dtype.is_float:
+            try:
+                text = _text(writer, node.args[0])
+            except NoSpelling:
+                continue
+            axis = f" along axis {node.attributes['axis']}" if node.rank > 1 else ""
+            found[Condition("ties", f"two elements of {text}{axis} are equal")] = None
+    return list(found)
+
+
+def _may_kink(node: Node) -> bool:
+    if not node.dtype.is_float:
+        return False
+    op = get(node.op)
+    if op.scalar is not None and op.scalar.kinks:
+        return True
+    if node.op == "where" and node.args[0].op in _JUMPS:
+        return node.args[0].args[0].dtype.is_float
+    return node.op in _TIES
+
+
+def _generic(subject: Subject) -> Evaluation | None:
+    sizes = next(subject.sampler.size_choices(), None)
+    return None if sizes is None else subject.draw(sizes, 0)
+
+
+def _flowing(subject: Subject, nodes: list[Node], at: Evaluation | None) -> list[Node]:
+    """The nodes whose adjoint is not zero at a generic point."""
+    if at is None:
+        return nodes
+    try:
+        _, _, adjoints = derived_gradients(subject)
+        wanted = [node for node in nodes if node in adjoints]
+        program = Program([adjoints[node] for node in wanted])
+        with np.errstate(all="ignore"):
+            values = program.run(Double(), at.point.doubles(), at.point.sizes)
+    except (SymgradError, DomainError, ValueError, KeyError):
+        return nodes
+    scale = 1e-9 * (1 + abs(float(at.objective)))
+    return [
+        node for node in wanted
+        if float(np.max(np.abs(values[adjoints[node]]), initial=0.0)) > scale
+    ]  # fmt: skip
+
+
+def _condition(
+    subject: Subject, name: str, node: Node, writer: CodeWriter, at: Evaluation | None
+) -> Condition | None:
+    try:
+        if node.op in _TIES:
+            said = (
+                f"the {_TIES[node.op]} of {_text(writer, node.args[0])} is reached more than once"
+            )
+            return Condition("ties", said)
+        if node.op == "where":
+            left, right = node.args[0].args
+            value = _number(right)
+            if value is not None and not math.isfinite(value):
+                return None  # no real number is there
+            left = _behind_constants(left, value)
+            where = f"{_text(writer, left)} == {_text(writer, right)}"
+            return Condition("kink", where + _there(subject, name, left, right, at))
+        if get(node.op).scalar.domain and _bare(node.args[0]).op != "input":  # type: ignore[union-attr]
+            return None  # the edge of the domain, which the domain's condition tells
+        where = _equation(node, writer)
+        right_side = node.args[1] if len(node.args) == 2 else None
+        return Condition("kink", where + _there(subject, name, node.args[0], right_side, at))
+    except NoSpelling:
+        return None
+
+
+def _text(writer: CodeWriter, node: Node) -> str:
+    return writer.text(shed(node, writer.names))
+
+
+def _equation(node: Node, writer: CodeWriter) -> str:
+    """``x == 0`` for a kink of ``relu(x)``, ``x == y`` for one of ``maximum(x, y)``."""
+    scalar = get(node.op).scalar
+    assert scalar is not None
+    args = [_text(writer, arg) for arg in node.args]
+    symbols = [sympy.Symbol(text) for text in args]
+    expression = scalar.kinks[0].expression(sympy, *symbols)
+    if len(symbols) == 2 and expression == symbols[0] - symbols[1]:
+        return f"{args[0]} == {args[1]}"
+    return f"{expression} == 0"
+
+
+def _there(
+    subject: Subject, name: str, left: Node, right: Node | None, at: Evaluation | None
+) -> str:
+    """What the hand-written gradient gives at a kink of one input, for a cotangent of 1."""
+    value = _number(right)
+    source = _bare(left)
+    if at is None or source.op != "input" or value is None:
+        return ""
+    if source.attributes["name"] != name or name not in subject.gradients:
+        return ""
+    feeds = at.point.doubles()
+    feeds[name] = np.full_like(feeds[name], value)
+    for _, cotangent in subject.outputs:
+        key = cotangent.attributes["name"]
+        feeds[key] = np.ones_like(feeds[key])
+    try:
+        with np.errstate(all="ignore"):
+            values = subject.everything.run(Double(), feeds, at.point.sizes)
+    except DomainError:
+        return ""
+    found = np.unique(np.round(values[subject.gradients[name]], 12))
+    return f" (yours gives {found[0]:g} there)" if len(found) == 1 else ""
+
+
+def _behind_constants(node: Node, value: float | None) -> Node:
+    """What must be ``value`` where ``node`` is: not a branch that is another constant."""
+    while value is not None and (bare := _bare(node)).op == "where":
+        _, *branches = bare.args
+        left = [one for one in branches if _number(one) in (None, value)]
+        if len(left) != 1 or _number(left[0]) is not None:
+            break
+        node = left[0]
+    return node
+
+
+def _number(node: Node | None) -> float | None:
+    if node is None:
+        return 0.0
+    node = _bare(node)
+    return float(node.attributes["value"].value) if node.op == "constant" else None
+
+
+def _bare(node: Node) -> Node:
+    while node.op in ("expand", "reshape", "cast"):
+        node = node.args[0]
+    return node

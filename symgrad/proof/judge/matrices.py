@@ -1,0 +1,313 @@
+"""Matrices and orders made ready for the normal form: inverses as the one kind of atom.
+
+In: a ``Subject`` and the facts of its inputs.  Out: the subject with every triangular solve as a
+product with an inverse, equal matrices inverted once, and permutations ranked by themselves;
+facts about the atoms; domains to print.
+
+A matrix is called symmetric, triangular, or equal to another one only where the normal form has
+proved it under no condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from symgrad.index.lower import Lowering
+from symgrad.ir.dim import Dim
+from symgrad.ir.expr import Expr, ExprPool
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ops.linalg import matmul, transpose, triangle
+from symgrad.ops.sorting import sort
+from symgrad.proof.judge.algebra import Equality
+from symgrad.proof.judge.goal import Goal, definitions, is_atom, name_of, opaque_atoms
+from symgrad.proof.judge.reference import gradient_indices
+from symgrad.proof.normal.facts import Facts
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.records import Condition
+
+EqualUnder = Callable[[Goal, Facts], Equality]
+
+QUICK = 6_000
+"""Work for a question about one matrix."""
+DEEPEST = 8
+"""How many products of matrices are inverted factor by factor."""
+_KINDS = frozenset(("inverse", "det", "logdet", "cholesky", "solve_triangular"))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The subject that is proved, the facts it is proved under, and conditions to print."""
+
+    subject: Subject
+    facts: Facts
+    conditions: tuple[Condition, ...] = ()
+
+
+def prepared(subject: Subject, facts: Facts, equal: EqualUnder) -> Prepared:
+    """The subject itself where there is nothing to rewrite."""
+    if not any(node.op in _KINDS or _is_reordered(node) for node in subject.everything.nodes):
+        return Prepared(subject, facts)
+    work = _Rewriting(subject, facts, equal)
+    return Prepared(work.result(), work.facts, tuple(_domains(subject)))
+
+
+def _domains(subject: Subject) -> Iterable[Condition]:
+    """Where all of it is defined, in the user's names."""
+    said = {
+        "inverse": "{} is invertible",
+        "logdet": "{} has a positive determinant",
+        "cholesky": "the symmetric part of {} is positive definite",
+        "solve_triangular": "the diagonal of {} has no zero",
+    }
+    found: dict[Condition, None] = {}
+    for node in subject.everything.nodes:
+        if node.op in said:
+            matrix, _ = _upright(node.args[0])
+            if node.op == "solve_triangular" and matrix.op == "cholesky":
+                continue
+            label = matrix.name or "the matrix"
+            found[Condition("domain", said[node.op].format(label))] = None
+    return found
+
+
+class _Rewriting:
+    """One pass over the nodes of a subject, arguments first, Cholesky factors before all else."""
+
+    def __init__(self, subject: Subject, facts: Facts, equal: EqualUnder) -> None:
+        self.subject, self.facts, self.equal = subject, facts, equal
+        self.graph = Graph()
+        self.new: dict[Node, Node] = {}
+        self.matrices: list[Node] = []
+        self.factor: dict[Node, Node] = {}
+        self._judged: set[Node] = set()
+
+    def result(self) -> Subject:
+        """The subject in a graph of its own."""
+        old = self.subject
+        roots = old.everything.results
+        factors = [node for node in old.everything.nodes if node.op == "cholesky"]
+        for node in ancestors([*factors, *roots]):
+            made = self._made(node, [self.new[arg] for arg in node.args])
+            made.name, made.location = made.name or node.name, made.location or node.location
+            if node.op == "input":
+                self.graph.inputs.setdefault(node.attributes["name"], made)
+            self.new[node] = made
+        again = Subject(
+            self.graph,
+            [self.new[node] for node in old.inputs],
+            [(self.new[node], self.new[cotangent]) for node, cotangent in old.outputs],
+            {name: self.new[node] for name, node in old.gradients.items()},
+            conditions=old.conditions, assumptions=old.assumptions, recognised=old.recognised,
+        )  # fmt: skip
+        again.sampler.modes = old.sampler.modes
+        return again
+
+    def _made(self, node: Node, args: list[Node]) -> Node:
+        if node.op == "inverse":
+            return self._inverse(args[0])
+        if node.op == "solve_triangular":
+            inverse = self._triangular_inverse(args[0], node.attributes["upper"])
+            return matmul(inverse, args[1])
+        if node.op == "det":
+            return self._det(args[0])
+        if node.op == "logdet":
+            return self._apply("logdet", args[0])
+        if _is_reordered(node) and _is_permutation(args[0], node.attributes["axis"]):
+            downward = node.attributes["descending"]
+            return node.shape[node.attributes["axis"]] - 1 - args[0] if downward else args[0]
+        if node.op == "cholesky":
+            made = self.graph.apply("cholesky", self._known(args[0])[0])
+            self._learn_factor(made)
+            return made
+        return self.graph.apply(node.op, *args, **node.attributes)
+
+    # -- inverses
+
+    def _inverse(self, matrix: Node, depth: int = 0) -> Node:
+        source, turned = _upright(matrix)
+        if source.op == "inverse":
+            found = source.args[0]
+        elif (parts := _square_factors(source)) and depth < DEEPEST:
+            first, last = (self._inverse(part, depth + 1) for part in parts)
+            found = matmul(last, first)
+        else:
+            found, turned = self._inverse_of(source, turned)
+        return transpose(found) if turned else found
+
+    def _inverse_of(self, source: Node, turned: bool) -> tuple[Node, bool]:
+        matrix, other = self._known(source)
+        if matrix in self.factor and name_of(matrix) in self.facts.symmetric:
+            half = self._plain_inverse(self.factor[matrix])
+            return matmul(transpose(half), half), False
+        return self._plain_inverse(matrix), turned != other
+
+    def _plain_inverse(self, matrix: Node) -> Node:
+        """The atom; what the matrix is, it is too."""
+        self._judge(matrix)
+        made = self.graph.apply("inverse", matrix)
+        facts, name, own = self.facts, name_of(matrix), {name_of(made)}
+        self.facts = replace(
+            facts,
+            inverses={**facts.inverses, name_of(made): name},
+            symmetric=facts.symmetric | own if name in facts.symmetric else facts.symmetric,
+            lower=facts.lower | own if name in facts.lower else facts.lower,
+            upper=facts.upper | own if name in facts.upper else facts.upper,
+        )
+        return made
+
+    def _triangular_inverse(self, matrix: Node, upper: bool) -> Node:
+        """The inverse of one triangle: of the matrix itself where the other one is 0."""
+        source, turned = _upright(matrix)
+        upper = upper != turned
+        self._judge(source)
+        known = self.facts.upper if upper else self.facts.lower
+        if name_of(source) not in known:
+            source = triangle(source, "ge" if upper else "le")
+        found = self._inverse(source)
+        return transpose(found) if turned else found
+
+    def _det(self, matrix: Node) -> Node:
+        """That of a transposed matrix is the same, that of an inverse one over it."""
+        source, _ = _upright(matrix)
+        if source.op == "inverse":
+            return self.graph.apply("reciprocal", self._det(source.args[0]))
+        return self._apply("det", source)
+
+    def _apply(self, op: str, matrix: Node) -> Node:
+        """A determinant, whose derivative the inverse is in."""
+        known, _ = self._known(matrix)
+        self._plain_inverse(known)
+        return self.graph.apply(op, known)
+
+    # -- what matrices are
+
+    def _known(self, matrix: Node) -> tuple[Node, bool]:
+        """A matrix seen before that equals this one, or its transpose; else this one."""
+        source, turned = _upright(matrix)
+        for other in self.matrices:
+            if other is source:
+                return other, turned
+        for other in self.matrices:
+            if other.shape != source.shape or other.op == source.op == "input":
+                continue
+            for across in (False, True):
+                if self._holds(source, _same_as(other, across), other):
+                    return other, turned != across
+        self.matrices.append(source)
+        self._judge(source)
+        return source, turned
+
+    def _learn_factor(self, factor: Node) -> None:
+        matrix, name = factor.args[0], name_of(factor)
+        self.factor[matrix] = factor
+        self._judged.add(factor)
+        self.facts = replace(
+            self.facts,
+            lower=self.facts.lower | {name},
+            factors={**self.facts.factors, name: name_of(matrix)},
+        )
+        self._plain_inverse(factor)  # which its derivative is made of
+
+    def _judge(self, matrix: Node) -> None:
+        """Find out whether a computed matrix is symmetric or triangular."""
+        if matrix in self._judged or matrix.op == "input" or is_atom(matrix):
+            return
+        self._judged.add(matrix)
+        own = {name_of(matrix)}
+        if self._holds(matrix, _symmetric):
+            self.facts = replace(self.facts, symmetric=self.facts.symmetric | own)
+        if self._holds(matrix, _lower):
+            self.facts = replace(self.facts, lower=self.facts.lower | own)
+        if self._holds(matrix, _upper):
+            self.facts = replace(self.facts, upper=self.facts.upper | own)
+
+    def _holds(
+        self, matrix: Node, statement: Callable[..., tuple[Expr, Expr | None]],
+        other: Node | None = None,
+    ) -> bool:  # fmt: skip
+        """Is a statement about the elements proved, under no condition?"""
+        opened = [node for node in (matrix, other) if node is not None and not is_atom(node)]
+        cuts = opaque_atoms(ancestors([matrix, *opened]))
+        lowering = Lowering(self.graph, [node for node in cuts if node not in opened])
+        *batch, row, column = gradient_indices(matrix.shape)
+
+        def element(node: Node, *at: Dim) -> Expr:
+            return lowering.element(node, (*batch, *at), body=not is_atom(node))
+
+        left, right = statement(lowering.pool, element, matrix, row, column)
+        leaves = {f"%{cut.index}": cut for cut in lowering.cuts}
+        goal = Goal(left, right, leaves, definitions(lowering), QUICK)
+        answer = self.equal(goal, self.facts)
+        return answer.equal and not answer.conditions
+
+
+Element = Callable[..., Expr]
+
+
+def _symmetric(
+    pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
+) -> tuple[Expr, Expr | None]:
+    return element(matrix, row, column), element(matrix, column, row)
+
+
+def _lower(
+    pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
+) -> tuple[Expr, Expr | None]:
+    above = pool.relation("lt", row, column)
+    zero = pool.literal(0.0, matrix.dtype)
+    return pool.select(above, element(matrix, row, column), zero), None
+
+
+def _upper(
+    pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
+) -> tuple[Expr, Expr | None]:
+    below = pool.relation("gt", row, column)
+    zero = pool.literal(0.0, matrix.dtype)
+    return pool.select(below, element(matrix, row, column), zero), None
+
+
+def _same_as(other: Node, across: bool) -> Callable[..., tuple[Expr, Expr | None]]:
+    def statement(
+        pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
+    ) -> tuple[Expr, Expr | None]:
+        there = (column, row) if across else (row, column)
+        return element(matrix, row, column), element(other, *there)
+
+    return statement
+
+
+def _upright(matrix: Node) -> tuple[Node, bool]:
+    """The matrix without transpositions, and whether their number is odd."""
+    turned = False
+    while matrix.op == "permute":
+        rank = matrix.rank
+        if tuple(matrix.attributes["axes"]) != (*range(rank - 2), rank - 1, rank - 2):
+            break
+        matrix, turned = matrix.args[0], not turned
+    return matrix, turned
+
+
+def _square_factors(node: Node) -> tuple[Node, Node] | None:
+    """Two square matrices that the node is the product of."""
+    if node.op != "einsum" or len(node.args) != 2:
+        return None
+    left, right = node.args
+    same = left.shape == right.shape == node.shape
+    return (left, right) if same and matmul(left, right) is node else None
+
+
+def _is_reordered(node: Node) -> bool:
+    """Are these the ranks of what may be a permutation?"""
+    return node.op == "rank" and node.args[0].op in ("index_add", "rank")
+
+
+def _is_permutation(node: Node, axis: int) -> bool:
+    """Is it the ranks along an axis, or where each rank came from?  Its ranks are then itself."""
+    if node.op == "rank":
+        return bool(node.attributes["axis"] == axis)
+    ranks = node.args[1 + axis] if node.op == "index_add" and len(node.args) > 1 + axis else None
+    if ranks is None or ranks.op != "rank" or ranks.attributes["axis"] != axis:
+        return False
+    _, origins = sort(ranks.args[0], axis, descending=ranks.attributes["descending"])
+    return origins is node

@@ -1,0 +1,341 @@
+"""Conditions that always hold: a sufficient test of signs, stronger than that of the normal form.
+
+In: a polynomial of a finished proof and its context.  Out: is it positive, is it nonnegative?
+
+Three rules on top of ``normal.signs``.  Cauchy-Schwarz: ``(sum a*b)**2 <= sum a**2 * sum b**2``,
+put for squares of sums with a negative coefficient; so a variance is not negative.  Sums over the
+same indices are one sum, whose integrand may be nonnegative.  A quadratic form in monomials is
+nonnegative where its symmetric matrix, eliminated exactly, has no negative pivot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import islice, product
+from math import gcd, lcm
+
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import labels, multiply, signs, sums
+from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, exact, ordered, plain_product, total
+from symgrad.proof.normal.signs import NONNEGATIVE, POSITIVE, UNKNOWN
+
+WORK = 20_000
+MOST_TERMS = 40
+MOST_BOUNDS = 12
+MOST_ROOTS = 8
+DEEPEST = 3
+
+
+def holds(context: Context, poly: Poly, relation: str) -> bool:
+    """Does ``poly > 0`` (``>=``, ``!=``) hold wherever ``poly`` is defined?  False: not shown."""
+    if len(poly.terms) > MOST_TERMS:
+        return False
+    before, context.budget = context.budget, context.work + WORK
+    try:
+        found = _sign(context, poly, 0)
+    except Undecided:
+        return False
+    finally:
+        context.budget = before
+    return found == POSITIVE or (relation == ">=" and found == NONNEGATIVE)
+
+
+def _sign(context: Context, poly: Poly, depth: int) -> int:
+    """The greatest sign that is shown of ``poly`` itself or of a lower bound of it."""
+    found = _known_sign(context, poly)
+    if found != POSITIVE:
+        found = max(found, _by_squares(context, poly, depth))
+    if found != POSITIVE and depth < DEEPEST:
+        for lower in islice(_lower_bounds(context, poly), MOST_BOUNDS):
+            found = max(found, _sign(context, lower, depth + 1))
+            if found == POSITIVE:
+                break
+    return found
+
+
+def _known_sign(context: Context, poly: Poly) -> int:
+    if signs.is_positive(context, poly):
+        return POSITIVE
+    return NONNEGATIVE if signs.is_nonnegative(context, poly) else UNKNOWN
+
+
+# -- Cauchy-Schwarz
+
+
+def _lower_bounds(context: Context, poly: Poly) -> Iterator[Poly]:
+    """``poly`` with the square of a sum that counts against it replaced by its upper bound."""
+    for monomial, value in poly.terms.items():
+        for atom, exponent in monomial:
+            if value > 0 or atom.kind != kinds.SUM or not _even(exponent):
+                continue
+            rest = {a: e for a, e in monomial if a is not atom}
+            if any(signs.factor_sign(context, a, e) == UNKNOWN for a, e in rest.items()):
+                continue
+            rest[atom] = exponent - 2
+            factor = multiply.monomial_poly(context, {a: e for a, e in rest.items() if e})
+            others = poly - Poly({monomial: value})
+            for bound in _square_bounds(context, atom):
+                yield others + multiply.multiply(context, factor, bound).scaled(value)
+    yield from _bounds_of_forms(context, poly)
+
+
+def _bounds_of_forms(context: Context, poly: Poly) -> Iterator[Poly]:
+    """The same for quadratic forms in several sums over indices of the same extents."""
+    groups: dict[tuple[Monomial, tuple[Poly, ...]], dict[Monomial, Number]] = {}
+    for monomial, value in poly.terms.items():
+        pair = [(a, e) for a, e in monomial if a.kind == kinds.SUM and e in (1, 2)]
+        extents = [tuple(binder.data[1] for binder in a.data[0]) for a, _ in pair]
+        if sum(e for _, e in pair) == 2 and len(set(extents)) == 1:
+            rest = tuple(item for item in monomial if item not in pair)
+            groups.setdefault((rest, extents[0]), {})[monomial] = value
+    for (rest, shape), terms in groups.items():
+        atoms = sorted({a for m in terms for a, _ in m} - {a for a, _ in rest}, key=_by_key)
+        if len(atoms) < 2 or any(signs.factor_sign(context, a, e) == UNKNOWN for a, e in rest):
+            continue
+        squares = diagonal(_matrix(terms, rest, atoms))
+        if squares is None:
+            continue
+        lower = poly - Poly(terms)
+        for scale, row in squares:
+            if scale < 0:
+                bound = _bound_of_row(context, shape, atoms, row)
+                whole = multiply.multiply(context, Poly({rest: 1}), bound)
+                lower = lower + whole.scaled(exact(scale))
+        yield lower
+
+
+def _by_key(atom: Atom) -> int:
+    return atom.key
+
+
+def _matrix(
+    terms: dict[Monomial, Number], rest: Monomial, atoms: list[Atom]
+) -> list[list[Fraction]]:
+    matrix = [[Fraction(0)] * len(atoms) for _ in atoms]
+    for monomial, value in terms.items():
+        places = [atoms.index(a) for item in monomial if item not in rest for a in (item[0],)]
+        row, column = places[0], places[-1]
+        share = Fraction(value) / (1 if row == column else 2)
+        matrix[row][column] = matrix[column][row] = share
+    return matrix
+
+
+def _bound_of_row(
+    context: Context, extents: tuple[Poly, ...], atoms: list[Atom], row: list[Fraction]
+) -> Poly:
+    """``E * sum f**2``, an upper bound of the square of ``sum f``: a combination of sums."""
+    fresh = [context.fresh(extent) for extent in extents]
+    parts = []
+    for atom, value in zip(atoms, row, strict=True):
+        if value:
+            renaming = dict(zip(atom.data[0], fresh, strict=True))
+            parts.append(
+                Poly({labels.rename_monomial(context, atom.data[1], renaming): exact(value)})
+            )
+    body = total(parts)
+    bound = sums.sum_over(context, fresh, multiply.multiply(context, body, body))
+    for extent in extents:
+        bound = multiply.multiply(context, bound, extent)
+    return bound
+
+
+def _even(exponent: Number) -> bool:
+    return isinstance(exponent, int) and exponent >= 2 and exponent % 2 == 0
+
+
+def _square_bounds(context: Context, atom: Atom) -> Iterator[Poly]:
+    """``sum a**2 * sum b**2`` for each way to write the summand as ``a * b``.
+
+    A factor goes to one side, or by its square root to both where it is not negative.
+    """
+    monomial: Monomial = atom.data[1]
+    shares = []
+    for factor, exponent in monomial:
+        own: list[tuple[Number, Number]] = [(0, 2 * exponent), (2 * exponent, 0)]
+        if signs.factor_sign(context, factor, exponent) != UNKNOWN:
+            own.insert(0, (exponent, exponent))
+        shares.append(own)
+    seen: set[Poly] = set()
+    for choice in islice(product(*shares), 9):
+        bound = ONE
+        for side in (0, 1):
+            squared = ordered({f: s[side] for (f, _), s in zip(monomial, choice, strict=True)})
+            bound = multiply.multiply(context, bound, _sum(context, atom, squared))
+        if bound not in seen:
+            seen.add(bound)
+            yield bound
+
+
+def _sum(context: Context, like: Atom, monomial: Monomial) -> Poly:
+    """The sum of a monomial over the indices of a sum atom."""
+    fresh = [context.fresh(binder.data[1]) for binder in like.data[0]]
+    renaming = dict(zip(like.data[0], fresh, strict=True))
+    inner = labels.rename_monomial(context, monomial, renaming)
+    return sums.sum_over(context, fresh, multiply.monomial_poly(context, dict(inner)))
+
+
+# -- sums over the same indices, and quadratic forms
+
+
+def _by_squares(context: Context, poly: Poly, depth: int) -> int:
+    """The sign of a polynomial as sums of nonnegative integrands and a quadratic form."""
+    groups, rest = _grouped(context, poly)
+    found = NONNEGATIVE
+    for factor, integrand in groups:
+        part = min(
+            min((signs.factor_sign(context, a, e) for a, e in factor), default=POSITIVE),
+            _integrand_sign(context, integrand, depth),
+        )
+        if part == UNKNOWN:
+            return UNKNOWN
+        found = max(found, part)
+    return UNKNOWN if (own := _form_sign(context, rest)) == UNKNOWN else max(found, own)
+
+
+def _integrand_sign(context: Context, integrand: Poly, depth: int) -> int:
+    found = _known_sign(context, integrand)
+    if found != UNKNOWN:
+        return found
+    return _form_sign(context, integrand) if depth == 0 or len(integrand.terms) < 8 else UNKNOWN
+
+
+def _grouped(context: Context, poly: Poly) -> tuple[list[tuple[Monomial, Poly]], Poly]:
+    """Terms ``factor * sum`` with one factor and indices of one extent; and what is left."""
+    found: dict[tuple[Monomial, tuple[Poly, ...]], tuple[list[Atom], list[Poly]]] = {}
+    rest: dict[Monomial, Number] = {}
+    for monomial, value in poly.terms.items():
+        atoms = [a for a, e in monomial if a.kind == kinds.SUM and e == 1]
+        if len(atoms) != 1:
+            rest[monomial] = value
+            continue
+        (atom,) = atoms
+        factor = tuple((a, e) for a, e in monomial if a is not atom)
+        extents = tuple(binder.data[1] for binder in atom.data[0])
+        fresh, parts = found.setdefault(
+            (factor, extents), ([context.fresh(extent) for extent in extents], [])
+        )
+        renaming = dict(zip(atom.data[0], fresh, strict=True))
+        inner = labels.rename_monomial(context, atom.data[1], renaming)
+        parts.append(Poly({inner: value}))
+    return [(factor, total(parts)) for (factor, _), (_, parts) in found.items()], Poly(rest)
+
+
+def _form_sign(context: Context, poly: Poly) -> int:
+    """The sign of nonnegative terms and a quadratic form in monomials.
+
+    Positive terms are first left out of the form, then taken into it.
+    """
+    signed = {
+        m: UNKNOWN if c < 0 else
+        min((signs.factor_sign(context, a, e) for a, e in m), default=POSITIVE)
+        for m, c in poly.terms.items()
+    }  # fmt: skip
+    for least in (POSITIVE, POSITIVE + 1):
+        form = {
+            m: c for m, c in poly.terms.items()
+            if signed[m] < least and (signed[m] == UNKNOWN or _is_square(m))
+        }  # fmt: skip
+        roots = [_root(m) for m, c in form.items() if c > 0 and _is_square(m)]
+        roots.sort(key=lambda root: -len(root))
+        own = _quadratic_sign(form, roots)
+        if own != UNKNOWN:
+            return max((sign for m, sign in signed.items() if m not in form), default=own)
+    return UNKNOWN
+
+
+def _is_square(monomial: Monomial) -> bool:
+    return all(isinstance(e, int) and e % 2 == 0 for _, e in monomial)
+
+
+def _root(monomial: Monomial) -> Monomial:
+    return tuple((a, exact(Fraction(e) / 2)) for a, e in monomial)
+
+
+def _quadratic_sign(terms: dict[Monomial, Number], roots: list[Monomial]) -> int:
+    """The sign of a form ``h^T G h`` in the monomials ``h``; positive with a number to spare."""
+    size = len(roots)
+    if not terms:
+        return NONNEGATIVE
+    if not 0 < size <= MOST_ROOTS:
+        return UNKNOWN
+    place: dict[Monomial, tuple[int, int]] = {}
+    for i in range(size):
+        for j in range(i, size):
+            pair = plain_product(Poly({roots[i]: 1}), Poly({roots[j]: 1}))
+            place.setdefault(next(iter(pair.terms)), (i, j))
+    matrix = [[Fraction(0)] * size for _ in range(size)]
+    for monomial, value in terms.items():
+        at = place.get(monomial)
+        if at is None:
+            return UNKNOWN
+        share = Fraction(value) / (1 if at[0] == at[1] else 2)
+        matrix[at[0]][at[1]] = matrix[at[1]][at[0]] = share
+    squares = diagonal(matrix)
+    if squares is None or any(scale < 0 for scale, _ in squares):
+        return UNKNOWN
+    spare = not roots[-1] and any(not any(row[:-1]) for _, row in squares)
+    return POSITIVE if spare else NONNEGATIVE
+
+
+def semidefinite(matrix: list[list[Fraction]]) -> bool:
+    """Is a symmetric matrix of fractions positive semidefinite?  By exact elimination."""
+    squares = diagonal(matrix)
+    return squares is not None and all(scale >= 0 for scale, _ in squares)
+
+
+def diagonal(matrix: list[list[Fraction]]) -> list[tuple[Fraction, list[Fraction]]] | None:
+    """A quadratic form as ``sum scale * (row . h)**2``; None where a pivot is 0 but its row not."""
+    rows = [list(row) for row in matrix]
+    found = []
+    for pivot, row in enumerate(rows):
+        head = row[pivot]
+        if not head:
+            if any(row[pivot + 1 :]):
+                return None
+            continue
+        unit = [Fraction(0)] * pivot + [value / head for value in row[pivot:]]
+        found.append((head, unit))
+        for other in rows[pivot + 1 :]:
+            scale = other[pivot]
+            for column in range(pivot, len(row)):
+                other[column] -= scale * unit[column]
+    return found
+
+
+# -- one way to write a condition
+
+
+def primitive(context: Context, poly: Poly) -> Poly:
+    """``poly`` without positive factors that all terms share, its coefficients coprime integers."""
+    shared: dict[Atom, Number] | None = None
+    for monomial in poly.terms:
+        own = dict(monomial)
+        if shared is None:
+            shared = own
+        else:
+            shared = {a: min(shared.get(a, 0), own.get(a, 0)) for a in {**shared, **own}}
+    divisor = {
+        a: e for a, e in (shared or {}).items()
+        if e and signs.factor_sign(context, a, e) == POSITIVE
+    }  # fmt: skip
+    scale = Fraction(0)
+    terms: dict[Monomial, Number] = {}
+    for monomial, value in poly.terms.items():
+        exponents = dict(monomial)
+        for atom, exponent in divisor.items():
+            exponents[atom] = exponents.get(atom, 0) - exponent
+        terms[ordered(exponents)] = value
+        scale = _common(scale, Fraction(value))
+    return Poly({m: exact(Fraction(c) / scale) for m, c in terms.items()}) if terms else ZERO
+
+
+def _common(one: Fraction, other: Fraction) -> Fraction:
+    """The greatest rational of which both are integer multiples."""
+    if not one:
+        return abs(other)
+    return Fraction(
+        gcd(one.numerator, other.numerator), lcm(one.denominator, other.denominator)
+    )  # fmt: skip

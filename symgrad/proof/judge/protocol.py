@@ -1,0 +1,259 @@
+"""Theorems of the protocol: what every backward owes, whatever it computes.
+
+In: the cases of a traced Function, their subjects and judgements.  Out: ``Finding`` records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from symgrad.errors import is_limit
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
+from symgrad.proof.judge.decide import Judgement
+from symgrad.proof.oracle.numbers import Array, Double
+from symgrad.proof.oracle.sample import Point
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.oracle.values import DomainError
+from symgrad.proof.report.records import Finding
+from symgrad.proof.report.verdict import Verdict
+
+_CARRY = frozenset(("expand", "reshape", "permute", "slice", "unslice", "sum", "cumsum", "cast",
+                    "concat", "diagonal", "neg"))  # fmt: skip
+_CLOSE = 1e-9
+VARIANTS = "needs_input_grad variants agree"
+
+
+def findings(
+    cases: Sequence[FunctionCase], subjects: Sequence[Subject],
+    judged: Sequence[Mapping[str, Judgement]],
+) -> list[Finding]:  # fmt: skip
+    """The protocol theorems of the cases in which backward ran, worst case first in each.
+
+    There is none of what could not be run: of no case, or of gradients that cannot be used.
+    """
+    ran = [case for case in cases if case.problem is None]
+    if not ran:
+        return []
+    found = [_linear(subjects, judged)] if any(judged) else []
+    found += [_reentrant(ran), _untouched(ran), *_shapes(ran)]
+    if len(ran) == len(cases):
+        return found
+    said = "where backward runs"
+    return [replace(one, text="; ".join(filter(None, (said, one.text)))) for one in found]
+
+
+# -- linear in the cotangents
+
+
+def _linear(
+    subjects: Sequence[Subject], judged: Sequence[Mapping[str, Judgement]]
+) -> Finding:  # fmt: skip
+    name = "linear in the cotangents"
+    if all(j.verdict is Verdict.PROVED for found in judged for j in found.values()):
+        return Finding(name, Verdict.PROVED)
+    if all(structurally_linear(subject) for subject in subjects):
+        return Finding(name, Verdict.PROVED)
+    for subject in subjects:
+        for gradient in subject.gradients:
+            at = _nonlinear_at(subject, gradient)
+            if at is not None:
+                sizes = ", ".join(f"{k} = {v}" for k, v in at.sizes.items())
+                said = f"the gradient of {gradient} is not linear"
+                return Finding(name, Verdict.REFUTED, said + (f" (at {sizes})" if sizes else ""))
+    return Finding(name, Verdict.UNDECIDED, "no difference was found, but no proof")
+
+
+def structurally_linear(subject: Subject) -> bool:
+    """Is every gradient built from the cotangents by linear ops alone?"""
+    cotangents = {cotangent for _, cotangent in subject.outputs}
+    degree: dict[Node, int] = {}
+    for node in subject.everything.nodes:
+        if node in cotangents:
+            degree[node] = 1
+        elif not any(degree.get(arg, 0) for arg in node.args):
+            degree[node] = 0
+        elif _is_linear(node, [degree[arg] for arg in node.args]):
+            degree[node] = 1
+        else:
+            return False
+    return all(
+        degree.get(node, 0) == 1 or _is_zero(node) for node in subject.gradients.values()
+    )  # fmt: skip
+
+
+def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
+    """Is the node linear in the arguments of degree 1, of which there is at least one?"""
+    if node.op in _CARRY:
+        return all(degrees) or len(degrees) == 1
+    if node.op in ("add", "sub"):
+        return all(d or _is_zero(arg) for d, arg in zip(degrees, node.args, strict=True))
+    if node.op == "where":
+        return degrees[0] == 0 and all(
+            d == 1 or _is_zero(arg) for d, arg in zip(degrees[1:], node.args[1:], strict=True)
+        )
+    if node.op in ("mul", "einsum"):
+        return sum(degrees) == 1
+    if node.op in ("div", "index", "index_add"):
+        return degrees[0] == 1 and not any(degrees[1:])
+    op = get(node.op)
+    return len(degrees) == 1 and op.linear == (0,)
+
+
+def _is_zero(node: Node) -> bool:
+    while node.op in ("expand", "reshape", "cast"):
+        node = node.args[0]
+    return node.op == "constant" and node.attributes["value"].value == 0
+
+
+def _nonlinear_at(subject: Subject, name: str) -> Point | None:
+    """A point at which doubling the cotangents does not double the gradient."""
+    cotangents = [cotangent.attributes["name"] for _, cotangent in subject.outputs]
+    for number, sizes in enumerate(islice(subject.sampler.size_choices(), 5)):
+        at = subject.draw(sizes, number)
+        if at is None:
+            continue
+        for factor in (-2.0, 0.0, 3.0):
+            feeds = at.point.doubles()
+            feeds |= {key: feeds[key] * factor for key in cotangents}
+            with np.errstate(all="ignore"):
+                try:
+                    values = subject.everything.run(Double(), feeds, sizes)
+                except DomainError:
+                    continue
+            gradient = subject.gradients[name]
+            if not _proportional(at.values[gradient] * factor, values[gradient]):
+                return at.point
+    return None
+
+
+def _proportional(wanted: Array, found: Array) -> bool:
+    if not np.all(np.isfinite(wanted)):
+        return True
+    scale = float(np.max(np.abs(wanted), initial=0.0)) + float(np.max(np.abs(found), initial=0.0))
+    return bool(np.max(np.abs(wanted - found), initial=0.0) <= _CLOSE * (scale + 1e-30))
+
+
+# -- nothing that backward reads is written
+
+
+def _reentrant(cases: Sequence[FunctionCase]) -> Finding:
+    """A second call sees what the first one saw: no saved tensor, no input is written."""
+    cotangents = _cotangent_names(cases)
+    written = sorted({name for case in cases for name in case.written} - cotangents)
+    if written:
+        said = f"{_listed(written)} written in place: a second backward would read other values"
+        return Finding("a second call agrees", Verdict.REFUTED, said)
+    return Finding("a second call agrees", Verdict.PROVED)
+
+
+def _untouched(cases: Sequence[FunctionCase]) -> Finding:
+    """The caller's gradients are left as they are."""
+    written = sorted({name for case in cases for name in case.written} & _cotangent_names(cases))
+    if written:
+        said = f"{_listed(written)} written in place, but the caller may still need it"
+        return Finding("the incoming gradients are left alone", Verdict.REFUTED, said)
+    return Finding("the incoming gradients are left alone", Verdict.PROVED)
+
+
+def _cotangent_names(cases: Iterable[FunctionCase]) -> set[str]:
+    found: set[str] = set()
+    for case in cases:
+        for node in case.cotangents:
+            if node is not None:
+                found |= {node.label, str(node.attributes.get("name", ""))}
+    return found
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+
+
+# -- shapes
+
+
+def _shapes(cases: Sequence[FunctionCase]) -> list[Finding]:
+    """Gradients of their inputs' shapes; where one had to be summed down, that is said."""
+    name, notes = "shapes of the gradients", []
+    for case in cases:
+        inputs = {node.attributes["name"]: node for node in case.inputs}
+        for gradient in case.gradients:
+            if gradient.problem is not None:
+                return [Finding(name, Verdict.REFUTED, gradient.problem.what)]
+            returned, wanted = gradient.returned, inputs.get(gradient.input)
+            if returned is not None and wanted is not None and returned.shape != wanted.shape:
+                shape = " ".join(map(str, returned.shape))
+                notes.append(
+                    f"the gradient of {gradient.input} was returned as [{shape}] and is summed "
+                    "down to the input's shape, as PyTorch does"
+                )
+    return [Finding(name, Verdict.PROVED, "; ".join(dict.fromkeys(notes)))]
+
+
+# -- needs_input_grad
+
+
+def variants_agree(
+    full: FunctionGraphs,
+    variants: Sequence[FunctionGraphs],
+    judge_case: Callable[[FunctionCase, Sequence[str]], Mapping[str, Judgement]],
+) -> list[Finding]:
+    """Does backward compute the same where only some gradients are asked for?
+
+    A gradient that is built like that of ``full`` shares its verdict; one that is built in
+    another way is judged by ``judge_case(case, names)``.
+    """
+    if not variants:
+        return []
+    found = Finding(VARIANTS, Verdict.PROVED)
+    for variant in variants:
+        for case in variant.cases:
+            if case.problem is not None:
+                said = f"with some gradients not asked for, backward fails: {case.problem.what}"
+                limit = is_limit(case.problem)
+                return [Finding(VARIANTS, Verdict.UNDECIDED if limit else Verdict.REFUTED, said)]
+            for gradient, judgement in judge_case(case, _other(full, case, variant.asked)).items():
+                if judgement.verdict > found.verdict:
+                    said = f"the gradient of {gradient} is computed differently"
+                    reason = f": {judgement.reason}" if judgement.reason else ""
+                    found = Finding(VARIANTS, judgement.verdict, said + reason)
+    return [found]
+
+
+def _other(full: FunctionGraphs, case: FunctionCase, asked: Sequence[str]) -> list[str]:
+    """The inputs whose gradient in a variant's case is built unlike that of the same full case.
+
+    A gradient that is left out counts where it was asked for.
+    """
+    known = {
+        (case_key(one), gradient.input): _digest_or_none(gradient.node)
+        for one in full.cases for gradient in one.gradients
+    }  # fmt: skip
+    return [
+        gradient.input for gradient in case.gradients
+        if (gradient.node is not None or gradient.input in asked)
+        and known.get((case_key(case), gradient.input), 0) != _digest_or_none(gradient.node)
+    ]  # fmt: skip
+
+
+def _digest_or_none(node: Node | None) -> int | None:
+    return None if node is None else digest(node)
+
+
+def case_key(case: FunctionCase) -> tuple[str, ...]:
+    """What tells the cases of one Function apart."""
+    return tuple(sorted(map(str, case.conditions)))
+
+
+def digest(root: Node) -> int:
+    """A number that equal graphs share, in whatever ``Graph`` they are."""
+    found: dict[Node, int] = {}
+    for node in ancestors([root]):
+        inner = tuple(found[arg] for arg in node.args)
+        found[node] = hash((node.op, inner, repr(node.attrs)))
+    return found[root]

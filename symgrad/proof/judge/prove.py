@@ -1,0 +1,237 @@
+"""Is a hand-written gradient the true one?  By the normal form, in stages.
+
+In: a ``Subject`` and the name of an input.  Out: ``Equality``.
+
+1. *cut*: the results of forward contractions are opaque leaves: what holds for arbitrary values
+   of them holds for theirs, and nothing blows up;
+2. *whole*: everything unfolded down to the inputs;
+3. *piece by piece*: where a backward node looks like the adjoint of a forward node, that is
+   proved first, and then both are opaque: the cost grows with the depth no worse than linearly
+   in the number of pieces.  By the chain rule, the adjoint of a node is the sum over the nodes
+   that read it of their adjoints times their partials.
+
+All three are tried with a small budget before the first two get the whole one: what one of them
+proves at once may cost another one minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from symgrad.errors import SymgradError
+from symgrad.index.lower import Lowering
+from symgrad.ir.dim import Dim
+from symgrad.ir.expr import Access, Call, Expr, Reduce, postorder
+from symgrad.ir.graph import Node, ancestors
+from symgrad.proof.judge.algebra import Equality, merge
+from symgrad.proof.judge.goal import Goal, definitions, is_atom, opaque_atoms
+from symgrad.proof.judge.reference import gradient, gradient_indices
+from symgrad.proof.oracle.adjoints import matches
+from symgrad.proof.oracle.subject import Subject
+
+DEEP_CONTRACTIONS = 4
+DEEP_NODES = 80
+QUICK = 6_000
+"""Work for one normal form before the next stage is tried."""
+NEAR = 4_000
+"""Work for the normal form of one piece of which only the readers are unfolded."""
+PIECE = 40_000
+"""Work for the normal form of one piece."""
+
+Equal = Callable[[Goal], Equality]
+Stage = Callable[[str, "int | None"], Equality]
+
+
+class Prover:
+    """Proves the gradients of one subject; what is found for one serves the others."""
+
+    def __init__(self, subject: Subject, equal: Equal) -> None:
+        self.subject = subject
+        self.equal = equal
+        self.contractions = [node for node in subject.forward.nodes if node.op == "einsum"]
+        self.atoms = opaque_atoms(subject.everything.nodes)
+        self.in_pieces = False
+        """Was the last proof one by pieces?  Then the next one is likely to be."""
+        self._pieces: Pieces | None = None
+
+    @property
+    def deep(self) -> bool:
+        """Would unfolding the forward as a whole blow up?"""
+        count = len(self.subject.forward.nodes)
+        return len(self.contractions) >= DEEP_CONTRACTIONS or count >= DEEP_NODES
+
+    def prove(self, name: str) -> Equality:
+        """Is the gradient of ``name`` the true one?"""
+        if name not in self.subject.gradients:
+            return Equality(False, reason=f"there is no gradient of {name}")
+        cut, whole = ("cut at contractions", self._cut), ("whole", self._whole)
+        pieces = ("piece by piece", self._by_pieces)
+        unfolded = [cut, whole] if self.contractions else [whole]
+        quick = [pieces, unfolded[0]] if self.deep or self.in_pieces else [*unfolded, pieces]
+        reasons = []
+        exhausted = set()
+        for label, stage in quick:
+            found = self._attempt(label, stage, name, QUICK)
+            if found.equal:
+                self.in_pieces = label == pieces[0]
+                return found
+            reasons.append(found.reason)
+            if found.exhausted:
+                exhausted.add(label)
+        for label, stage in unfolded[:1] if self.deep else unfolded:
+            if label in exhausted:
+                found = self._attempt(label, stage, name, None)
+                if found.equal:
+                    return found
+                reasons.insert(0, found.reason)
+        return Equality(False, reason=next((r for r in reasons if r), "a residual is left"))
+
+    def _attempt(self, label: str, stage: Stage, name: str, budget: int | None) -> Equality:
+        try:
+            found = stage(name, budget)
+        except SymgradError as error:
+            return Equality(False, reason=error.what)
+        if not found.equal:
+            return found
+        method = f"{label}: {found.method}" if found.method else label
+        return Equality(True, method, conditions=found.conditions)
+
+    def _cut(self, name: str, budget: int | None) -> Equality:
+        return self.equal(self.goal(name, [*self.contractions, *self.atoms], budget))
+
+    def _whole(self, name: str, budget: int | None) -> Equality:
+        return self.equal(self.goal(name, self.atoms, budget))
+
+    def _by_pieces(self, name: str, _: int | None) -> Equality:
+        if self._pieces is None:
+            self._pieces = Pieces(self.subject, self.equal, [*self.contractions, *self.atoms])
+        return self._pieces.prove(name)
+
+    def goal(self, name: str, cuts: Sequence[Node], budget: int | None = None) -> Goal:
+        """The hand-written gradient and the reference, with some forward nodes opaque."""
+        subject = self.subject
+        lowering = Lowering(subject.graph, cuts)
+        at = gradient_indices(subject.by_name[name].shape)
+        reference = gradient(lowering, subject.outputs, name, at, through=cuts)
+        hand = lowering.element(subject.gradients[name], at)
+        leaves = {f"%{node.index}": node for node in lowering.cuts}
+        return Goal(hand, reference, leaves, definitions(lowering), budget)
+
+
+class Pieces:
+    """Adjoints of forward nodes proved one by one, from the outputs to the inputs."""
+
+    def __init__(self, subject: Subject, equal: Equal, contractions: Sequence[Node]) -> None:
+        self.subject, self.equal = subject, equal
+        self.opaque = tuple(contractions)
+        self.proved: dict[Node, Node] = {}
+        self.found: list[Equality] = []
+        candidates = matches(subject)
+        order = [
+            node
+            for node in reversed(subject.forward.nodes)
+            if node in candidates and not is_atom(node)
+        ]
+        self.known = tuple(order)
+        """Forward nodes that a near goal reads as they are."""
+        for node in order:
+            self._try(node, candidates[node])
+
+    def _try(self, node: Node, candidates: Sequence[Node]) -> None:
+        for candidate in candidates[:2]:
+            equality = self._equal(node, f"%{node.index}", candidate)
+            if equality.equal:
+                self.proved[node] = candidate
+                self.found.append(equality)
+                return
+
+    def prove(self, name: str) -> Equality:
+        """The gradient of an input, given the adjoints proved so far."""
+        node = self.subject.by_name[name]
+        last = self._equal(node, name, self.subject.gradients[name])
+        return merge([*self.found, last], f"{len(self.found) + 1} pieces")
+
+    def _equal(self, node: Node, wrt: str, hand: Node) -> Equality:
+        """First with only the readers of ``node`` unfolded, then with all but contractions."""
+        near = self.equal(self._goal(node, wrt, hand, near=True))
+        return near if near.equal else self.equal(self._goal(node, wrt, hand, near=False))
+
+    def _goal(self, node: Node, wrt: str, hand: Node, *, near: bool) -> Goal:
+        """The adjoint of ``node`` as the sum over its readers, against a backward node.
+
+        The chain rule is applied with many nodes as leaves.  Then some are unfolded again, since
+        a backward may use ``y`` for ``tanh(x)``: where ``near``, the nodes that read ``node``;
+        otherwise all that are no contractions.
+        """
+        adjoints = set(self.proved.values())
+        readers = self._readers(node)
+        leaves = {*self.proved, *self.opaque, *adjoints}
+        if near:
+            leaves.update(self.known)
+        if node.op != "input":
+            leaves.add(node)
+        chain = Lowering(self.subject.graph, leaves)
+        at = gradient_indices(node.shape)
+        reference = self._chain_rule(chain, node, wrt, at, readers)
+        kept = leaves - set(readers) if near else {*self.opaque, *adjoints}
+        plain = Lowering(self.subject.graph, kept, chain.pool)
+        unfolded = {f"%{leaf.index}": leaf for leaf in leaves if leaf not in kept}
+        if reference is not None:
+            reference = unfold(plain, reference, unfolded)
+        claimed = plain.element(hand, at, body=hand not in adjoints)
+        for forced in chain.forced:
+            if forced not in plain.cuts:
+                plain.cuts.add(forced)
+                plain.forced.append(forced)
+        leaves_by_name = {f"%{cut.index}": cut for cut in plain.cuts}
+        budget = NEAR if near else PIECE
+        return Goal(claimed, reference, leaves_by_name, definitions(plain), budget)
+
+    def _readers(self, node: Node) -> list[Node]:
+        """The proved nodes that read ``node`` with no other proved node in between."""
+        return [
+            reader for reader in self.proved
+            if reader is not node and _reads(reader, node, self.proved)
+        ]  # fmt: skip
+
+    def _chain_rule(
+        self, lowering: Lowering, node: Node, wrt: str, at: Sequence[Dim], readers: Sequence[Node]
+    ) -> Expr | None:
+        """The sum over outputs and readers; a leaf that is not proved is differentiated through.
+
+        Only leaves that come after ``node`` can depend on it.
+        """
+        held = set(self.proved) | {node}
+        through = [
+            cut for cut in sorted({*self.opaque, *self.known}, key=lambda cut: cut.index)
+            if cut not in held and cut.index > node.index
+        ]  # fmt: skip
+        pairs = [(reader, self.proved[reader]) for reader in readers]
+        own = gradient(lowering, self.subject.outputs, wrt, at, through=through)
+        others = gradient(lowering, pairs, wrt, at, through=through, bodies=True)
+        if own is None or others is None:
+            return others if own is None else own
+        return lowering.pool.call("add", own, others, dtype=own.dtype)
+
+
+def _reads(reader: Node, node: Node, proved: Iterable[Node]) -> bool:
+    """Does ``reader`` depend on ``node`` without another proved node in between?"""
+    stop = set(proved) - {node}
+    return node in set(ancestors(reader.args, stop=stop))
+
+
+def unfold(lowering: Lowering, expr: Expr, leaves: Mapping[str, Node]) -> Expr:
+    """``expr`` with the elements of some cut nodes replaced by what ``lowering`` makes of them."""
+    pool = lowering.pool
+    made: dict[int, Expr] = {}
+    for part in postorder([expr]):
+        result = part
+        if isinstance(part, Access) and part.tensor in leaves:
+            result = lowering.element(leaves[part.tensor], part.indices)
+        elif isinstance(part, Call):
+            operands = [made[operand.number] for operand in part.operands]
+            result = pool.call(part.function, *operands, dtype=part.dtype)
+        elif isinstance(part, Reduce):
+            result = pool.reduce(part.kind, part.axis, made[part.body.number])
+        made[part.number] = result
+    return made[expr.number]

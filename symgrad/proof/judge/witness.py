@@ -1,0 +1,230 @@
+"""Witnesses: what an almost-everywhere step owes, paid by rigorous interval evaluation.
+
+In: an ``Obligation`` of the normal form.  Out: the conditions to print, or why it is not paid.
+
+An expression that is analytic on a connected domain and has one value whose interval leaves out
+0 vanishes on a null set only.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal.atoms import Atom
+from symgrad.proof.normal.context import Obligation
+from symgrad.proof.normal.evaluate import Enclosure, Evaluation, NotEvaluable
+from symgrad.proof.normal.facts import HOT, Facts
+from symgrad.proof.normal.poly import Poly
+from symgrad.proof.report.records import Condition
+from symgrad.proof.words.polytext import PolyText
+
+TRIES = 6
+DIGITS = 30
+INTEGERS = 4
+"""How many values an integer has whose range is not known."""
+_SIZES = (2, 3, 1, 5)
+
+
+@dataclass(frozen=True)
+class Payment:
+    """What comes with a paid obligation; ``problem`` says why it is not paid.
+
+    ``nonzero``: the base may vanish on more than a null set, and what holds is told of where it
+    does not.
+    """
+
+    conditions: tuple[Condition, ...] = ()
+    problem: str = ""
+    nonzero: bool = False
+
+
+def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
+    """Find witnesses for an obligation.
+
+    Where the base vanishes for some sizes only, that is a printed condition; where no witness is
+    found at all, the obligation is not paid.
+    """
+    base = obligation.base
+    if obligation.distinct is not None and obligation.piecewise:
+        return Payment(problem=f"ties of {text.of(base)} may fill an open set")
+    if obligation.distinct is not None:
+        return _distinct(obligation, facts, text)
+    names = _size_names(base, facts)
+    paid, vanishing = False, []
+    for sizes in _size_choices(names, facts):
+        answer = _nonzero_at(base, facts, sizes, None)
+        if answer is None:
+            continue
+        paid = paid or answer
+        if not answer:
+            vanishing.append(sizes)
+    if not paid:
+        return Payment(problem=f"no point was found at which {text.of(base)} is not zero")
+    if vanishing or obligation.piecewise:
+        return Payment(nonzero=True)
+    return Payment()
+
+
+def _distinct(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
+    names = _size_names(obligation.base, facts)
+    for sizes in _size_choices(names, facts):
+        if _nonzero_at(obligation.base, facts, sizes, obligation.distinct):
+            return Payment((Condition("ties", f"{text.of(obligation.base)} == 0"),))
+    return Payment(problem=f"no point was found at which {text.of(obligation.base)} is not zero")
+
+
+def _size_choices(names: list[str], facts: Facts) -> Iterator[dict[str, int]]:
+    """Generic sizes, equal sizes, and each size by itself at its least."""
+    least = {name: facts.least_sizes.get(name, 1) for name in names}
+    generic = {name: max(_SIZES[i % 2], least[name]) for i, name in enumerate(names)}
+    yield generic
+    for name in names:
+        yield {**generic, name: least[name]}
+    for value in (1, 2, 3):
+        yield {name: max(value, least[name]) for name in names}
+
+
+def _nonzero_at(
+    base: Poly, facts: Facts, sizes: dict[str, int], distinct: tuple[Atom, Atom] | None
+) -> bool | None:
+    """Is the base rigorously nonzero somewhere, for every index?  None: it cannot be evaluated."""
+    free = sorted(base.free, key=lambda v: v.key)
+    evaluable = False
+    saved = mpmath.iv.dps
+    mpmath.iv.dps = DIGITS
+    try:
+        positions = _positions(free, sizes, facts, distinct)
+        for position in positions:
+            found = _witness(base, facts, sizes, dict(zip(free, position, strict=True)))
+            if found is None:
+                continue
+            evaluable = True
+            if not found:
+                return False
+        return True if evaluable else None
+    finally:
+        mpmath.iv.dps = saved
+
+
+def _positions(
+    free: list[Atom], sizes: dict[str, int], facts: Facts, distinct: tuple[Atom, Atom] | None
+) -> list[tuple[int, ...]]:
+    """Some values of the free indices: the first, the last, and some in between."""
+    point = Evaluation(sizes, lambda tensor, at: 0)
+    try:
+        extents = [max(point.integer(v.data[1]), 0) for v in free]
+    except (NotEvaluable, KeyError):
+        return []
+    ranges = [sorted({0, extent - 1, extent // 2}) if extent else [] for extent in extents]
+    every = list(itertools.islice(itertools.product(*ranges), 27))
+    if distinct is None:
+        return every
+    left, right = (free.index(v) if v in free else None for v in distinct)
+    if left is None or right is None:
+        return every
+    return [position for position in every if position[left] != position[right]][:6]
+
+
+def _witness(
+    base: Poly, facts: Facts, sizes: dict[str, int], indices: dict[Atom, int]
+) -> bool | None:
+    """Is some sampled value rigorously nonzero?  None where no value could be computed."""
+    evaluated = False
+    sorts = _sorts_in(base)
+    for seed in range(TRIES):
+        elements = Elements(facts, sizes, seed, sorts)
+        try:
+            value = Evaluation(sizes, elements, indices, Enclosure()).value(base)
+        except (NotEvaluable, KeyError, ZeroDivisionError, ValueError, IndexError):
+            continue
+        evaluated = True
+        if 0 not in mpmath.iv.mpf(value):
+            return True
+    return False if evaluated else None
+
+
+class Elements:
+    """Rational elements of every tensor that meet the declared facts; the same in every run.
+
+    ``sorts``: which tensors hold integers (``int``) or truth values (``bool``).
+    """
+
+    def __init__(
+        self, facts: Facts, sizes: dict[str, int], seed: int, sorts: Mapping[str, str]
+    ) -> None:
+        self.facts, self.sizes, self.seed, self.sorts = facts, sizes, seed, sorts
+
+    def __call__(self, tensor: str, at: tuple[int, ...]) -> Any:
+        """An element: an int for integer and truth-valued tensors, else an interval."""
+        facts = self.facts
+        if tensor in facts.ranges:
+            extent = facts.ranges[tensor].at(self.sizes)
+            return self._draw(tensor, at) % max(extent, 1)
+        if tensor in facts.binary or self.sorts.get(tensor) == "bool":
+            return self._draw(tensor, at) % 2
+        if self.sorts.get(tensor) == "int":
+            hot = facts.one_hot.get(tensor.removeprefix(HOT))
+            values = INTEGERS if hot is None else max(hot.at(self.sizes), 1)
+            return self._draw(tensor, at) % values
+        if tensor in facts.symmetric:
+            at = (*at[:-2], *sorted(at[-2:]))
+        if tensor in facts.one_hot:
+            classes = max(facts.one_hot[tensor].at(self.sizes), 1)
+            return int(self._draw(tensor, at[:-1]) % classes == at[-1])
+        number = Fraction(self._draw(tensor, at) % 2003 - 1001, 512) or Fraction(1, 7)
+        interval = facts.intervals.get(tensor)
+        if interval is not None:
+            number = _inside(number, interval.low, interval.high)
+        return mpmath.iv.mpf(number.numerator) / number.denominator
+
+    def _draw(self, tensor: str, at: tuple[int, ...]) -> int:
+        return kinds.text_key(f"{tensor} {at} {self.seed}") & 0xFFFFFFF
+
+
+def _inside(number: Fraction, low: Fraction | None, high: Fraction | None) -> Fraction:
+    if low is not None and high is not None:
+        return low + (high - low) * (abs(number) / 3 + Fraction(1, 9))
+    if low is not None:
+        return low + abs(number)
+    return number if high is None else high - abs(number)
+
+
+def _size_names(base: Poly, facts: Facts) -> list[str]:
+    """The sizes that matter: those of the base and of the ranges of integer tensors."""
+    ranges = [*facts.ranges.values(), *facts.one_hot.values()]
+    return sorted(_sizes_in(base).union(*(extent.sizes for extent in ranges)))
+
+
+def _sizes_in(item: Any) -> set[str]:
+    """The size symbols in a polynomial, those in extents included."""
+    return {atom.data[0] for atom in _atoms_in(item) if atom.kind == kinds.SIZE}
+
+
+def _sorts_in(item: Any) -> dict[str, str]:
+    """What the tensors hold whose elements occur: ``real``, ``int`` or ``bool``."""
+    return {atom.data[0]: atom.data[2] for atom in _atoms_in(item) if atom.kind == kinds.LEAF}
+
+
+def _atoms_in(item: Any) -> Iterator[Atom]:
+    """The atoms of a polynomial, those in extents included."""
+    todo: list[Any] = [item]
+    seen: set[int] = set()
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Atom):
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            yield part
+            todo.extend(part.data)
+        elif isinstance(part, Poly):
+            todo.extend(atom for monomial in part.terms for atom, _ in monomial)
+        elif isinstance(part, tuple):
+            todo.extend(part)

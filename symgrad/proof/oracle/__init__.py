@@ -1,0 +1,1 @@
+"""The independent oracle: values, difference quotients and counterexamples at sampled points."""

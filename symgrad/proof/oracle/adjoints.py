@@ -1,0 +1,130 @@
+"""Which node of a hand-written backward holds the adjoint of which forward node: a guess.
+
+In: a ``Subject``.  Out: pairs of nodes whose values agree at sampled points.
+
+Nothing here is trusted: the op records' VJPs and doubles only say what is worth proving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from symgrad.errors import SymgradError
+from symgrad.ir.graph import Graph, Node, ancestors, copy_into
+from symgrad.ops.record import get
+from symgrad.proof.oracle.numbers import Array, Double
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.oracle.values import DomainError, Program
+
+_CLOSE = 1e-9
+
+
+def reverse(
+    outputs: Sequence[tuple[Node, Node]], nodes: Sequence[Node], held: Sequence[Node] = ()
+) -> dict[Node, Node]:
+    """The adjoint of every node of ``nodes`` (arguments first), by the op records' VJPs.
+
+    ``held``: nodes that are treated as constants.
+    """
+    adjoint: dict[Node, Node] = {}
+    constant = set(held)
+    for node, cotangent in outputs:
+        adjoint[node] = adjoint[node] + cotangent if node in adjoint else cotangent
+    for node in reversed(nodes):
+        rule = get(node.op).vjp
+        if node not in adjoint or rule is None or node in constant:
+            continue
+        for arg, part in zip(node.args, rule(node, adjoint[node]), strict=True):
+            if part is not None and arg.dtype.is_float:
+                adjoint[arg] = adjoint[arg] + part if arg in adjoint else part
+    return adjoint
+
+
+def derived_gradients(
+    subject: Subject, held: Sequence[Node] = ()
+) -> tuple[Graph, dict[Node, Node], dict[Node, Node]]:
+    """A copy of the forward with derived adjoints: the copy, old node -> copy, old -> adjoint.
+
+    ``held``: nodes that are treated as constants.
+    """
+    graph = Graph()
+    roots = [node for pair in subject.outputs for node in pair]
+    copies = copy_into(graph, ancestors(roots), {})
+    outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
+    forward = [copies[node] for node in subject.forward.nodes]
+    found = reverse(outputs, forward, [copies[node] for node in held])
+    return (
+        graph,
+        copies,
+        {node: found[copies[node]] for node in subject.forward.nodes if copies[node] in found},
+    )
+
+
+def matches(subject: Subject, points: int = 2) -> dict[Node, list[Node]]:
+    """Forward nodes with the backward nodes that look like their adjoints, likeliest first."""
+    try:
+        _, _, adjoints = derived_gradients(subject)
+    except (SymgradError, ValueError, KeyError):
+        return {}
+    forward = set(subject.forward.nodes)
+    backward = [
+        node for node in subject.everything.nodes
+        if node not in forward and node.dtype.is_float and node.op not in ("constant", "size")
+    ]  # fmt: skip
+    wanted = [
+        node for node in subject.forward.nodes
+        if node in adjoints and node.dtype.is_float and node.op not in ("input", "constant", "size")
+    ]  # fmt: skip
+    if not wanted or not backward:
+        return {}
+    program = Program([adjoints[node] for node in wanted])
+    samples = _samples(subject, program, points)
+    if not samples:
+        return {}
+    by_shape: dict[object, list[Node]] = {}
+    for node in backward:
+        by_shape.setdefault(node.shape, []).append(node)
+    return {
+        node: found
+        for node in wanted
+        if (found := _close(node, adjoints[node], by_shape.get(node.shape, []), samples))
+    }
+
+
+def _samples(
+    subject: Subject, program: Program, points: int
+) -> list[tuple[Mapping[Node, Array], Mapping[Node, Array]]]:
+    found: list[tuple[Mapping[Node, Array], Mapping[Node, Array]]] = []
+    for number, sizes in enumerate(subject.sampler.size_choices()):
+        if len(found) == points or number > 3 * points:
+            break
+        at = subject.draw(sizes, number)
+        if at is not None:
+            with np.errstate(all="ignore"):
+                try:
+                    values = program.run(Double(), at.point.doubles(), sizes)
+                except DomainError:
+                    continue
+            found.append((at.values, values))
+    return found
+
+
+def _close(
+    node: Node,
+    adjoint: Node,
+    candidates: Sequence[Node],
+    samples: Sequence[tuple[Mapping[Node, Array], Mapping[Node, Array]]],
+) -> list[Node]:
+    return [
+        candidate for candidate in candidates
+        if all(_same(hand[candidate], derived[adjoint]) for hand, derived in samples)
+    ]  # fmt: skip
+
+
+def _same(left: Array, right: Array) -> bool:
+    scale = float(np.max(np.abs(right), initial=0.0))
+    if not np.isfinite(scale) or scale == 0.0:
+        return False
+    return bool(np.max(np.abs(left - right), initial=0.0) <= _CLOSE * scale)

@@ -1,0 +1,146 @@
+"""Declared assumptions: what an author says of the inputs, as text.
+
+In: ``{"x": "positive", "p": "(0, 1)", "A": "symmetric", "idx": "index v", "t": "one-hot"}``.
+Out: ``Assumption`` records.
+
+Grammar, words separated by commas or ``and`` where several hold:
+
+    positive | nonnegative | negative | nonzero      of every element
+    (a, b) [a, b] (a, b] [a, b)                      every element lies in between; inf is allowed
+    binary | {0, 1}                                  every element is 0 or 1
+    symmetric                                        the last two axes may be exchanged
+    one-hot                                          along the last axis: 1 once, else 0
+    index n                                          integers, 0 <= element < n
+    unique                                           no value occurs twice
+    constant                                         no gradient is wanted
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from symgrad.errors import SpecError
+from symgrad.ir.dim import Dim
+
+_WORDS = {
+    "positive": "positive", "> 0": "positive", ">0": "positive",
+    "nonnegative": "nonnegative", "non-negative": "nonnegative", ">= 0": "nonnegative",
+    ">=0": "nonnegative", "negative": "negative", "< 0": "negative", "<0": "negative",
+    "nonzero": "nonzero", "non-zero": "nonzero", "!= 0": "nonzero", "binary": "binary",
+    "{0, 1}": "binary", "{0,1}": "binary", "0 or 1": "binary", "symmetric": "symmetric",
+    "one-hot": "one-hot", "one hot": "one-hot", "onehot": "one-hot", "one_hot": "one-hot",
+    "unique": "unique", "distinct": "unique", "constant": "constant",
+}  # fmt: skip
+_INTERVAL = re.compile(r"([(\[])\s*([^,\s]+)\s*,\s*([^,\s]+)\s*([)\]])")
+_INDEX = re.compile(r"index\s+(\w+)")
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """One declared fact about one input; ``text`` is as it was written."""
+
+    name: str
+    kind: str
+    text: str
+    low: Fraction | None = None
+    high: Fraction | None = None
+    low_open: bool = True
+    high_open: bool = True
+    extent: Dim | None = None
+
+    def __str__(self) -> str:
+        if self.kind == "interval" and self.high is None and self.low is not None:
+            return f"{self.name} {'>' if self.low_open else '>='} {self.low}"
+        if self.kind == "interval":
+            return f"{self.name} in {self.text}"
+        if self.kind == "index":
+            return f"0 <= {self.name} < {self.extent}"
+        signs = {"positive": "> 0", "nonnegative": ">= 0", "negative": "< 0", "nonzero": "!= 0"}
+        if self.kind in signs:
+            return f"{self.name} {signs[self.kind]}"
+        words = {"binary": "is 0 or 1 everywhere", "unique": "has no value twice"}
+        return f"{self.name} {words.get(self.kind, f'is {self.kind}')}"
+
+
+def parse_all(assume: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Assumption, ...]:
+    """The assumptions of a mapping.  Raises SpecError for one that cannot be read."""
+    items = assume.items() if isinstance(assume, Mapping) else assume
+    return tuple(found for name, text in items for found in parse(name, text))
+
+
+def parse(name: str, text: str) -> list[Assumption]:
+    """The assumptions about one input.  Raises SpecError."""
+    rest, found = text.strip(), []
+    while rest:
+        taken, end = _first(name, rest)
+        found.append(taken)
+        rest = re.sub(r"^\s*(,|;|and\b)?\s*", "", rest[end:])
+    if not found:
+        raise SpecError(f"the assumption about {name!r} is empty", hint=_HINT)
+    return found
+
+
+_HINT = (
+    "write positive, nonnegative, negative, nonzero, an interval such as (0, 1), binary, "
+    "symmetric, one-hot, unique, or index n"
+)
+
+
+def _first(name: str, text: str) -> tuple[Assumption, int]:
+    """The assumption that ``text`` begins with, and how many characters it takes."""
+    if match := _INTERVAL.match(text):
+        return _interval(name, match), match.end()
+    if match := _INDEX.match(text):
+        extent = Dim.of(int(match[1])) if match[1].isdigit() else Dim.size(match[1])
+        return Assumption(name, "index", match[0], extent=extent), match.end()
+    lowered = text.lower()
+    for word in sorted(_WORDS, key=len, reverse=True):
+        if lowered.startswith(word) and not lowered[len(word) : len(word) + 1].isalnum():
+            return Assumption(name, _WORDS[word], word), len(word)
+    raise SpecError(f"the assumption {text!r} about {name!r} cannot be read", hint=_HINT)
+
+
+def _interval(name: str, match: re.Match[str]) -> Assumption:
+    low, high = _bound(name, match[2]), _bound(name, match[3])
+    if low is not None and high is not None and low >= high:
+        raise SpecError(f"the interval {match[0]} of {name!r} is empty", hint=_HINT)
+    return Assumption(
+        name, "interval", match[0], low, high, match[1] == "(", match[4] == ")"
+    )  # fmt: skip
+
+
+def _bound(name: str, text: str) -> Fraction | None:
+    try:
+        value = float(text)
+        return None if math.isinf(value) else Fraction(text)
+    except ValueError:
+        raise SpecError(f"{text!r} in the interval of {name!r} is no number", hint=_HINT) from None
+
+
+def check_names(assumptions: Iterable[Assumption], inputs: Iterable[str]) -> None:
+    """Raises SpecError where an assumption is about something that is no tensor input."""
+    known = tuple(inputs)
+    for assumption in assumptions:
+        if assumption.name not in known:
+            raise SpecError(
+                f"an assumption is about {assumption.name!r}, which is no tensor input",
+                hint=f"the inputs are {', '.join(known)}",
+            )
+
+
+def check_square(
+    assumptions: Iterable[Assumption], shapes: Mapping[str, Sequence[Dim]]
+) -> None:  # fmt: skip
+    """Raises SpecError where something is called symmetric whose last two sizes are not one."""
+    for assumption in assumptions:
+        shape = shapes.get(assumption.name, ())
+        if assumption.kind == "symmetric" and (len(shape) < 2 or shape[-1] != shape[-2]):
+            sizes = " ".join(map(str, shape))
+            raise SpecError(
+                f"{assumption.name!r} is declared symmetric, but its shape is [{sizes}]",
+                hint="write one name for its last two sizes in the shape spec",
+            )

@@ -1,0 +1,187 @@
+"""How a float literal is read: as its shortest decimal, or as the known constant it rounds.
+
+In: a Python number.  Out: a fraction, or a ``Constant``.
+
+0.9 + 0.1 is 1: a literal is the shortest decimal that prints it.  Where a proof fails on that
+reading, a decimal that is a known constant rounded (or cut) to at least six digits is read as
+that constant, and the reading is printed as a condition with its distance from the literal.
+So is what Python's own arithmetic has rounded: 0.1 * 3 is 0.30000000000000004, read as 3/10.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import sympy
+
+from symgrad.ir.graph import Scalar
+
+LEAST_DIGITS = 6
+FULL_DIGITS = 16
+"""So many digits has a double that is no short decimal."""
+SHORT_DIGITS = 10
+LARGEST_DENOMINATOR = 1000
+CANCELLED = 1.2e-16
+"""How far off a difference of numbers up to 1 may be: 1 - 0.999 is 0.0010000000000000009."""
+ULPS = 4
+"""How far off, in the last place, a constant may be that was computed in double arithmetic."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A known constant that a literal rounds; ``error``: how far off the literal is."""
+
+    literal: float
+    expression: Any
+    error: float
+
+    @property
+    def name(self) -> str:
+        """The constant as text, such as ``sqrt(2/pi)``."""
+        return _NAMES[self.expression]
+
+    def __str__(self) -> str:
+        return f"{self.literal!r} is read as {self.name} (off by {self.error:.1e})"
+
+
+def exact(value: Scalar) -> Fraction:
+    """The shortest decimal that prints as ``value``."""
+    return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
+
+
+@lru_cache(maxsize=4096)
+def recognise(value: Scalar) -> Constant | None:
+    """The known constant that ``value`` is a rounding of, at six digits or more; or None."""
+    if not isinstance(value, float) or value in (0.0, float("inf"), float("-inf")):
+        return None
+    if value != value:
+        return None
+    written = Decimal(repr(abs(value))).normalize()
+    digits = len(written.as_tuple().digits)
+    if digits < LEAST_DIGITS:
+        return None
+    for expression, exact_value in _near(float(written)):
+        if any(_rounded(exact_value, digits, mode) == written for mode in _ROUNDINGS) or (
+            abs(float(exact_value) - float(written)) <= ULPS * math.ulp(float(written))
+        ):
+            signed = expression if value > 0 else -expression
+            error = abs(Decimal(repr(abs(value))) - exact_value)
+            _NAMES.setdefault(signed, f"-{_NAMES[expression]}")
+            return Constant(value, signed, float(error))
+    return _computed(value) if digits >= FULL_DIGITS else None
+
+
+def is_long(value: Scalar) -> bool:
+    """Has a literal so many digits that it may be the rounded result of a computation?"""
+    if not isinstance(value, float) or not math.isfinite(value):
+        return False
+    return len(Decimal(repr(value)).normalize().as_tuple().digits) >= FULL_DIGITS - 1
+
+
+def _computed(value: float) -> Constant | None:
+    """The simple fraction that a double is, but for the rounding of Python's arithmetic."""
+    with localcontext() as context:
+        context.prec = SHORT_DIGITS
+        short = Fraction(+Decimal(repr(value)))
+    allowed = max(ULPS * math.ulp(value), CANCELLED)
+    for fraction in (short, Fraction(value).limit_denominator(LARGEST_DENOMINATOR)):
+        error = abs(fraction - exact(value))
+        if fraction and error <= allowed:
+            expression = sympy.Rational(fraction.numerator, fraction.denominator)
+            _NAMES.setdefault(expression, str(fraction))
+            return Constant(value, expression, float(error))
+    return _multiple(value)
+
+
+def _multiple(value: float) -> Constant | None:
+    """The simple multiple of a known irrational constant that a double is, rounded."""
+    written = Decimal(repr(value))
+    for known, exact_value in _table():
+        if known.is_rational:
+            continue
+        quotient = Fraction(written / exact_value)
+        factor = quotient.limit_denominator(LARGEST_DENOMINATOR)
+        error = abs(factor - quotient) * Fraction(exact_value)
+        if factor and error <= ULPS * math.ulp(value):
+            expression = sympy.Rational(factor.numerator, factor.denominator) * known
+            _NAMES.setdefault(expression, f"{factor}*{_NAMES[known]}")
+            return Constant(value, expression, float(error))
+    return None
+
+
+def precise(value: Scalar, *, recognised: bool) -> Any:
+    """The number that a literal is read as, at the working precision of mpmath."""
+    if isinstance(value, float) and (value in (float("inf"), float("-inf")) or value != value):
+        return mpmath.mpf(value)
+    constant = recognise(value) if recognised else None
+    if constant is not None:
+        return _high_precision(constant.expression, mpmath.mp.dps)
+    fraction = exact(value)
+    return mpmath.mpf(fraction.numerator) / fraction.denominator
+
+
+@lru_cache(maxsize=1024)
+def _high_precision(expression: Any, digits: int) -> Any:
+    with mpmath.workdps(digits + 5):
+        return mpmath.mpf(str(sympy.N(expression, digits + 5)))
+
+
+_ROUNDINGS = (ROUND_HALF_EVEN, ROUND_DOWN)
+
+
+def _rounded(value: Decimal, digits: int, mode: str) -> Decimal:
+    with localcontext() as context:
+        context.prec, context.rounding = digits, mode
+        return (+value).normalize()
+
+
+def _near(value: float) -> Iterator[tuple[Any, Decimal]]:
+    for expression, exact_value in _table():
+        if abs(float(exact_value) - value) <= 1e-4 * value:
+            yield expression, exact_value
+
+
+_NAMES: dict[Any, str] = {}
+
+
+@lru_cache(maxsize=1)
+def _table() -> tuple[tuple[Any, Decimal], ...]:
+    """Known constants, simplest first, with 40 digits."""
+    sqrt, pi, log, e = sympy.sqrt, sympy.pi, sympy.log, sympy.E
+    named: list[tuple[str, Any]] = [
+        ("pi", pi), ("e", e), ("sqrt(2)", sqrt(2)), ("1/sqrt(2)", 1 / sqrt(2)),
+        ("sqrt(pi)", sqrt(pi)), ("1/sqrt(pi)", 1 / sqrt(pi)), ("2/sqrt(pi)", 2 / sqrt(pi)),
+        ("sqrt(2/pi)", sqrt(2 / pi)), ("sqrt(pi/2)", sqrt(pi / 2)), ("sqrt(2*pi)", sqrt(2 * pi)),
+        ("1/sqrt(2*pi)", 1 / sqrt(2 * pi)), ("sqrt(pi)/2", sqrt(pi) / 2), ("1/pi", 1 / pi),
+        ("2/pi", 2 / pi), ("pi/2", pi / 2), ("pi/3", pi / 3), ("pi/4", pi / 4), ("pi/6", pi / 6),
+        ("2*pi", 2 * pi), ("4*pi", 4 * pi), ("1/(2*pi)", 1 / (2 * pi)), ("pi/180", pi / 180),
+        ("180/pi", 180 / pi), ("pi**2", pi**2), ("pi**2/6", pi**2 / 6), ("log(2)", log(2)),
+        ("log(3)", log(3)), ("log(10)", log(10)), ("log(pi)", log(pi)), ("log(pi)/2", log(pi) / 2),
+        ("log(2*pi)", log(2 * pi)), ("log(2*pi)/2", log(2 * pi) / 2), ("1/log(2)", 1 / log(2)),
+        ("1/log(10)", 1 / log(10)), ("log(2)/2", log(2) / 2), ("1/e", 1 / e),
+        ("sqrt(3)", sqrt(3)), ("1/sqrt(3)", 1 / sqrt(3)), ("sqrt(3)/2", sqrt(3) / 2),
+        ("sqrt(5)", sqrt(5)), ("1/sqrt(5)", 1 / sqrt(5)), ("sqrt(6)", sqrt(6)),
+        ("sqrt(10)", sqrt(10)), ("(1+sqrt(5))/2", (1 + sqrt(5)) / 2), ("sqrt(8/pi)", sqrt(8 / pi)),
+        ("4/pi", 4 / pi), ("1/3", sympy.Rational(1, 3)), ("2/3", sympy.Rational(2, 3)),
+        ("4/3", sympy.Rational(4, 3)), ("5/3", sympy.Rational(5, 3)),
+        ("1/6", sympy.Rational(1, 6)), ("5/6", sympy.Rational(5, 6)),
+        ("1/7", sympy.Rational(1, 7)), ("1/9", sympy.Rational(1, 9)),
+        ("1/12", sympy.Rational(1, 12)), ("1/15", sympy.Rational(1, 15)),
+        ("2**(1/3)", sympy.cbrt(2)),
+        ("3*0.044715*sqrt(2/pi)", sympy.Rational(134145, 1000000) * sqrt(2 / pi)),
+        ("0.044715*sqrt(2/pi)", sympy.Rational(44715, 1000000) * sqrt(2 / pi)),
+        ("0.5*sqrt(2/pi)", sqrt(2 / pi) / 2),
+    ]  # fmt: skip
+    table = []
+    for name, expression in named:
+        if expression not in _NAMES:
+            _NAMES[expression] = name
+            table.append((expression, Decimal(str(sympy.N(expression, 40)))))
+    return tuple(table)

@@ -1,0 +1,212 @@
+"""Arithmetics for the oracle: double precision to look, 60 digits to decide.
+
+In: nodes of a graph, one at a time, with the values of their arguments.  Out: their values.
+
+Both arithmetics read every float dtype as a real number: f32 rounding is no part of a proof.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.ir.dim import DimLike
+from symgrad.ir.dtype import DType
+from symgrad.ir.graph import Node, Scalar
+from symgrad.ops.record import Op, get
+from symgrad.proof.oracle.scalars import (
+    LOGICAL,
+    RELATIONS,
+    partial,
+    partial_function,
+    value_function,
+)
+
+Array = np.ndarray[Any, Any]
+SizeOf = Callable[[DimLike], int]
+Reading = Callable[[Scalar], Any]
+
+DIGITS = 60
+_SAME_DTYPE = frozenset(
+    ("expand", "reshape", "permute", "slice", "concat", "diagonal", "index", "flip")
+)
+"""Ops whose result holds nothing but elements of their arguments."""
+
+
+class Arithmetic(ABC):
+    """How nodes get values; tensors of integers and truth values are the same in all of them."""
+
+    @abstractmethod
+    def number(self, value: Scalar) -> Any:
+        """A float literal."""
+
+    @abstractmethod
+    def real(self, array: Array) -> Array:
+        """An array of integers or truth values as real numbers."""
+
+    @abstractmethod
+    def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
+        """An elementwise op with a float among its arguments and a float result."""
+
+    @abstractmethod
+    def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
+        """The partial derivative of an elementwise op; None where it is zero."""
+
+    def apply(self, node: Node, values: Sequence[Array], size: SizeOf) -> Array:
+        """The value of a node that is not an input; integers are int64, whatever their range."""
+        value = self._value(node, values, size)
+        return value.astype(str(node.dtype)).astype(np.int64) if node.dtype.wraps else value
+
+    def _value(self, node: Node, values: Sequence[Array], size: SizeOf) -> Array:
+        op, attributes = get(node.op), node.attributes
+        if node.op == "constant" and node.dtype.is_float:
+            return self.full(self.number(attributes["value"].value))
+        if node.op == "size" and node.dtype.is_float:
+            return self.real(np.asarray(size(attributes["dim"]), dtype=np.int64))
+        if node.op == "cast":
+            return self.cast(values[0], node.args[0].dtype, node.dtype)
+        if node.op == "where" and node.dtype.is_float:
+            return np.where(*values)
+        if node.dtype.is_float and op.scalar is not None:
+            return self.elementwise(op, values)
+        return self.structural(op, values, size, attributes, node)
+
+    def structural(
+        self, op: Op, values: Sequence[Array], size: SizeOf, attributes: dict[str, Any], node: Node
+    ) -> Array:
+        """Any other op, by its NumPy meaning."""
+        return np.asarray(op.numpy(*values, size=size, **attributes))
+
+    def full(self, number: Any) -> Array:
+        """A number as an array of rank 0."""
+        return np.asarray(number, dtype=np.float64)
+
+    def cast(self, array: Array, old: DType, new: DType) -> Array:
+        """A change of dtype; between floats nothing changes."""
+        if new.is_float:
+            return array if old.is_float else self.real(array)
+        if new.name == "bool_":
+            return np.asarray(array != 0, dtype=bool)
+        return np.asarray(array, dtype=np.int64) if not old.is_float else self.truncated(array)
+
+    def truncated(self, array: Array) -> Array:
+        """Reals as integers, rounded towards zero."""
+        return np.trunc(array).astype(np.int64)
+
+
+class Double(Arithmetic):
+    """IEEE doubles: quick, and only trusted to tell where to look."""
+
+    def number(self, value: Scalar) -> Any:
+        """A float literal."""
+        return float(value)
+
+    def real(self, array: Array) -> Array:
+        """Integers or truth values as reals."""
+        return array.astype(np.float64)
+
+    def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
+        """An elementwise op on reals."""
+        return np.asarray(op.numpy(*values, size=None))
+
+    def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
+        """A partial derivative of an elementwise op; None where it is zero."""
+        raise NotImplementedError("tangents are taken in 60 digits")
+
+
+class Precise(Arithmetic):
+    """60 digits, as object arrays of mpmath numbers; the meaning of an op is its sympy body.
+
+    ``read`` gives the exact value of a literal.  Use inside ``mpmath.workdps(DIGITS)``.
+    """
+
+    def __init__(self, read: Reading) -> None:
+        self.read = read
+
+    def number(self, value: Scalar) -> Any:
+        """A float literal."""
+        return self.read(value)
+
+    def full(self, number: Any) -> Array:
+        """A number as an array of rank 0."""
+        result = np.empty((), dtype=object)
+        result[()] = number
+        return result
+
+    def real(self, array: Array) -> Array:
+        """Integers or truth values as reals."""
+        return _as_object(_TO_MPF(array))
+
+    def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
+        """An elementwise op on reals."""
+        if op.name in _DIRECT:
+            return _as_object(_DIRECT[op.name](*values))
+        function = value_function(op.name, len(values))
+        return _as_object(np.frompyfunc(function, len(values), 1)(*values))
+
+    def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
+        """A partial derivative of an elementwise op; None where it is zero."""
+        if op.name in RELATIONS or op.name in LOGICAL:
+            return None
+        if partial(op.name, len(values), position) == 0:
+            return None
+        function = partial_function(op.name, len(values), position)
+        return _as_object(np.frompyfunc(function, len(values), 1)(*values))
+
+    def structural(
+        self, op: Op, values: Sequence[Array], size: SizeOf, attributes: dict[str, Any], node: Node
+    ) -> Array:
+        """Any other op, by its NumPy meaning or, for a few, one of its own."""
+        if node.op in _OWN:
+            return _as_object(_OWN[node.op](*values, **attributes))
+        result = op.numpy(*values, size=size, **attributes)
+        if not node.dtype.is_float:
+            return np.asarray(result, dtype=bool if node.dtype.name == "bool_" else np.int64)
+        array = _as_object(result)
+        return array if node.op in _SAME_DTYPE else _as_object(_TO_MPF(array))
+
+    def truncated(self, array: Array) -> Array:
+        """Reals as integers, rounded towards zero."""
+        return np.asarray(np.frompyfunc(int, 1, 1)(array), dtype=np.int64)
+
+
+def _as_object(value: Any) -> Array:
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        return value
+    result = np.empty(np.shape(value), dtype=object)
+    result[...] = value
+    return result
+
+
+def _to_mpf(value: Any) -> Any:
+    return value if isinstance(value, (mpmath.mpf, mpmath.mpc)) else mpmath.mpf(value)
+
+
+def _reduced(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def reduce(array: Array, *, axes: tuple[int, ...]) -> Any:
+        for axis in reversed(axes):
+            array = np.frompyfunc(function, 2, 1).reduce(array, axis=axis, dtype=object)
+        return array
+
+    return reduce
+
+
+def _einsum(left: Array, right: Array, *, spec: str) -> Array:
+    return np.asarray(np.einsum(spec, left, right), dtype=object)
+
+
+_TO_MPF = np.frompyfunc(_to_mpf, 1, 1)
+_DIRECT: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
+}  # fmt: skip
+_OWN: dict[str, Callable[..., Any]] = {
+    "amax": _reduced(max),
+    "amin": _reduced(min),
+    "max": _reduced(max),
+    "min": _reduced(min),
+    "einsum": _einsum,
+}

@@ -1,0 +1,237 @@
+"""Refutation: a point at which a hand-written gradient is wrong, small enough to be read.
+
+In: a ``Subject``.  Out: ``Counterexample``, or None.
+
+A refutation needs three numbers: the hand-written gradient differs from the difference quotient,
+and the difference quotient agrees with sympy's derivative.  Where the two derivatives disagree
+(a kink, a pole) the point is discarded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.ir.dtype import bool_
+from symgrad.proof.oracle import uninterpreted
+from symgrad.proof.oracle.numbers import Array
+from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose
+from symgrad.proof.oracle.subject import Evaluation, Subject, precisely
+from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, PRECISE_TOLERANCE_DIGITS, DomainError
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A point at which one element of a gradient is wrong.
+
+    ``hand`` and ``true``: both values, as text with 17 digits; ``at``: the element.
+    """
+
+    input: str
+    point: Point
+    at: tuple[int, ...]
+    hand: float
+    true: float
+
+    @property
+    def element(self) -> str:
+        """The element as text, such as ``x[0, 1]``."""
+        inside = ", ".join(map(str, self.at))
+        return f"{self.input}[{inside}]" if self.at else self.input
+
+
+def tolerance(subject: Subject | None = None) -> Any:
+    """The greatest relative gap that counts as agreement in 60 digits.
+
+    For a subject that computes with functions of which only doubles are known, in these.
+    """
+    if subject is not None and uninterpreted.among(subject.everything.nodes):
+        return mpmath.mpf(uninterpreted.VALUE_TOLERANCE)
+    return mpmath.mpf(10) ** -PRECISE_TOLERANCE_DIGITS
+
+
+def suspicious(subject: Subject, at: Evaluation, name: str, seed: int = 0) -> bool:
+    """Does one gradient look wrong at a point, in doubles?"""
+    direction = subject.direction(name, at, seed)
+    try:
+        gap = subject.compare(at, {name: direction}).gap
+    except DomainError:
+        return False
+    return not gap <= DOUBLE_TOLERANCE
+
+
+def confirmed(subject: Subject, point: Point, name: str, direction: Array | None = None) -> bool:
+    """Is one gradient wrong at a point, in 60 digits, by both derivatives?"""
+    with precisely():
+        try:
+            at = subject.evaluate_precise(point)
+            along = {name: subject.direction(name, at) if direction is None else direction}
+            comparison = subject.compare(at, along)
+            if comparison.gap <= tolerance(subject):
+                return False
+            return _derivatives_agree(subject, at, along, comparison.quotient)
+        except DomainError:
+            return False
+
+
+def _derivatives_agree(
+    subject: Subject, at: Evaluation, along: Mapping[str, Array], quotient: Any
+) -> bool:
+    derivative = subject.sympy_derivative(at, along)
+    if not (_is_real(derivative) and _is_real(quotient)):
+        return False
+    scale = abs(derivative) + abs(quotient) + 1
+    return bool(abs(derivative - quotient) <= tolerance() * scale)
+
+
+def _is_real(value: Any) -> bool:
+    return not isinstance(value, mpmath.mpc) and bool(mpmath.isfinite(value))
+
+
+def refute(subject: Subject, name: str, points: Sequence[Point]) -> Counterexample | None:
+    """A small counterexample to one gradient, given points at which it looks wrong.
+
+    Smaller shapes and simpler numbers are tried first; then the given points themselves.
+    """
+    for point in _simple_points(subject):
+        found = _counterexample(subject, name, point)
+        if found is not None:
+            return found
+    for exactly in (False, True):
+        for point in points[:4] if exactly else points:
+            found = _counterexample(subject, name, point, exactly=exactly)
+            if found is not None:
+                return _simplified(subject, found)
+    return None
+
+
+def _counterexample(
+    subject: Subject, name: str, point: Point, *, exactly: bool = False
+) -> Counterexample | None:
+    """The first wrong element of a gradient at a point; ``exactly``: also one that looks right."""
+    try:
+        rough = subject.evaluate_double(point)
+    except DomainError:
+        return None
+    gradient = rough.values[subject.gradients[name]]
+    candidates = list(np.ndindex(*gradient.shape))[:64]
+    wrong = [at for at in candidates if _element_gap(subject, rough, name, at)][:4]
+    for at in candidates[:16] if exactly else wrong:
+        found = check_element(subject, name, point, at)
+        if found is not None:
+            return found
+    return None
+
+
+def _element_gap(
+    subject: Subject, rough: Evaluation, name: str, at: tuple[int, ...]
+) -> bool:  # fmt: skip
+    direction = np.zeros(rough.values[subject.by_name[name]].shape)
+    direction[at] = 1.0
+    try:
+        return not subject.compare(rough, {name: direction}).gap <= DOUBLE_TOLERANCE
+    except DomainError:
+        return False
+
+
+def check_element(
+    subject: Subject, name: str, point: Point, at: tuple[int, ...]
+) -> Counterexample | None:
+    """The counterexample at one element, if it is one in 60 digits and by both derivatives."""
+    with precisely():
+        try:
+            exact = subject.evaluate_precise(point)
+            shape = exact.values[subject.by_name[name]].shape
+            direction = np.empty(shape, dtype=object)
+            direction[...] = mpmath.mpf(0)
+            direction[at] = mpmath.mpf(1)
+            comparison = subject.compare(exact, {name: direction})
+            if comparison.gap <= tolerance(subject):
+                return None
+            if not _derivatives_agree(subject, exact, {name: direction}, comparison.quotient):
+                return None
+        except DomainError:
+            return None
+        hand = exact.values[subject.gradients[name]][at]
+        return Counterexample(name, point, at, _as_float(hand), float(comparison.quotient))
+
+
+def _as_float(value: Any) -> float:
+    return float("nan") if isinstance(value, mpmath.mpc) else float(value)
+
+
+# -- simple points
+
+
+def _simple_points(subject: Subject) -> Iterator[Point]:
+    """Points of the smallest shapes, with numbers such as 1, -2 and 1/2."""
+    choices = subject.sampler.small_choices(24)
+    for number, sizes in enumerate(choices):
+        for variant in range(3 if number < 8 else 2):
+            with suppress(Unsatisfiable):
+                yield simple_point(subject, sizes, variant)
+
+
+_SIMPLE = (1, -1, 2, -2, 3, Fraction(1, 2), Fraction(-1, 2), Fraction(3, 2), Fraction(-3, 2), -3)
+
+
+def simple_point(subject: Subject, sizes: Mapping[str, int], variant: int) -> Point:
+    """A point of small rationals, as generic as they allow."""
+    random = np.random.default_rng((variant, *sizes.values()))
+    simple = np.array([int(Fraction(v) * DENOMINATOR) for v in _SIMPLE], dtype=np.int64)
+    drawn = subject.sampler.point(sizes, variant)
+    numerators = {}
+    for name, sampled in drawn.numerators.items():
+        values = simple[random.permutation(np.arange(sampled.size) % len(simple))]
+        values = values.reshape(sampled.shape)
+        mode = subject.sampler.modes.get(name, "real")
+        declared = subject.sampler.assumptions.get(name, ())
+        if mode in ("positive", "above"):
+            values = np.abs(values) + (DENOMINATOR if mode == "above" else 0)
+        elif mode == "definite":
+            values = sampled
+        elif mode in ("unit", "small"):
+            values = (np.abs(values) if mode == "unit" else values) // 4
+        for assumption in declared:
+            values = impose(assumption, values, random)
+        numerators[name] = np.asarray(values, dtype=np.int64)
+    return Point(sizes, numerators, drawn.integers)
+
+
+def _simplified(subject: Subject, found: Counterexample) -> Counterexample:
+    """The same counterexample with rounder numbers, where they still refute."""
+    for unit in (2, 4, 10, 100):
+        step = DENOMINATOR // unit
+        numerators = {
+            name: values if subject.sampler.assumptions.get(name) else _rounded(values, step)
+            for name, values in found.point.numerators.items()
+        }
+        point = Point(found.point.sizes, numerators, found.point.integers)
+        simpler = check_element(subject, found.input, point, found.at)
+        if simpler is not None:
+            return simpler
+    return found
+
+
+def _rounded(values: Array, step: int) -> Array:
+    rounded = (values + step // 2) // step * step
+    return np.asarray(np.where(rounded == 0, np.where(values < 0, -step, step), rounded))
+
+
+def input_values(subject: Subject, point: Point) -> dict[str, list[Any]]:
+    """The inputs of a point as fractions, integers or truth values, flat, by name."""
+    found: dict[str, list[Any]] = {}
+    for node in subject.sampler.inputs:
+        name = node.attributes["name"]
+        if node.dtype.is_float:
+            found[name] = list(point.fractions(name))
+        else:
+            kind = bool if node.dtype == bool_ else int
+            found[name] = [kind(value) for value in point.integers[name].ravel()]
+    return found

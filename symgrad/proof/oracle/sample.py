@@ -1,0 +1,359 @@
+"""Points to evaluate a Function at: sampling that does not lie.
+
+In: the nodes of a case, declared assumptions.  Out: ``Point`` records.
+
+Every axis by itself goes over 1, 2, 3, 5; elements are rationals with prime denominators, so that
+thresholds harvested from the literals are approached but never hit; some points are small, since
+exponentials saturate; cotangents are as generic as the inputs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import bool_
+from symgrad.ir.function import SizeCondition
+from symgrad.ir.graph import Node
+from symgrad.proof.oracle.assume import Assumption
+from symgrad.proof.oracle.ranges import IntegerUse, integer_uses
+
+Array = np.ndarray[Any, Any]
+
+DENOMINATOR = 997 * 3989 * 10**6
+"""Of every sampled real; numerators fit an int64 up to values of two million."""
+
+MODES = ("real", "positive", "unit", "small", "above", "definite")
+MAX_ELEMENTS = 4000
+_GENERIC = (3, 2, 5, 4)
+FARTHEST = 10**6
+"""Ends of intervals beyond it are never met by a sample."""
+_LARGEST = Fraction(2**62, DENOMINATOR)
+
+
+class Unsatisfiable(Exception):
+    """A declared assumption cannot hold at these sizes."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """Sizes and input values.  Reals are ``numerators / DENOMINATOR``."""
+
+    sizes: Mapping[str, int]
+    numerators: Mapping[str, Array]
+    integers: Mapping[str, Array]
+
+    def doubles(self) -> dict[str, Array]:
+        """The inputs for double arithmetic."""
+        reals = {name: array / DENOMINATOR for name, array in self.numerators.items()}
+        return reals | dict(self.integers)
+
+    def precise(self) -> dict[str, Array]:
+        """The inputs as 60-digit numbers."""
+        reals = {name: _precise(array) for name, array in self.numerators.items()}
+        return reals | dict(self.integers)
+
+    def fractions(self, name: str) -> list[Fraction]:
+        """The elements of a real input, flat."""
+        return [Fraction(int(n), DENOMINATOR) for n in self.numerators[name].ravel()]
+
+
+def _precise(numerators: Array) -> Array:
+    result = np.empty(numerators.shape, dtype=object)
+    result[...] = np.frompyfunc(lambda n: mpmath.mpf(int(n)) / DENOMINATOR, 1, 1)(numerators)
+    return result
+
+
+@dataclass(frozen=True)
+class Style:
+    """How reals are drawn: a mode for each input, a magnitude, and how often a threshold.
+
+    ``sparse``: half of the elements of the cotangents are 0, as after a mask or a slice: a
+    gradient is linear in them, so that 0 is no corner of theirs.
+    """
+
+    modes: Mapping[str, str]
+    scale: Fraction = Fraction(1)
+    thresholds: float = 0.35
+    repeated: bool = True
+    sparse: bool = False
+
+
+class Sampler:
+    """Draws points for one case; the same ones in every run."""
+
+    def __init__(
+        self,
+        inputs: Sequence[Node],
+        nodes: Sequence[Node],
+        conditions: Sequence[SizeCondition] = (),
+        assumptions: Iterable[Assumption] = (),
+        cotangents: Iterable[Node] = (),
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self.cotangents = frozenset(n.attributes["name"] for n in cotangents if n.op == "input")
+        self.conditions = tuple(conditions)
+        self.assumptions: dict[str, list[Assumption]] = {}
+        for assumption in assumptions:
+            self.assumptions.setdefault(assumption.name, []).append(assumption)
+        self.uses: dict[str, IntegerUse] = integer_uses(nodes)
+        self.literals = _thresholds(nodes)
+        self.shapes = list(dict.fromkeys(size for node in nodes for size in node.shape))
+        self.symbols = _symbols(self.shapes, self.assumptions)
+        self.modes = {node.attributes["name"]: "real" for node in self.inputs}
+
+    # -- sizes
+
+    def size_choices(self) -> Iterator[dict[str, int]]:
+        """Sizes to try, generic ones first, then each axis by itself over 1, 2, 3, 5."""
+        seen: set[tuple[int, ...]] = set()
+        for values in itertools.chain(self._planned(), self._random()):
+            sizes = dict(zip(self.symbols, values, strict=True))
+            if values not in seen and self.allows(sizes):
+                seen.add(values)
+                yield sizes
+
+    def small_choices(self, limit: int = 60) -> list[dict[str, int]]:
+        """Sizes in order of how many elements they make, for the smallest counterexample."""
+        ranges = itertools.product((1, 2, 3), repeat=len(self.symbols))
+        found = list(itertools.islice(ranges, 2000))
+        found.sort(key=lambda values: (math.prod(values), sum(values), values))
+        choices = (dict(zip(self.symbols, values, strict=True)) for values in found)
+        return list(itertools.islice(filter(self.allows, choices), limit))
+
+    def _planned(self) -> Iterator[tuple[int, ...]]:
+        count = len(self.symbols)
+        generic = tuple(_GENERIC[i % 4] for i in range(count))
+        yield generic
+        yield tuple((2, 3)[i % 2] for i in range(count))
+        for i in range(count):
+            yield (*generic[:i], 1, *generic[i + 1 :])
+        yield (1,) * count
+        yield (2,) * count
+        for i in range(count):
+            for value in (2, 3, 5, 4):
+                yield (*generic[:i], value, *generic[i + 1 :])
+        for i, value in itertools.product(range(count), self._named_sizes()):
+            yield (*generic[:i], value, *generic[i + 1 :])
+        for value in (3, 4, 6, 8):
+            yield (value,) * count
+
+    def _named_sizes(self) -> list[int]:
+        """Sizes around the numbers that the case's conditions compare sizes with."""
+        numbers = {c.right.constant for c in self.conditions} | {
+            c.left.constant for c in self.conditions
+        }
+        around = {n + step for n in numbers if n is not None for step in (-1, 0, 1)}
+        return sorted(n for n in around if 8 < n <= MAX_ELEMENTS)
+
+    def _random(self) -> Iterator[tuple[int, ...]]:
+        random = np.random.default_rng(7)
+        for _ in range(400):
+            yield tuple(int(v) for v in random.choice((1, 2, 3, 4, 5, 7), len(self.symbols)))
+
+    def allows(self, sizes: Mapping[str, int]) -> bool:
+        """Do the sizes meet the case's conditions, and is no shape negative or huge?"""
+        for condition in self.conditions:
+            if not {*condition.left.sizes, *condition.right.sizes} <= sizes.keys():
+                continue  # a size that the case has replaced by its value
+            left, right = condition.left.at(sizes), condition.right.at(sizes)
+            if not _HOLDS[condition.relation](left, right):
+                return False
+        try:
+            if not self._room_for_unique(sizes):
+                return False
+            if any(size.at(sizes) < 0 for size in self.shapes):
+                return False
+            elements = [math.prod(size.at(sizes) for size in n.shape) for n in self.inputs]
+        except (ZeroDivisionError, KeyError):
+            return False
+        return all(1 <= count <= MAX_ELEMENTS for count in elements)
+
+    def _room_for_unique(self, sizes: Mapping[str, int]) -> bool:
+        """Are there enough values for the integer inputs declared to have none twice?"""
+        for node in self.inputs:
+            name = node.attributes["name"]
+            if any(known.kind == "unique" for known in self.assumptions.get(name, ())):
+                count = math.prod(size.at(sizes) for size in node.shape)
+                if count > self._bound(name, sizes):
+                    return False
+        return True
+
+    def _bound(self, name: str, sizes: Mapping[str, int]) -> int:
+        """How many values an integer input can take."""
+        use = self.uses.get(name, IntegerUse())
+        extents = [*use.extents, *use.likely]
+        extents += [a.extent for a in self.assumptions.get(name, ()) if a.extent is not None]
+        found = min((extent.at(sizes) for extent in extents), default=4)
+        return min(found, use.dtype.greatest + 1)
+
+    # -- values
+
+    def style(self, number: int) -> Style:
+        """How the reals of the point of this number are drawn."""
+        scale = (Fraction(1), Fraction(1, 8), Fraction(1), Fraction(3))[number % 4]
+        thresholds = (0.0, 0.5, 0.35, 0.7)[number % 4] if self.literals is not None else 0.0
+        sparse = number % 5 == 3
+        return Style(dict(self.modes), scale, thresholds, repeated=number % 3 != 1, sparse=sparse)
+
+    def point(self, sizes: Mapping[str, int], seed: int, style: Style | None = None) -> Point:
+        """A point of these sizes."""
+        random = np.random.default_rng((seed, *sizes.values()))
+        style = style or self.style(seed)
+        numerators: dict[str, Array] = {}
+        integers: dict[str, Array] = {}
+        for node in self.inputs:
+            name = node.attributes["name"]
+            shape = tuple(size.at(sizes) for size in node.shape)
+            if node.dtype.is_float:
+                drawn = self._reals(random, name, shape, style)
+                if style.sparse and name in self.cotangents:
+                    drawn = np.where(random.random(shape) < 0.5, 0, drawn)
+                numerators[name] = self._declared(random, name, drawn)
+            elif node.dtype == bool_:
+                integers[name] = random.integers(0, 2, shape).astype(bool)
+            else:
+                integers[name] = self._integers(random, name, shape, sizes, style)
+        return Point(dict(sizes), numerators, integers)
+
+    def _reals(self, random: Any, name: str, shape: tuple[int, ...], style: Style) -> Array:
+        scale = DENOMINATOR // 3989
+        units = np.where(random.random(shape) < 0.5, DENOMINATOR // 997, scale)
+        values = (
+            random.integers(1, 3900, shape) * units * np.where(random.random(shape) < 0.5, -1, 1)
+        )
+        values = values * style.scale.numerator // style.scale.denominator
+        mode = style.modes[name]
+        if mode == "real" and style.thresholds:
+            near = np.asarray(random.choice(self.literals, shape))
+            chosen = random.random(shape) < style.thresholds
+            values = np.where(chosen, near + values // 7, values)
+        return _in_mode(values, mode)
+
+    def _declared(self, random: Any, name: str, values: Array) -> Array:
+        for assumption in self.assumptions.get(name, ()):
+            values = impose(assumption, values, random)
+        return values
+
+    def _integers(
+        self, random: Any, name: str, shape: tuple[int, ...], sizes: Mapping[str, int], style: Style
+    ) -> Array:
+        use = self.uses.get(name, IntegerUse())
+        declared = self.assumptions.get(name, ())
+        bound = self._bound(name, sizes)
+        values = random.integers(0, max(bound, 1), shape)
+        unique = any(assumption.kind == "unique" for assumption in declared)
+        if unique or not style.repeated:
+            count = math.prod(shape)
+            if count <= bound:
+                values = random.permutation(bound)[:count].reshape(shape)
+            elif unique:
+                raise Unsatisfiable(f"{count} different values below {bound} for {name}")
+        special = [number for number in use.literals if use.dtype.holds_number(number)]
+        if use.dtype.wraps:  # where arithmetic may leave the range
+            low, high = use.dtype.least, use.dtype.greatest
+            special += [low, high, *random.integers(low, high + 1, 2).tolist()]
+        if special and not use.extents:
+            chosen = random.random(shape) < 0.3
+            values = np.where(chosen, random.choice(special, shape), values)
+        return np.asarray(values, dtype=np.int64)
+
+
+def impose(assumption: Assumption, values: Array, random: Any) -> Array:
+    """``values`` (numerators) moved so that a declared assumption holds."""
+    kind = assumption.kind
+    if kind in ("positive", "nonnegative"):
+        return np.asarray(np.abs(values))
+    if kind == "negative":
+        return np.asarray(-np.abs(values))
+    if kind == "interval":
+        return _between(assumption, values)
+    if kind == "binary":
+        return np.asarray((random.random(values.shape) < 0.5) * DENOMINATOR)
+    if kind == "symmetric":
+        return np.asarray(np.tril(values) + np.swapaxes(np.tril(values, -1), -1, -2))
+    if kind == "one-hot":
+        hot = random.integers(0, values.shape[-1], values.shape[:-1])
+        return np.asarray((np.arange(values.shape[-1]) == hot[..., None]) * DENOMINATOR)
+    return values
+
+
+def _between(assumption: Assumption, values: Array) -> Array:
+    """Into the interval: by scaling when it is bounded, by the absolute value when it is not."""
+    low, high = assumption.low, assumption.high
+    if (low is not None and low >= FARTHEST) or (high is not None and high <= -FARTHEST):
+        raise Unsatisfiable(f"{assumption.name} is beyond the numbers that are sampled")
+    low = None if low is None or low <= -FARTHEST else low
+    high = None if high is None or high >= FARTHEST else high
+    if low is None and high is None:
+        return values
+    if low is None or high is None:
+        end = low if low is not None else high
+        assert end is not None
+        away = np.abs(values)
+        return int(end * DENOMINATOR) + (away if low is not None else -away)
+    inside = (np.abs(values) % (DENOMINATOR - 2) + 1) / DENOMINATOR
+    width = float(high - low) * DENOMINATOR
+    return np.asarray(int(low * DENOMINATOR) + inside * width).astype(np.int64)
+
+
+def _in_mode(values: Array, mode: str) -> Array:
+    if mode == "positive":
+        return np.asarray(np.abs(values) + DENOMINATOR // 997)
+    if mode == "unit":
+        return np.abs(values) % (DENOMINATOR - 2) + 1
+    if mode == "small":
+        return np.asarray(values // 8)
+    if mode == "above":
+        return np.asarray(np.abs(values) + DENOMINATOR)
+    if mode == "definite":
+        if values.ndim < 2 or values.shape[-1] != values.shape[-2]:
+            return values
+        return np.asarray(values // 8 + np.eye(values.shape[-1], dtype=np.int64) * 3 * DENOMINATOR)
+    return values
+
+
+def _thresholds(nodes: Iterable[Node]) -> Array | None:
+    """Numerators of the literals and their negatives, where they are not all 0, 1 or 2."""
+    found: set[Fraction] = set()
+    for node in nodes:
+        if node.op == "constant" and node.dtype != bool_:
+            value = node.attributes["value"].value
+            if math.isfinite(value) and abs(value) < _LARGEST:
+                found.add(Fraction(repr(value) if isinstance(value, float) else value))
+    found |= {-value for value in found}
+    if not found:
+        return None
+    return np.array(sorted(int(value * DENOMINATOR) for value in found), dtype=np.int64)
+
+
+def _symbols(shapes: Iterable[Dim], assumptions: Mapping[str, list[Assumption]]) -> tuple[str, ...]:
+    names = {name for size in shapes for name in size.sizes}
+    for declared in assumptions.values():
+        for assumption in declared:
+            if assumption.extent is not None:
+                names.update(assumption.extent.sizes)
+    return tuple(sorted(names))
+
+
+_HOLDS = {
+    "==": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    "<=": lambda left, right: left <= right,
+    ">": lambda left, right: left > right,
+    ">=": lambda left, right: left >= right,
+}
+
+
+def with_scale(style: Style, scale: Fraction) -> Style:
+    """The same style at another magnitude."""
+    return replace(style, scale=scale)

@@ -1,0 +1,274 @@
+"""One case of a Function made ready for judging: its programs, its sampler, its readings.
+
+In: a ``FunctionCase``.  Out: ``Subject``, which evaluates the case at points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.errors import SymgradError
+from symgrad.ir.function import SizeCondition
+from symgrad.ir.graph import Graph, Node, Scalar
+from symgrad.proof.oracle import literals
+from symgrad.proof.oracle.assume import Assumption
+from symgrad.proof.oracle.numbers import DIGITS, Arithmetic, Array, Double, Precise
+from symgrad.proof.oracle.sample import MODES, Point, Sampler, Unsatisfiable
+from symgrad.proof.oracle.values import (
+    Differences,
+    DomainError,
+    Program,
+    inner,
+    is_finite,
+    objective,
+    tangents,
+)
+
+REDRAWS = 8
+_DOUBLE = Double()
+
+
+class NoPointError(SymgradError):
+    """No point was found at which the forward is defined and finite."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A case at one point, in one arithmetic."""
+
+    point: Point
+    values: Mapping[Node, Array]
+    weights: Mapping[Node, Array]
+    objective: Any
+    differences: Differences
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Along one direction: the difference quotient and what the hand-written gradient says."""
+
+    quotient: Any
+    claimed: Any
+    scale: Any
+
+    @property
+    def gap(self) -> Any:
+        """Their distance relative to their size; infinite where the claim is not finite."""
+        gap = abs(self.quotient - self.claimed)
+        if isinstance(gap, (mpmath.mpf, mpmath.mpc)):
+            return gap / self.scale if mpmath.isfinite(gap) else mpmath.inf
+        return gap / self.scale if np.isfinite(gap) else np.inf
+
+
+class Subject:
+    """A case, ready to be evaluated.
+
+    ``outputs``: pairs of an output and its cotangent, float outputs only.  ``gradients``: the
+    hand-written gradient node of each input that has one.  ``recognised``: rounded constants
+    among the literals are read as what they round.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[Node],
+        outputs: Sequence[tuple[Node, Node]],
+        gradients: Mapping[str, Node],
+        *,
+        conditions: Sequence[SizeCondition] = (),
+        assumptions: Iterable[Assumption] = (),
+        recognised: bool = False,
+    ) -> None:
+        self.graph = graph
+        self.inputs = tuple(inputs)
+        self.outputs = tuple(outputs)
+        self.gradients = dict(gradients)
+        self.conditions = tuple(conditions)
+        self.assumptions = tuple(assumptions)
+        self.recognised = recognised
+        self.forward = Program([node for node, _ in outputs])
+        weights = [cotangent for _, cotangent in outputs]
+        results = [*self.forward.results, *weights, *self.gradients.values(), *self.inputs]
+        self.everything = Program(results)
+        drawn = [*inputs, *(node for node in weights if node not in inputs)]
+        self.sampler = Sampler(
+            drawn, self.everything.nodes, conditions, self.assumptions,
+            [node for node in weights if node not in inputs],
+        )  # fmt: skip
+        self.precise = Precise(self.read)
+        self.by_name = {node.attributes["name"]: node for node in inputs}
+        self.saved: tuple[Node, ...] = ()
+        """What backward can read by name: saved tensors, set by whoever knows them."""
+        self.settled = False
+        """Are the modes of another subject taken over?"""
+        self.copies: Mapping[Node, Node] = {}
+        """Where the nodes of the case went, of which this is a copy."""
+        self.returned: dict[str, Node] = {}
+        """Gradients whose shape does not fit their inputs, as backward returned them."""
+
+    def having(self, names: Iterable[str], *, recognised: bool | None = None) -> Subject:
+        """The same with some of the gradients alone, sampled in the same modes."""
+        new = Subject(
+            self.graph, self.inputs, self.outputs, {name: self.gradients[name] for name in names},
+            conditions=self.conditions, assumptions=self.assumptions,
+            recognised=self.recognised if recognised is None else recognised,
+        )  # fmt: skip
+        new.sampler.modes, new.settled = self.sampler.modes, self.settled
+        return new
+
+    def read(self, value: Scalar) -> Any:
+        """A literal, as this subject reads it."""
+        return literals.precise(value, recognised=self.recognised)
+
+    # -- evaluation
+
+    def evaluate(self, point: Point, arithmetic: Arithmetic) -> Evaluation:
+        """Values of everything at a point.  Raises DomainError where the forward is undefined."""
+        feeds = point.precise() if arithmetic is not _DOUBLE else point.doubles()
+        values = self.everything.run(arithmetic, feeds, point.sizes)
+        weights = {cotangent: values[cotangent] for _, cotangent in self.outputs}
+        total = objective(self.outputs, values, weights)
+        differences = Differences(
+            self.forward, self.outputs, arithmetic, feeds, point.sizes, weights
+        )
+        return Evaluation(point, values, weights, total, differences)
+
+    def evaluate_double(self, point: Point) -> Evaluation:
+        """In double precision."""
+        with np.errstate(all="ignore"):
+            return self.evaluate(point, _DOUBLE)
+
+    def evaluate_precise(self, point: Point) -> Evaluation:
+        """In 60 digits; call inside ``mpmath.workdps(DIGITS)``."""
+        return self.evaluate(point, self.precise)
+
+    def compare(self, at: Evaluation, directions: Mapping[str, Array]) -> Comparison:
+        """Difference quotient against hand-written gradients, along ``directions`` by input."""
+        with np.errstate(all="ignore"):
+            quotient = at.differences.along(directions)
+            claimed: Any = 0
+            scale: Any = abs(quotient)
+            for name, direction in directions.items():
+                gradient = at.values[self.gradients[name]]
+                if not is_finite(gradient):
+                    claimed = np.nan if gradient.dtype != object else mpmath.nan
+                    break
+                claimed = claimed + inner(gradient, direction)
+                scale = scale + np.sum(abs(gradient * direction))
+            double = gradient_is_double(at)
+            floor = 1e-3 * _mass(self.outputs, at) + 1e-9
+            return Comparison(quotient, claimed, scale + (floor if double else floor / 1000))
+
+    def sympy_derivative(self, at: Evaluation, directions: Mapping[str, Array]) -> Any:
+        """The derivative along ``directions`` by sympy's partials, in 60 digits."""
+        found = tangents(self.forward, self.precise, at.values, directions, at.point.sizes)
+        total: Any = mpmath.mpf(0)
+        for node, cotangent in self.outputs:
+            along = found[node]
+            if along is not None:
+                total = total + inner(at.weights[cotangent], along)
+        return total
+
+    def direction(self, name: str, at: Evaluation, seed: int = 0) -> Array:
+        """A generic direction for one input, in the arithmetic of the evaluation.
+
+        Inputs of one shape have different ones: what depends on differences alone is seen too.
+        """
+        shape = at.values[self.by_name[name]].shape
+        random = np.random.default_rng((seed, *name.encode(), *shape))
+        numbers = random.integers(300, 1000, shape) * np.where(random.random(shape) < 0.5, -1, 1)
+        if gradient_is_double(at):
+            return np.asarray(numbers / 512)
+        exact = np.empty(shape, dtype=object)
+        exact[...] = np.frompyfunc(lambda n: mpmath.mpf(int(n)) / 512, 1, 1)(numbers)
+        return exact
+
+    # -- points
+
+    def draw(self, sizes: Mapping[str, int], number: int) -> Evaluation | None:
+        """A point of these sizes where the forward is finite, evaluated in doubles; or None."""
+        for attempt in range(REDRAWS):
+            style = self.sampler.style(number)
+            try:
+                point = self.sampler.point(sizes, number + 1000 * attempt, style)
+                return self.evaluate_double(point)
+            except (DomainError, Unsatisfiable):
+                continue
+        return None
+
+    def settle_as(self, modes: Mapping[str, str]) -> None:
+        """Take the modes that were found for another subject of the same forward."""
+        self.sampler.modes.update(
+            {name: mode for name, mode in modes.items() if name in self.sampler.modes}
+        )
+        self.settled = bool(modes)
+
+    def settle(self) -> None:
+        """Find for each input a mode (any real, positive, ...) in which the forward is finite.
+
+        Raises NoPointError.
+        """
+        if self.settled:
+            return
+        sizes = next(self.sampler.size_choices(), None)
+        if sizes is None:
+            raise NoPointError("no sizes satisfy the conditions of the case")
+        best: tuple[float, dict[str, str]] = (0.0, {})
+        for modes in self._mode_choices():
+            self.sampler.modes.update(modes)
+            rate = self._success(sizes)
+            if rate > best[0]:
+                best = (rate, dict(self.sampler.modes))
+            if rate >= 0.5:
+                return
+        if not best[0]:
+            raise NoPointError("no input was found on which the forward is finite")
+        self.sampler.modes.update(best[1])
+
+    def _success(self, sizes: Mapping[str, int]) -> float:
+        good = 0
+        for attempt in range(4):
+            try:
+                self.evaluate_double(self.sampler.point(sizes, attempt))
+            except (DomainError, Unsatisfiable):
+                if not good and attempt == 1:
+                    return 0.0
+                continue
+            good += 1
+            if attempt == 0 and all(mode == "real" for mode in self.sampler.modes.values()):
+                continue
+        return good / 4
+
+    def _mode_choices(self) -> Iterator[dict[str, str]]:
+        """All real first; then as few inputs as possible in another mode; at most 200 choices."""
+        names = [n.attributes["name"] for n in self.inputs if n.dtype.is_float]
+        yield dict.fromkeys(names, "real")
+        for mode in MODES[1:]:
+            yield dict.fromkeys(names, mode)
+        if len(names) > 1:
+            choices = product(MODES, repeat=min(len(names), 4))
+            ranked = sorted(choices, key=lambda modes: sum(mode != "real" for mode in modes))
+            for modes in ranked[1:200]:
+                yield dict.fromkeys(names, "real") | dict(zip(names, modes, strict=False))
+
+
+def gradient_is_double(at: Evaluation) -> bool:
+    """Was this evaluated in double precision?"""
+    return at.differences.arithmetic is _DOUBLE
+
+
+def _mass(outputs: Sequence[tuple[Node, Node]], at: Evaluation) -> Any:
+    """How much is summed in the objective: what cancellation in doubles is measured by."""
+    parts = (at.values[node] * at.weights[cotangent] for node, cotangent in outputs)
+    return sum(float(np.sum(abs(part))) for part in parts)
+
+
+def precisely() -> Any:
+    """The working precision of every 60-digit evaluation, as a context."""
+    return mpmath.workdps(DIGITS)

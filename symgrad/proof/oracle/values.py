@@ -1,0 +1,249 @@
+"""The independent oracle: values and difference quotients of a traced Function at a point.
+
+In: the nodes of a case and a point (sizes, inputs, cotangents).  Out: values, derivatives along a
+direction, by central differences of the forward and by propagating sympy's partials.
+
+Neither the normal form nor any VJP is used here.  The difference quotient does not use sympy's
+derivatives either: PROVED needs its consent, and REFUTED that of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.errors import SymgradError
+from symgrad.ir.dim import Dim, DimLike
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ops.record import get
+from symgrad.proof.oracle.numbers import Arithmetic, Array, Precise
+
+_UNDEFINED = (SymgradError, IndexError, ZeroDivisionError, ValueError, TypeError)
+DOUBLE_STEP = 2.0**-17
+PRECISE_STEP_DIGITS = 20
+DOUBLE_TOLERANCE = 1e-6
+PRECISE_TOLERANCE_DIGITS = 32
+
+
+class DomainError(Exception):
+    """The forward is not defined, or not finite, at the point."""
+
+
+class Program:
+    """The nodes that some results need, in order; evaluated at many points.
+
+    ``known``: nodes whose values are given instead of computed.
+    """
+
+    def __init__(self, results: Sequence[Node], known: Sequence[Node] = ()) -> None:
+        self.results = tuple(results)
+        stop = set(known)
+        self.nodes = [node for node in ancestors(results, stop=stop) if node not in stop]
+        self.known = tuple(known)
+
+    def run(
+        self,
+        arithmetic: Arithmetic,
+        feeds: Mapping[str, Array],
+        sizes: Mapping[str, int],
+        values: dict[Node, Array] | None = None,
+    ) -> dict[Node, Array]:
+        """The values of all nodes.  Raises DomainError where an index leaves its range."""
+        found = {} if values is None else dict(values)
+        size = size_function(sizes)
+        for node in self.nodes:
+            if node.op == "input":
+                found[node] = _array(feeds[node.attributes["name"]])
+            else:
+                try:
+                    given = [found[arg] for arg in node.args]
+                    found[node] = _array(arithmetic.apply(node, given, size))
+                except _UNDEFINED as error:
+                    raise DomainError(f"{node.label}: {error}") from error
+        return found
+
+
+def _array(value: Any) -> Array:
+    """Of rank 0, too: what NumPy computes of such arrays of objects are the objects."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(value)
+    found = np.empty((), dtype=object)
+    found[()] = value
+    return found
+
+
+def size_function(sizes: Mapping[str, int]) -> Callable[[DimLike], int]:
+    """The value of a Dim at concrete sizes."""
+    return lambda dim: Dim.of(dim).at(sizes)
+
+
+def inner(left: Array, right: Array) -> Any:
+    """The sum of the products of the elements."""
+    return np.sum(left * right) if left.size else 0
+
+
+def is_finite(array: Array) -> bool:
+    """Are all elements real and finite?"""
+    if array.dtype != object:
+        return bool(np.all(np.isfinite(array)))
+    return all(isinstance(x, mpmath.mpf) and mpmath.isfinite(x) for x in array.ravel())
+
+
+def objective(
+    outputs: Sequence[tuple[Node, Node]],
+    values: Mapping[Node, Array],
+    weights: Mapping[Node, Array],
+) -> Any:
+    """``sum over outputs of <cotangent, output>``; raises DomainError unless it is finite."""
+    total: Any = 0
+    for node, cotangent in outputs:
+        if not is_finite(values[node]):
+            raise DomainError(f"{node.label} is not finite")
+        total = total + inner(weights[cotangent], values[node])
+    return total
+
+
+class Differences:
+    """Central differences of ``<cotangents, outputs>`` at one point.
+
+    ``outputs``: pairs of an output and its cotangent; ``weights``: the cotangents' values.
+    """
+
+    def __init__(
+        self,
+        forward: Program,
+        outputs: Sequence[tuple[Node, Node]],
+        arithmetic: Arithmetic,
+        feeds: Mapping[str, Array],
+        sizes: Mapping[str, int],
+        weights: Mapping[Node, Array],
+    ) -> None:
+        self.forward, self.outputs, self.arithmetic = forward, outputs, arithmetic
+        self.feeds, self.sizes, self.weights = feeds, sizes, weights
+
+    def along(self, directions: Mapping[str, Array]) -> Any:
+        """The derivative along ``directions`` (arrays by input name)."""
+        step = self._step()
+        ends = [self._at(directions, step), self._at(directions, -step)]
+        return (ends[0] - ends[1]) / (2 * step)
+
+    def bend(self, directions: Mapping[str, Array]) -> Any:
+        """How far the derivatives ahead and behind are apart: 0 where there is no corner."""
+        step = self._step()
+        ahead, here, behind = (self._at(directions, by * step) for by in (1, 0, -1))
+        return abs(ahead - 2 * here + behind) / step
+
+    def _step(self) -> Any:
+        precise = isinstance(self.arithmetic, Precise)
+        return mpmath.mpf(10) ** -PRECISE_STEP_DIGITS if precise else DOUBLE_STEP
+
+    def _at(self, directions: Mapping[str, Array], step: Any) -> Any:
+        moved = dict(self.feeds)
+        for name, direction in directions.items():
+            moved[name] = moved[name] + direction * step
+        values = self.forward.run(self.arithmetic, moved, self.sizes)
+        return objective(self.outputs, values, self.weights)
+
+
+def tangents(
+    forward: Program,
+    arithmetic: Precise,
+    values: Mapping[Node, Array],
+    directions: Mapping[str, Array],
+    sizes: Mapping[str, int],
+) -> dict[Node, Array | None]:
+    """Tangents of all forward nodes along ``directions``, by sympy's partials; None is zero."""
+    found: dict[Node, Array | None] = {}
+    size = size_function(sizes)
+    for node in forward.nodes:
+        along = [found[arg] for arg in node.args]
+        if node.op == "input":
+            found[node] = directions.get(node.attributes["name"])
+        elif not node.dtype.is_float or all(tangent is None for tangent in along):
+            found[node] = None
+        else:
+            given = [values[arg] for arg in node.args]
+            found[node] = _tangent(arithmetic, node, given, along, size)
+    return found
+
+
+def _tangent(
+    arithmetic: Precise,
+    node: Node,
+    values: Sequence[Array],
+    along: Sequence[Array | None],
+    size: Callable[[DimLike], int],
+) -> Array | None:
+    op = get(node.op)
+    if node.op == "cast":
+        return along[0]
+    if node.op == "where":
+        zero = np.frompyfunc(lambda _: mpmath.mpf(0), 1, 1)(np.empty(values[0].shape, dtype=object))
+        branches = [zero if tangent is None else tangent for tangent in along[1:]]
+        return np.asarray(np.where(values[0], *branches), dtype=object)
+    if op.scalar is not None:
+        terms = []
+        for position, tangent in enumerate(along):
+            factor = None if tangent is None else arithmetic.partial(op, position, values)
+            if factor is not None:
+                terms.append(factor * tangent)
+        return _total(terms)
+    if op.tangent is not None:
+        return _structural_tangent(arithmetic, node, values, along, size)
+    if node.op == "concat":
+        given = [
+            value * mpmath.mpf(0) if tangent is None else tangent
+            for value, tangent in zip(values, along, strict=True)
+        ]
+        return arithmetic.apply(node, given, size)
+    terms = []
+    for position, tangent in enumerate(along):
+        if tangent is not None:
+            if position not in op.linear:
+                raise DomainError(f"no tangent of {node.op}")
+            given = [*values[:position], tangent, *values[position + 1 :]]
+            terms.append(arithmetic.apply(node, given, size))
+    return _total(terms)
+
+
+def _structural_tangent(
+    arithmetic: Precise,
+    node: Node,
+    values: Sequence[Array],
+    along: Sequence[Array | None],
+    size: Callable[[DimLike], int],
+) -> Array | None:
+    """The tangent of an op that is neither linear nor elementwise, by the op's own rule."""
+    scratch = Graph()
+    args = [scratch.input(f"arg{i}", arg.type) for i, arg in enumerate(node.args)]
+    marks = [
+        None if tangent is None else scratch.input(f"tangent{i}", node.args[i].type)
+        for i, tangent in enumerate(along)
+    ]
+    rule = get(node.op).tangent
+    assert rule is not None
+    result = rule(scratch.apply(node.op, *args, **node.attributes), marks)
+    if result is None:
+        return None
+    feeds = {f"arg{i}": value for i, value in enumerate(values)}
+    feeds |= {f"tangent{i}": value for i, value in enumerate(along) if value is not None}
+    found: dict[Node, Array] = {}
+    for inner_node in ancestors([result]):
+        if inner_node.op == "input":
+            found[inner_node] = feeds[inner_node.attributes["name"]]
+        else:
+            given = [found[arg] for arg in inner_node.args]
+            found[inner_node] = arithmetic.apply(inner_node, given, size)
+    return found[result]
+
+
+def _total(terms: Sequence[Array]) -> Array | None:
+    if not terms:
+        return None
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return np.asarray(total, dtype=object)

@@ -1,0 +1,1 @@
+"""Wrong gradients: what is wrong with them, and what to write instead."""

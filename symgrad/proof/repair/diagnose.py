@@ -1,0 +1,211 @@
+"""What is wrong with a gradient, in words, and what to write instead.
+
+In: a ``Subject``, the name of a refuted gradient, what backward returned.  Out: ``Diagnosis``.
+
+Numbers at a few points suggest an explanation; an explanation that comes with code is given only
+when the code is proved.  In order: the shape; a factor that is missing; two gradients exchanged;
+a transposition; an intermediate treated as a constant; a term with the wrong sign, missing or
+too many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+
+import numpy as np
+
+from symgrad.errors import SymgradError
+from symgrad.ir.function import FunctionCase, Gradient
+from symgrad.ir.graph import Graph, Node, ancestors, copy_into
+from symgrad.proof.oracle.adjoints import reverse
+from symgrad.proof.oracle.numbers import Array
+from symgrad.proof.oracle.subject import Evaluation, Subject
+from symgrad.proof.repair.fix import Fix, complexity
+from symgrad.proof.repair.scope import Paste, Scope
+from symgrad.proof.repair.search import fixes, shape_fixes
+from symgrad.proof.repair.suggest import (
+    derived_code,
+    derived_nodes,
+    is_proved,
+    spelled,
+    spelled_in,
+    writer_for,
+)
+from symgrad.proof.repair.trials import Trials
+
+MOST_CONSTANTS = 40
+MOST_OFFERS = 3
+MOST_BLAMED = 60
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """``words``: what is wrong.  ``suggestion``: proved code.  ``derived``: the true gradient."""
+
+    words: tuple[str, ...] = ()
+    suggestion: str | None = None
+    derived: str | None = None
+
+
+def diagnose(
+    subject: Subject, name: str, gradient: Gradient | None, case: FunctionCase, *, budget: int,
+    paste: Paste | None = None,
+) -> Diagnosis:  # fmt: skip
+    """What is wrong with a gradient and how to write it.
+
+    ``paste``: tries code in the user's own text; without it, code is proved by itself.
+    """
+    trials = Trials(subject, name)
+    offer = partial(_offered, subject, name, case, budget, paste)
+    words: list[str] = []
+    suggestion: str | None = None
+    if trials.usable:
+        found = islice(_candidates(subject, name, trials, gradient), MOST_OFFERS)
+        for fix in sorted(found, key=lambda fix: complexity(fix.node)):
+            suggestion = offer(fix.node)
+            if suggestion is not None:
+                words.append(_words(subject, fix, None if paste is None else paste.scope(case)))
+                break
+        if not words:
+            words += _explanations(subject, name, trials)
+    words += _summed_down(subject, name, gradient)
+    true = derived_nodes(subject, name)
+    if suggestion is None:
+        for one in true:
+            values = [trials.evaluate(one.graph, one.node, at) for at in trials.points]
+            if not trials.equals_true(values):
+                continue
+            suggestion = offer(one.node, one.copies)
+            if suggestion is not None:
+                break
+    if paste is not None and suggestion is not None:
+        words += paste.needs(name)
+    return Diagnosis(tuple(words), suggestion, derived_code(subject, true))
+
+
+def _offered(
+    subject: Subject, name: str, case: FunctionCase, budget: int, paste: Paste | None,
+    node: Node, copies: Mapping[Node, Node] | None = None,
+) -> str | None:  # fmt: skip
+    """The code of a node, once it is proved.  ``copies``: where the node's graph has others."""
+    if paste is not None:
+        return paste.offer(
+            case, name, partial(spelled_in, subject, node, copies), subject.sampler.modes
+        )
+    writer = writer_for(subject, copies, [] if copies is not None else _named(subject, node))
+    code = spelled(writer, node)
+    proved = code is not None and is_proved(subject, name, node, budget, copies)
+    return code if proved else None
+
+
+def _words(subject: Subject, fix: Fix, scope: Scope | None) -> str:
+    """What was wrong, with the code of the blamed nodes put in, and the line."""
+    codes = []
+    for node in fix.blamed:
+        code = None if scope is None else spelled_in(subject, node, None, scope)
+        named = [*_named(subject, node), *([node] if node.name else [])]
+        code = code or spelled(writer_for(subject, None, named), node) or node.op
+        codes.append(f"`{code if len(code) <= MOST_BLAMED else node.op}`")
+    known = fix.blamed[0].location if fix.blamed else None
+    line = f" (line {known.line})" if known is not None and fix.words.count("{}") else ""
+    return fix.words.format(*codes) + line
+
+
+def _named(subject: Subject, node: Node) -> list[Node]:
+    """The nodes of backward that have names and that ``node`` is computed from."""
+    forward = set(subject.forward.nodes)
+    inner = (part for part in ancestors([node]) if part.name and part not in forward)
+    return [part for part in inner if part is not node]
+
+
+def _candidates(
+    subject: Subject, name: str, trials: Trials, gradient: Gradient | None
+) -> Iterator[Fix]:
+    if name in subject.gradients:
+        yield from fixes(subject, name, trials)
+    elif subject.returned.get(name) is not None:
+        yield from shape_fixes(subject, name, subject.returned[name], trials)
+
+
+def _explanations(subject: Subject, name: str, trials: Trials) -> list[str]:
+    """Explanations that come without code of their own."""
+    for explain in (_zero, _exchanged, _held_constant):
+        said = explain(subject, name, trials)
+        if said is not None:
+            return [said]
+    return []
+
+
+def _summed_down(subject: Subject, name: str, gradient: Gradient | None) -> list[str]:
+    """A wrong gradient that was larger than its input hides a mistake in its shape."""
+    if gradient is None or gradient.returned is None or gradient.problem is not None:
+        return []
+    wanted, given = subject.by_name[name].shape, gradient.returned.shape
+    if tuple(wanted) == tuple(given):
+        return []
+    shapes = [f"[{', '.join(map(str, shape))}]" for shape in (given, wanted)]
+    return [f"it is returned as {shapes[0]}, which is summed down to {shapes[1]} without a word"]
+
+
+def _zero(subject: Subject, name: str, trials: Trials) -> str | None:
+    if trials.hand and all(not np.any(hand) for hand in trials.hand):
+        return f"the gradient of {name} is left out, as if {name} had no influence"
+    return None
+
+
+def _exchanged(subject: Subject, name: str, trials: Trials) -> str | None:
+    for other, node in subject.gradients.items():
+        if other != name and trials.equals_true([at.values[node] for at in trials.points]):
+            return f"gradients exchanged: what you return for {other} is the gradient of {name}"
+    return None
+
+
+def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
+    """Is the hand-written gradient the true one with one intermediate held constant?"""
+    forward = subject.forward.nodes
+    outputs = {node for node, _ in subject.outputs}
+    candidates = [
+        node for node in forward
+        if node.dtype.is_float and node.op not in ("input", "constant", "size")
+        and node not in outputs
+    ]  # fmt: skip
+    candidates.sort(key=lambda node: (node.name is None, node.index))
+    for node in candidates[:MOST_CONSTANTS]:
+        if trials.equals_hand(partial(_without, subject, name, node, trials)):
+            label = f"`{node.name}`" if node.name else f"`{_text(subject, node)}`"
+            return f"you treat {label} as a constant: its dependence on {name} is missing"
+    return None
+
+
+def _text(subject: Subject, node: Node) -> str:
+    return spelled(writer_for(subject), node) or node.op
+
+
+def _without(
+    subject: Subject, name: str, held: Node, trials: Trials, at: Evaluation
+) -> Array | None:
+    found = trials.held.get(held)
+    if found is None:
+        found = trials.held[held] = _gradient_without(subject, name, held)
+    graph, adjoint = found
+    if adjoint is None:
+        return None
+    return trials.evaluate(graph, adjoint, at)
+
+
+def _gradient_without(
+    subject: Subject, name: str, held: Node
+) -> tuple[Graph, Node | None]:  # fmt: skip
+    graph = Graph()
+    roots = [node for pair in subject.outputs for node in pair]
+    copies = copy_into(graph, ancestors(roots), {})
+    outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
+    nodes = [copies[node] for node in subject.forward.nodes]
+    try:
+        found = reverse(outputs, nodes, held=[copies[held]])
+    except SymgradError:
+        return graph, None
+    return graph, found.get(copies[subject.by_name[name]])

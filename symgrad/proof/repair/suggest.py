@@ -1,0 +1,116 @@
+"""What was meant: a gradient as tensor code.
+
+In: a ``Subject`` with a refuted gradient.  Out: nodes, and code in the names of a scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from symgrad.errors import SymgradError
+from symgrad.ir.graph import Graph, Node
+from symgrad.proof.judge.decide import judge
+from symgrad.proof.oracle.adjoints import derived_gradients
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.rebuild import zero_like
+from symgrad.proof.repair.scope import Scope
+from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.words.code import CodeWriter, NoSpelling
+from symgrad.proof.words.spelling import size_sources
+
+LONGEST = 240
+MOST_LINES = 20
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A derived gradient in a graph of its own; ``copies``: where the subject's nodes went."""
+
+    graph: Graph
+    node: Node
+    copies: Mapping[Node, Node]
+
+
+def is_proved(
+    subject: Subject, name: str, gradient: Node, budget: int,
+    copies: Mapping[Node, Node] | None = None,
+) -> bool:  # fmt: skip
+    """Would this node of the subject's graph, or of a copy of it, be the right gradient?"""
+    new = copies if copies is not None else {node: node for node in subject.everything.nodes}
+    candidate = Subject(
+        gradient.graph, [new[node] for node in subject.inputs if node in new],
+        [(new[output], new[cotangent]) for output, cotangent in subject.outputs], {name: gradient},
+        conditions=subject.conditions, assumptions=subject.assumptions,
+        recognised=subject.recognised,
+    )  # fmt: skip
+    return judge(candidate, budget=budget)[name].verdict is Verdict.PROVED
+
+
+def writer_for(
+    subject: Subject, copies: Mapping[Node, Node] | None = None, extra: Iterable[Node] = ()
+) -> CodeWriter:
+    """Code in terms of what backward can read: cotangents, saved tensors, inputs, ``extra``."""
+    new = copies if copies is not None else {node: node for node in subject.everything.nodes}
+    named = [*(new.get(node, node) for node in subject.saved), *extra]
+    reachable = [node for node in named if node.name]
+    inputs = [node for node in reachable if node.rank] or subject.inputs
+    return CodeWriter(reachable, size_sources([*inputs, *(c for _, c in subject.outputs)]))
+
+
+def spelled_in(
+    subject: Subject, node: Node, copies: Mapping[Node, Node] | None, scope: Scope
+) -> str | None:
+    """The code of a node in terms of what a scope can name; None where there is none."""
+    names: dict[Node, str] = {}
+    for own, text in scope.names.items():
+        known = subject.copies.get(own)
+        known = known if copies is None or known is None else copies.get(known)
+        if known is not None:
+            names.setdefault(known, text)
+    writer = CodeWriter(
+        names, scope.sizes, dims=scope.dims, numbers=scope.numbers, taken=scope.taken,
+        module=scope.module, strict=True,
+    )  # fmt: skip
+    return spelled(writer, node)
+
+
+def spelled(writer: CodeWriter, node: Node) -> str | None:
+    """The code of a node, when there is some and it is short enough to read."""
+    try:
+        code = writer.program(node)
+    except NoSpelling:
+        return None
+    lines = code.splitlines()
+    readable = len(lines) <= MOST_LINES and all(len(line) <= LONGEST for line in lines)
+    return code if readable else None
+
+
+def derived_nodes(subject: Subject, name: str) -> list[Derived]:
+    """The gradient as the op records derive it, shortest form first.
+
+    Shifts by a maximum, which cancel, are first taken as constants: that is shorter.
+    """
+    shifts = [node for node in subject.forward.nodes if node.op in ("amax", "amin", "max", "min")]
+    found = (_derived(subject, name, held) for held in ([shifts] if shifts else []) + [[]])
+    return [one for one in found if one is not None]
+
+
+def derived_code(subject: Subject, found: Sequence[Derived]) -> str | None:
+    """The true gradient as code in forward's names."""
+    one = found[-1] if found else None
+    return None if one is None else spelled(writer_for(subject, one.copies), one.node)
+
+
+def _derived(subject: Subject, name: str, held: Sequence[Node]) -> Derived | None:
+    try:
+        graph, copies, adjoints = derived_gradients(subject, held)
+    except (SymgradError, ValueError, KeyError):
+        return None
+    wanted = subject.by_name[name]
+    node = adjoints.get(wanted)
+    if node is None:
+        if wanted not in copies:
+            copies[wanted] = graph.input(name, wanted.type)
+        node = zero_like(graph, copies[wanted])
+    return Derived(graph, node, copies)

@@ -1,0 +1,152 @@
+"""A few points with the hand-written and the true gradient: what guesses are tried on.
+
+In: a ``Subject`` and an input.  Out: values in doubles, and comparisons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+import numpy as np
+
+from symgrad.errors import SymgradError
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.proof.oracle.adjoints import derived_gradients
+from symgrad.proof.oracle.numbers import Array, Double
+from symgrad.proof.oracle.subject import Evaluation, Subject
+from symgrad.proof.oracle.values import DomainError, Program, size_function
+
+POINTS = 3
+MOST_WORK = 25_000
+"""Nodes evaluated for one gradient before the search for a repair is given up."""
+_CLOSE = 1e-8
+_DOUBLE = Double()
+
+
+class Trials:
+    """Points of several shapes, with the true gradient by the op records (not trusted)."""
+
+    def __init__(self, subject: Subject, name: str) -> None:
+        self.subject, self.name = subject, name
+        self.points: list[Evaluation] = []
+        self.true: list[Array] = []
+        self.held: dict[Node, tuple[Graph, Node | None]] = {}
+        self._programs: dict[Node, Program] = {}
+        self._readers: dict[tuple[Node, Node], list[Node]] = {}
+        self._work = 0
+        try:
+            graph, _, adjoints = derived_gradients(subject)
+        except (SymgradError, ValueError, KeyError):
+            return
+        adjoint = adjoints.get(subject.by_name[name])
+        for number, sizes in enumerate(islice(subject.sampler.size_choices(), 8)):
+            if len(self.points) >= POINTS:
+                break
+            at = subject.draw(sizes, 20 + number)
+            true = None if at is None or adjoint is None else self.evaluate(graph, adjoint, at)
+            if at is not None and true is not None:
+                self.points.append(at)
+                self.true.append(true)
+
+    @property
+    def usable(self) -> bool:
+        """Was any point found?"""
+        return bool(self.points)
+
+    @property
+    def hand(self) -> list[Array]:
+        """The hand-written gradient at the points."""
+        node = self.subject.gradients.get(self.name)
+        return [] if node is None else [at.values[node] for at in self.points]
+
+    def evaluate(self, graph: Graph, node: Node, at: Evaluation) -> Array | None:
+        """A node of any graph over the subject's inputs, at a point."""
+        if self._work > MOST_WORK:
+            return None
+        if node not in self._programs:
+            self._programs[node] = Program([node])
+        self._work += len(self._programs[node].nodes)
+        with np.errstate(all="ignore"):
+            try:
+                program = self._programs[node]
+                return program.run(_DOUBLE, at.point.doubles(), at.point.sizes)[node]
+            except DomainError:
+                return None
+
+    def local_value(self, node: Node) -> Array | None:
+        """A node at the first point, given its arguments there."""
+        at = self.points[0]
+        known = at.values.get(node)
+        if known is not None or any(arg not in at.values for arg in node.args):
+            return known
+        self._work += 1
+        with np.errstate(all="ignore"):
+            try:
+                args = [at.values[arg] for arg in node.args]
+                return np.asarray(_DOUBLE.apply(node, args, size_function(at.point.sizes)))
+            except (ValueError, ArithmeticError, IndexError):
+                return None
+
+    def fits_at_first(self, root: Node, node: Node, value: Array) -> bool:
+        """Is ``root`` true at the first point, if ``node`` has another value there?"""
+        at = self.points[0]
+        if self._work > MOST_WORK or value.shape != at.values[node].shape:
+            return False
+        new = {node: value}
+        size = size_function(at.point.sizes)
+        parts = self._downstream(root, node)
+        self._work += len(parts)
+        with np.errstate(all="ignore"):
+            try:
+                for part in parts:
+                    args = [new[arg] if arg in new else at.values[arg] for arg in part.args]
+                    new[part] = _DOUBLE.apply(part, args, size)
+            except (ValueError, ArithmeticError, IndexError):
+                return False
+        return same(new[root], self.true[0])
+
+    def _downstream(self, root: Node, node: Node) -> list[Node]:
+        """What depends on ``node`` on the way to ``root``, arguments first."""
+        key = root, node
+        if key not in self._readers:
+            depends = {node}
+            for part in ancestors([root], stop=[node]):
+                if part is not node and any(arg in depends for arg in part.args):
+                    depends.add(part)
+            self._readers[key] = sorted(depends - {node}, key=lambda part: part.index)
+        return self._readers[key]
+
+    def equals_true(self, found: Sequence[Array | None]) -> bool:
+        """Is a guess the true gradient at every point?"""
+        return all(
+            value is not None and same(value, true)
+            for value, true in zip(found, self.true, strict=True)
+        )
+
+    def node_is_true(self, node: Node) -> bool:
+        """Has a node of the subject's graph the values of the true gradient?
+
+        No, once the work is used up.
+        """
+        for at, true in zip(self.points, self.true, strict=True):
+            value = self.evaluate(node.graph, node, at)
+            if value is None or not same(value, true):
+                return False
+        return self.usable
+
+    def equals_hand(self, guess: Callable[[Evaluation], Array | None]) -> bool:
+        """Is a guess the hand-written gradient at every point?"""
+        for at, hand in zip(self.points, self.hand, strict=False):
+            value = guess(at)
+            if value is None or not same(value, hand):
+                return False
+        return bool(self.hand)
+
+
+def same(left: Array, right: Array) -> bool:
+    """Equal shapes and, up to rounding, equal values."""
+    if left.shape != right.shape or not np.all(np.isfinite(left)):
+        return False
+    scale = float(np.max(np.abs(right), initial=0.0)) + float(np.max(np.abs(left), initial=0.0))
+    return bool(np.max(np.abs(left - right), initial=0.0) <= _CLOSE * (scale + 1e-30))

@@ -1,0 +1,1 @@
+"""What a proof says: verdicts, reports, and how reports are rendered and merged."""

@@ -1,0 +1,219 @@
+"""What a proof says to a person, a script and a notebook.
+
+In: verdicts, conditions and counterexamples, already in the user's names.  Out: ``Report``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from symgrad.errors import Location, NotProvedError
+from symgrad.plain import stated
+from symgrad.proof.report.rendering import as_html, as_latex, as_text, text
+from symgrad.proof.report.verdict import DERIVED, HasVerdict, Verdict, worst
+
+if TYPE_CHECKING:
+    from symgrad.proof.repair.formulas import Formulas
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Something a verdict depends on.
+
+    ``kind``: declared, domain, kink, ties, index, size, literal, nonzero, axiom or found.
+    """
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class CounterexampleReport:
+    """A counterexample to recompute: sizes, inputs as nested lists, both values of one element.
+
+    ``snippet``: a program that needs NumPy alone and shows both values.  ``aliases``: what
+    backward calls its parameters.
+    """
+
+    sizes: Mapping[str, int]
+    inputs: Mapping[str, Any]
+    element: str
+    hand: float
+    true: float
+    snippet: str = ""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
+        values = ", ".join(f"{name} = {text(value)}" for name, value in self.inputs.items())
+        where = ": ".join(part for part in (sizes, values) if part)
+        return f"{where}; {self.element} is {self.hand:.10g}, true is {self.true:.10g}"
+
+
+@dataclass(frozen=True, eq=False)
+class CaseReport(HasVerdict):
+    """What holds for one input in one case; ``when``: the case's size conditions as text."""
+
+    when: str
+    verdict: Verdict
+    reason: str = ""
+    method: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class InputReport(HasVerdict):
+    """The verdict on the gradient of one input.
+
+    ``reason``: why it is REFUTED or UNDECIDED.  ``method``: how it was proved.  ``diagnosis``:
+    what is wrong, in words.  ``suggestion``: a gradient that is itself proved, as tensor code in
+    the user's names.  ``derived``: the true gradient as symgrad derives it, as tensor code.
+    """
+
+    name: str
+    verdict: Verdict
+    reason: str = ""
+    method: str = ""
+    conditions: tuple[Condition, ...] = ()
+    counterexample: CounterexampleReport | None = None
+    diagnosis: tuple[str, ...] = ()
+    suggestion: str | None = None
+    derived: str | None = None
+    location: Location | None = None
+    cases: tuple[CaseReport, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Finding(HasVerdict):
+    """One theorem of the protocol, such as "linear in the cotangents".
+
+    ``counterexample``: where it does not hold, of what is refuted at a point.
+    """
+
+    name: str
+    verdict: Verdict
+    text: str = ""
+    counterexample: CounterexampleReport | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Report(HasVerdict):
+    """The verdict on a Function; printing it shows what a person wants to read.
+
+    It is true, and ``ok``, exactly if the verdict is PROVED; it equals its verdict.
+    ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``values``: the plain
+    arguments that they hold for, as names and texts.  ``presences``: which
+    optional tensors are given and which are not.  ``derived``: there is no hand-written backward,
+    and the derived one was judged.  ``mend``: makes the diff.
+    """
+
+    name: str
+    location: Location | None
+    inputs: Mapping[str, InputReport]
+    protocol: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    domain: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+    presences: tuple[str, ...] = ()
+    derived: bool = False
+    seconds: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
+    mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def diff(self) -> str:
+        """A unified diff of the user's file after which what is refuted here is PROVED.
+
+        Empty where nothing is refuted, or where no repair could be written into the file.
+        """
+        return self.mend() if self.mend is not None else ""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict of all inputs and of the protocol."""
+        return worst(
+            [*(report.verdict for report in self.inputs.values()),
+             *(finding.verdict for finding in self.protocol)]
+        )  # fmt: skip
+
+    @property
+    def given(self) -> str:
+        """`` for alpha = 1.0; for bias given``: the arguments that it holds for."""
+        return stated(self.values, self.presences)
+
+    @property
+    def stated(self) -> str:
+        """The verdict with all that must not be left out beside it, on one line."""
+        return f"{self.verdict}{self.given}{f' ({DERIVED})' if self.derived else ''}"
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions of all inputs, each once."""
+        found = [c for report in self.inputs.values() for c in report.conditions]
+        return tuple(dict.fromkeys(found))
+
+    def raise_for_verdict(self) -> None:
+        """Raise NotProvedError unless the verdict is PROVED."""
+        if self.verdict is not Verdict.PROVED:
+            blamed = [
+                f"{report.name} is {report.verdict}" for report in self.inputs.values()
+                if report.verdict is not Verdict.PROVED
+            ] + [
+                f"{finding.name} is {finding.verdict}" for finding in self.protocol
+                if finding.verdict is not Verdict.PROVED
+            ]  # fmt: skip
+            raise NotProvedError(
+                f"the backward of {self.name} is {self.verdict}{self.given}: {'; '.join(blamed)}\n"
+                f"{self}",
+                location=self.location,
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain dicts, lists, strings and numbers: what ``--json`` prints."""
+        return {
+            "function": self.name,
+            "location": None if self.location is None else str(self.location),
+            "verdict": str(self.verdict),
+            "values": dict(self.values),
+            "presences": list(self.presences),
+            "derived": self.derived,
+            "domain": self.domain,
+            "seconds": self.seconds,
+            "inputs": {name: _plain(report) for name, report in self.inputs.items()},
+            "protocol": [_plain(finding) for finding in self.protocol],
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        return as_text(self)
+
+    @property
+    def formulas(self) -> Formulas | None:
+        """Both gradients of every input as LaTeX, made when they are asked for."""
+        found: Formulas | None = self.details.get("formulas")
+        return found
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+    def _repr_latex_(self) -> str:
+        return as_latex(self)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Verdict):
+        return str(value)
+    if isinstance(value, Location):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    return value

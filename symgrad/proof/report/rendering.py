@@ -1,0 +1,190 @@
+"""The look of a report, as text, HTML and LaTeX.
+
+In: a ``Report``.  Out: strings.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from symgrad.proof.report.verdict import DERIVED
+
+if TYPE_CHECKING:
+    from symgrad.proof.report.records import CaseReport, Condition, InputReport, Report
+
+WIDTH = 100
+MOST_CASES = 3
+"""Cases of sizes whose formulas are shown."""
+
+
+def as_text(report: Report) -> str:
+    """What a person wants to read: the verdict first, then what it rests on."""
+    where = f"   {report.location}" if report.location else ""
+    lines = [f"{report.name}: {report.verdict}{report.given}{where}"]
+    if len(report.given) > WIDTH // 2:
+        lines = [f"{report.name}: {report.verdict}{where}", *_wrapped(report.given.strip(), 2)]
+    if report.derived:
+        lines.append(f"  {DERIVED}")
+    if report.domain:
+        lines.append(f"  {report.domain}")
+    for one in report.inputs.values():
+        lines.append("")
+        lines += _input_lines(one)
+    if report.protocol:
+        lines.append("")
+        lines.append("  protocol")
+        width = max(len(finding.name) for finding in report.protocol)
+        for finding in report.protocol:
+            said = f"   {finding.text}" if finding.text else ""
+            lines += _wrapped(f"{finding.name.ljust(width)}  {finding.verdict}{said}", 4)
+    for note in report.notes:
+        lines += _wrapped(f"note: {note}", 2)
+    return "\n".join(lines)
+
+
+def _input_lines(one: InputReport) -> list[str]:
+    how = f"   ({one.method})" if one.method else ""
+    where = f"   {one.location}" if one.location and not one.verdict else ""
+    lines = [f"  gradient of {one.name}: {one.verdict}{how}{where}"]
+    if one.reason:
+        lines += _wrapped(one.reason, 6)
+    if len({case.verdict for case in one.cases}) > 1:
+        others = [case for case in one.cases if str(case.verdict) != "PROVED"]
+        if len(one.cases) - len(others) > 1:
+            lines += _case_lines(others)
+            lines += _wrapped("PROVED for all other sizes", 6)
+        else:
+            lines += _case_lines(one.cases)
+    lines += _counterexample_lines(one)
+    for said in one.diagnosis:
+        lines += _wrapped(f"why: {said}", 6)
+    if one.suggestion:
+        lines += _labelled("write instead (proved)", one.suggestion)
+    elif one.derived and not one.verdict:
+        lines += _labelled("the true gradient", one.derived)
+    for condition in one.conditions:
+        lines += _wrapped(worded(condition), 6)
+    return lines
+
+
+def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
+    lines = []
+    for case in cases:
+        said = f": {case.reason}" if case.reason else ""
+        lines += _wrapped(f"{case.verdict} if {case.when}{said}", 6)
+    return lines
+
+
+_LEADS = {
+    "kink": "at the kink:", "ties": "but for ties:", "literal": "reading:",
+    "nonzero": "but where", "found": "found:",
+}  # fmt: skip
+
+
+def worded(condition: Condition) -> str:
+    """A condition with the word that says what it does: if, but where, at the kink ..."""
+    return f"{_LEADS.get(condition.kind, 'if')} {condition.text}"
+
+
+def _counterexample_lines(one: InputReport) -> list[str]:
+    if one.counterexample is None:
+        return []
+    found = one.counterexample
+    sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
+    lines = [f"      smallest counterexample found{': ' + sizes if sizes else ''}"]
+    for name, value in found.inputs.items():
+        lines += _wrapped(f"{found.aliases.get(name, name)} = {text(value)}", 8)
+    lines.append(f"        {found.element}: yours {found.hand:.10g}, true {found.true:.10g}")
+    return lines
+
+
+def _labelled(label: str, code: str) -> list[str]:
+    lines = code.splitlines()
+    if len(lines) == 1 and len(label) + len(code) + 8 <= WIDTH:
+        return [f"      {label}: {code}"]
+    return [f"      {label}:", *(f"        {line}" for line in lines)]
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    pad = " " * indent
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=pad, subsequent_indent=pad + "  ", break_long_words=False,
+        break_on_hyphens=False,
+    )  # fmt: skip
+
+
+_COLOURS = {"PROVED": "#1a7f37", "REFUTED": "#cf222e", "UNDECIDED": "#9a6700"}
+
+
+def as_html(report: Report) -> str:
+    """A table for a notebook."""
+    rows = []
+    for one in report.inputs.values():
+        cells = [html.escape(one.name), _badge(str(one.verdict))]
+        details = [html.escape(line.strip()) for line in _input_lines(one)[1:]]
+        shown = "<br>".join(details) + _formulas_html(report, one.name)
+        rows.append(f"<tr><td>{'</td><td>'.join(cells)}</td><td>{shown}</td></tr>")
+    for finding in report.protocol:
+        rows.append(
+            f"<tr><td><i>{html.escape(finding.name)}</i></td><td>{_badge(str(finding.verdict))}"
+            f"</td><td>{html.escape(finding.text)}</td></tr>"
+        )
+    head = f"<b>{html.escape(report.name)}</b>: {_badge(str(report.verdict))}"
+    head += html.escape(report.stated.removeprefix(str(report.verdict)))
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in report.notes)
+    domain = f"<p>{html.escape(report.domain)}</p>" if report.domain else ""
+    return f"<div>{head}{domain}<table>{''.join(rows)}</table>{notes}</div>"
+
+
+def _formulas_html(report: Report, name: str) -> str:
+    """Both gradients, for MathJax."""
+    parts = []
+    for label, where, lines in _formulas(report, name):
+        said = html.escape(f"{label} of {name}{where}:")
+        parts.append(f"<p>{said}</p><p>$${html.escape(aligned(lines))}$$</p>")
+    return "".join(parts)
+
+
+def _formulas(report: Report, name: str) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """What each formula of an input is, for which sizes, and its lines."""
+    made = report.formulas
+    for one in made.of(name)[:MOST_CASES] if made is not None else ():
+        where = f" if {one.when}" if one.when else ""
+        yield "true gradient", where, one.true
+        if one.hand:
+            yield "hand-written gradient", where, one.hand
+
+
+def as_latex(report: Report) -> str:
+    """Both gradients of every input, below one another."""
+    from symgrad.proof.report.latex import symbol
+
+    rows = []
+    for name in report.inputs:
+        for label, where, lines in _formulas(report, name):
+            sizes = re.sub(r"[^\w\s=<>!+*/()-]|_", " ", where)
+            rows += [rf"&\text{{{label} of }} {symbol(name)} \text{{{sizes}:}}", *lines]
+    return f"$${aligned(rows)}$$" if rows else ""
+
+
+def aligned(lines: Sequence[str]) -> str:
+    """Lines of LaTeX below one another."""
+    return r"\begin{aligned} " + r" \\ ".join(lines) + r" \end{aligned}"
+
+
+def _badge(verdict: str) -> str:
+    colour = _COLOURS.get(verdict, "#57606a")
+    return f'<span style="color:{colour};font-weight:600">{html.escape(verdict)}</span>'
+
+
+def text(value: Any) -> str:
+    """Nested lists of numbers, as NumPy prints small arrays."""
+    if isinstance(value, list):
+        return "[" + ", ".join(text(item) for item in value) + "]"
+    if isinstance(value, float):
+        return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+    return str(value)

@@ -1,0 +1,87 @@
+"""The three verdicts.
+
+In: nothing.  Out: ``Verdict``, ordered from best to worst, ``worst``, and ``HasVerdict``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from enum import Enum
+from typing import Any, cast
+
+
+class Verdict(str, Enum):
+    """What is known of a hand-written gradient: true exactly if it is PROVED.
+
+    It equals its name.  The greater, the worse: PROVED < UNDECIDED < REFUTED.
+    """
+
+    PROVED = "PROVED"
+    UNDECIDED = "UNDECIDED"
+    REFUTED = "REFUTED"
+
+    def __bool__(self) -> bool:
+        return self is Verdict.PROVED
+
+    def __str__(self) -> str:
+        return self.value
+
+    def __lt__(self, other: str) -> bool:
+        return _badness(self) < _badness(other)
+
+    def __le__(self, other: str) -> bool:
+        return _badness(self) <= _badness(other)
+
+    def __gt__(self, other: str) -> bool:
+        return _badness(self) > _badness(other)
+
+    def __ge__(self, other: str) -> bool:
+        return _badness(self) >= _badness(other)
+
+
+def _badness(verdict: str) -> int:
+    """Its place in the order of badness.  Raises ValueError for what is no verdict."""
+    return list(Verdict).index(Verdict(verdict))
+
+
+def worst(verdicts: Iterable[Verdict]) -> Verdict:
+    """The worst of the verdicts; PROVED when there is none."""
+    return max(verdicts, default=Verdict.PROVED)
+
+
+class HasVerdict:
+    """What has a ``verdict``, a dataclass: true exactly if it is PROVED, and equal to its verdict.
+
+    Two of them are equal if all their fields are.
+    """
+
+    @property
+    def ok(self) -> bool:
+        """Is it PROVED?"""
+        return bool(_verdict(self))
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return _verdict(self) == other
+        if type(other) is not type(self):
+            return NotImplemented
+        compared = [field.name for field in fields(cast("Any", self)) if field.compare]
+        return all(getattr(self, name) == getattr(other, name) for name in compared)
+
+    def __hash__(self) -> int:
+        return hash(_verdict(self))  # what is equal to a verdict hashes as the verdict does
+
+
+def _verdict(judged: Any) -> Verdict:
+    found: Verdict = judged.verdict
+    return found
+
+
+PROVED, UNDECIDED, REFUTED = Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED
+
+DERIVED = "derived: no backward written"
+"""What stands beside a verdict on gradients that are symgrad's own."""

@@ -1,0 +1,1 @@
+"""The derivative of a backward, as PyTorch records it."""

@@ -1,0 +1,216 @@
+"""The backward of the backward: is what PyTorch makes of it the derivative of the backward?
+
+In: a Function traced with histories.  Out: a ``Finding``.
+
+Differentiating a backward again, PyTorch follows saved inputs and outputs back to the inputs.  An
+intermediate that forward computed and kept is a constant to it, and so is whatever was detached;
+a Function that backward applies is differentiated by its own backward.  The derivative that this
+gives is judged like a hand-written gradient, the forward being the backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import Node
+from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.protocol import digest
+from symgrad.proof.oracle.assume import Assumption
+from symgrad.proof.oracle.refute import Counterexample, input_values
+from symgrad.proof.oracle.snippet import numpy_snippet
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.rebuild import zero_like
+from symgrad.proof.repair.suggest import spelled, writer_for
+from symgrad.proof.report.records import CounterexampleReport, Finding
+from symgrad.proof.report.verdict import Verdict, worst
+from symgrad.proof.second.blame import blamed
+from symgrad.proof.second.history import Recorded, stripped
+
+NAME = "second order"
+_KEPT = "nothing that backward reads has lost its dependence on the inputs"
+ONCE = "is marked once_differentiable: differentiating it again raises an error, as in PyTorch"
+
+
+def second_order(
+    traced: Sequence[FunctionGraphs],
+    declared: Sequence[Assumption],
+    *,
+    trusted: bool,
+    budget: int,
+) -> Finding:
+    """Judge the derivative of the backward by the inputs and by the cotangents.
+
+    ``traced``: the Function, and its variants for other ``needs_input_grad``, with histories.
+    ``trusted``: its first derivative is proved.
+    """
+    if not traced:
+        return Finding(NAME, Verdict.UNDECIDED, "it was not traced with histories")
+    constant = {assumption.name for assumption in declared if assumption.kind == "constant"}
+    found = Finding(NAME, Verdict.PROVED, _KEPT)
+    seen: set[tuple[object, ...]] = set()
+    for graphs in traced:
+        wanted = [name for name in graphs.asked if name not in constant]
+        for case in graphs.cases:
+            one = _case(case, wanted, declared, trusted, budget, seen)
+            if one is not None and (one.verdict > found.verdict or found.text == _KEPT):
+                found = one
+    return found
+
+
+def _case(
+    case: FunctionCase,
+    wanted: Sequence[str],
+    declared: Sequence[Assumption],
+    trusted: bool,
+    budget: int,
+    seen: set[tuple[object, ...]],
+) -> Finding | None:
+    """What is found in one case; None where there is nothing to judge, or it is known already."""
+    if case.record is None or case.record.reason:
+        reason = "it was not traced with histories" if case.record is None else case.record.reason
+        return Finding(NAME, Verdict.UNDECIDED, f"not followed: {reason}")
+    if case.problem is not None:
+        return Finding(NAME, Verdict.UNDECIDED, "not judged, since backward failed")
+    recorded = Recorded(case, wanted, trusted=trusted)
+    if not recorded.markers and not recorded.overwritten:
+        return None
+    key = (*map(str, case.conditions), *wanted, *map(digest, recorded.gradients.values()))
+    if key in seen:
+        return None
+    seen.add(key)
+    failing = _failing_rule(recorded)
+    if failing is not None:
+        return failing
+    twice = _Twice.of(recorded, _affected(recorded, wanted), declared)
+    late = _written_late(recorded)
+    if not twice.subject.gradients:
+        return late
+    judged = judge(twice.subject, budget=budget, until_refuted=True)
+    verdict = worst(judgement.verdict for judgement in judged.values())
+    name = next(name for name, one in judged.items() if one.verdict is verdict)
+    if late is not None and verdict is not Verdict.REFUTED:
+        return late
+    return _finding(recorded, twice, name, judged[name])
+
+
+def _affected(recorded: Recorded, wanted: Sequence[str]) -> list[str]:
+    """What is differentiated by, as far as PyTorch's record differs from the computation there."""
+    affected = frozenset().union(*(marker.depends for marker in recorded.markers))
+    return [
+        *(name for name in _names(recorded.inputs) if name in affected and name in wanted),
+        *(name for name in _names(recorded.cotangents) if name in affected),
+    ]
+
+
+def _written_late(recorded: Recorded) -> Finding | None:
+    """A value that is needed again, but has been written over."""
+    node = next(iter(recorded.read_late), None)
+    if node is None:
+        return None
+    where = f" ({node.location})" if node.location is not None else ""
+    said = (
+        f"`{node.label}`{where} is read and then written in place: PyTorch may refuse to "
+        "differentiate backward again (a variable needed for gradient computation has been "
+        "modified by an inplace operation)"
+    )
+    return Finding(NAME, Verdict.UNDECIDED, said)
+
+
+def _names(nodes: Iterable[Node]) -> list[str]:
+    return [str(node.attributes["name"]) for node in nodes]
+
+
+def _failing_rule(recorded: Recorded) -> Finding | None:
+    """A Function that backward applies and that cannot be differentiated."""
+    for marker in recorded.markers:
+        rule = marker.rule
+        if rule is not None and rule.once:
+            said = f"the backward of {rule.name}, applied in backward ({rule.location}), {ONCE}"
+            return Finding(NAME, Verdict.REFUTED, said)
+        if rule is not None and rule.problem is not None:
+            said = f"the backward of {rule.name}, applied in backward, fails: {rule.problem.what}"
+            return Finding(NAME, Verdict.UNDECIDED, said)
+    return None
+
+
+@dataclass(frozen=True)
+class _Twice:
+    """The backward as a forward, with the derivative that PyTorch would find for it.
+
+    ``adjoint``: of each node of ``recorded``; ``new``: where its nodes are in the subject.
+    """
+
+    subject: Subject
+    adjoint: dict[Node, Node]
+    new: dict[Node, Node]
+
+    def text(self, node: Node) -> str:
+        """The formula of a node of ``recorded``."""
+        own = self.new[node]
+        return spelled(writer_for(self.subject), own) or own.op
+
+    @staticmethod
+    def of(recorded: Recorded, names: Sequence[str], declared: Sequence[Assumption]) -> _Twice:
+        graph, outputs = recorded.graph, []
+        for name, gradient in recorded.gradients.items():
+            outputs.append((gradient, graph.input(f"grad_grad_{name}", gradient.type)))
+        adjoint = recorded.derivative(outputs)
+        by_name = dict(
+            zip(
+                _names([*recorded.inputs, *recorded.cotangents]),
+                [*recorded.inputs, *recorded.cotangents], strict=True,
+            )
+        )  # fmt: skip
+        found = {
+            name: adjoint.get(by_name[name], zero_like(graph, by_name[name])) for name in names
+        }
+        inputs = [*recorded.all_inputs, *recorded.cotangents]
+        roots = [*inputs, *(node for pair in outputs for node in pair), *found.values()]
+        roots += [node for m in recorded.markers for node in (m.node, adjoint.get(m.node))
+                  if node is not None]  # fmt: skip
+        plain, new = stripped(roots)
+        subject = Subject(
+            plain, [new[node] for node in inputs],
+            [(new[node], new[cotangent]) for node, cotangent in outputs],
+            {name: new[node] for name, node in found.items()},
+            conditions=recorded.case.conditions, assumptions=declared,
+        )  # fmt: skip
+        return _Twice(subject, adjoint, new)
+
+
+def _finding(recorded: Recorded, twice: _Twice, name: str, judgement: Judgement) -> Finding:
+    if judgement.verdict is Verdict.UNDECIDED:
+        return Finding(NAME, Verdict.UNDECIDED, f"by {name}: {judgement.reason}")
+    if judgement.verdict is Verdict.PROVED:
+        return Finding(NAME, Verdict.PROVED)
+    found = judgement.counterexample
+    reasons = blamed(recorded, twice.adjoint, name, found, twice.text)
+    said = "; ".join(reasons) or f"the derivative by {name} is wrong"
+    if found is None:
+        return Finding(NAME, Verdict.REFUTED, said)
+    shown = _shown(twice.subject, found)
+    said += f" (at {shown})"
+    return Finding(NAME, Verdict.REFUTED, said, shown)
+
+
+def _shown(subject: Subject, found: Counterexample) -> CounterexampleReport:
+    return CounterexampleReport(
+        sizes=dict(sorted(found.point.sizes.items())),
+        inputs=dict(_nested(subject, found)),
+        element=f"the derivative of backward by {found.element}",
+        hand=found.hand,
+        true=found.true,
+        snippet=numpy_snippet(subject, found) or "",
+    )
+
+
+def _nested(subject: Subject, found: Counterexample) -> Iterator[tuple[str, object]]:
+    values = input_values(subject, found.point)
+    for node in subject.sampler.inputs:
+        name = node.attributes["name"]
+        plain = [float(v) if node.dtype.is_float else v for v in values[name]]
+        for size in reversed([size.at(found.point.sizes) for size in node.shape]):
+            plain = [plain[i : i + size] for i in range(0, len(plain), size)] if size else []
+        yield name, plain[0] if plain else []

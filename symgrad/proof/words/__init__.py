@@ -1,0 +1,1 @@
+"""Graph nodes and polynomials as text."""

@@ -1,0 +1,396 @@
+"""Graph nodes as tensor code that can be pasted into a backward.
+
+In: nodes, and those of them that have names in the user's scope.  Out: Python text.
+
+Methods and operators are those of PyTorch; what is broadcast by the operators themselves is not
+expanded.  An op without a spelling raises ``NoSpelling``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from symgrad.ir.dim import Dim, Size
+from symgrad.ir.graph import Node
+from symgrad.proof.words.spelling import (
+    WRITING,
+    averaged,
+    axes,
+    finite,
+    inserted_axes,
+    is_transposition,
+    least_expanded,
+    matrix_product,
+    needed,
+    replace_word,
+    scattered_axis,
+    shared,
+    vector_product,
+    whole_flip,
+    words,
+)
+
+SHORT = 24
+LONG = 60
+SUM, PRODUCT, UNARY, POWER, ATOM = 10, 20, 30, 40, 50
+_INFIX: dict[str, tuple[str, int]] = {
+    "add": (" + ", SUM), "sub": (" - ", SUM), "mul": (" * ", PRODUCT), "div": (" / ", PRODUCT),
+    "pow": ("**", POWER), "mod": (" % ", PRODUCT), "floordiv": (" // ", PRODUCT),
+    "eq": (" == ", 4), "ne": (" != ", 4), "lt": (" < ", 4), "le": (" <= ", 4), "gt": (" > ", 4),
+    "ge": (" >= ", 4), "logical_and": (" & ", 8), "logical_or": (" | ", 6),
+    "logical_xor": (" ^ ", 7),
+}  # fmt: skip
+_FUNCTIONS = frozenset(
+    ("maximum", "minimum", "atan2", "copysign", "fmod", "hypot", "logaddexp", "where")
+)
+_METHODS = {name: name for name in (
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma",
+    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "lgamma", "log", "log10", "log1p",
+    "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
+    "square", "tan", "tanh", "trunc",
+)} | {"root": "sqrt"}  # fmt: skip
+_PLAIN_FUNCTIONS = {"softplus": "softplus", "log_sigmoid": "logsigmoid", "silu": "silu"}
+_REDUCTIONS = {"sum": "sum", "prod": "prod", "amax": "amax", "amin": "amin", "max": "amax",
+               "min": "amin", "any": "any", "all": "all", "argmax": "argmax",
+               "argmin": "argmin"}  # fmt: skip
+Text = tuple[str, int]
+
+
+class NoSpelling(Exception):
+    """There is no tensor code for an op."""
+
+
+class CodeWriter:
+    """Writes nodes as code.
+
+    ``names``: nodes printed by their names, or by the texts of a mapping.  ``shapes``: where a
+    size can be read from, such as ``{n: "x.shape[0]"}``; other sizes are printed by their own
+    names.  ``dims``: the same for whole expressions.  ``numbers``: literals printed by the names
+    of variables.  ``taken``: names that statements must not bind.  ``module``: what symgrad is
+    called.  ``strict``: an input that is not in ``names`` has no spelling.
+    """
+
+    def __init__(
+        self, names: Iterable[Node] | Mapping[Node, str] = (),
+        shapes: Mapping[str, str] | None = None, *, dims: Mapping[Dim, str] | None = None,
+        numbers: Mapping[float, str] | None = None,
+        taken: Iterable[str] = (), module: str = "sg", strict: bool = False,
+    ) -> None:  # fmt: skip
+        given = names if isinstance(names, Mapping) else {node: node.label for node in names}
+        self.names = dict(given)
+        self.shapes = dict(shapes or {})
+        self.dims = dict(dims or {})
+        self.numbers = dict(numbers or {})
+        self.taken = frozenset(taken)
+        self.module = module
+        self.strict = strict
+        self._memo: dict[Node, Text] = {}
+
+    def text(self, node: Node, level: int = 0) -> str:
+        """The node on one line; in parentheses where its precedence is below ``level``.
+
+        Raises NoSpelling.
+        """
+        for part in needed(node, self.names):
+            if part not in self._memo:
+                self._memo[part] = self._spell(part)
+        return self._inside(node, level)
+
+    def program(self, node: Node) -> str:
+        """The node as statements, where something is used more than once or is long; an expression.
+
+        Raises NoSpelling.
+        """
+        lines: list[str] = []
+        taken = {*self.names.values(), *words(self.names), *self.taken}
+        often = set(shared(node, self.names))
+        for part in needed(node, self.names):
+            if part in self.names or (part not in often and not self._is_long(part, node)):
+                continue
+            name = next(n for n in (f"t{i}" for i in range(1000)) if n not in taken)
+            statements = self._statements(part, name)
+            if statements:
+                taken.add(name)
+                lines += statements
+                self.names[part] = name
+                self._memo = {}
+        last = self.text(node)
+        if lines and lines[-1].startswith(f"{last} = "):
+            return "\n".join([*lines[:-1], lines[-1].removeprefix(f"{last} = ")])
+        return "\n".join([*lines, last])
+
+    def _is_long(self, part: Node, whole: Node) -> bool:
+        """Is a part of an expression so long that it gets a line of its own?"""
+        if part is whole or part.op in ("expand", "reshape", *WRITING):
+            return False
+        return len(self.text(part)) > LONG
+
+    def _statements(self, node: Node, name: str) -> list[str]:
+        """The statements that compute a node; none where it is short enough to be repeated."""
+        if node.op in WRITING:
+            part = self.text(node.args[0])
+            zeros = f"{name} = {self._zeros(node.shape)}"
+            flipped = whole_flip(node)
+            if flipped:
+                return [f"{name} = {self.text(node.args[0], ATOM)}.flip({axes(flipped)})"]
+            if node.op == "unslice":
+                ranges = self._ranges(node.attributes, node.args[0].shape, node.shape)
+                return [zeros, f"{name}[{ranges}] = {part}"]
+            places = node.args[1:]
+            if len(places) == 1 and places[0].rank == 1:
+                return [f"{zeros}.index_add(0, {self.text(places[0])}, {part})"]
+            axis = scattered_axis(places, node.rank)
+            if axis is None:
+                listed = ", ".join(self.text(place) for place in places)
+                listed = f"({listed},)" if len(places) == 1 else f"({listed})"
+                return [zeros, f"{name}.index_put_({listed}, {part}, accumulate=True)"]
+            return [f"{zeros}.scatter_add({axis}, {self.text(places[axis])}, {part})"]
+        code = self.text(node)
+        return [f"{name} = {code}"] if len(code) > SHORT else []
+
+    def _inside(self, node: Node, level: int) -> str:
+        text, own = self._memo[node]
+        return f"({text})" if own < level else text
+
+    def _spell(self, node: Node) -> Text:
+        if node in self.names:
+            return self.names[node], ATOM
+        if node.op == "input":
+            if self.strict:
+                raise NoSpelling(node.label)
+            return node.label, ATOM
+        if node.op in _INFIX:
+            return self._infix(node)
+        if node.op in _METHODS:
+            return f"{self._inside(node.args[0], ATOM)}.{_METHODS[node.op]}()", ATOM
+        handler = _HANDLERS.get(node.op)
+        if handler is not None:
+            return handler(self, node)
+        if node.op in _FUNCTIONS or node.op in _PLAIN_FUNCTIONS:
+            name = _PLAIN_FUNCTIONS.get(node.op, node.op)
+            return f"{self.module}.{name}({', '.join(self._operands(node))})", ATOM
+        if node.op in _REDUCTIONS:
+            listed = axes(node.attributes["axes"])
+            return f"{self._inside(node.args[0], ATOM)}.{_REDUCTIONS[node.op]}({listed})", ATOM
+        raise NoSpelling(node.op)
+
+    def _operands(self, node: Node, levels: Sequence[int] = ()) -> list[str]:
+        """The operands of an elementwise op; what broadcasting does by itself is left out."""
+        levels = levels or [0] * len(node.args)
+        chosen = least_expanded(node, self.names)
+        for arg in chosen:
+            self.text(arg)
+        return [self._inside(arg, level) for arg, level in zip(chosen, levels, strict=True)]
+
+    def _infix(self, node: Node) -> Text:
+        average = averaged(node, self.names)
+        if average is not None:
+            inner, over, kept = average
+            self.text(inner)
+            listed = axes(over) + (", keepdim=True" if kept else "")
+            return f"{self._inside(inner, ATOM)}.mean({listed})", ATOM
+        symbol, level = _INFIX[node.op]
+        right = level + 1 if node.op in ("sub", "div", "mod", "floordiv") else level
+        left = level + 1 if node.op == "pow" or level < SUM else level
+        operands = self._operands(node, (left, right + (level < SUM)))
+        return symbol.join(operands), level
+
+    # -- ops with a spelling of their own
+
+    def _negative(self, node: Node) -> Text:
+        inner = node.args[0]
+        if inner.op == "neg" and inner not in self.names:
+            return self._memo[inner.args[0]]
+        return f"-{self._inside(node.args[0], UNARY)}", UNARY
+
+    def _not(self, node: Node) -> Text:
+        return f"~{self._inside(node.args[0], ATOM)}", UNARY
+
+    def _constant(self, node: Node) -> Text:
+        value = node.attributes["value"].value
+        if value in self.numbers and not isinstance(value, bool):
+            return self.numbers[value], ATOM
+        if not finite(value):
+            return f"float({str(value)!r})", ATOM
+        if isinstance(value, float) and value == int(value) if finite(value) else False:
+            value = int(value)
+        return (repr(value), ATOM if value >= 0 else UNARY)
+
+    def _size(self, node: Node) -> Text:
+        dim = node.attributes["dim"]
+        return self.dim(dim), ATOM if dim.atom or dim in self.dims else SUM
+
+    def dim(self, dim: Dim) -> str:
+        """A size as code."""
+        if dim in self.dims:
+            return self.dims[dim]
+        if dim.atom is not None and isinstance(dim.atom, Size):
+            return self._size_text(dim.atom.name)
+        text = str(dim)
+        for name in sorted(dim.sizes, key=len, reverse=True):
+            text = replace_word(text, name, self._size_text(name))
+        return text
+
+    def _size_text(self, name: str) -> str:
+        if self.strict and name not in self.shapes:
+            raise NoSpelling(name)
+        return self.shapes.get(name, name)
+
+    def _zeros(self, shape: Sequence[Dim]) -> str:
+        like = self._like(shape, floats=True)
+        if like:
+            return f"{self.module}.zeros_like({like})"
+        return f"{self.module}.zeros({self._shape(shape)})"
+
+    def _like(self, shape: Sequence[Dim], *, floats: bool = False) -> str:
+        """A named tensor of this shape; empty where there is none, or it has one axis only."""
+        wanted = tuple(shape)
+        found = [
+            text for node, text in self.names.items()
+            if node.shape == wanted and (node.dtype.is_float or not floats)
+        ]  # fmt: skip
+        return min(found, key=len) if len(wanted) > 1 and found else ""
+
+    def _shape(self, shape: Sequence[Dim]) -> str:
+        like = self._like(shape)
+        if like:
+            return f"{like}.shape"
+        return ", ".join(self.dim(Dim.of(size)) for size in shape)
+
+    def _expand(self, node: Node) -> Text:
+        if node.args[0].op == "constant":
+            value = self._inside(node.args[0], 0)
+            if value == "0":
+                return self._zeros(node.shape), ATOM
+            like = self._like(node.shape, floats=True)
+            if like:
+                return f"{self.module}.full_like({like}, {value})", ATOM
+            return f"{self.module}.full(({self._shape(node.shape)},), {value})", ATOM
+        return f"{self._inside(node.args[0], ATOM)}.expand({self._shape(node.shape)})", ATOM
+
+    def _reshape(self, node: Node) -> Text:
+        (arg,) = node.args
+        while arg.op == "reshape" and arg not in self.names:
+            arg = arg.args[0]
+        self.text(arg)
+        if arg.shape == node.shape:
+            return self._memo[arg]
+        inner = self._inside(arg, ATOM)
+        inserted = inserted_axes(arg.shape, node.shape)
+        if inserted is not None:
+            if inserted and arg.op == "sum" and arg not in self.names:
+                kept = tuple(arg.attributes["axes"])
+                if kept == inserted:
+                    whole = self._inside(arg.args[0], ATOM)
+                    return f"{whole}.sum({axes(kept)}, keepdim=True)", ATOM
+            return inner + "".join(f".unsqueeze({axis})" for axis in inserted), ATOM
+        removed = inserted_axes(node.shape, arg.shape)
+        if removed is not None:
+            return inner + "".join(f".squeeze({axis})" for axis in reversed(removed)), ATOM
+        return f"{inner}.reshape({self._shape(node.shape)})", ATOM
+
+    def _permute(self, node: Node) -> Text:
+        order, inner = node.attributes["axes"], self._inside(node.args[0], ATOM)
+        moved = [axis for axis, source in enumerate(order) if axis != source]
+        if moved == [node.rank - 2, node.rank - 1]:
+            return self._turned_product(node.args[0]) or (f"{inner}.mT", ATOM)
+        if len(moved) == 2:
+            return f"{inner}.transpose({moved[0]}, {moved[1]})", ATOM
+        return f"{inner}.permute({', '.join(map(str, order))})", ATOM
+
+    def _turned_product(self, node: Node) -> Text | None:
+        """The transpose of an unnamed matrix product, as the product of the transposes."""
+        if node.op != "einsum" or node in self.names:
+            return None
+        product = matrix_product(node.attributes["spec"])
+        if product is None:
+            return None
+        swapped, (first, second) = product
+        pair = node.args if swapped else node.args[::-1]
+        return self._product(pair, (not second, not first))
+
+    def _product(self, pair: Sequence[Node], turned: Sequence[bool], operator: str = "@") -> Text:
+        sides = [
+            self._side(arg, turn, level)
+            for arg, turn, level in zip(pair, turned, (PRODUCT, PRODUCT + 1), strict=True)
+        ]
+        return f" {operator} ".join(sides), PRODUCT
+
+    def _einsum(self, node: Node) -> Text:
+        spec = node.attributes["spec"]
+        product = matrix_product(spec)
+        if product is not None:
+            swapped, turned = product
+            return self._product(node.args[::-1] if swapped else node.args, turned)
+        plain = vector_product(spec)
+        if plain is not None:
+            operator, swapped = plain
+            pair = node.args[::-1] if swapped else node.args
+            return self._product(pair, (False, False), operator)
+        operands = ", ".join(self._inside(arg, 0) for arg in node.args)
+        return f'{self.module}.einsum("{spec}", {operands})', ATOM
+
+    def _side(self, arg: Node, turned: bool, level: int) -> str:
+        """A side of a matrix product; what would be transposed twice is not at all."""
+        if turned and arg not in self.names and is_transposition(arg):
+            self.text(arg.args[0])
+            return self._inside(arg.args[0], level)
+        return f"{self._inside(arg, ATOM)}.mT" if turned else self._inside(arg, level)
+
+    def _cast(self, node: Node) -> Text:
+        if node.dtype.is_float and node.args[0].dtype.is_float:
+            return self._memo[node.args[0]]
+        return f"{self._inside(node.args[0], ATOM)}.to({self.module}.{node.dtype})", ATOM
+
+    def _concat(self, node: Node) -> Text:
+        parts = ", ".join(self._inside(arg, 0) for arg in node.args)
+        return f"{self.module}.cat([{parts}], {node.attributes['axis']})", ATOM
+
+    def _index(self, node: Node) -> Text:
+        places = ", ".join(self._inside(arg, 0) for arg in node.args[1:])
+        return f"{self._inside(node.args[0], ATOM)}[{places}]", ATOM
+
+    def _slice(self, node: Node) -> Text:
+        attributes = node.attributes
+        flipped = whole_flip(node)
+        if flipped:
+            return f"{self._inside(node.args[0], ATOM)}.flip({axes(flipped)})", ATOM
+        ranges = self._ranges(attributes, node.shape, node.args[0].shape)
+        return f"{self._inside(node.args[0], ATOM)}[{ranges}]", ATOM
+
+    def _ranges(
+        self, attributes: Mapping[str, Any], part: Sequence[Dim], whole: Sequence[Dim]
+    ) -> str:
+        """Slices as code; raises NoSpelling for steps backwards."""
+        found = []
+        for axis, step in enumerate(attributes["steps"]):
+            if step <= 0:
+                raise NoSpelling("slice")
+            start = Dim.of(attributes["starts"][axis])
+            end = start + (part[axis] - 1) * step + 1
+            low = "" if start == 0 else self.dim(start)
+            high = "" if (end + step - 1 - whole[axis]).at_least(0) else self.dim(end)
+            found.append(f"{low}:{high}" + (f":{step}" if step != 1 else ""))
+        while len(found) > 1 and found[-1] == ":":
+            found.pop()
+        return ", ".join(found)
+
+    def _scan(self, node: Node) -> Text:
+        axis, inner = node.attributes["axis"], self._inside(node.args[0], ATOM)
+        if node.attributes["reverse"]:
+            return f"{inner}.flip({axis}).{node.op}({axis}).flip({axis})", ATOM
+        return f"{inner}.{node.op}({axis})", ATOM
+
+    def _iota(self, node: Node) -> Text:
+        return f"{self.module}.arange({self.dim(Dim.of(node.attributes['length']))})", ATOM
+
+
+_HANDLERS: dict[str, Callable[[CodeWriter, Node], Text]] = {
+    "neg": CodeWriter._negative, "logical_not": CodeWriter._not, "constant": CodeWriter._constant,
+    "size": CodeWriter._size, "expand": CodeWriter._expand, "reshape": CodeWriter._reshape,
+    "permute": CodeWriter._permute, "einsum": CodeWriter._einsum, "cast": CodeWriter._cast,
+    "concat": CodeWriter._concat, "index": CodeWriter._index, "slice": CodeWriter._slice,
+    "cumsum": CodeWriter._scan, "cumprod": CodeWriter._scan, "iota": CodeWriter._iota,
+    "shift": lambda writer, node: writer._memo[node.args[0]],
+}  # fmt: skip
