@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
-from symgrad.codegen.kernel import described
-from symgrad.codegen.wrapper import render_wrapper, wrapper_view
+from symgrad.codegen.emit.kernel import described
+from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
 from symgrad.ir.abi import OpSignature
 from symgrad.ir.formula import formulas
 from symgrad.kernels import KernelPlan, OpPlan, mark_of, signatures

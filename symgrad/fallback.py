@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.codegen.literals import op_literal
+from symgrad.codegen.wrapper.literals import op_literal
 from symgrad.errors import KernelArgumentError
 from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.dim import Dim, Size

@@ -18,7 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.codegen.wrapper import render_package
+from symgrad.codegen.wrapper.view import render_package
 from symgrad.emission import emit
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.printer import graph_text

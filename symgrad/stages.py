@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from symgrad.codegen.explain import schedule_text
+from symgrad.codegen.schedule.explain import schedule_text
 from symgrad.emission import emit
 from symgrad.index.lower import Lowering
 from symgrad.index.text import expression_text

@@ -1,14 +1,12 @@
-"""Index notation to C text: schedule, C tree, printer, templates.
+"""Index notation to C text: definitions, a schedule, C, and the Python wrapper around it.
 
 In: graphs with named outputs.  Out: C, a header, the declarations for cffi, the signatures.
 
-The road of a graph: ``equations`` (each node in index notation), ``axes`` (which loops are the
-same), ``cuts`` (what becomes an array), ``program``, ``items`` and ``arrange`` (the schedule, a
-longest path), ``layout`` (where values live), ``nests`` and ``outer`` (loops), ``kernel``,
-``render``.
+``program``: a graph as definitions in index notation; ``schedule``: their loops, and where values
+are stored; ``emit``: the loops in C; ``wrapper``: the Python that calls the C.
 """
 
-from symgrad.codegen.kernel import EmittedKernel, KernelDoc, emit_kernel
-from symgrad.codegen.render import CFile, FileDoc, emit_file
+from symgrad.codegen.emit.file import CFile, FileDoc, emit_file
+from symgrad.codegen.emit.kernel import EmittedKernel, KernelDoc, emit_kernel
 
 __all__ = ["CFile", "EmittedKernel", "FileDoc", "KernelDoc", "emit_file", "emit_kernel"]

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
-from symgrad.codegen.wrapper import render_wrapper, wrapper_view
+from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.frontend.function import Function
 from symgrad.frontend.trace import trace

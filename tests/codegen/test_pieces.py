@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.codegen import FileDoc, emit_file, emit_kernel
-from symgrad.codegen.ctree import Binary, Cast, Expression, Text, Unary
-from symgrad.codegen.explain import schedule_text
-from symgrad.codegen.numbers import dim_expression, literal
-from symgrad.codegen.printer import expression_text
-from symgrad.codegen.spelling import template_binding
+from symgrad.codegen.emit.ctree import Binary, Cast, Expression, Text, Unary, expression_text
+from symgrad.codegen.emit.spelling import dim_expression, literal, template_binding
+from symgrad.codegen.schedule.explain import schedule_text
 from symgrad.errors import CodegenError
 from symgrad.ir.dim import Atom, Dim, Size, maximum, minimum
 from symgrad.ir.dtype import float32, float64, int64

@@ -8,10 +8,10 @@ from typing import Any, TypeGuard
 import pytest
 from jinja2 import Environment, meta, nodes
 
-from symgrad.codegen.accumulate import CombineView
+from symgrad.codegen.emit.file import FileView, ProductView, VectorView
+from symgrad.codegen.emit.kernel import KernelView, SlotView
+from symgrad.codegen.emit.reductions import CombineView
 from symgrad.codegen.environment import environment
-from symgrad.codegen.kernel import KernelView, SlotView
-from symgrad.codegen.render import FileView, ProductView, VectorView
 from symgrad.drawing.render import ArrowView, BoxView, DrawingView, PanelView
 
 TEMPLATES = ["kernel.c.j2", "kernel.h.j2", "kernel.cdef.j2", "drawing.svg.j2"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from symgrad.codegen.wrapper import render_wrapper, wrapper_view
+from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
 from symgrad.ir.abi import (
     ArrayArgument,
     BackwardSignature,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symgrad.codegen.wrapper import render_package
+from symgrad.codegen.wrapper.view import render_package
 from symgrad.errors import BuildError
 from symgrad.runtime import package
 from symgrad.runtime.package import (

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad.codegen.literals import op_literal, size_bindings
-from symgrad.codegen.safe_names import with_known_conditions, with_safe_sizes
-from symgrad.codegen.wrapper import render_wrapper, wrapper_view
+from symgrad.codegen.wrapper.literals import op_literal, size_bindings
+from symgrad.codegen.wrapper.safe_names import with_known_conditions, with_safe_sizes
+from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.ir.abi import (
     ArrayArgument,

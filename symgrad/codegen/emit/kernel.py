@@ -1,0 +1,336 @@
+"""A graph to the text of one C function.
+
+In: a graph with named outputs, a name, what to say on top.  Out: ``EmittedKernel``.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from symgrad.codegen.emit.context import Array, EmitContext
+from symgrad.codegen.emit.ctree import (
+    SUM,
+    If,
+    Line,
+    Statement,
+    Text,
+    expression_text,
+    statements_text,
+    within,
+)
+from symgrad.codegen.emit.nests import Nests
+from symgrad.codegen.emit.outer import OuterLoops
+from symgrad.codegen.emit.reductions import Reduction
+from symgrad.codegen.names import Names, comment_text
+from symgrad.codegen.program.definitions import Definition, KernelProgram, build_program
+from symgrad.codegen.schedule.interchange import interchange
+from symgrad.codegen.schedule.items import PRODUCT
+from symgrad.codegen.schedule.rows import Rows, plan_rows
+from symgrad.codegen.schedule.scheduler import Schedule, schedule
+from symgrad.codegen.schedule.storage import Storage, allocate
+from symgrad.index.text import IndexText
+from symgrad.ir.abi import ArrayArgument, KernelSignature
+from symgrad.ir.dim import product
+from symgrad.ir.expr import Access
+from symgrad.ir.graph import Graph, Node, ancestors
+
+OUT_OF_RANGE = "an index is out of range"
+WIDTH = 96  # characters of a line of a comment
+TOO_LARGE = "a matrix is too large for the BLAS"
+
+
+@dataclass(frozen=True)
+class KernelDoc:
+    """What stands above a kernel: what it is, its formula line by line, whether it is proved."""
+
+    title: str = ""
+    formula: tuple[str, ...] = ()
+    proof: str = ""
+
+
+@dataclass(frozen=True)
+class SlotView:
+    """A piece of the workspace: ``bytes`` is an expression over the sizes."""
+
+    name: str
+    type: str
+    bytes: str
+
+
+@dataclass(frozen=True)
+class KernelView:
+    """One C function, as its template sees it: nothing but text.
+
+    ``comment`` stands above it in the source, ``promise`` in the header.
+    """
+
+    name: str
+    comment: tuple[str, ...]
+    promise: tuple[str, ...]
+    size_parameters: tuple[str, ...]
+    parameters: tuple[str, ...]
+    prototype: tuple[str, ...]
+    unused: tuple[str, ...]
+    unused_sizes: tuple[str, ...]
+    slots: tuple[SlotView, ...]
+    body: str
+
+
+@dataclass(frozen=True)
+class EmittedKernel:
+    """One C function and what its file must bring along.
+
+    ``vector_functions``: functions of ``math.h`` with SIMD versions in libmvec; ``helpers``: C
+    sources by name; ``combines``: the reductions whose parts are joined; ``products``: the dtypes
+    of products of matrices.
+    """
+
+    signature: KernelSignature
+    view: KernelView
+    needs_blas: bool
+    vector_functions: tuple[str, ...]
+    helpers: tuple[tuple[str, str], ...]
+    combines: tuple[Reduction, ...]
+    products: tuple[str, ...] = ()
+
+
+def emit_kernel(
+    graph: Graph, name: str, doc: KernelDoc | None = None, sizes: Sequence[str] = ()
+) -> EmittedKernel:
+    """The kernel that computes the outputs of ``graph`` from its inputs.
+
+    ``sizes``: the order in which it takes sizes; others come behind, as shapes mention them.
+    Raises CodegenError for a graph that has no outputs, or an op that has no C.
+    """
+    scheduled = schedule(build_program(graph))
+    program = scheduled.program
+    entries = scheduled.entries
+    rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
+    storage = allocate(entries)
+    order = sorted(_sizes(graph), key=lambda size: [*sizes, size].index(size))
+    context, signature = _interface(graph, program, name, rows.values(), storage, tuple(order))
+    _name_loops(context, scheduled, storage)
+    nests = Nests(context, program, storage)
+    interchanged = {
+        loop: found for loop in rows if (found := interchange(scheduled, loop)) is not None
+    }
+    statements = OuterLoops(nests, rows, interchanged).write(entries)
+    signature, first = _limits(signature, context)
+    empty = [] if program.checks else _leave_where_empty(graph, context, rows.values())
+    body = statements_text([*first, *empty, *statements])
+    signature = _only_needed(signature, context, body)
+    view = _view(
+        signature, context, body, doc or KernelDoc(), _promise(signature, program, context)
+    )
+    return EmittedKernel(
+        signature,
+        view,
+        needs_blas=bool(context.products),
+        products=tuple(sorted(dtype.short for dtype in context.products)),
+        vector_functions=tuple(sorted(context.used.vector)),
+        helpers=tuple(sorted(context.used.helpers.items())),
+        combines=tuple(sorted(context.combines, key=lambda reduction: reduction.combine)),
+    )
+
+
+def _interface(
+    graph: Graph, program: KernelProgram, name: str, rows: Iterable[Rows], storage: Storage,
+    sizes: tuple[str, ...],
+) -> tuple[EmitContext, KernelSignature]:  # fmt: skip
+    """The names of everything that is handed in, and the signature that says so."""
+    names = Names()
+    context = EmitContext(names, {size: names.fresh(size) for size in sizes})
+    products = [item for item in storage.paths if item.role == PRODUCT]
+    factors = [factor for item in products for factor in item.operands]
+    whole = {tensor for one in rows for tensor in one.flat}
+    whole.update(factor.tensor for factor in factors if isinstance(factor, Access))
+    inputs = tuple(_input(context, program, node, whole) for node in graph.inputs.values())
+    outputs = []
+    for output, node in graph.outputs.items():
+        outputs.append(ArrayArgument(output, node.dtype, node.shape))
+        _, shape = program.arrays[f"%{node.index}"]
+        array = Array(names.fresh(output), node.dtype, shape, constant=False)
+        context.arrays[f"={output}"] = array
+        context.arrays.setdefault(f"%{node.index}", array)
+    made = {item.definition for item in products}
+    for definition in program.definitions:
+        if not definition.outputs and definition not in made:
+            _store(context, definition, program.names.get(definition.body, "stored"))
+    statuses = (OUT_OF_RANGE,) if program.checks else ()
+    return context, KernelSignature(name, sizes, inputs, tuple(outputs), statuses)
+
+
+def _input(
+    context: EmitContext, program: KernelProgram, node: Node, whole: set[str]
+) -> ArrayArgument:
+    """An input; strides are taken of all axes but the last, where the loops can use them."""
+    tensor = node.attributes["name"]
+    c_name = context.names.fresh(tensor)
+    shape = program.arrays[tensor][1]
+    long = [axis for axis, size in enumerate(shape) if size != 1]
+    single = [axis for axis in long[:-1] if shape[axis] == node.shape[axis]]
+    strides = tuple(single) if tensor not in whole else ()
+    stride_names = _stride_names(c_name, node.rank, strides, context.names)
+    context.arrays[tensor] = Array(c_name, node.dtype, shape, stride_names)
+    return ArrayArgument(tensor, node.dtype, node.shape, strides)
+
+
+def _store(context: EmitContext, definition: Definition, wanted: str) -> None:
+    """Memory for an array that is no output."""
+    count = product(list(definition.shape))
+    c_name = context.workspace(wanted, definition.dtype, count)
+    context.arrays[definition.tensor] = Array(
+        c_name, definition.dtype, definition.shape, constant=False
+    )
+
+
+def _name_loops(context: EmitContext, scheduled: Schedule, storage: Storage) -> None:
+    """Letters for the loops, the outermost first."""
+    used = {axis for item in storage.paths for axis in item.axes}
+    used |= {axis for d in scheduled.program.definitions for axis in d.axes}
+    for axis in scheduled.order:
+        if axis in used:
+            context.variable(axis)
+
+
+def _leave_where_empty(
+    graph: Graph, context: EmitContext, rows: Iterable[Rows]
+) -> list[Statement]:  # fmt: skip
+    """Leave the kernel where every output is empty, rather than go through rows of nothing."""
+    common = set.intersection(*(set(node.shape) for node in graph.outputs.values()))
+    inside = {axis.extent for one in rows if not one.flat for axis in one.inner}
+    sizes = sorted(common & inside, key=lambda size: size.key)
+    tests = [f"{within(context.dim(size), SUM)} == 0" for size in sizes if size.constant is None]
+    return [If(Text(" || ".join(tests)), (Line("return 0;"),))] if tests else []
+
+
+def _limits(
+    signature: KernelSignature, context: EmitContext
+) -> tuple[KernelSignature, list[Statement]]:
+    """Leave the kernel where a matrix is too large for the integers of the BLAS."""
+    if not context.limits:
+        return signature, []
+    large = [
+        f"{within(context.dim(dim), SUM)} > INT32_MAX"
+        for dim in sorted(context.limits, key=lambda dim: dim.key)
+    ]
+    statuses = (*signature.statuses, TOO_LARGE)
+    leave = If(Text(" || ".join(large)), (Line(f"return {len(statuses)};"),))
+    return replace(signature, statuses=statuses), [leave]
+
+
+def _stride_names(
+    c_name: str, rank: int, strides: tuple[int, ...], names: Names
+) -> tuple[str, ...]:  # fmt: skip
+    """A name for the stride of each axis that has one; the last long axis is contiguous."""
+    if not strides:
+        return ()
+    given = {axis: names.fresh(f"{c_name}_s{axis}") for axis in strides}
+    return tuple(given.get(axis, "") for axis in range(rank))
+
+
+def _sizes(graph: Graph) -> tuple[str, ...]:
+    """Every size symbol, in the order in which shapes mention them."""
+    found: dict[str, None] = {}
+    shapes = [node.shape for node in (*graph.inputs.values(), *graph.outputs.values())]
+    nodes = ancestors(graph.outputs.values())
+    shapes += [node.shape for node in nodes]
+    shapes += [(node.attributes["dim"],) for node in nodes if node.op == "size"]
+    for shape in shapes:
+        for dim in shape:
+            found.update(dict.fromkeys(dim.sizes))
+    return tuple(found)
+
+
+def _only_needed(signature: KernelSignature, context: EmitContext, body: str) -> KernelSignature:
+    """Without the sizes that no array has and that nothing is computed from."""
+    arrays = (*signature.inputs, *signature.outputs)
+    needed = {size for array in arrays for dim in array.shape for size in dim.sizes}
+    slots = " ".join(_slot(context, place).bytes for place in range(len(context.slots)))
+    words = set(re.findall(r"\w+", f"{body} {slots}"))
+    kept = tuple(s for s in signature.sizes if s in needed or context.sizes[s] in words)
+    return replace(signature, sizes=kept)
+
+
+def _view(
+    signature: KernelSignature, context: EmitContext, body: str, doc: KernelDoc,
+    promise: tuple[str, ...],
+) -> KernelView:  # fmt: skip
+    size_names = [context.sizes[size] for size in signature.sizes]
+    parameters: list[tuple[str, str]] = [(f"int64_t {size}", size) for size in size_names]
+    for argument in signature.inputs:
+        array = context.arrays[argument.name]
+        parameters.append((f"const {array.dtype.c} *restrict {array.name}", array.name))
+        parameters += [(f"int64_t {stride}", stride) for stride in array.strides if stride]
+    for argument in signature.outputs:
+        array = context.arrays[f"={argument.name}"]
+        parameters.append((f"{array.dtype.c} *restrict {array.name}", array.name))
+    slots = tuple(_slot(context, position) for position in range(len(context.slots)))
+    words = set(re.findall(r"\w+", body + " ".join(slot.bytes for slot in slots)))
+    slot_words = set(re.findall(r"\w+", " ".join(slot.bytes for slot in slots)))
+    unused = [word for _, word in parameters if word not in words]
+    return KernelView(
+        name=signature.name,
+        comment=_comment(doc, promise),
+        promise=comment_lines(promise),
+        size_parameters=tuple(f"int64_t {size}" for size in size_names),
+        parameters=(*(text for text, _ in parameters), "void *workspace"),
+        prototype=(*(text.replace("restrict ", "") for text, _ in parameters), "void *workspace"),
+        unused=(*unused, *(() if slots else ("workspace",))),
+        unused_sizes=tuple(size for size in size_names if size not in slot_words),
+        slots=slots,
+        body=body.rstrip("\n"),
+    )
+
+
+def _slot(context: EmitContext, position: int) -> SlotView:
+    slot = context.slots[position]
+    count = expression_text(context.dim(slot.count * slot.dtype.itemsize))
+    tight = count if count.isdigit() else f"({count})"
+    text = f"{slot.groups} * {tight}" if slot.groups else count
+    return SlotView(slot.name, slot.dtype.c, text)
+
+
+def _comment(doc: KernelDoc, promise: tuple[str, ...]) -> tuple[str, ...]:
+    """What stands above the function."""
+    lines = [doc.title] if doc.title else []
+    lines += [f"    {line}" for line in doc.formula]
+    lines += promise
+    lines += [doc.proof] if doc.proof else []
+    return comment_lines(lines)
+
+
+def _promise(
+    signature: KernelSignature, program: KernelProgram, context: EmitContext
+) -> tuple[str, ...]:
+    """What goes in, what comes out, and what the kernel returns beside 0."""
+    lines = []
+    for title, arrays in (("in:  ", signature.inputs), ("out: ", signature.outputs)):
+        lines.append(f"{title} {', '.join(map(described, arrays)) or 'nothing'}")
+    text = IndexText((), {tensor: array.name for tensor, array in context.arrays.items()})
+    ranges = [f"0 <= {text.dim(check.index)} < {check.bound}" for check in program.checks]
+    for status, reason in enumerate(signature.statuses, 1):
+        unless = f", unless {' and '.join(ranges)}" if reason == OUT_OF_RANGE else ""
+        lines.append(f"returns {status}: {reason}{unless}")
+    return tuple(lines)
+
+
+def comment_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Lines of a comment: none too long, none that ends the comment or goes on in the next."""
+    found: list[str] = []
+    for line in lines:
+        safe = comment_text(line)
+        indent = safe[: len(safe) - len(safe.lstrip())] + "    "
+        wrapped = textwrap.wrap(
+            safe, WIDTH, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True
+        )  # fmt: skip
+        found += [part.rstrip("\\") for part in wrapped] or [""]
+    return tuple(found)
+
+
+def described(array: ArrayArgument) -> str:
+    """``x f32[n m]``: its name, dtype and shape."""
+    return f"{array.name} {array.dtype.short}[{' '.join(array.words)}]"

@@ -1,0 +1,414 @@
+"""Loops in C: the tree of the schedule, written out.
+
+In: entries of the schedule, the storage, the context.  Out: statements.
+
+The outermost loops are written by ``symgrad.codegen.emit.outer``: they run in parallel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from symgrad.codegen.emit.accumulators import Bounds, Scans, Sums, reduction_of
+from symgrad.codegen.emit.context import Array, EmitContext
+from symgrad.codegen.emit.ctree import (
+    SUM,
+    Assign,
+    Binary,
+    Declare,
+    Expression,
+    For,
+    If,
+    Line,
+    Statement,
+    Text,
+    name,
+    number,
+    within,
+)
+from symgrad.codegen.emit.reductions import DEFAULT_NAMES, Reduction
+from symgrad.codegen.emit.scalars import ScalarWriter
+from symgrad.codegen.emit.spelling import truth
+from symgrad.codegen.program.definitions import Definition, KernelProgram
+from symgrad.codegen.program.patterns import Scan, Scatter
+from symgrad.codegen.schedule.items import (
+    CHECK,
+    KEEP,
+    PRODUCT,
+    REDUCE,
+    SCAN,
+    SCATTER,
+    STORE,
+    Item,
+    batches,
+    roots_of,
+)
+from symgrad.codegen.schedule.loops import Entry, Loop
+from symgrad.codegen.schedule.order import bodies
+from symgrad.codegen.schedule.storage import Storage
+from symgrad.ir.dim import Atom, Axis, Dim
+from symgrad.ir.expr import Call, Expr, Literal, Reduce, postorder
+
+
+class Nests:
+    """Writes the loops of one kernel.
+
+    ``arrays``: where the values that are arrays lie; ``variables`` and ``flags``: what reductions
+    accumulate in; ``ranges``: of axes of which only a part is run through; ``joins``: what a
+    reduction of such a part is taken into.
+    """
+
+    def __init__(self, context: EmitContext, program: KernelProgram, storage: Storage) -> None:
+        self.context = context
+        self.program = program
+        self.storage = storage
+        self.hints = _hints(program)
+        self.scalars = ScalarWriter(context, program.names, self.hints, self._stored)
+        self.arrays: dict[Item, tuple[Array, tuple[Dim, ...]]] = {}
+        self.variables: dict[Item, str] = {}
+        self.flags: dict[Item, str] = {}
+        self.ranges: dict[Axis, tuple[Dim, Dim]] = {}
+        self.sums = Sums(self.scalars, self.ranges)
+        self.running = Scans(context, self.scalars)
+        self.joins: dict[Item, Expression] = {}
+        self.items = {item.value: item for item in storage.paths if item.value is not None}
+        self._complete: set[Item] = set()
+
+    def _stored(self, expr: Expr) -> Expression | None:
+        item = self.items.get(expr)
+        if item is None or item not in self._complete or item not in self.arrays:
+            return None
+        return self.scalars.element(*self.arrays[item])
+
+    def complete(self, item: Item) -> None:
+        """From here on the value of an item can be read from its array."""
+        self._complete.add(item)
+
+    def place_of(self, expr: Expr) -> tuple[Array, tuple[Dim, ...]] | None:
+        """The array that holds a value, and its indices there."""
+        item = self.items.get(expr)
+        return self.arrays.get(item) if item is not None else None
+
+    # -- entries
+
+    def entries(self, entries: Sequence[Entry], loop: Callable[[Loop], None]) -> None:
+        """Write entries into the innermost scope; ``loop`` writes those that are loops."""
+        waiting: list[Item] = []
+        for entry in entries:
+            if isinstance(entry, Item):
+                waiting.append(entry)
+            elif not self.storage.dropped.issuperset(entry.items):
+                self._statements(waiting)
+                waiting = []
+                loop(entry)
+        self._statements(waiting)
+
+    def loop(self, loop: Loop) -> None:
+        """Write a loop that runs in sequence, with what starts before and ends after it."""
+        started = self.start(loop)
+        start, stop = (self.context.dim(end) for end in self.range_of(loop.axis))
+        variable = self.context.variable(loop.axis)
+        short = self.sums.in_one_block([loop.axis])
+        self.scalars.add(self.run(
+            loop, (variable, start, stop), frozenset((loop.axis,)),
+            lambda: self.entries(loop.body, self.loop), short=short,
+        ))  # fmt: skip
+        for item in started:
+            self.finish(item)
+
+    def run(
+        self, loop: Loop, bounds: Bounds, axes: frozenset[Axis], write: Callable[[], None], *,
+        short: bool, simd: bool = True,
+    ) -> Statement:  # fmt: skip
+        """A loop that fixes ``axes``; ``short``: it is no longer than a block of a sum."""
+
+        def whole(bounds: Bounds) -> For:
+            body = tuple(self.inside(axes, write))
+            pragma = self.simd(loop) if simd else ""
+            return For(*bounds, body, pragma, downwards=loop.downwards)
+
+        summed = [item for item in loop.body if isinstance(item, Item) and item in self.sums.totals]
+        if not (summed and simd and self.simd(loop)):
+            return whole(bounds)
+        blocks = {item: self.name_of(item) for item in summed}
+        return self.sums.in_blocks(blocks, bounds, whole, self.variables, short=short)
+
+    def range_of(self, axis: Axis) -> tuple[Dim, Dim]:
+        """The values that an axis runs through: all, or those of a tile."""
+        return self.ranges.get(axis, (Dim.of(0), axis.extent))
+
+    def inside(self, axes: frozenset[Axis], write: Callable[[], None]) -> list[Statement]:
+        """What ``write`` writes into a new scope in which ``axes`` are fixed."""
+        self.scalars.open(axes)
+        write()
+        return self.scalars.close()
+
+    def simd(self, loop: Loop) -> str:
+        """The pragma of a loop whose iterations may be done side by side."""
+        items = [entry for entry in loop.body if isinstance(entry, Item)]
+        if len(items) < len(loop.body) or any(self._in_sequence(item, loop) for item in items):
+            return ""
+        clauses: dict[str, list[str]] = {}
+        for item in items:
+            if item in self.variables:
+                clauses.setdefault(reduction_of(item).clause, []).append(self.variables[item])
+            if item in self.flags:
+                clauses.setdefault("|", []).append(self.flags[item])
+        text = "".join(f" reduction({o}:{','.join(names)})" for o, names in clauses.items())
+        return f"#pragma omp simd{text}"
+
+    def _in_sequence(self, item: Item, loop: Loop) -> bool:
+        if item.finds_place:
+            return True
+        if item.definition is None or item.role == STORE:
+            return False
+        pattern = item.definition.pattern
+        if isinstance(pattern, Scatter):
+            return loop.axis in pattern.axes
+        return isinstance(pattern, Scan) and pattern.axis == loop.axis
+
+    # -- what starts before a loop and ends after it
+
+    def start(self, loop: Loop) -> list[Item]:
+        """Begin the reductions that run over this loop first."""
+        started = [item for item in loop.items if self._starts(item, loop)]
+        for item in started:
+            if item.role == SCATTER:
+                self._clear(item)
+            elif item.role == SCAN:
+                self.running.start(item)
+            elif item.finds_place:
+                self._start_place(item)
+            elif item.inside:
+                array, indices = self.arrays[item]
+                self.fill(array, indices, item.inside, reduction_of(item).start)
+            else:
+                self.start_variable(item)
+        return started
+
+    def _starts(self, item: Item, loop: Loop) -> bool:
+        path = [one for one in self.storage.paths[item] if not one.blocked]
+        if item.role == SCAN and item.definition is not None:
+            pattern = item.definition.pattern
+            return isinstance(pattern, Scan) and path[-1] is loop and pattern.axis == loop.axis
+        return bool(item.reduced) and path[len(item.outside)] is loop
+
+    def start_variable(self, item: Item) -> None:
+        """Declare the variable that a reduction accumulates in."""
+        reduction = reduction_of(item)
+        if reduction.in_blocks and not self.sums.in_one_block(item.reduced):
+            self.sums.start(item, self.name_of(item))
+            return
+        variable = self.scalars.fresh(self.name_of(item))
+        self.variables[item] = variable
+        self.scalars.add(Declare(reduction.variable_type, variable, reduction.start))
+        if reduction.keeps_nan:
+            self.flags[item] = self.scalars.fresh(f"{variable}_nan")
+            self.scalars.add(Declare("int", self.flags[item], number(0)))
+
+    def name_of(self, item: Item) -> str:
+        """What a value is called: as the user calls it, or by what it is."""
+        assert item.value is not None
+        place = self.storage.places.get(item)
+        definition = place.definition if place is not None and item.role == REDUCE else None
+        if definition is not None and definition.outputs:
+            return definition.outputs[0]
+        if item.role == PRODUCT and item.definition is not None:
+            return self.program.names.get(item.definition.body, "product")
+        default = DEFAULT_NAMES[item.value.kind] if isinstance(item.value, Reduce) else "kept"
+        return self.program.names.get(item.value) or self.hints.get(item.value, default)
+
+    def _start_place(self, item: Item) -> None:
+        assert isinstance(item.value, Reduce)
+        best = self.scalars.fresh("best")
+        place = self.scalars.fresh(self.name_of(item))
+        assert item.body is not None
+        kind = "max" if item.value.kind == "argmax" else "min"
+        start = Reduction(kind, item.body.dtype).start
+        self.scalars.add(Declare(item.body.dtype.c, best, start))
+        self.scalars.add(Declare("int64_t", place, number(0)))
+        self.variables[item], self.flags[item] = place, best
+
+    def _clear(self, item: Item) -> None:
+        """Put zeros where a scatter will add."""
+        assert item.definition is not None
+        array = self.context.arrays[item.definition.tensor]
+        axes = tuple(axis for axis in item.definition.axes if axis not in item.outside)
+        zero = Reduction("sum", item.definition.dtype).start
+        self.fill(array, item.definition.indices, axes, zero)
+
+    def fill(
+        self,
+        array: Array,
+        indices: tuple[Dim, ...],
+        axes: Sequence[Axis],
+        value: Expression,
+        ranges: Mapping[Axis, tuple[Dim, Dim]] | None = None,
+    ) -> None:
+        """Set all elements along ``axes`` to ``value``; of some axes only a part."""
+        statement: Statement = Assign(self.context.element(array, indices), value)
+        for axis in reversed(axes):
+            start, stop = (ranges or {}).get(axis) or self.range_of(axis)
+            variable = self.context.variable(axis)
+            statement = For(variable, self.context.dim(start), self.context.dim(stop), (statement,))
+        self.scalars.add(statement)
+
+    def finish(self, item: Item) -> None:
+        """End a reduction: put its value where readers find it."""
+        if item.role not in (REDUCE, PRODUCT):
+            return
+        self.complete(item)
+        if item in self.sums.totals:
+            self.variables[item] = self.sums.finish(
+                item, self.name_of(item), rounded=item not in self.joins
+            )
+        if item not in self.variables:
+            return
+        variable = self.variables[item]
+        if not item.finds_place and item in self.flags:
+            nan = Text("NAN")
+            self.scalars.add(If(name(self.flags[item]), (Assign(name(variable), nan),)))
+        assert item.value is not None
+        if item in self.joins:
+            self.scalars.add(reduction_of(item).take_stored(self.joins[item], name(variable)))
+            return
+        self.scalars.scope.known[item.value] = name(variable)
+        place = self.storage.places.get(item)
+        if place is not None and place.definition is None:
+            target = self.scalars.element(*self.arrays[item])
+            self.scalars.add(Assign(target, truth(name(variable), item.value.dtype)))
+
+    # -- statements
+
+    def _statements(self, items: Sequence[Item]) -> None:
+        """Write items at which all loops are open; what they share is computed once."""
+        for todo in batches(item for item in items if item not in self.storage.dropped):
+            self._batch(todo)
+
+    def _batch(self, todo: Sequence[Item]) -> None:
+        for item in todo:
+            if item.role == CHECK:
+                self._check(item)
+        for item in todo:
+            if item in self.storage.overwrites:
+                self._load_before(self.storage.overwrites[item])
+        roots = [(item, root) for item in todo for root in roots_of(item)]
+        found = iter(self.scalars.write([root for _, root in roots]) if roots else ())
+        for item in todo:
+            values = [next(found) for _ in roots_of(item)]
+            self._statement(item, values)
+
+    def _load_before(self, item: Item) -> None:
+        """Load a value that lives in an output which is about to be written."""
+        assert item.value is not None
+        variable = self.scalars.fresh(self.name_of(item))
+        value = self.scalars.element(*self.arrays[item])
+        self.scalars.add(Declare(f"const {item.value.dtype.c}", variable, value))
+        self.scalars.scope.known[item.value] = name(variable)
+
+    def _statement(self, item: Item, values: list[Expression]) -> None:
+        if item.role == STORE and item.definition is not None:
+            target = self._target(item.definition, item.output)
+            self.scalars.add(Assign(target, truth(values[0], item.definition.dtype)))
+        elif item.role == REDUCE:
+            self._take(item, values[0])
+        elif item.role == SCAN and item.definition is not None:
+            self.running.take(item, values[0], self._target(item.definition))
+        elif item.role == SCATTER:
+            self._scatter(item, *values)
+        elif item.role == KEEP and item.value is not None:
+            if item in self.storage.places:
+                target = self.scalars.element(*self.arrays[item])
+                self.scalars.add(Assign(target, truth(values[0], item.value.dtype)))
+            self.complete(item)
+
+    def _target(self, definition: Definition, output: str = "") -> Expression:
+        array = self.context.arrays[f"={output}" if output else definition.tensor]
+        return self.scalars.element(array, definition.indices)
+
+    def _take(self, item: Item, value: Expression) -> None:
+        if item.finds_place:
+            self._take_place(item, value)
+            return
+        reduction = reduction_of(item)
+        if item in self.sums.totals and item not in self.variables:
+            self.sums.add(item, value)
+            return
+        if item not in self.variables:
+            target = self.scalars.element(*self.arrays[item])
+            self.scalars.add(reduction.take_stored(target, self._once(value, reduction)))
+            return
+        target = name(self.variables[item])
+        value = self._once(value, reduction)
+        self.scalars.add(reduction.take(target, value))
+        if item in self.flags:
+            self.scalars.add(
+                Assign(name(self.flags[item]), Binary("!=", value, value), "|=")
+            )  # fmt: skip
+
+    def _once(self, value: Expression, reduction: Reduction) -> Expression:
+        """A name for a value that a reduction reads several times."""
+        if reduction.kind not in ("max", "min") or isinstance(value, Text):
+            return value
+        variable = self.scalars.fresh("value")
+        self.scalars.add(Declare(f"const {reduction.variable_type}", variable, value))
+        return name(variable)
+
+    def _take_place(self, item: Item, value: Expression) -> None:
+        """Keep the first of the best; NaN is better than every number."""
+        assert isinstance(item.value, Reduce)
+        assert item.body is not None
+        best, place = name(self.flags[item]), name(self.variables[item])
+        kind = "max" if item.value.kind == "argmax" else "min"
+        value = self._once(value, Reduction(kind, item.body.dtype))
+        better: Expression = Binary(">" if kind == "max" else "<", value, best)
+        if item.body.dtype.is_float:
+            met = Binary("&&", Binary("!=", value, value), Binary("==", best, best))
+            better = Binary("||", better, met)
+        index = name(self.context.variable(item.reduced[0]))
+        self.scalars.add(If(better, (Assign(best, value), Assign(place, index))))
+
+    def _scatter(self, item: Item, condition: Expression, value: Expression) -> None:
+        assert item.definition is not None
+        pattern = item.definition.pattern
+        assert isinstance(pattern, Scatter)
+        put: dict[Atom, Dim] = dict(pattern.targets)
+        indices = tuple(index.substitute(put) for index in item.definition.indices)
+        array = self.context.arrays[item.definition.tensor]
+        added: Statement = Assign(self.scalars.element(array, indices), value, "+=")
+        if not (isinstance(pattern.condition, Literal) and pattern.condition.value):
+            added = If(condition, (added,))
+        self.scalars.add(added)
+
+    def _check(self, item: Item) -> None:
+        """Leave the kernel where an index is out of range."""
+        check = item.check
+        assert check is not None
+        axes = check.index.axes
+        index, bound = (within(self.context.dim(one), SUM) for one in (check.index, check.bound))
+        flag = self.scalars.fresh("outside")
+        statement: Statement = Line(f"{flag} |= ({index} < 0) | ({index} >= {bound});")
+        if check.count != 1:
+            statement = If(Binary(">", self.context.dim(check.count), number(0)), (statement,))
+        for axis in reversed(axes):
+            stop, variable = self.context.dim(axis.extent), self.context.variable(axis)
+            statement = For(variable, number(0), stop, (statement,))
+        self.context.forget(axes)
+        self.scalars.add(Declare("int", flag, number(0)))
+        self.scalars.add(statement)
+        self.scalars.add(If(name(flag), (Line("return 1;"),)))
+
+
+def _hints(program: KernelProgram) -> dict[Expr, str]:
+    """The output that a value is, and ``mean_total`` for the sum that is divided to ``mean``."""
+    found: dict[Expr, str] = {}
+    for definition in program.definitions:
+        if definition.outputs and isinstance(definition.body, (Call, Reduce)):
+            found.setdefault(definition.body, definition.outputs[0])
+    named = {**found, **program.names}
+    roots = [root for definition in program.definitions for root in bodies(definition)]
+    for expr in postorder(roots):
+        for arg in expr.args if isinstance(expr, Call) else ():
+            if isinstance(arg, Reduce) and arg not in named and expr in named:
+                found.setdefault(arg, f"{named[expr]}_{DEFAULT_NAMES[arg.kind]}")
+    return found

@@ -1,0 +1,229 @@
+"""The outermost loops: what runs in parallel.
+
+In: the entries of the schedule's outermost scope.  Out: statements, pieces of the workspace.
+
+Results have the same bits for any number of threads: rows are cut into groups, and elementwise
+loops into blocks, whose number depends on the sizes alone; parts are joined in their order.
+
+- blocks: one flat loop without anything that is carried along;
+- rows: each row by itself;
+- groups: rows that reduce into something that they share, or that need memory of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from symgrad.codegen.emit.context import Array, Flat
+from symgrad.codegen.emit.ctree import (
+    Binary,
+    Block,
+    Declare,
+    Expression,
+    For,
+    If,
+    Line,
+    Statement,
+    least,
+    name,
+    number,
+)
+from symgrad.codegen.emit.groups import Groups, Tiles, parallel_clause
+from symgrad.codegen.emit.nests import Nests
+from symgrad.codegen.emit.reductions import SUM_BLOCK
+from symgrad.codegen.schedule.interchange import Interchanged, interchanged_storage
+from symgrad.codegen.schedule.items import PRODUCT, Item
+from symgrad.codegen.schedule.loops import Entry, Loop
+from symgrad.codegen.schedule.rows import Rows
+from symgrad.ir.dim import Axis, Dim
+
+
+class OuterLoops:
+    """Writes the outermost scope of a kernel."""
+
+    def __init__(
+        self, nests: Nests, rows: Mapping[Loop, Rows], interchanged: Mapping[Loop, Interchanged]
+    ) -> None:
+        self._rows = rows
+        self._interchanged = interchanged
+        self.nests = nests
+        self.context = nests.context
+        self.scalars = nests.scalars
+
+    def write(self, entries: Sequence[Entry]) -> list[Statement]:
+        """The statements of the kernel's body."""
+        self._allocate()
+        return self.nests.inside(
+            frozenset(), lambda: self.nests.entries(entries, self._outermost)
+        )  # fmt: skip
+
+    # -- memory
+
+    def _allocate(self) -> None:
+        """Arrays for the values that the whole kernel shares."""
+        arrays = self.nests.arrays
+        for item, place in self.nests.storage.places.items():
+            if place.definition is not None:
+                array = self.context.arrays[place.definition.tensor]
+                arrays[item] = (array, place.definition.indices)
+            elif place.shared == 0:
+                arrays[item] = self._array(item, place.axes)
+            if item.role == PRODUCT and item in arrays and item.definition is not None:
+                array = replace(arrays[item][0], shape=item.definition.shape)
+                arrays[item] = (array, item.definition.indices)
+                self.context.arrays[item.definition.tensor] = array
+
+    def _array(self, item: Item, axes: tuple[Axis, ...]) -> tuple[Array, tuple[Dim, ...]]:
+        assert item.value is not None
+        wanted, count = f"{self.nests.name_of(item)}_all", self.context.count(axes)
+        c_name = self.context.workspace(wanted, item.value.dtype, count)
+        shape = tuple(axis.extent for axis in axes)
+        array = Array(c_name, item.value.dtype, shape, constant=False)
+        return array, tuple(Dim.of(axis) for axis in axes)
+
+    # -- one outermost loop
+
+    def _outermost(self, loop: Loop) -> None:
+        if loop.sequential:
+            self.nests.loop(loop)
+            return
+        interchanged = None if self._rows[loop].flat else self._interchanged.get(loop)
+        if interchanged is None:
+            self._as_rows(loop, {})
+            return
+        shared = [item for item in loop.items if item.reduced and not item.outside]
+        declared = {item: self._declare(item) for item in shared if not item.inside}
+        short = self.nests.inside(frozenset(), lambda: self._as_tiles(interchanged, declared))
+        if interchanged.lane.extent.constant is not None:
+            self.scalars.add(Block(tuple(short)))
+            for item in interchanged.items:
+                self.nests.complete(item)
+            return
+        long = self.nests.inside(frozenset(), lambda: self._as_rows(loop, declared))
+        condition = Binary("<", self.context.dim(interchanged.lane.extent), name("SHORT_ROW"))
+        self.scalars.add(If(condition, tuple(short), tuple(long)))
+
+    def _declare(self, item: Item) -> str:
+        """Declare a variable that both ways of running a loop give its value."""
+        assert item.value is not None
+        variable = self.scalars.fresh(self.nests.name_of(item))
+        self.scalars.add(Line(f"{item.value.dtype.c} {variable};"))
+        self.scalars.scope.known[item.value] = name(variable)
+        return variable
+
+    def _as_tiles(self, interchanged: Interchanged, declared: Mapping[Item, str]) -> None:
+        """The loop with its rows innermost."""
+        nests, whole = self.nests, self.nests.storage
+        items = dict(nests.items)
+        nests.storage = interchanged_storage(interchanged, whole)
+        for old, new in interchanged.items.items():
+            place = nests.storage.places.get(new)
+            if old in nests.arrays and place is not None and place.shared == 0:
+                nests.arrays[new] = nests.arrays[old]
+        for new, place in nests.storage.places.items():
+            if place.definition is not None:
+                array = self.context.arrays[place.definition.tensor]
+                nests.arrays[new] = array, place.definition.indices
+        nests.items.update({i.value: i for i in interchanged.loop.items if i.value is not None})
+        tiles = Tiles(nests, interchanged)
+        for old, new in interchanged.items.items():
+            if old in declared:
+                tiles.declared[new] = declared[old]
+        if tiles.shared:
+            tiles.write()
+        else:
+            tiles.write_tiles()
+        nests.storage, nests.items = whole, items
+
+    def _as_rows(self, loop: Loop, declared: Mapping[Item, str]) -> None:
+        """The loop as it is."""
+        rows = self._rows[loop]
+        shared = [item for item in loop.items if item.reduced and not item.outside]
+        buffered = [
+            item
+            for item in loop.items
+            if (place := self.nests.storage.places.get(item)) and place.shared > 0
+        ]
+        if rows.flat:
+            self._open_flat(rows)
+        if shared or buffered or loop.blocked:
+            groups = Groups(self.nests, rows, shared, buffered, self.row_loop)
+            groups.declared.update(declared)
+            groups.write()
+        elif rows.leaf:
+            self._blocks(rows)
+        else:
+            self._each_row(rows)
+        self.context.flat = None
+
+    def _open_flat(self, rows: Rows) -> None:
+        variable = self.context.variable(rows.axes[0])
+        self.context.flat = Flat(tuple(Dim.of(axis) for axis in rows.axes), variable)
+
+    # -- the three ways
+
+    def _blocks(self, rows: Rows) -> None:
+        start, stop, bounds = self._range(rows, "BLOCK")
+        body = self.row_loop(rows, name(start), name(stop), simd=True)
+        extent = self.context.dim(rows.extent)
+        pragma = parallel_clause(rows.loop, self.context)
+        self.scalars.add(
+            For(start, number(0), extent, (*bounds, *body), pragma, step="BLOCK")
+        )  # fmt: skip
+        for c_name in (start, stop):
+            self.context.names.release(c_name)
+
+    def _range(self, rows: Rows, step: str) -> tuple[str, str, list[Statement]]:
+        variable = self._row_variable(rows)
+        start, stop = (self.context.names.fresh(f"{variable}{end}") for end in (0, 1))
+        end = Binary("+", name(start), name(step))
+        return (
+            start,
+            stop,
+            [Declare("const int64_t", stop, least(self.context.dim(rows.extent), end))],
+        )
+
+    def _each_row(self, rows: Rows) -> None:
+        extent = self.context.dim(rows.extent)
+        (loop,) = self.row_loop(rows, number(0), extent, simd=False)
+        assert isinstance(loop, For)
+        pragma = parallel_clause(rows.loop, self.context)
+        self.scalars.add(For(loop.variable, loop.start, loop.stop, loop.body, pragma))
+
+    # -- the loop over rows
+
+    def _row_variable(self, rows: Rows) -> str:
+        if len(rows.axes) == 1 or rows.flat:
+            return self.context.variable(rows.axes[0])
+        return "row"
+
+    def row_loop(
+        self, rows: Rows, start: Expression, stop: Expression, *, simd: bool
+    ) -> list[Statement]:
+        """The loop over some of the rows; where there are several axes, each is worked out."""
+        variable = self._row_variable(rows)
+        together = len(rows.axes) > 1 and not rows.flat
+        if together:
+            variable = self.context.names.fresh(variable)
+
+        def write() -> None:
+            if together:
+                self._take_apart(rows.axes, variable)
+            self.nests.entries(rows.body, self.nests.loop)
+
+        constant = rows.extent.constant
+        short = constant is not None and constant <= SUM_BLOCK
+        side_by_side = rows.leaf and simd and not together
+        loop, bounds = Loop(rows.axes[-1], rows.body), (variable, start, stop)
+        axes = frozenset(rows.axes)
+        return [self.nests.run(loop, bounds, axes, write, short=short, simd=side_by_side)]
+
+    def _take_apart(self, axes: Sequence[Axis], variable: str) -> None:
+        """Work out single indices from the number of a row."""
+        rest: Expression = name(variable)
+        for place in range(len(axes) - 1, -1, -1):
+            extent = self.context.dim(axes[place].extent)
+            value = rest if place == 0 else Binary("%", rest, extent)
+            self.scalars.add(Declare("const int64_t", self.context.variable(axes[place]), value))
+            rest = Binary("/", rest, extent)

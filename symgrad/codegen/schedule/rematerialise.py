@@ -1,0 +1,105 @@
+"""Rematerialisation: which elementwise values are kept rather than computed again.
+
+In: a program, its items and their loops.  Out: the expressions to be kept.
+
+One sweep from readers to what they read finds in which loops each value is needed.  Within one
+loop sharing is free.  A value that several loops need, or that a loop computes afresh though it
+does not depend on it, is kept where that costs less than computing it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from symgrad.codegen.program.equations import scalar_cost
+from symgrad.codegen.program.guards import Guards
+from symgrad.codegen.schedule.items import KEEP, Item, Items, roots_of
+from symgrad.codegen.schedule.loops import Path, common
+from symgrad.ir.expr import Call, Expr
+
+# What storing and loading an element costs, in ns.
+_ROW, _WHOLE, _HOIST, _THERE = 0.10, 1.0, 0.10, 0.10
+_DEAREST = 2.0  # beyond this a cost need not be known
+
+
+def choose_kept(items: Items, paths: Mapping[Item, Path], guards: Guards) -> list[Expr]:
+    """The values to keep, in the order of their expressions."""
+    chooser = _Chooser(items, paths, guards)
+    return chooser.choose()
+
+
+def _needed_by(item: Item) -> list[Expr]:
+    """What an item evaluates besides the value that is kept."""
+    if item.role == KEEP and item.value is not None:
+        return list(item.value.args)
+    return roots_of(item)
+
+
+class _Chooser:
+    def __init__(self, items: Items, paths: Mapping[Item, Path], guards: Guards) -> None:
+        self._items = items
+        self._paths = paths
+        self._guards = guards
+        self._needed: dict[Expr, dict[Path, None]] = {}
+        self._stored = {d.body for d in items.program.definitions if d.pattern is None}
+        self._kept: set[Expr] = set()
+
+    def choose(self) -> list[Expr]:
+        """Sweep over all expressions, readers first."""
+        mine = sorted(self._paths, key=lambda item: item.number)
+        for item in mine:
+            for root in _needed_by(item):
+                self._needed.setdefault(root, {})[self._paths[item]] = None
+        every = {e for item in mine for e in self._items.evaluated(_needed_by(item))}
+        for expr in sorted(every, key=lambda one: -one.number):
+            places = list(self._needed.get(expr, ()))
+            if expr in self._items.values or not places:
+                continue
+            if self._worth_keeping(expr, places):
+                self._kept.add(expr)
+                places = [self._own_loops(expr, places[0])]
+            for arg in expr.args:
+                self._needed.setdefault(arg, {}).update(dict.fromkeys(places))
+        return sorted(self._kept, key=lambda one: one.number)
+
+    def _worth_keeping(self, expr: Expr, places: Sequence[Path]) -> bool:
+        if not isinstance(expr, Call) or not expr.free or not expr.dtype.is_float:
+            return False
+        if self._guards.guarded(expr):
+            return False
+        loops = list(dict.fromkeys(self._placed(expr, path) for path in places))
+        again = any(loop.axis not in expr.free for path in loops for loop in path)
+        if len(loops) < 2 and not again:
+            return False
+        return self._cost(expr) > self._price(expr, loops, again=again)
+
+    def _own_loops(self, expr: Expr, path: Path) -> Path:
+        """The loops in which a kept value is computed: only those that it depends on."""
+        return tuple(loop for loop in path if loop.axis in expr.free)
+
+    def _placed(self, expr: Expr, path: Path) -> Path:
+        """The loops down to the one in which the value is computed."""
+        inner = max(place for place, loop in enumerate(path) if loop.axis in expr.free)
+        return path[: inner + 1]
+
+    def _price(self, expr: Expr, loops: Sequence[Path], *, again: bool) -> float:
+        if expr in self._stored:
+            return _THERE
+        if again:
+            return _HOIST
+        shared = len(loops[0])
+        for path in loops[1:]:
+            shared = min(shared, common(loops[0], path))
+        return _ROW if shared else _WHOLE
+
+    def _cost(self, expr: Expr) -> float:
+        """The price of computing a value again; reductions and what is kept cost a load."""
+        total, todo, seen = 0.0, [expr], {expr}
+        while todo and total < _DEAREST:
+            one = todo.pop()
+            total += scalar_cost(one)
+            for arg in one.args if one not in self._items.values else ():
+                if arg not in seen and arg not in self._kept:
+                    seen.add(arg)
+                    todo.append(arg)
+        return total

@@ -1,0 +1,1 @@
+"""The Python wrapper of an op."""
