@@ -3,11 +3,11 @@
 In: ``sys.argv``.  Out: an exit status.
 """
 
-from symgrad.watched import run
+from symgrad.tools.watched import run
 
 
 def _work() -> None:
-    from symgrad.cli import main
+    from symgrad.tools.cli import main
 
     main()
 

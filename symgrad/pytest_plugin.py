@@ -15,7 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     from symgrad.frontend.function import Function
-    from symgrad.judging import Judged
+    from symgrad.tools.judging import Judged
 
 _SHAPES = "symgrad_shapes"
 _VALUES = "symgrad_values"
@@ -67,7 +67,7 @@ class FunctionFile(pytest.Module):
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """The Functions, in the order of the source.  Raises CollectError, as ``obj`` does."""
         module = self.obj
-        from symgrad.discover import defined
+        from symgrad.tools.discover import defined
 
         for function in defined(module):
             yield FunctionItem.from_parent(self, name=function.__qualname__, function=function)
@@ -83,7 +83,7 @@ class FunctionItem(pytest.Item):
 
     def runtest(self) -> None:
         """Judge it.  Raises NotPassed, which holds the report."""
-        from symgrad.judging import Request, judge
+        from symgrad.tools.judging import Request, judge
 
         judged = judge(self.function, Request(order=_order(self.config)))
         if judged.shapes.text:

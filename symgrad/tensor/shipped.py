@@ -4,7 +4,7 @@ In: Functions and the names of their modules in ``symgrad.generated``.  Out: the
 ``apply``, or None where it is to run the Function's Python.
 
 ``register({"nn_gelu": GELU})`` says that the module ``nn_gelu`` of ``symgrad.generated`` was
-compiled from the Function, which ``symgrad regen`` sees to (see ``symgrad.cli.regen``): each
+compiled from the Function, which ``symgrad regen`` sees to (see ``symgrad.tools.cli.regen``): each
 argument in the shape that its annotation says, each plain argument at its default.  A call fits if
 its tensors lie contiguously in those dtypes and ranks (where an annotation has ``*batch``, in any
 rank), none stands for an element of a batch, its other arguments are the defaults, and there is

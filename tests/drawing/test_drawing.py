@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad.cli import main
 from symgrad.drawing.draw import draw
 from symgrad.drawing.function import function_picture
 from symgrad.drawing.layout import PANEL, Box, Placed, place
 from symgrad.drawing.picture import BACKWARD, FORWARD, SAVED, Builder, DrawingError, Vertex
 from symgrad.errors import SpecError
 from symgrad.frontend.trace import trace
+from symgrad.tools.cli import main
 
 EXAMPLES = [ops.Linear, ops.Tanh, ops.Gelu, ops.LayerNorm, ops.SoftmaxCrossEntropy]
 

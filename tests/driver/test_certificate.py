@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from symgrad.cli import main
 from symgrad.manifest import versions
 from symgrad.runtime.build import SUFFIX
+from symgrad.tools.cli import main
 
 OPS = '''
 import symgrad as sg

@@ -14,8 +14,8 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from symgrad.cli import main
 from symgrad.compiler import STAGES
+from symgrad.tools.cli import main
 
 ROOT = Path(__file__).parent.parent.parent
 OPS = str(ROOT / "examples" / "ops.py")
@@ -363,7 +363,7 @@ def test_a_value_for_what_must_be_a_tensor_is_a_wrong_call(tmp_path: Path) -> No
 
 
 def test_numbers_that_json_does_not_have_are_texts() -> None:
-    from symgrad.cli import _finite
+    from symgrad.tools.cli import _finite
 
     assert _finite({"a": [float("nan"), 1.5, (float("-inf"),)]}) == {"a": ["nan", 1.5, ["-inf"]]}
 
@@ -467,8 +467,9 @@ def test_file_names_need_not_be_text(tmp_path: Path) -> None:
 
 
 def test_the_error_of_a_refused_report_holds_it(wrong: Path) -> None:
-    from symgrad import discover, verify
+    from symgrad import verify
     from symgrad.errors import NotProvedError
+    from symgrad.tools import discover
 
     (square,) = discover.functions(str(wrong))
     report = verify(square, "n", suggest=False)

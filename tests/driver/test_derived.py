@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import symgrad as sg
-from symgrad.cli import main
+from symgrad.tools.cli import main
 
 DERIVED = "derived: no backward written"
 SOURCE = """

@@ -18,15 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad import discover, outputs
 from symgrad.emission import EmittedOp, emit
 from symgrad.errors import ShapeError
 from symgrad.frontend.trace import trace
-from symgrad.judging import Request, judge
 from symgrad.kernels import op_name, plan
 from symgrad.manifest import packaged
-from symgrad.regression import regression_tests
 from symgrad.runtime.op import make_op
+from symgrad.tools import discover, outputs
+from symgrad.tools.judging import Request, judge
+from symgrad.tools.regression import regression_tests
 from tests.golden_files import compile_strictly
 
 BODY = """

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from symgrad.cli import main
+from symgrad.tools.cli import main
 
 OPS = """
 import symgrad as sg

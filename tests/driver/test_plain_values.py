@@ -22,7 +22,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad.cli import main
 from symgrad.errors import KernelArgumentError, NotProvedError
 from symgrad.fallback import NumpyOp
 from symgrad.frontend.trace import trace
@@ -30,6 +29,7 @@ from symgrad.kernels import plan
 from symgrad.plain import described, literal
 from symgrad.runtime.spec import Op, Value
 from symgrad.runtime.values import Values
+from symgrad.tools.cli import main
 
 SOURCE = """
 import symgrad as sg

@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import symgrad as sg
-from symgrad.cli import main
 from symgrad.compiler import show
 from symgrad.errors import NotProvedError
 from symgrad.frontend.presence import MOST_OPTIONAL, presences
+from symgrad.tools.cli import main
 
 SOURCE = """
 import symgrad as sg

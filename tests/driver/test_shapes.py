@@ -12,7 +12,7 @@ import symgrad as sg
 from symgrad import shapes
 from symgrad.errors import SpecError
 from symgrad.frontend.trace import trace
-from symgrad.judging import Request, judge
+from symgrad.tools.judging import Request, judge
 
 
 def op(forward: Any, backward: Any = lambda ctx, grad: grad) -> type[sg.Function]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from symgrad.cli import main
+from symgrad.tools.cli import main
 from tests.house import readme, tree
 
 

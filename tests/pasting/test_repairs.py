@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 import symgrad as sg
-from symgrad.cli import main
 from symgrad.proof.report.records import Report
+from symgrad.tools.cli import main
 
 HEAD = "import symgrad as sg\n\n\n"
 HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@")

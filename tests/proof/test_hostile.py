@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.errors import SymgradError
-from symgrad.judging import Request, judge
+from symgrad.tools.judging import Request, judge
 
 LITERALS = (
     *(0.0, -0.0, 5e-324, 1e-300, 1e-9, 0.3, 1.0, -2.0, 2.3e6, -1e9, 1e9, 1e17, 1e300, 10**30, 3),

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad.judging import Judged, Request, judge
 from symgrad.proof.report.records import CaseReport, Finding, InputReport, Report
 from symgrad.proof.report.verdict import Verdict, worst
+from symgrad.tools.judging import Judged, Request, judge
 
 VERDICTS = (sg.PROVED, sg.UNDECIDED, sg.REFUTED)
 

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symgrad.discover import OWN_MODULES
 from symgrad.errors import SymgradError
 from symgrad.frontend.arguments import Argument, bind
 from symgrad.frontend.function import Function, init_parameters
@@ -32,9 +31,10 @@ from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import trace
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
-from symgrad.judging import Judged, Request
 from symgrad.proof.oracle.snippet import numpy_name
 from symgrad.proof.report.records import CounterexampleReport
+from symgrad.tools.discover import OWN_MODULES
+from symgrad.tools.judging import Judged, Request
 
 _HEAD = '''"""Hand-written backwards against difference quotients of their forwards.
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from symgrad.discover import OWN_MODULES
 from symgrad.errors import Location, SpecError
 from symgrad.frontend.function import has_backward, raw_method
-from symgrad.judging import Judged
+from symgrad.tools.discover import OWN_MODULES
+from symgrad.tools.judging import Judged
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

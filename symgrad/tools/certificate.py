@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symgrad import compiler, discover
+from symgrad import compiler
 from symgrad.codegen.wrapper.view import render_package
 from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
@@ -33,6 +33,7 @@ from symgrad.manifest import VERSIONS, Asked, packaged_op, versions
 from symgrad.plain import stated
 from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
 from symgrad.runtime.package import MANIFEST, PackagedOp, check_stem, read_op, shared_files
+from symgrad.tools import discover
 
 _VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
 _STATED = {

@@ -21,11 +21,12 @@ import click
 from rich.console import Console
 from rich.markup import escape
 
-from symgrad import compiler, discover, watched
+from symgrad import compiler
 from symgrad.errors import SpecError, SymgradError
+from symgrad.tools import discover, watched
 
 if TYPE_CHECKING:
-    from symgrad.judging import Judged, Request
+    from symgrad.tools.judging import Judged, Request
 
 
 class _Group(click.Group):
@@ -217,8 +218,7 @@ def verify(
     jaxtyping's types), else they are found by trying, which the report then says: the verdict
     is the worst of those for the stated shapes.
     """
-    from symgrad.judging import Request
-    from symgrad.reporting import judge_all, summary
+    from symgrad.tools.judging import Request, judge_all, summary
 
     if certificate is not None:
         _certificate(certificate, root, targets, as_json)
@@ -259,7 +259,7 @@ def _certificate(
     folder: Path, root: Path | None, targets: Sequence[str], as_json: bool
 ) -> NoReturn:
     """Exit status 0 if the package is what its manifest says, 1 if not."""
-    from symgrad.certificate import check
+    from symgrad.tools.certificate import check
 
     if targets:
         raise click.UsageError("--certificate DIR goes without FILE: the manifest names the files")
@@ -276,7 +276,7 @@ def _write_files(
     write_test: Path | None,
 ) -> None:  # fmt: skip
     """The verdicts as files, as far as they were asked for."""
-    from symgrad import outputs
+    from symgrad.tools import outputs
 
     if sarif is not None:
         outputs.write(sarif, outputs.sarif(judged, Path.cwd()))
@@ -284,7 +284,7 @@ def _write_files(
         outputs.write(junit, outputs.junit(judged))
     if write_test is None:
         return
-    from symgrad.regression import regression_tests
+    from symgrad.tools.regression import regression_tests
 
     written = regression_tests(judged, request, write_test)
     if written.text:
@@ -324,7 +324,7 @@ def regen(check: bool) -> None:
     from symgrad.nn.functions.shipped import SHIPPED
     from symgrad.tensor.builtin import BUILTIN
 
-    root = Path(__file__).resolve().parent.parent
+    root = Path(__file__).resolve().parents[2]
     source, target = root / "examples" / "ops.py", root / "generated"
     if not source.is_file() or not target.is_dir():
         raise SpecError(f"{root} is no checkout of symgrad", hint="regen works in a checkout only")
