@@ -270,6 +270,7 @@ def _register(op: _Definition, cost: float) -> None:
         op.name, numpy=op.function, sympy=body, vjp=op.vjp, cost=cost,
         c=Helper(op.name, op.source.text, op.source.single),
         domain=tuple(_constraints(op.domain)), kinks=tuple(_kinks(op)),
+        lacks={"program": "what it computes is said in C"},
     )  # fmt: skip
     if op.kind is not None:
         uninterpreted.declare(op.name, op.kind, lambda x: float(op.function(_row(x))[0]))

@@ -32,28 +32,33 @@ def number(dtype: DType) -> bool:
 
 elementwise(
     "add", numpy=np.add, sympy=lambda sp, x, y: x + y, c=Infix("+"), takes=number,
+    program="{0} + {1}",
     vjp=lambda g, out, x, y: (g, g),
 )  # fmt: skip
 elementwise(
     "sub", numpy=np.subtract, sympy=lambda sp, x, y: x - y, c=Infix("-"), takes=number,
+    program="{0} - {1}",
     vjp=lambda g, out, x, y: (g, -g),
 )  # fmt: skip
 elementwise(
     "mul", numpy=np.multiply, sympy=lambda sp, x, y: x * y, c=Infix("*"), takes=number,
+    program="{0} * {1}",
     vjp=lambda g, out, x, y: (g * y, g * x),
 )  # fmt: skip
 elementwise(
     "div", numpy=np.divide, sympy=lambda sp, x, y: x / y, c=Infix("/"), cost=0.10,
+    program="{0} / {1}",
     domain=(Constraint("nonzero", lambda sp, x, y: y),),
     vjp=lambda g, out, x, y: (g / y, -(g * out / y)),
 )  # fmt: skip
 elementwise(
     "neg", numpy=np.negative, sympy=lambda sp, x: -x, c=Template("-{0}"), takes=number,
+    program="-{0}",
     vjp=lambda g, out, x: (-g,),
 )  # fmt: skip
 elementwise(
     "reciprocal", numpy=np.reciprocal, sympy=lambda sp, x: 1 / x, c=Template("{lit:1} / {0}"),
-    cost=0.10, domain=(Constraint("nonzero", lambda sp, x: x),),
+    program="1 / {0}", cost=0.10, domain=(Constraint("nonzero", lambda sp, x: x),),
     vjp=lambda g, out, x: (-(g * out * out),),
 )  # fmt: skip
 elementwise(
@@ -79,7 +84,7 @@ elementwise(
     vjp=lambda g, out, x, y: (g * (x / out), g * (y / out)),
 )  # fmt: skip
 elementwise(
-    "rsqrt", numpy=lambda x: 1 / np.sqrt(x), sympy=lambda sp, x: 1 / sp.sqrt(x),
+    "rsqrt", numpy="1 / np.sqrt({0})", sympy=lambda sp, x: 1 / sp.sqrt(x),
     c=Template("{lit:1} / sqrt{f}({0})"), cost=0.25,
     domain=(Constraint("positive", lambda sp, x: x),),
     vjp=lambda g, out, x: (g * -0.5 * (out * out * out),),
@@ -110,7 +115,7 @@ def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
 
 elementwise(
     "pow", numpy=_pow, sympy=lambda sp, x, y: x**y, c=Function("pow", vector=True), cost=0.90,
-    domain=(Constraint("positive", _pow_domain),), vjp=_pow_vjp,
+    domain=(Constraint("positive", _pow_domain),), vjp=_pow_vjp, program="{0} ** {1}",
 )  # fmt: skip
 
 
@@ -128,12 +133,14 @@ def _sign(x: Array) -> Array:
 
 elementwise(
     "abs", numpy=np.abs, sympy=lambda sp, x: sp.Abs(x), c=Function("fabs"), takes=number,
+    program="np.abs({0})",
     c_integer=Template("{0} < 0 ? -{0} : {0}"),
     kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
     vjp=lambda g, out, x: (g * apply("sign", x),),
 )  # fmt: skip
 elementwise(
     "sign", numpy=_sign, sympy=lambda sp, x: sp.sign(x), takes=number, chooses=True,
+    program="np.sign({0})",
     c=Template("{0} > {lit:0} ? {lit:1} : {0} < {lit:0} ? -{lit:1} : {lit:0}"),
     kinks=(Kink(lambda sp, x: x, "it jumps; the derivative is taken as 0"),), vjp=None,
 )  # fmt: skip
@@ -166,7 +173,7 @@ elementwise(
     vjp=lambda g, out, x, y: (_share("gt", g, x, y), _share("gt", g, y, x)),
 )  # fmt: skip
 elementwise(
-    "relu", numpy=lambda x: np.maximum(x, 0), sympy=lambda sp, x: sp.Max(x, 0), takes=number,
+    "relu", numpy="np.maximum({0}, 0)", sympy=lambda sp, x: sp.Max(x, 0), takes=number,
     chooses=True, c=Template("{0} < {lit:0} ? {lit:0} : {0}"),
     kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
     vjp=lambda g, out, x: (choose(compare("le", out, 0.0), 0.0, g),),
@@ -178,4 +185,5 @@ elementwise(
 
 elementwise(
     "shift", numpy=np.positive, sympy=lambda sp, x: x, c=Template("{0}"), cost=0.01, vjp=None,
+    program="{0}",
 )  # fmt: skip

@@ -86,5 +86,5 @@ def _adjoint(g: Node, result: str, other: Node, word: str, arg: Node, wanted: st
 
 structural(
     "einsum", "contraction", rule=_rule, numpy=_numpy, lower=_lower, vjp=_vjp, arity=2,
-    linear=(0, 1),
+    linear=(0, 1), program="np.einsum({spec!r}, {0}, {1})",
 )  # fmt: skip

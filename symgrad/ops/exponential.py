@@ -56,23 +56,23 @@ def _silu_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
 
 
 elementwise(
-    "sigmoid", numpy=lambda x: 1 / (1 + np.exp(-x)), sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
+    "sigmoid", numpy="1 / (1 + np.exp(-{0}))", sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
     c=Template("{lit:1} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.47,
     vjp=lambda g, y, x: (g * (y * (1.0 - y)),),
 )  # fmt: skip
 elementwise(
-    "silu", numpy=lambda x: x / (1 + np.exp(-x)), sympy=lambda sp, x: x / (1 + sp.exp(-x)),
+    "silu", numpy="{0} / (1 + np.exp(-{0}))", sympy=lambda sp, x: x / (1 + sp.exp(-x)),
     c=Template("{0} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.49, vjp=_silu_vjp,
 )  # fmt: skip
 elementwise(
-    "softplus", numpy=lambda x: np.logaddexp(0, x), sympy=lambda sp, x: sp.log(1 + sp.exp(x)),
+    "softplus", numpy="np.logaddexp(0, {0})", sympy=lambda sp, x: sp.log(1 + sp.exp(x)),
     c=Template(
         "({0} < {lit:0} ? {lit:0} : {0}) + log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")
     ),
     cost=0.85, vjp=lambda g, y, x: (g * apply("sigmoid", x),),
 )  # fmt: skip
 elementwise(
-    "log_sigmoid", numpy=lambda x: -np.logaddexp(0, -x),
+    "log_sigmoid", numpy="-np.logaddexp(0, -{0})",
     sympy=lambda sp, x: -sp.log(1 + sp.exp(-x)),
     c=Template(
         "({0} > {lit:0} ? {lit:0} : {0}) - log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")

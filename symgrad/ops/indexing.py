@@ -82,7 +82,7 @@ def _index_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 
 structural(
     "index", "indexing", rule=_index_rule, numpy=_index, lower=_index_lower, vjp=_index_vjp,
-    arity=None, linear=(0,),
+    arity=None, linear=(0,), program=lambda x, *places, **_: f"{x}[{', '.join(places)}]",
 )  # fmt: skip
 
 
@@ -110,6 +110,12 @@ def _index_add(part: Array, *places: Array, size: SizeOf, shape: tuple[DimLike, 
     return whole
 
 
+def _index_add_text(x: str, *places: str, shape: tuple[int, ...], **facts: Any) -> str:
+    whole = f"np.zeros({shape}, {x}.dtype)"
+    added = f"np.add.at(whole, ({', '.join(places)},), {x})"
+    return f"(lambda whole: ({added}, whole)[1])({whole})"
+
+
 def _index_add_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
     count, pool = len(node.args) - 1, reader.pool
     zero = pool.literal(0.0 if node.dtype.is_float else 0, node.dtype)
@@ -131,5 +137,5 @@ def _index_add_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 
 structural(
     "index_add", "indexing", rule=_index_add_rule, numpy=_index_add, lower=_index_add_lower,
-    vjp=_index_add_vjp, arity=None, linear=(0,),
+    vjp=_index_add_vjp, arity=None, linear=(0,), program=_index_add_text,
 )  # fmt: skip

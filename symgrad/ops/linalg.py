@@ -123,7 +123,7 @@ def _inverse_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None
 structural(
     "inverse", "linalg", rule=_matrix_rule("inverse"),
     numpy=lambda array, *, size: _checked("inverse", np.linalg.inv, array),
-    lower=None, vjp=_inverse_vjp, tangent=_inverse_tangent,
+    lower=None, vjp=_inverse_vjp, tangent=_inverse_tangent, program="np.linalg.inv({0})",
 )  # fmt: skip
 
 
@@ -158,12 +158,12 @@ def _logdet_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 structural(
     "det", "linalg", rule=_number_rule("det"),
     numpy=lambda array, *, size: _checked("det", np.linalg.det, array),
-    lower=None, vjp=_det_vjp, tangent=_det_tangent,
+    lower=None, vjp=_det_vjp, tangent=_det_tangent, program="np.linalg.det({0})",
 )  # fmt: skip
 structural(
     "logdet", "linalg", rule=_number_rule("logdet"),
     numpy=lambda array, *, size: _checked("logdet", _logdet, array), lower=None,
-    vjp=_logdet_vjp, tangent=_logdet_tangent,
+    vjp=_logdet_vjp, tangent=_logdet_tangent, program="np.log(np.linalg.det({0}))",
 )  # fmt: skip
 
 
@@ -200,6 +200,7 @@ def _cholesky_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | Non
 structural(
     "cholesky", "linalg", rule=_matrix_rule("cholesky"), numpy=_cholesky, lower=None,
     vjp=_cholesky_vjp, tangent=_cholesky_tangent,
+    program="np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",
 )  # fmt: skip
 
 
@@ -244,4 +245,5 @@ def _solve_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 structural(
     "solve_triangular", "linalg", rule=_solve_rule, numpy=_solve, lower=None, vjp=_solve_vjp,
     arity=2, linear=(1,), tangent=_solve_tangent,
+    program=lambda a, b, *, upper, **_: f"np.linalg.solve(np.tri{'u' if upper else 'l'}({a}), {b})",
 )  # fmt: skip

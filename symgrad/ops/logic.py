@@ -110,6 +110,7 @@ def _where_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 register(
     Op(
         "where", "elementwise", 3, _where_rule, _where, vjp=_where_vjp,
+        program="np.where({0}, {1}, {2})",
         scalar=Scalar(
             sympy=lambda sp, condition, x, y: sp.Piecewise((x, condition), (y, True)),
             c=Template("{0} ? {1} : {2}"), cost=0.03, chooses=True,
@@ -131,6 +132,11 @@ def _cast(array: Array, *, size: SizeOf, dtype: DType) -> Array:
         if dtype.wraps and given.dtype.kind == "f":
             given = given.astype(np.int64)
         return given.astype(str(dtype))
+
+
+def _cast_text(operand: str, *, kind: str, dtype: DType, **facts: Any) -> str:
+    through = ".astype(int)" if dtype.wraps else ""
+    return f"np.asarray({operand}){through}.astype({kind})"
 
 
 def _cast_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
@@ -175,7 +181,7 @@ def _cast_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 register(
     Op(
         "cast", "elementwise", 1, _cast_rule, _cast, lower=_cast_lower, vjp=_cast_vjp,
-        tangent=_cast_tangent,
+        tangent=_cast_tangent, program=_cast_text,
         scalar=Scalar(sympy=lambda sp, x: x, c=Template("({T}){0}"), cost=0.02),
     )
 )  # fmt: skip
@@ -186,8 +192,8 @@ def _wrap(name: str, wanted: DType) -> None:
         return x - 2**wanted.bits * sp.floor((x - wanted.least) / sp.Integer(2**wanted.bits))
 
     elementwise(
-        name, numpy=lambda x: x, sympy=meaning, c=Template("({T}){0}"), result=wanted,
-        takes=lambda dtype: dtype == int64, vjp=None,
+        name, numpy=f"{{0}}.astype(np.{wanted})", sympy=meaning, c=Template("({T}){0}"),
+        result=wanted, takes=lambda dtype: dtype == int64, vjp=None,
     )  # fmt: skip
 
 

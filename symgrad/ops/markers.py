@@ -35,8 +35,10 @@ def _lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
     return reader.read(0, *indices)
 
 
-structural("detach", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None)
-structural("applied", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, arity=None)
+structural("detach", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, program="{0}")
+structural(
+    "applied", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, arity=None, program="{0}"
+)
 
 
 def without_markers(graph: Graph, roots: Iterable[Node]) -> dict[Node, Node]:

@@ -57,7 +57,7 @@ def _expand_vjp(node: Node, g: Node) -> Sequence[Node]:
 
 structural(
     "expand", "movement", rule=_expand_rule, numpy=_expand, lower=_expand_lower, vjp=_expand_vjp,
-    linear=(0,),
+    linear=(0,), program="np.broadcast_to({0}, {shape})",
 )  # fmt: skip
 
 
@@ -139,6 +139,7 @@ def _group_end(
 structural(
     "reshape", "movement", rule=_reshape_rule, numpy=_reshape, lower=_reshape_lower,
     vjp=lambda node, g: (reshape(g, node.args[0].shape),), linear=(0,),
+    program="np.reshape({0}, {shape})",
 )  # fmt: skip
 
 
@@ -166,5 +167,5 @@ structural(
     numpy=lambda array, *, size, axes: np.transpose(array, axes),
     lower=_permute_lower,
     vjp=lambda node, g: (apply("permute", g, axes=_inverse(node.attributes["axes"])),),
-    linear=(0,),
+    linear=(0,), program="np.transpose({0}, {axes})",
 )  # fmt: skip

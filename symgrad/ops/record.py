@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,6 +51,7 @@ class Reader(Protocol):
 
 
 Lower = Callable[[Reader, Node, tuple[Dim, ...]], Expr]
+Program = str | Callable[..., str]
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,8 @@ class Op:
     wherever there is one.
     ``ufunc``: the NumPy ufunc that ``numpy`` wraps, where it is one that keeps dtypes: callers
     that look after floating-point warnings themselves may call it directly, and broadcast.
+    ``program``: ``numpy`` as text that needs NumPy alone: see ``numpy_text``.
+    ``lacks``: why a fact that an op should have is not there, by the name of the field.
     """
 
     name: str
@@ -159,6 +162,18 @@ class Op:
     linear: tuple[int, ...] = ()
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None
     ufunc: np.ufunc | None = None
+    program: Program | None = None
+    lacks: Mapping[str, str] = field(default_factory=dict)
+
+    def numpy_text(self, operands: Sequence[str], facts: Mapping[str, Any]) -> str | None:
+        """The op applied to operands (names) in a program that needs NumPy alone.
+
+        ``facts``: the attributes with every Dim as a number, and ``kind`` (the name of the
+        result's dtype there), ``shape`` (of the result) and ``shapes`` (of the operands).
+        """
+        if isinstance(self.program, str):
+            return self.program.format(*operands, **facts)
+        return None if self.program is None else self.program(*operands, **facts)
 
     def infer(self, args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         """The type of the result.  Raises ShapeError or DTypeError."""
@@ -200,7 +215,7 @@ def choose(condition: Node, chosen: Node | float, other: Node | float) -> Node:
 def elementwise(
     name: str,
     *,
-    numpy: Callable[..., Any],
+    numpy: str | np.ufunc | Callable[..., Any],
     sympy: Callable[..., Any],
     c: Spelling,
     vjp: Callable[..., Sequence[Node | None]] | None,
@@ -211,8 +226,13 @@ def elementwise(
     takes: Callable[[DType], bool] = lambda dtype: dtype.is_float,
     c_integer: Spelling | None = None,
     chooses: bool = False,
+    program: Program | None = None,
+    lacks: Mapping[str, str] | None = None,
 ) -> Op:
     """A scalar function applied to each element.  Among integers it wraps around, as in NumPy.
+
+    ``numpy``: a ufunc, the text of an expression with ``{0}``, ``{1}`` for the operands, or
+    another function; ``program`` says the text where it is not NumPy's name of the ufunc.
 
     ``vjp(g, y, *args)`` returns a cotangent for each argument; None: it is piecewise constant
     (comparisons, rounding).  ``result``: its dtype where it is not that of the arguments.
@@ -227,6 +247,10 @@ def elementwise(
         return TensorType(result or args[0].dtype, same_shape(name, args))
 
     arity = len(inspect.signature(sympy).parameters) - 1  # the first is the module
+    if isinstance(numpy, str):
+        program, numpy = numpy, _function(numpy, arity)
+    elif isinstance(numpy, np.ufunc) and program is None:
+        program = f"np.{numpy.__name__}({', '.join(f'{{{place}}}' for place in range(arity))})"
 
     def evaluate(*arrays: Array, size: SizeOf) -> Array:
         with np.errstate(all="ignore"):
@@ -237,10 +261,17 @@ def elementwise(
         name, "elementwise", arity, rule, evaluate,
         scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
-        ufunc=numpy if isinstance(numpy, np.ufunc) else None,
+        ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program, lacks=lacks or {},
     )  # fmt: skip
     register(op)
     return op
+
+
+def _function(text: str, arity: int) -> Callable[..., Any]:
+    """The function of arrays that an expression over ``np`` is the text of."""
+    names = [f"x{place}" for place in range(arity)]
+    made: Callable[..., Any] = eval(f"lambda {', '.join(names)}: {text.format(*names)}", {"np": np})
+    return made
 
 
 def structural(
@@ -254,6 +285,8 @@ def structural(
     arity: int | None = 1,
     linear: tuple[int, ...] = (),
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
+    program: Program | None = None,
+    lacks: Mapping[str, str] | None = None,
 ) -> Op:
     """An op that moves, selects or combines elements: its meaning is a body in index notation."""
 
@@ -261,7 +294,10 @@ def structural(
         with np.errstate(all="ignore"):
             return np.asarray(numpy(*map(np.asarray, arrays), **attrs))
 
-    op = Op(name, kind, arity, rule, evaluate, lower=lower, vjp=vjp, linear=linear, tangent=tangent)
+    op = Op(
+        name, kind, arity, rule, evaluate, lower=lower, vjp=vjp, linear=linear, tangent=tangent,
+        program=program, lacks=lacks or {},
+    )  # fmt: skip
     register(op)
     return op
 
@@ -282,6 +318,7 @@ def reduction(
     takes: Callable[[DType], bool] = adds_up,
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
     one_axis: bool = False,
+    program: Program,
 ) -> Op:
     """A reduction over the attribute ``axes`` (sorted, non-negative); these axes disappear."""
     check = check_axis if one_axis else check_axes
@@ -303,7 +340,7 @@ def reduction(
     return structural(
         name, "reduction", rule=rule,
         numpy=lambda array, *, size, axes: numpy(array, axis=axes),
-        lower=lower, vjp=vjp, linear=(0,) if linear else (), tangent=tangent,
+        lower=lower, vjp=vjp, linear=(0,) if linear else (), tangent=tangent, program=program,
     )  # fmt: skip
 
 

@@ -64,7 +64,10 @@ def _sum(array: Array, axis: tuple[int, ...]) -> Array:
     return _sum(parts, axis)
 
 
-reduction("sum", numpy=_sum, reduce="sum", vjp=_sum_vjp, linear=True)
+reduction(
+    "sum", numpy=_sum, reduce="sum", vjp=_sum_vjp, linear=True,
+    program="np.sum({0}, axis={axes})",
+)  # fmt: skip
 
 
 # -- prod: right where factors are zero, too, and to be differentiated again there
@@ -115,7 +118,10 @@ def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
     return apply("sum", tangent * _other_factors(node), axes=node.attributes["axes"])
 
 
-reduction("prod", numpy=np.prod, reduce="prod", vjp=_prod_vjp, tangent=_prod_tangent)
+reduction(
+    "prod", numpy=np.prod, reduce="prod", vjp=_prod_vjp, tangent=_prod_tangent,
+    program="np.prod({0}, axis={axes})",
+)  # fmt: skip
 
 
 # -- amax, amin: what ties share evenly
@@ -158,6 +164,7 @@ for _name, _reduce in (("amax", "max"), ("amin", "min")):
     reduction(
         _name, numpy=_extreme(least=_name == "amin"), reduce=_reduce, vjp=_extreme_vjp,
         tangent=_extreme_tangent, takes=lambda dtype: dtype != bool_,
+        program=f"np.{_reduce}({{0}}, axis={{axes}})",
     )  # fmt: skip
 
 # -- max, min: over exactly one axis; of what ties, the first gets the cotangent
@@ -186,11 +193,13 @@ for _name in ("max", "min"):
     reduction(
         _name, numpy=_extreme(least=_name == "min"), reduce=_name, vjp=_first_vjp,
         tangent=_first_tangent, one_axis=True, takes=lambda dtype: dtype != bool_,
+        program=f"np.{_name}({{0}}, axis={{axes}})",
     )  # fmt: skip
 
 for _name, _logic in (("any", np.any), ("all", np.all)):
     reduction(
-        _name, numpy=_logic, reduce=_name, vjp=None, takes=lambda dtype: dtype == bool_
+        _name, numpy=_logic, reduce=_name, vjp=None, takes=lambda dtype: dtype == bool_,
+        program=f"np.{_name}({{0}}, axis={{axes}})",
     )  # fmt: skip
 
 
@@ -227,7 +236,8 @@ def _register_position(name: str, numpy: Callable[..., Any]) -> None:
         )
 
     structural(
-        name, "reduction", rule=_position_rule(name), numpy=_position(numpy), lower=lower, vjp=None
+        name, "reduction", rule=_position_rule(name), numpy=_position(numpy), lower=lower, vjp=None,
+        program=f"np.{name}({{0}}, axis={{axes[0]}})",
     )  # fmt: skip
 
 

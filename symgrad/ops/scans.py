@@ -58,6 +58,11 @@ def _scan(
             return np.asarray(np.flip(numpy(np.flip(array, axis), axis=axis), axis))
         return np.asarray(numpy(array, axis=axis))
 
+    def text(operand: str, *, axis: int, reverse: bool, **facts: Any) -> str:
+        if reverse:
+            return f"np.flip(np.{name}(np.flip({operand}, {axis}), axis={axis}), {axis})"
+        return f"np.{name}({operand}, axis={axis})"
+
     def lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
         axis, relation = node.attributes["axis"], "ge" if node.attributes["reverse"] else "le"
         pool, others = reader.pool, without(indices, [axis])
@@ -71,7 +76,7 @@ def _scan(
 
     structural(
         name, "reduction", rule=rule, numpy=evaluate, lower=lower, vjp=vjp, linear=linear,
-        tangent=tangent,
+        tangent=tangent, program=text,
     )  # fmt: skip
 
 

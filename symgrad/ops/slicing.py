@@ -59,6 +59,16 @@ def _slices(starts: Dims, steps: tuple[int, ...], sizes: Sequence[int], size: Si
     return (*found, ...)
 
 
+def _ranges(starts: Sequence[int], steps: Sequence[int], sizes: Sequence[int]) -> str:
+    """The same as text."""
+    found = []
+    for start, step, taken in zip(starts, steps, sizes, strict=True):
+        stop = start + step * taken
+        end = stop if stop >= 0 else None
+        found.append(f"slice({start}, {end}, {step})" if taken else "slice(0, 0)")
+    return f"{', '.join(found)}, ..." if found else "()"
+
+
 def _check_part(name: str, found: Sequence[int], wanted: Sequence[int]) -> None:
     if tuple(found) != tuple(wanted):
         raise GraphError(f"{name} reaches outside its tensor: {tuple(found)} for {tuple(wanted)}")
@@ -93,6 +103,7 @@ def _slice_vjp(node: Node, g: Node) -> Sequence[Node]:
 structural(
     "slice", "movement", rule=_slice_rule, numpy=_slice, lower=_slice_lower, vjp=_slice_vjp,
     linear=(0,),
+    program=lambda x, *, starts, steps, sizes, **_: f"{x}[{_ranges(starts, steps, sizes)}]",
 )  # fmt: skip
 
 
@@ -111,6 +122,12 @@ def _unslice(array: Array, *, size: SizeOf, shape: Dims, starts: Dims, steps: An
     _check_part("unslice", whole[where].shape, array.shape)
     whole[where] = array
     return whole
+
+
+def _unslice_text(x: str, *, shape: Any, shapes: Any, starts: Any, steps: Any, **_: Any) -> str:
+    where = _ranges(starts, steps, shapes[0])
+    whole = f"np.zeros({shape}, {x}.dtype)"
+    return f"(lambda whole: (whole.__setitem__(({where}), {x}), whole)[1])({whole})"
 
 
 def _unslice_lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
@@ -141,7 +158,7 @@ def _unslice_vjp(node: Node, g: Node) -> Sequence[Node]:
 
 structural(
     "unslice", "movement", rule=_unslice_rule, numpy=_unslice, lower=_unslice_lower,
-    vjp=_unslice_vjp, linear=(0,),
+    vjp=_unslice_vjp, linear=(0,), program=_unslice_text,
 )  # fmt: skip
 
 
@@ -206,6 +223,7 @@ def _concat_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 structural(
     "concat", "movement", rule=_concat_rule, numpy=_concat, lower=_concat_lower, vjp=_concat_vjp,
     arity=None, tangent=_concat_tangent,
+    program=lambda *parts, axis, **_: f"np.concatenate([{', '.join(parts)}], axis={axis})",
 )  # fmt: skip
 
 
@@ -262,5 +280,5 @@ def _diagonal_vjp(node: Node, g: Node) -> Sequence[Node]:
 
 structural(
     "diagonal", "movement", rule=_diagonal_rule, numpy=_diagonal, lower=_diagonal_lower,
-    vjp=_diagonal_vjp, linear=(0,),
+    vjp=_diagonal_vjp, linear=(0,), program="np.diagonal({0}, {offset}, *{axes})",
 )  # fmt: skip

@@ -72,7 +72,17 @@ def _lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
     return reader.reduce("sum", [node.shape[axis]], body)
 
 
-structural("rank", "reduction", rule=_rule, numpy=_numpy, lower=_lower, vjp=None)
+def _text(operand: str, *, axis: int, descending: bool, shape: Sequence[int], **facts: Any) -> str:
+    """The order of the order; descending, that of the reversed axis from its end."""
+    given = f"np.flip({operand}, {axis})" if descending else operand
+    order = f'np.argsort({given}, axis={axis}, kind="stable")'
+    ranks = f"np.argsort({order}, axis={axis})"
+    return f"{shape[axis] - 1} - np.flip({ranks}, {axis})" if descending else ranks
+
+
+structural(
+    "rank", "reduction", rule=_rule, numpy=_numpy, lower=_lower, vjp=None, program=_text
+)  # fmt: skip
 
 
 def sort(node: Node, axis: int, *, descending: bool = False) -> tuple[Node, Node]:

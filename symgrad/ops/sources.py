@@ -5,6 +5,7 @@ In: attributes.  Out: records.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +16,7 @@ from symgrad.ir.dtype import DType, int64
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import ConstantValue, Node
 from symgrad.ir.types import TensorType
-from symgrad.ops.record import Array, Reader, SizeOf, structural
+from symgrad.ops.record import Array, Program, Reader, SizeOf, structural
 
 
 def _source(
@@ -23,10 +24,11 @@ def _source(
     type: Callable[[dict[str, Any]], TensorType],
     numpy: Callable[..., Any],
     lower: Callable[[Reader, Node, tuple[Dim, ...]], Expr] | None,
+    program: Program | None = None,
 ) -> None:
     structural(
         name, "source", rule=lambda args, attrs: type(dict(attrs)), numpy=numpy, lower=lower,
-        vjp=None, arity=0,
+        vjp=None, arity=0, program=program,
     )  # fmt: skip
 
 
@@ -36,6 +38,11 @@ def _input(*, size: SizeOf, name: str, type: TensorType) -> Array:
 
 def _constant(*, size: SizeOf, value: ConstantValue, dtype: DType) -> Array:
     return np.asarray(value.value, dtype=str(dtype))
+
+
+def _constant_text(*, value: ConstantValue, dtype: DType, kind: str, **facts: Any) -> str:
+    number = repr(value.value) if math.isfinite(value.value) else f"float({str(value.value)!r})"
+    return f"np.asarray({number}{f', {kind}' if dtype.wraps else ''})"
 
 
 def _size(*, size: SizeOf, dim: Dim, dtype: DType) -> Array:
@@ -52,16 +59,19 @@ _source(
     lambda attrs: TensorType(attrs["dtype"]),
     _constant,
     lambda reader, node, indices: reader.pool.literal(node.attributes["value"].value, node.dtype),
+    _constant_text,
 )
 _source(
     "size",
     lambda attrs: TensorType(attrs["dtype"]),
     _size,
     lambda reader, node, indices: reader.pool.integer(node.attributes["dim"], node.dtype),
+    "np.asarray({dim}, {kind})",
 )
 _source(
     "iota",
     lambda attrs: TensorType.of(int64, (attrs["length"],)),
     _iota,
     lambda reader, node, indices: reader.pool.integer(indices[0]),
+    "np.arange({length})",
 )

@@ -17,6 +17,7 @@ from symgrad.ops.record import Constraint, Function, Helper, apply, elementwise
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 _POSITIVE = (Constraint("positive", lambda sp, x: x),)
+_NOT_IN_NUMPY = {"program": "neither NumPy nor the standard library has this function"}
 
 
 def _bell(x: Node) -> Node:
@@ -33,36 +34,39 @@ def _tetragamma_vjp(g: Node, y: Node, x: Node) -> tuple[Node]:
 
 elementwise(
     "erf", numpy=special_numpy.erf, sympy=lambda sp, x: sp.erf(x), c=Function("erf", vector=True),
+    program="np.vectorize(math.erf, otypes=[float])({0})",
     cost=0.64, vjp=lambda g, y, x: (g * (_bell(x) * TWO_OVER_ROOT_PI),),
 )  # fmt: skip
 elementwise(
     "erfc", numpy=special_numpy.erfc, sympy=lambda sp, x: sp.erfc(x),
     c=Function("erfc", vector=True), cost=1.20,
+    program="np.vectorize(math.erfc, otypes=[float])({0})",
     vjp=lambda g, y, x: (g * (_bell(x) * -TWO_OVER_ROOT_PI),),
 )  # fmt: skip
 elementwise(
     "erfinv", numpy=special_numpy.erfinv, sympy=lambda sp, x: sp.erfinv(x),
-    c=Helper("erfinv", special_c.ERFINV), cost=15.0,
+    c=Helper("erfinv", special_c.ERFINV), cost=15.0, lacks=_NOT_IN_NUMPY,
     domain=(Constraint("positive", lambda sp, x: 1 - x**2),),
     vjp=lambda g, y, x: (g * (apply("exp", apply("square", y)) * (1 / TWO_OVER_ROOT_PI)),),
 )  # fmt: skip
 elementwise(
     "lgamma", numpy=special_numpy.lgamma, sympy=lambda sp, x: sp.loggamma(x),
+    program="np.vectorize(math.lgamma, otypes=[float])({0})",
     c=Function("lgamma"), cost=15.0, domain=_POSITIVE,
     vjp=lambda g, y, x: (g * apply("digamma", x),),
 )  # fmt: skip
 elementwise(
     "digamma", numpy=special_numpy.digamma, sympy=lambda sp, x: sp.digamma(x),
-    c=Helper("digamma", special_c.DIGAMMA), cost=15.0, domain=_POSITIVE,
+    c=Helper("digamma", special_c.DIGAMMA), cost=15.0, domain=_POSITIVE, lacks=_NOT_IN_NUMPY,
     vjp=lambda g, y, x: (g * apply("trigamma", x),),
 )  # fmt: skip
 elementwise(
     "trigamma", numpy=special_numpy.trigamma, sympy=lambda sp, x: sp.polygamma(1, x),
-    c=Helper("trigamma", special_c.TRIGAMMA), cost=15.0, domain=_POSITIVE,
+    c=Helper("trigamma", special_c.TRIGAMMA), cost=15.0, domain=_POSITIVE, lacks=_NOT_IN_NUMPY,
     vjp=lambda g, y, x: (g * apply("tetragamma", x),),
 )  # fmt: skip
 elementwise(
     "tetragamma", numpy=special_numpy.tetragamma, sympy=lambda sp, x: sp.polygamma(2, x),
     c=Helper("tetragamma", special_c.TETRAGAMMA), cost=15.0, domain=_POSITIVE,
-    vjp=_tetragamma_vjp,
+    vjp=_tetragamma_vjp, lacks=_NOT_IN_NUMPY,
 )  # fmt: skip

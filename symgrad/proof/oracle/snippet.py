@@ -6,79 +6,27 @@ the difference quotient of the forward, and prints both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.subject import Subject
 
-_CALLS = {
-    "neg": "-{0}", "add": "{0} + {1}", "sub": "{0} - {1}", "mul": "{0} * {1}", "div": "{0} / {1}",
-    "pow": "{0} ** {1}", "abs": "np.abs({0})", "acos": "np.arccos({0})",
-    "acosh": "np.arccosh({0})", "asin": "np.arcsin({0})", "asinh": "np.arcsinh({0})",
-    "atan": "np.arctan({0})", "atanh": "np.arctanh({0})", "atan2": "np.arctan2({0}, {1})",
-    "relu": "np.maximum({0}, 0.0)", "rsqrt": "1 / np.sqrt({0})", "reciprocal": "1 / {0}",
-    "sigmoid": "1 / (1 + np.exp(-{0}))", "softplus": "np.logaddexp({0}, 0.0)",
-    "log_sigmoid": "-np.logaddexp(-{0}, 0.0)", "silu": "{0} / (1 + np.exp(-{0}))",
-    "round": "np.round({0})", "erf": "np.vectorize(math.erf, otypes=[float])({0})",
-    "erfc": "np.vectorize(math.erfc, otypes=[float])({0})",
-    "lgamma": "np.vectorize(math.lgamma, otypes=[float])({0})",
-    "eq": "np.equal({0}, {1})", "ne": "np.not_equal({0}, {1})", "lt": "np.less({0}, {1})",
-    "le": "np.less_equal({0}, {1})", "gt": "np.greater({0}, {1})",
-    "ge": "np.greater_equal({0}, {1})", "where": "np.where({0}, {1}, {2})",
-    "mod": "np.mod({0}, {1})", "shift": "{0}",
-    "logaddexp": "np.logaddexp({0}, {1})", "root": "np.sqrt({0})",
-    "hypot": "np.hypot({0}, {1})", "copysign": "np.copysign({0}, {1})",
-    "floordiv": "np.floor_divide({0}, {1})",
-}  # fmt: skip
-_SAME_NAME = frozenset(
-    [
-        "exp",
-        "expm1",
-        "exp2",
-        "log",
-        "log1p",
-        "log2",
-        "log10",
-        "sqrt",
-        "square",
-        "sign",
-        "sin",
-        "cos",
-        "tan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "floor",
-        "ceil",
-        "trunc",
-        "maximum",
-        "minimum",
-        "fmod",
-        "logical_and",
-        "logical_or",
-        "logical_not",
-        "logical_xor",
-    ]
-)
-_REDUCTIONS = {"sum": "np.sum", "prod": "np.prod", "amax": "np.max", "amin": "np.min",
-               "max": "np.max", "min": "np.min",
-               "any": "np.any", "all": "np.all"}  # fmt: skip
-
 
 def numpy_snippet(subject: Subject, found: Counterexample) -> str | None:
-    """The program; None where an op has no NumPy spelling here."""
+    """The program; None where an op has none in NumPy: its record says why."""
     roots = [node for pair in subject.outputs for node in pair]
     gradient = subject.gradients[found.input]
     try:
-        forward = _Writer(found.point.sizes).function(ancestors(roots), subject, "objective")
-        backward = _Writer(found.point.sizes).function(
+        forward = Writer(found.point.sizes).function(ancestors(roots), subject, "objective")
+        backward = Writer(found.point.sizes).function(
             ancestors([gradient]), subject, "gradient", gradient
         )  # fmt: skip
-    except KeyError:
+    except NoProgram:
         return None
     names = ", ".join(node.attributes["name"] for node in subject.sampler.inputs)
     lines = ["import math", "", "import numpy as np", "", *forward, "", *backward, ""]
@@ -113,16 +61,21 @@ def _array(subject: Subject, found: Counterexample, node: Node) -> str:
     return f"np.array({list(values)!r}, dtype={kind}).reshape({shape!r})"
 
 
-class _Writer:
-    """Nodes as NumPy statements at concrete sizes."""
+class NoProgram(Exception):
+    """An op that NumPy does not have."""
 
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+
+class Writer:
+    """Nodes as NumPy statements at concrete sizes; ``names``: those that have a name already."""
+
+    def __init__(self, sizes: Mapping[str, int], names: Mapping[Node, str] | None = None) -> None:
         self.sizes = sizes
-        self.names: dict[Node, str] = {}
+        self.names: dict[Node, str] = dict(names or {})
 
     def function(
         self, nodes: Sequence[Node], subject: Subject, name: str, result: Node | None = None
     ) -> list[str]:
+        """A function of the inputs: of one node, or else the objective."""
         parameters = [node.attributes["name"] for node in subject.sampler.inputs]
         lines = [f"def {name}({', '.join(parameters)}):"]
         for node in nodes:
@@ -139,30 +92,22 @@ class _Writer:
         return [*lines, ""]
 
     def expression(self, node: Node) -> str:
-        """One node; raises KeyError for an op without a spelling."""
-        args = [self.names[arg] for arg in node.args]
-        if node.op in _CALLS:
-            return _CALLS[node.op].format(*args)
-        if node.op in _SAME_NAME:
-            return f"np.{node.op}({', '.join(args)})"
-        attributes = node.attributes
-        if node.op in _REDUCTIONS:
-            return f"{_REDUCTIONS[node.op]}({args[0]}, axis={attributes['axes']!r})"
-        return _STRUCTURAL[node.op](self, node, args)
+        """One node.  Raises NoProgram."""
+        text = get(node.op).numpy_text([self.names[arg] for arg in node.args], self.facts(node))
+        if text is None:
+            raise NoProgram(node.op)
+        return text
 
-    def shape(self, shape: Sequence[Any]) -> str:
-        return repr(tuple(Dim.of(size).at(self.sizes) for size in shape))
+    def facts(self, node: Node) -> dict[str, Any]:
+        """What the record of an op says its text with, at these sizes."""
+        given = {**node.attributes, "shape": node.shape, "shapes": [a.shape for a in node.args]}
+        given = {name: self._at(value) for name, value in given.items()}
+        return {**given, "dtype": node.dtype, "kind": numpy_name(node.dtype)}
 
-
-def _constant(writer: _Writer, node: Node, args: list[str]) -> str:
-    kind = f", {numpy_name(node.dtype)}" if node.dtype.wraps else ""
-    return f"np.asarray({node.attributes['value'].value!r}{kind})"
-
-
-def _cast(writer: _Writer, node: Node, args: list[str]) -> str:
-    kind = numpy_name(node.dtype)
-    through = ".astype(int)" if node.dtype.wraps else ""
-    return f"np.asarray({args[0]}){through}.astype({kind})"
+    def _at(self, value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(self._at, value))
+        return value.at(self.sizes) if isinstance(value, Dim) else value
 
 
 def numpy_name(dtype: DType) -> str:
@@ -170,55 +115,3 @@ def numpy_name(dtype: DType) -> str:
     if dtype.wraps:
         return f"np.{dtype}"
     return "float" if dtype.is_float else "int" if dtype.is_integer else "bool"
-
-
-def _slices(writer: _Writer, node: Node, part: Sequence[Any]) -> str:
-    attributes, found = node.attributes, []
-    for start, step, size in zip(attributes["starts"], attributes["steps"], part, strict=True):
-        first, taken = Dim.of(start).at(writer.sizes), Dim.of(size).at(writer.sizes)
-        stop = first + step * taken
-        found.append(f"slice({first}, {stop if stop >= 0 else None}, {step})")
-    return f"({', '.join(found)},)" if found else "()"
-
-
-def _unslice(writer: _Writer, node: Node, args: list[str]) -> str:
-    where = _slices(writer, node, node.args[0].shape)
-    whole = f"np.zeros({writer.shape(node.shape)})"
-    return f"(lambda whole: (whole.__setitem__({where}, {args[0]}), whole)[1])({whole})"
-
-
-def _index_add(writer: _Writer, node: Node, args: list[str]) -> str:
-    places = f"({', '.join(args[1:])},)"
-    whole = f"np.zeros({writer.shape(node.shape)})"
-    return f"(lambda whole: (np.add.at(whole, {places}, {args[0]}), whole)[1])({whole})"
-
-
-def _scan(writer: _Writer, node: Node, args: list[str]) -> str:
-    axis, name = node.attributes["axis"], f"np.{node.op}"
-    if node.attributes["reverse"]:
-        return f"np.flip({name}(np.flip({args[0]}, {axis}), axis={axis}), {axis})"
-    return f"{name}({args[0]}, axis={axis})"
-
-
-_STRUCTURAL: dict[str, Callable[[_Writer, Node, list[str]], str]] = {
-    "constant": _constant,
-    "cast": _cast,
-    "size": lambda w, n, a: f"np.asarray({n.attributes['dim'].at(w.sizes)}.0)"
-    if n.dtype.is_float else f"np.asarray({n.attributes['dim'].at(w.sizes)})",
-    "iota": lambda w, n, a: f"np.arange({Dim.of(n.attributes['length']).at(w.sizes)})",
-    "expand": lambda w, n, a: f"np.broadcast_to({a[0]}, {w.shape(n.shape)})",
-    "reshape": lambda w, n, a: f"np.reshape({a[0]}, {w.shape(n.shape)})",
-    "permute": lambda w, n, a: f"np.transpose({a[0]}, {n.attributes['axes']!r})",
-    "einsum": lambda w, n, a: f"np.einsum({n.attributes['spec']!r}, {a[0]}, {a[1]})",
-    "slice": lambda w, n, a: f"{a[0]}[{_slices(w, n, n.shape)}]",
-    "unslice": _unslice,
-    "concat": lambda w, n, a: f"np.concatenate([{', '.join(a)}], axis={n.attributes['axis']})",
-    "index": lambda w, n, a: f"{a[0]}[{', '.join(a[1:])}]",
-    "index_add": _index_add,
-    "cumsum": _scan,
-    "cumprod": _scan,
-    "argmax": lambda w, n, a: f"np.argmax({a[0]}, axis={n.attributes['axes'][0]})",
-    "argmin": lambda w, n, a: f"np.argmin({a[0]}, axis={n.attributes['axes'][0]})",
-    "diagonal": lambda w, n, a: f"np.diagonal({a[0]}, {n.attributes['offset']!r}, "
-    f"*{n.attributes['axes']!r})",
-}  # fmt: skip
