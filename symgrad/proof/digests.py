@@ -24,6 +24,7 @@ from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
+from symgrad.proof.normal.rules import RULES
 from symgrad.proof.oracle.assume import parse_all
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.verify import subject_of
@@ -93,7 +94,7 @@ def _sides(ready: Proving, name: str) -> Sides:
         goal = prover.goal(name, [*prover.contractions, *prover.atoms], WORK)
     except SymgradError:
         return Sides(None, None)
-    context = Context(ready.facts, budget=2 * WORK)
+    context = Context(RULES, ready.facts, budget=2 * WORK)
     conversion = Conversion(context, goal.define)
     return Sides(_normal(conversion, goal.hand), _normal(conversion, goal.reference))
 

@@ -12,23 +12,18 @@ from typing import Any
 
 import mpmath
 
-from symgrad.proof.normal import (
-    extrema,
-    functions,
-    integers,
-    leaves,
-    multiply,
-    power,
-    products,
-    relations,
-    scalar,
-    sums,
-)
+from symgrad.proof.normal import products
+from symgrad.proof.normal.arithmetic import floordiv, leaf, multiply, positive, power, remainder
 from symgrad.proof.normal.atoms import INDEX, INFINITY, SIZE, Atom
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.evaluate import Evaluation
 from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.from_expr import choose, compare
+from symgrad.proof.normal.functions import apply
+from symgrad.proof.normal.maxima import argmax, maximum
 from symgrad.proof.normal.poly import Poly, constant, of_atom
+from symgrad.proof.normal.rules import RULES
+from symgrad.proof.normal.sums import sum_over
 from symgrad.proof.normal.zero import is_zero
 
 
@@ -60,20 +55,20 @@ class Term:
         return self._term(-self.poly)
 
     def __mul__(self, other: Term | int | Fraction) -> Term:
-        return self._term(multiply.multiply(self.algebra.context, self.poly, self._other(other)))
+        return self._term(multiply(self.algebra.context, self.poly, self._other(other)))
 
     def __rmul__(self, other: int | Fraction) -> Term:
         return self * other
 
     def __truediv__(self, other: Term | int | Fraction) -> Term:
-        inverse = power.power(self.algebra.context, self._other(other), -1)
+        inverse = power(self.algebra.context, self._other(other), -1)
         return self * self._term(inverse)
 
     def __rtruediv__(self, other: int | Fraction) -> Term:
         return self._term(constant(other)) / self
 
     def __pow__(self, exponent: int | Fraction) -> Term:
-        return self._term(power.power(self.algebra.context, self.poly, exponent))
+        return self._term(power(self.algebra.context, self.poly, exponent))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (Term, int, Fraction)):
@@ -112,7 +107,7 @@ class Algebra:
     """Makes terms of one context."""
 
     def __init__(self, facts: Facts | None = None, *, factored: bool = False) -> None:
-        self.context = Context(facts, factored=factored)
+        self.context = Context(RULES, facts, factored=factored)
 
     def term(self, poly: Poly) -> Term:
         return Term(self, poly)
@@ -126,10 +121,10 @@ class Algebra:
 
     def leaf(self, tensor: str, *indices: Term | int, sort: str = "real") -> Term:
         polys = tuple(i.poly if isinstance(i, Term) else constant(i) for i in indices)
-        return self.term(leaves.leaf(self.context, tensor, polys, sort))
+        return self.term(leaf(self.context, tensor, polys, sort))
 
     def apply(self, name: str, argument: Term) -> Term:
-        return self.term(functions.apply(self.context, name, argument.poly))
+        return self.term(apply(self.context, name, argument.poly))
 
     def exp(self, argument: Term) -> Term:
         return self.apply("exp", argument)
@@ -138,35 +133,35 @@ class Algebra:
         return self.apply("log", argument)
 
     def sum(self, indices: list[Term], body: Term) -> Term:
-        return self.term(sums.sum_over(self.context, [_atom(i) for i in indices], body.poly))
+        return self.term(sum_over(self.context, [_atom(i) for i in indices], body.poly))
 
     def max(self, index: Term, body: Term) -> Term:
-        return self.term(extrema.maximum(self.context, _atom(index), body.poly))
+        return self.term(maximum(self.context, _atom(index), body.poly))
 
     def argmax(self, index: Term, body: Term) -> Term:
-        return self.term(extrema.argmax(self.context, _atom(index), body.poly))
+        return self.term(argmax(self.context, _atom(index), body.poly))
 
     def prod(self, index: Term, body: Term) -> Term:
         return self.term(products.product(self.context, _atom(index), body.poly))
 
     def positive(self, argument: Term) -> Term:
-        return self.term(relations.positive(self.context, argument.poly))
+        return self.term(positive(self.context, argument.poly))
 
     def compare(self, left: Term, relation: str, right: Term | int) -> Term:
         other = right.poly if isinstance(right, Term) else constant(right)
-        return self.term(scalar.compare(self.context, relation, left.poly, other))
+        return self.term(compare(self.context, relation, left.poly, other))
 
     def where(self, condition: Term, chosen: Term, other: Term | int) -> Term:
         rest = other.poly if isinstance(other, Term) else constant(other)
-        return self.term(scalar.choose(self.context, condition.poly, chosen.poly, rest))
+        return self.term(choose(self.context, condition.poly, chosen.poly, rest))
 
     def floordiv(self, left: Term, right: Term | int) -> Term:
         divisor = right.poly if isinstance(right, Term) else constant(right)
-        return self.term(integers.floordiv(self.context, left.poly, divisor))
+        return self.term(floordiv(self.context, left.poly, divisor))
 
     def mod(self, left: Term, right: Term | int) -> Term:
         divisor = right.poly if isinstance(right, Term) else constant(right)
-        return self.term(integers.remainder(self.context, left.poly, divisor))
+        return self.term(remainder(self.context, left.poly, divisor))
 
     def infinity(self) -> Term:
         return self.term(of_atom(self.context.atom(INFINITY)))

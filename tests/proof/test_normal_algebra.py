@@ -7,10 +7,10 @@ from fractions import Fraction
 import mpmath
 import pytest
 
+from symgrad.proof.normal.arithmetic import substitute
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.poly import Poly
-from symgrad.proof.normal.substitute import substitute
 from tests.proof.normal_terms import Standard
 
 HALF = Fraction(1, 2)

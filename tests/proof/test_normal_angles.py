@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.proof.judge.witness import discharge
-from symgrad.proof.normal import angles
 from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts
+from symgrad.proof.normal.functions import angle
 from symgrad.proof.words.polytext import PolyText
 from tests.proof.normal_terms import Standard, Term
 
@@ -19,7 +19,7 @@ from tests.proof.normal_terms import Standard, Term
 class Plane(Standard):
     def angle(self, y: Term | int, x: Term | int) -> Term:
         sides = [side if isinstance(side, Term) else self.x * 0 + side for side in (y, x)]
-        return self.term(angles.angle(self.context, *(side.poly for side in sides)))
+        return self.term(angle(self.context, *(side.poly for side in sides)))
 
 
 @pytest.fixture

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import sympy
 
-from symgrad.proof.normal import functions, scalar
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.from_expr import apply_body
+from symgrad.proof.normal.functions import apply
 from symgrad.proof.normal.poly import Poly, constant
+from symgrad.proof.normal.rules import RULES
 from symgrad.proof.oracle import uninterpreted
 
 
@@ -25,14 +27,14 @@ def _known(name: str) -> Any:
 
 def _value(context: Context, kind: Any, argument: Poly) -> Poly:
     x = sympy.Symbol("x", real=True)
-    return scalar.apply_body(context, kind(x), {x: argument})
+    return apply_body(context, kind(x), {x: argument})
 
 
 def test_it_is_an_atom_of_its_argument() -> None:
     """[rule: declared-derivative]: equal arguments make equal atoms, nothing else is known."""
     kind = _known("declared_for_a_test")
     try:
-        context = Context()
+        context = Context(RULES)
         two, minus = constant(2), constant(-2)
         assert _value(context, kind, two) == _value(context, kind, two)
         assert _value(context, kind, two) != _value(context, kind, minus)
@@ -41,4 +43,4 @@ def test_it_is_an_atom_of_its_argument() -> None:
     finally:
         uninterpreted.withdraw("declared_for_a_test")
     with pytest.raises(Undecided, match="nothing is known"):
-        functions.apply(Context(), "custom_declared_for_a_test", constant(2))
+        apply(Context(RULES), "custom_declared_for_a_test", constant(2))

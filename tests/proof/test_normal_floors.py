@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from symgrad.ir.dtype import float64
 from symgrad.ir.expr import ExprPool
-from symgrad.proof.normal import integers, signs
+from symgrad.proof.normal.arithmetic import _congruent, integer_nonnegative
 from symgrad.proof.normal.facts import Facts, Interval
 from symgrad.proof.normal.from_expr import Conversion
 from tests.proof.normal_terms import Standard, Term
@@ -28,7 +28,7 @@ class Grid(Standard):
         return self.apply("floor", value)
 
     def holds(self, value: Term) -> bool:
-        return signs.integer_nonnegative(self.context, value.poly)
+        return integer_nonnegative(self.context, value.poly)
 
 
 def test_a_floor_is_an_integer() -> None:
@@ -89,7 +89,7 @@ def test_coming_apart_is_true_for_numbers(offset: int, stride: int, shift: int) 
     a = Standard()
     p, q = a.index("p", 3), a.index("q", min(stride, 3))
     poly = (stride * p + q + offset + 0 * shift).poly
-    found = integers.congruent(a.context, poly)
+    found = _congruent(a.context, poly)
     if found is None:
         return
     whole, rest = (a.term(part) for part in found)

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Reduce
+from symgrad.proof.normal.arithmetic import Substitution
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.evaluate import Enclosure, Evaluation, Exact, NotEvaluable
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
-from symgrad.proof.normal.substitute import Substitution
+from symgrad.proof.normal.rules import RULES
 from tests.proof.normal_expressions import (
     COLUMN,
     FACTS,
@@ -41,7 +42,7 @@ def digits() -> Iterator[None]:
 
 def convert(expr: Expr, *, factored: bool = False) -> tuple[Conversion, Poly]:
     """The normal form within a small budget; without one the example is not counted."""
-    context = Context(FACTS, budget=4000, factored=factored)
+    context = Context(RULES, FACTS, budget=4000, factored=factored)
     conversion = Conversion(context)
     try:
         return conversion, conversion.poly(expr)
@@ -97,8 +98,8 @@ def test_construction_order_does_not_matter(seed: int) -> None:
     """The keys of atoms do not depend on what was made before."""
     maker = Maker(seed)
     first, second = maker.scalar(3), maker.scalar(3)
-    forwards = Conversion(Context(FACTS, budget=4000))
-    backwards = Conversion(Context(FACTS, budget=4000))
+    forwards = Conversion(Context(RULES, FACTS, budget=4000))
+    backwards = Conversion(Context(RULES, FACTS, budget=4000))
     try:
         keys = [forwards.poly(first).key, forwards.poly(second).key]
         others = [backwards.poly(second).key, backwards.poly(first).key]

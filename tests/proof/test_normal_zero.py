@@ -17,6 +17,7 @@ from symgrad.proof.normal.atoms import SIZE
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.poly import of_atom
+from symgrad.proof.normal.rules import RULES
 from symgrad.proof.normal.zero import ZeroResult, attempt, is_zero, prove_equal
 from tests.proof.normal_expressions import COLUMN, FACTS, ROW, M, Maker, Point, close, mutate
 
@@ -265,7 +266,7 @@ def test_deep_chains_stay_small(depth: int) -> None:
 
 
 def test_results_of_is_zero_carry_the_reason() -> None:
-    context = Context()
+    context = Context(RULES)
     result = is_zero(context, of_atom(context.atom(SIZE, "n")))
     assert not result.is_zero
     assert "terms are left" in result.reason

@@ -19,12 +19,11 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.proof.judge.positivity import holds, primitive
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import signs
+from symgrad.proof.normal.arithmetic import POSITIVE, factor_sign, substitute
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Assumption, Context
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import ONE, Poly, of_atom
-from symgrad.proof.normal.substitute import substitute
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 from symgrad.proof.words.polytext import PolyText
@@ -115,7 +114,7 @@ def _parts(context: Context, assumption: Assumption) -> list[Poly]:
     parts = [
         atom.data[0] if atom.kind == kinds.POWER else of_atom(atom)
         for atom, exponent in next(iter(poly.terms))
-        if exponent > 0 and signs.factor_sign(context, atom, exponent) != signs.POSITIVE
+        if exponent > 0 and factor_sign(context, atom, exponent) != POSITIVE
     ]
     return parts or [poly]
 

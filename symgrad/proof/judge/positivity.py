@@ -16,11 +16,21 @@ from itertools import islice, product
 from math import gcd, lcm
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import labels, multiply, signs, sums
+from symgrad.proof.normal import labels
+from symgrad.proof.normal.arithmetic import (
+    NONNEGATIVE,
+    POSITIVE,
+    UNKNOWN,
+    factor_sign,
+    is_nonnegative,
+    is_positive,
+    monomial_poly,
+    multiply,
+)
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, exact, ordered, plain_product, total
-from symgrad.proof.normal.signs import NONNEGATIVE, POSITIVE, UNKNOWN
+from symgrad.proof.normal.sums import sum_over
 
 WORK = 20_000
 MOST_TERMS = 40
@@ -57,9 +67,9 @@ def _sign(context: Context, poly: Poly, depth: int) -> int:
 
 
 def _known_sign(context: Context, poly: Poly) -> int:
-    if signs.is_positive(context, poly):
+    if is_positive(context, poly):
         return POSITIVE
-    return NONNEGATIVE if signs.is_nonnegative(context, poly) else UNKNOWN
+    return NONNEGATIVE if is_nonnegative(context, poly) else UNKNOWN
 
 
 # -- Cauchy-Schwarz
@@ -72,13 +82,13 @@ def _lower_bounds(context: Context, poly: Poly) -> Iterator[Poly]:
             if value > 0 or atom.kind != kinds.SUM or not _even(exponent):
                 continue
             rest = {a: e for a, e in monomial if a is not atom}
-            if any(signs.factor_sign(context, a, e) == UNKNOWN for a, e in rest.items()):
+            if any(factor_sign(context, a, e) == UNKNOWN for a, e in rest.items()):
                 continue
             rest[atom] = exponent - 2
-            factor = multiply.monomial_poly(context, {a: e for a, e in rest.items() if e})
+            factor = monomial_poly(context, {a: e for a, e in rest.items() if e})
             others = poly - Poly({monomial: value})
             for bound in _square_bounds(context, atom):
-                yield others + multiply.multiply(context, factor, bound).scaled(value)
+                yield others + multiply(context, factor, bound).scaled(value)
     yield from _bounds_of_forms(context, poly)
 
 
@@ -93,7 +103,7 @@ def _bounds_of_forms(context: Context, poly: Poly) -> Iterator[Poly]:
             groups.setdefault((rest, extents[0]), {})[monomial] = value
     for (rest, shape), terms in groups.items():
         atoms = sorted({a for m in terms for a, _ in m} - {a for a, _ in rest}, key=_by_key)
-        if len(atoms) < 2 or any(signs.factor_sign(context, a, e) == UNKNOWN for a, e in rest):
+        if len(atoms) < 2 or any(factor_sign(context, a, e) == UNKNOWN for a, e in rest):
             continue
         squares = diagonal(_matrix(terms, rest, atoms))
         if squares is None:
@@ -102,7 +112,7 @@ def _bounds_of_forms(context: Context, poly: Poly) -> Iterator[Poly]:
         for scale, row in squares:
             if scale < 0:
                 bound = _bound_of_row(context, shape, atoms, row)
-                whole = multiply.multiply(context, Poly({rest: 1}), bound)
+                whole = multiply(context, Poly({rest: 1}), bound)
                 lower = lower + whole.scaled(exact(scale))
         yield lower
 
@@ -136,9 +146,9 @@ def _bound_of_row(
                 Poly({labels.rename_monomial(context, atom.data[1], renaming): exact(value)})
             )
     body = total(parts)
-    bound = sums.sum_over(context, fresh, multiply.multiply(context, body, body))
+    bound = sum_over(context, fresh, multiply(context, body, body))
     for extent in extents:
-        bound = multiply.multiply(context, bound, extent)
+        bound = multiply(context, bound, extent)
     return bound
 
 
@@ -155,7 +165,7 @@ def _square_bounds(context: Context, atom: Atom) -> Iterator[Poly]:
     shares = []
     for factor, exponent in monomial:
         own: list[tuple[Number, Number]] = [(0, 2 * exponent), (2 * exponent, 0)]
-        if signs.factor_sign(context, factor, exponent) != UNKNOWN:
+        if factor_sign(context, factor, exponent) != UNKNOWN:
             own.insert(0, (exponent, exponent))
         shares.append(own)
     seen: set[Poly] = set()
@@ -163,7 +173,7 @@ def _square_bounds(context: Context, atom: Atom) -> Iterator[Poly]:
         bound = ONE
         for side in (0, 1):
             squared = ordered({f: s[side] for (f, _), s in zip(monomial, choice, strict=True)})
-            bound = multiply.multiply(context, bound, _sum(context, atom, squared))
+            bound = multiply(context, bound, _sum(context, atom, squared))
         if bound not in seen:
             seen.add(bound)
             yield bound
@@ -174,7 +184,7 @@ def _sum(context: Context, like: Atom, monomial: Monomial) -> Poly:
     fresh = [context.fresh(binder.data[1]) for binder in like.data[0]]
     renaming = dict(zip(like.data[0], fresh, strict=True))
     inner = labels.rename_monomial(context, monomial, renaming)
-    return sums.sum_over(context, fresh, multiply.monomial_poly(context, dict(inner)))
+    return sum_over(context, fresh, monomial_poly(context, dict(inner)))
 
 
 # -- sums over the same indices, and quadratic forms
@@ -186,7 +196,7 @@ def _by_squares(context: Context, poly: Poly, depth: int) -> int:
     found = NONNEGATIVE
     for factor, integrand in groups:
         part = min(
-            min((signs.factor_sign(context, a, e) for a, e in factor), default=POSITIVE),
+            min((factor_sign(context, a, e) for a, e in factor), default=POSITIVE),
             _integrand_sign(context, integrand, depth),
         )
         if part == UNKNOWN:
@@ -230,7 +240,7 @@ def _form_sign(context: Context, poly: Poly) -> int:
     """
     signed = {
         m: UNKNOWN if c < 0 else
-        min((signs.factor_sign(context, a, e) for a, e in m), default=POSITIVE)
+        min((factor_sign(context, a, e) for a, e in m), default=POSITIVE)
         for m, c in poly.terms.items()
     }  # fmt: skip
     for least in (POSITIVE, POSITIVE + 1):
@@ -319,7 +329,7 @@ def primitive(context: Context, poly: Poly) -> Poly:
             shared = {a: min(shared.get(a, 0), own.get(a, 0)) for a in {**shared, **own}}
     divisor = {
         a: e for a, e in (shared or {}).items()
-        if e and signs.factor_sign(context, a, e) == POSITIVE
+        if e and factor_sign(context, a, e) == POSITIVE
     }  # fmt: skip
     scale = Fraction(0)
     terms: dict[Monomial, Number] = {}

@@ -5,7 +5,7 @@ In: ``Facts``.  Out: the context object that every rule takes as its first argum
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +56,26 @@ class Assumption:
     poly: Poly
 
 
+Rule = Callable[["Context", Poly], Poly | None]
+"""What a polynomial turns into, or None where the rule does not apply."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How ``arithmetic`` reaches what is built on it; ``rules.RULES`` is the one table.
+
+    ``make``: the constructor of each kind of atom, which takes what ``Atom.data`` holds.
+    ``comparisons``: rules for [P > 0], before conditions in P are lifted; ``piece_comparisons``:
+    those for a real P without conditions whose sign is not known.  ``equalities``: rules for
+    [P == 0] on the integers.
+    """
+
+    make: Mapping[str, Callable[..., Poly]]
+    comparisons: tuple[Rule, ...]
+    piece_comparisons: tuple[Rule, ...]
+    equalities: tuple[Rule, ...]
+
+
 class Context:
     """Facts, interned atoms, obligations, assumptions, memo tables and the work budget.
 
@@ -67,8 +87,14 @@ class Context:
     """
 
     def __init__(
-        self, facts: Facts | None = None, *, budget: int = DEFAULT_BUDGET, factored: bool = False
+        self,
+        rules: Rules,
+        facts: Facts | None = None,
+        *,
+        budget: int = DEFAULT_BUDGET,
+        factored: bool = False,
     ) -> None:
+        self.rules = rules
         self.facts = facts if facts is not None else Facts()
         self.budget = budget
         self.factored = factored
@@ -85,6 +111,18 @@ class Context:
     def atom(self, kind: str, *data: Any) -> Atom:
         """The interned atom, taken as it is: no rule is applied."""
         return self._table.get(kind, *data)
+
+    def make(self, kind: str, *data: Any) -> Poly:
+        """An atom of this kind in normal form: the constructor of its kind is applied."""
+        return self.rules.make[kind](self, *data)
+
+    def apply_rules(self, rules: tuple[Rule, ...], poly: Poly) -> Poly | None:
+        """What the first rule that applies makes of a polynomial; None where none does."""
+        for rule in rules:
+            result = rule(self, poly)
+            if result is not None:
+                return result
+        return None
 
     def fresh(self, extent: Poly) -> Atom:
         """A new index variable over ``0 <= index < extent``."""

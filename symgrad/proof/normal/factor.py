@@ -44,7 +44,7 @@ def _integer_primes(value: int) -> tuple[tuple[int, int], ...]:
     return (*found, *((int(prime), int(times)) for prime, times in rest))
 
 
-def factors(context: Context, base: Poly) -> list[tuple[Poly, int]]:
+def irreducible_factors(context: Context, base: Poly) -> list[tuple[Poly, int]]:
     """The irreducible factors over the rationals of a primitive polynomial.  [rule: factor].
 
     Their product is exactly ``base``.  What is too large to factor is returned whole.

@@ -1,4 +1,4 @@
-"""Scalar functions: exp and log laws, parity, addition theorems, special functions.
+"""Scalar functions: exp and log laws, parity, addition theorems, angles, special functions.
 
 In: the name of a function and its argument.  Out: its value in normal form.
 """
@@ -7,10 +7,24 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from symgrad.proof.normal import angles, factor, lifting, multiply, power, signs
 from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal.arithmetic import (
+    POSITIVE,
+    UNKNOWN,
+    content,
+    factor_sign,
+    is_integral,
+    is_nonnegative,
+    is_positive,
+    lift,
+    monomial_poly,
+    multiply,
+    power,
+    raise_to,
+)
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.factor import irreducible_factors, prime_powers
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
 from symgrad.proof.oracle import uninterpreted
 
@@ -44,7 +58,7 @@ def apply(context: Context, name: str, argument: Poly) -> Poly:
 
 
 def _opaque(context: Context, name: str, argument: Poly) -> Poly:
-    lifted = lifting.lift(context, argument, lambda piece: _opaque(context, name, piece))
+    lifted = lift(context, argument, lambda piece: _opaque(context, name, piece))
     if lifted is not None:
         return lifted
     if not argument.terms and name in AT_ZERO:
@@ -53,7 +67,7 @@ def _opaque(context: Context, name: str, argument: Poly) -> Poly:
         mirrored = _opaque(context, name, -argument)
         return -mirrored if name in ODD else mirrored
     if name in ("sin", "cos"):
-        side = angles.side_of(context, name, argument)
+        side = _side_of_angle(context, name, argument)
         if side is not None:
             return side
         split = _addition_theorem(context, name, argument)
@@ -73,7 +87,7 @@ def _opaque(context: Context, name: str, argument: Poly) -> Poly:
 
 def exponential(context: Context, argument: Poly) -> Poly:
     """exp: sums split into products, exp(c log Q) is Q**c.  [rule: exp]."""
-    lifted = lifting.lift(context, argument, lambda piece: exponential(context, piece))
+    lifted = lift(context, argument, lambda piece: exponential(context, piece))
     if lifted is not None:
         return lifted
     result = ONE
@@ -83,7 +97,7 @@ def exponential(context: Context, argument: Poly) -> Poly:
             if value > 0:
                 raise Undecided("exp of plus infinity")
             return ZERO  # [rule: minus-infinity]
-        result = multiply.multiply(context, result, _exponential_term(context, monomial, value))
+        result = multiply(context, result, _exponential_term(context, monomial, value))
     return result
 
 
@@ -91,7 +105,7 @@ def _exponential_term(context: Context, monomial: kinds.Monomial, value: Number)
     if len(monomial) == 1 and monomial[0][1] == 1:
         atom = monomial[0][0]
         if atom.kind == kinds.FUNCTION and atom.data[0] == "log":
-            return power.raise_to(context, atom.data[1], value)
+            return raise_to(context, atom.data[1], value)
     return of_atom(context.atom(kinds.EXP, Poly({monomial: 1})), value)
 
 
@@ -100,7 +114,7 @@ def logarithm(context: Context, argument: Poly) -> Poly:
 
     [rule: log]
     """
-    if not signs.is_positive(context, argument):
+    if not is_positive(context, argument):
         context.assume("log", ">", argument)
     with context.within_domain():
         return _logarithm(context, argument)
@@ -109,26 +123,26 @@ def logarithm(context: Context, argument: Poly) -> Poly:
 def _logarithm(context: Context, argument: Poly) -> Poly:
     if not argument.terms:
         return -of_atom(context.atom(kinds.INFINITY))  # [rule: minus-infinity]
-    lifted = lifting.lift(context, argument, lambda piece: _logarithm(context, piece))
+    lifted = lift(context, argument, lambda piece: _logarithm(context, piece))
     if lifted is not None:
         return lifted
-    value, shared, base = power.content(context, argument)
+    value, shared, base = content(context, argument)
     rest = ONE if value > 0 else constant(-1)
     result = _log_number(context, abs(Fraction(value)))
-    base_positive = base.constant is not None or signs.is_positive(context, base)
+    base_positive = base.constant is not None or is_positive(context, base)
     alone = len(shared) == 1 and base_positive and value > 0
     for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
-        positive = signs.factor_sign(context, atom, 1) != signs.UNKNOWN
+        positive = factor_sign(context, atom, 1) != UNKNOWN
         if positive or isinstance(exponent, Fraction) or (alone and exponent % 2):
             result = result + _log_atom(context, atom).scaled(exponent)
         else:
-            rest = multiply.multiply(context, rest, of_atom(atom, exponent))
+            rest = multiply(context, rest, of_atom(atom, exponent))
     if base.constant is None:
-        for part, times in factor.factors(context, base):
-            if signs.is_nonnegative(context, part):
+        for part, times in irreducible_factors(context, base):
+            if is_nonnegative(context, part):
                 result = result + _log_opaque(context, part).scaled(times)
             else:
-                rest = multiply.multiply(context, rest, power.raise_to(context, part, times))
+                rest = multiply(context, rest, raise_to(context, part, times))
     return result if rest.constant == 1 else result + _log_rest(context, rest)
 
 
@@ -150,7 +164,7 @@ def _base_of(atom: Atom) -> Poly:
 
 def _log_number(context: Context, value: Fraction) -> Poly:
     result = ZERO
-    for prime, times in factor.prime_powers(value):
+    for prime, times in prime_powers(value):
         result = result + _log_opaque(context, constant(prime)).scaled(times)
     return result
 
@@ -176,7 +190,7 @@ def _log_opaque(context: Context, argument: Poly) -> Poly:
 
 def _tanh(context: Context, argument: Poly) -> Poly:
     whole = ONE + exponential(context, argument.scaled(2))
-    return ONE - power.raise_to(context, whole, -1).scaled(2)
+    return ONE - raise_to(context, whole, -1).scaled(2)
 
 
 def _sinh(context: Context, argument: Poly) -> Poly:
@@ -194,7 +208,7 @@ def _erfc(context: Context, argument: Poly) -> Poly:
 def _tan(context: Context, argument: Poly) -> Poly:
     cosine = apply(context, "cos", argument)
     sine = apply(context, "sin", argument)
-    return multiply.multiply(context, sine, power.power(context, cosine, -1))
+    return multiply(context, sine, power(context, cosine, -1))
 
 
 def _atanh(context: Context, argument: Poly) -> Poly:
@@ -208,7 +222,7 @@ def _acos(context: Context, argument: Poly) -> Poly:
 
 
 def _gamma(context: Context, argument: Poly) -> Poly:
-    if not signs.is_positive(context, argument):
+    if not is_positive(context, argument):
         raise Undecided("gamma of an argument that is not known to be positive")
     return exponential(context, apply(context, "loggamma", argument))
 
@@ -238,10 +252,10 @@ def _addition_theorem(context: Context, name: str, argument: Poly) -> Poly | Non
     sine, cosine = _opaque(context, "sin", first), _opaque(context, "cos", first)
     other_sine, other_cosine = _opaque(context, "sin", second), _opaque(context, "cos", second)
     if name == "sin":
-        crossed = multiply.multiply(context, sine, other_cosine)
-        return crossed + multiply.multiply(context, cosine, other_sine)
-    straight = multiply.multiply(context, cosine, other_cosine)
-    return straight - multiply.multiply(context, sine, other_sine)
+        crossed = multiply(context, sine, other_cosine)
+        return crossed + multiply(context, cosine, other_sine)
+    straight = multiply(context, cosine, other_cosine)
+    return straight - multiply(context, sine, other_sine)
 
 
 def _recurrence(context: Context, name: str, argument: Poly) -> Poly | None:
@@ -254,7 +268,7 @@ def _recurrence(context: Context, name: str, argument: Poly) -> Poly | None:
     base = argument.plus(-whole)
     if whole == 0 or base.constant is not None or abs(whole) > LARGEST_SHIFT:
         return None
-    if name == "loggamma" and not signs.is_positive(context, base):
+    if name == "loggamma" and not is_positive(context, base):
         return None
     result = of_atom(context.atom(kinds.FUNCTION, name, base))
     steps = range(whole) if whole > 0 else range(whole, 0)
@@ -265,7 +279,7 @@ def _recurrence(context: Context, name: str, argument: Poly) -> Poly | None:
             term = logarithm(context, shifted)
         else:
             order = int(name[-1])
-            term = power.power(context, shifted, -order - 1)
+            term = power(context, shifted, -order - 1)
             term = term.scaled((-1) ** order * (2 if order == 2 else 1))
         result = result + term.scaled(direction)
     return result
@@ -276,7 +290,7 @@ def _floor(context: Context, argument: Poly) -> Poly:
     integers: dict[kinds.Monomial, Number] = {
         m: c
         for m, c in argument.terms.items()
-        if isinstance(c, int) and signs.is_integral(context, Poly({m: c}))
+        if isinstance(c, int) and is_integral(context, Poly({m: c}))
     }
     outside = Poly(integers)
     inside = argument - outside
@@ -285,3 +299,55 @@ def _floor(context: Context, argument: Poly) -> Poly:
     if inside.constant is not None:
         return outside.plus(Fraction(inside.constant).__floor__())
     return outside + of_atom(context.atom(kinds.FUNCTION, "floor", inside))
+
+
+# -- angles: atan2, and the sine and cosine of it
+
+
+def angle(context: Context, y: Poly, x: Poly) -> Poly:
+    """``atan2(y, x)``: positive common factors come out.  [rule: angle].
+
+    Where y is not 0 it is odd in y, which is recorded.  The origin has no angle.
+    """
+    lifted = lift(context, y, lambda piece: angle(context, piece, x))
+    if lifted is None:
+        lifted = lift(context, x, lambda piece: angle(context, y, piece))
+    if lifted is not None:
+        return lifted
+    if not y.terms and is_positive(context, x):
+        return ZERO
+    y, x = _over_common_factors(context, y, x)
+    if y.terms and y.terms[y.lead] < 0:
+        context.require_nonzero("angle", y)
+        return -of_atom(context.atom(kinds.ANGLE, -y, x))
+    return of_atom(context.atom(kinds.ANGLE, y, x))
+
+
+def _over_common_factors(context: Context, y: Poly, x: Poly) -> tuple[Poly, Poly]:
+    """Both sides over their common positive factors."""
+    sides = [side for side in (y, x) if side.terms]
+    if not sides:
+        return y, x
+    contents = [content(context, side) for side in sides]
+    shared: dict[kinds.Atom, Number] = {}
+    for atom in contents[0][1]:
+        least = min(own.get(atom, 0) for _, own, _ in contents)
+        if least and factor_sign(context, atom, least) == POSITIVE:
+            shared[atom] = -least
+    scale = 1 / min(abs(Fraction(value)) for value, _, _ in contents)
+    common = monomial_poly(context, shared)
+    first, second = (multiply(context, common, side).scaled(scale) for side in (y, x))
+    return first, second
+
+
+def _side_of_angle(context: Context, name: str, argument: Poly) -> Poly | None:
+    """``sin(atan2(y, x))`` is ``y / sqrt(x**2 + y**2)``, the cosine ``x`` over it.  [rule: angle].
+
+    None for any other argument.
+    """
+    atom = argument.atom
+    if atom is None or atom.kind != kinds.ANGLE:
+        return None
+    y, x = atom.data
+    squares = multiply(context, y, y) + multiply(context, x, x)
+    return multiply(context, y if name == "sin" else x, power(context, squares, Fraction(-1, 2)))

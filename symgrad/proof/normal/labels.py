@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import leaves
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import Poly, exact, monomial_key, ordered
@@ -94,7 +93,7 @@ class Renamer:
             return context.atom(kinds.SUM, atom.data[0], self.monomial(atom.data[1]))
         data = tuple(self._item(item) for item in atom.data)
         if atom.kind == kinds.LEAF and atom.data[0] in context.facts.symmetric:
-            data = (data[0], leaves.symmetric_order(data[1]), data[2])
+            data = (data[0], symmetric_order(data[1]), data[2])
         elif atom.kind == kinds.EQUAL and data[0].terms[data[0].lead] < 0:
             data = (-data[0],)
         return context.atom(atom.kind, *data)
@@ -122,6 +121,14 @@ def rename_poly(context: Context, poly: Poly, renaming: Renaming) -> Poly:
 def rename(context: Context, atom: Atom, renaming: Renaming) -> Atom:
     """An atom with index variables renamed structurally; inner sums are labelled anew."""
     return Renamer(context, renaming).atom(atom)
+
+
+def symmetric_order(indices: tuple[Poly, ...]) -> tuple[Poly, ...]:
+    """The last two indices in the order of their keys."""
+    *rest, row, column = indices
+    if (column.erased, column.key) < (row.erased, row.key):
+        row, column = column, row
+    return (*rest, row, column)
 
 
 # -- the order of binders

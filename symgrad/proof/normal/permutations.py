@@ -6,9 +6,17 @@ In: atoms and factors.  Out: what follows from being a permutation, or None.
 from __future__ import annotations
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import extrema, integers, leaves, relations, signs, substitute
+from symgrad.proof.normal.arithmetic import (
+    at_least,
+    equal_integers,
+    from_dim,
+    integer_nonnegative,
+    leaf,
+    substitute,
+)
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.maxima import argmax
 from symgrad.proof.normal.poly import ONE, Poly, of_atom
 
 
@@ -44,8 +52,8 @@ def inverse_at(context: Context, poly: Poly) -> Poly | None:
             continue
         if _in_range(context, place, binder.data[1]):
             inside = conditions[0].data[0]
-            there = substitute.substitute(context, inside, {binder: place})
-            return relations.equal_integers(context, there)
+            there = substitute(context, inside, {binder: place})
+            return equal_integers(context, there)
     return None
 
 
@@ -67,7 +75,7 @@ def compared(context: Context, poly: Poly) -> Poly | None:
         _require_no_ties(context, rank, sides[0][1])
         above = sides[0][0] - sides[1][0]
         upward = (value > 0) != context.facts.orders[rank][1]
-        return relations.at_least(context, (above if upward else -above).plus(-1))
+        return at_least(context, (above if upward else -above).plus(-1))
     return None
 
 
@@ -81,7 +89,7 @@ def _rank_of(context: Context, rank: str, monomial: Monomial) -> Ranked | None:
     atom, axis = monomial[0][0], context.facts.permutations[rank]
     if atom.kind == kinds.LEAF and atom.data[0] == context.facts.orders[rank][0]:
         others = (*atom.data[1][:axis], *atom.data[1][axis + 1 :])
-        return leaves.leaf(context, rank, atom.data[1], "int"), others
+        return leaf(context, rank, atom.data[1], "int"), others
     if atom.kind != kinds.SUM or len(atom.data[0]) != 1 or len(atom.data[1]) != 2:
         return None
     (binder,), inner = atom.data
@@ -93,7 +101,7 @@ def _rank_of(context: Context, rank: str, monomial: Monomial) -> Ranked | None:
     place = _place(context, conditions[0], binder)
     if place is None or element.data[0] != context.facts.orders[rank][0]:
         return None
-    read = leaves.leaf(context, rank, element.data[1], "int")
+    read = leaf(context, rank, element.data[1], "int")
     told = conditions[0].data[0]
     if element.data[1][axis].atom is not binder or read - place not in (told, -told):
         return None
@@ -107,7 +115,7 @@ def _require_no_ties(context: Context, rank: str, others: tuple[Poly, ...]) -> N
     extent = extent_along(context, rank)
     left, right = (context.atom(kinds.INDEX, f"tie {side}", extent) for side in (1, 2))
     one, two = (
-        leaves.leaf(context, source, (*others[:axis], of_atom(variable), *others[axis:]))
+        leaf(context, source, (*others[:axis], of_atom(variable), *others[axis:]))
         for variable in (left, right)
     )
     context.require_distinct("order", one - two, left, right)
@@ -115,11 +123,11 @@ def _require_no_ties(context: Context, rank: str, others: tuple[Poly, ...]) -> N
 
 def extent_along(context: Context, rank: str) -> Poly:
     """The number of elements that are ranked."""
-    return integers.from_dim(context, context.facts.ranges[rank])
+    return from_dim(context, context.facts.ranges[rank])
 
 
 def extreme(context: Context, poly: Poly) -> Poly | None:
-    """``r(p) == 0`` says that p is where the least (greatest) element is: the difference.
+    """``[r(p) == 0]`` says that p is where the least (greatest) element is.
 
     That is so with ties too, since the sort is stable: the first of them.  [rule: order]
     """
@@ -130,10 +138,10 @@ def extreme(context: Context, poly: Poly) -> Poly | None:
     (source, downward), axis = context.facts.orders[rank], context.facts.permutations[rank]
     binder = context.fresh(extent_along(context, rank))
     at = (*indices[:axis], of_atom(binder), *indices[axis + 1 :])
-    body = leaves.leaf(context, source, at)
-    first = extrema.argmax(context, binder, body if downward else -body)
+    body = leaf(context, source, at)
+    first = argmax(context, binder, body if downward else -body)
     place: Poly = indices[axis]
-    return place - first
+    return equal_integers(context, place - first)
 
 
 def _place(context: Context, condition: Atom, binder: Atom) -> Poly | None:
@@ -156,6 +164,6 @@ def _place(context: Context, condition: Atom, binder: Atom) -> Poly | None:
 
 
 def _in_range(context: Context, value: Poly, extent: Poly) -> bool:
-    return signs.integer_nonnegative(context, value) and signs.integer_nonnegative(
+    return integer_nonnegative(context, value) and integer_nonnegative(
         context, (extent - value).plus(-1)
     )

@@ -6,28 +6,31 @@ In: a fresh binder and a body.  Out: a polynomial over product atoms.
 from __future__ import annotations
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import (
-    deltas,
-    extrema,
-    functions,
-    lifting,
+from symgrad.proof.normal.arithmetic import (
+    at_least,
+    equal_integers,
+    integer_nonnegative,
+    is_positive,
+    monomial_poly,
     multiply,
     power,
-    relations,
-    signs,
+    raise_to,
     substitute,
-    sums,
+    with_value,
 )
 from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.functions import exponential, logarithm
+from symgrad.proof.normal.maxima import bind
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
+from symgrad.proof.normal.sums import index_expressions, sum_over
 
 
 def product(context: Context, binder: Atom, body: Poly) -> Poly:
     """The product of ``body`` over the binder.  [rule: product]."""
     extent: Poly = binder.data[1]
     if extent.constant == 1:
-        return substitute.substitute(context, body, {binder: ZERO})
+        return substitute(context, body, {binder: ZERO})
     if body.constant == 1:
         return ONE
     if not body.terms:
@@ -38,7 +41,7 @@ def product(context: Context, binder: Atom, body: Poly) -> Poly:
             return changed
     if len(body.terms) == 1:
         return _product_of_factors(context, binder, body)
-    return of_atom(extrema.bind(context, kinds.PRODUCT, binder, body))
+    return of_atom(bind(context, kinds.PRODUCT, binder, body))
 
 
 def _product_of_factors(context: Context, binder: Atom, body: Poly) -> Poly:
@@ -48,14 +51,14 @@ def _product_of_factors(context: Context, binder: Atom, body: Poly) -> Poly:
     result = _repeated(context, constant(value), extent)
     for atom, exponent in monomial:
         if binder not in atom.free:
-            factor = _repeated(context, multiply.monomial_poly(context, {atom: exponent}), extent)
+            factor = _repeated(context, monomial_poly(context, {atom: exponent}), extent)
         elif atom.kind == kinds.EXP:
-            total_exponent = sums.sum_over(context, [binder], atom.data[0]).scaled(exponent)
-            factor = functions.exponential(context, total_exponent)
+            total_exponent = sum_over(context, [binder], atom.data[0]).scaled(exponent)
+            factor = exponential(context, total_exponent)
         else:
-            own = of_atom(extrema.bind(context, kinds.PRODUCT, binder, of_atom(atom)))
-            factor = power.power(context, own, exponent)
-        result = multiply.multiply(context, result, factor)
+            own = of_atom(bind(context, kinds.PRODUCT, binder, of_atom(atom)))
+            factor = power(context, own, exponent)
+        result = multiply(context, result, factor)
     return result
 
 
@@ -65,12 +68,11 @@ def _repeated(context: Context, factor: Poly, times: Poly) -> Poly:
     if factor.constant == 1:
         return ONE
     if isinstance(count, int):
-        return power.raise_to(context, factor, count)
-    if signs.is_positive(context, factor):
-        logarithm = functions.logarithm(context, factor)
-        return functions.exponential(context, multiply.multiply(context, logarithm, times))
+        return raise_to(context, factor, count)
+    if is_positive(context, factor):
+        return exponential(context, multiply(context, logarithm(context, factor), times))
     binder = context.fresh(times)
-    return of_atom(extrema.bind(context, kinds.PRODUCT, binder, factor))
+    return of_atom(bind(context, kinds.PRODUCT, binder, factor))
 
 
 def _punched(context: Context, binder: Atom, body: Poly) -> Poly | None:
@@ -86,15 +88,15 @@ def _punched(context: Context, binder: Atom, body: Poly) -> Poly | None:
             value = _solved(context, atom.data[0], binder)
             if value is None:
                 continue
-            there = lifting.with_value(context, body, atom, True)
-            elsewhere = lifting.with_value(context, body, atom, False)
+            there = with_value(context, body, atom, True)
+            elsewhere = with_value(context, body, atom, False)
             if not elsewhere.terms:
                 return None
-            special = substitute.substitute(context, there, {binder: value})
-            usual = substitute.substitute(context, elsewhere, {binder: value})
+            special = substitute(context, there, {binder: value})
+            usual = substitute(context, elsewhere, {binder: value})
             whole = product(context, binder, elsewhere)
-            ratio = multiply.multiply(context, special, power.power(context, usual, -1))
-            return multiply.multiply(context, whole, ratio)
+            ratio = multiply(context, special, power(context, usual, -1))
+            return multiply(context, whole, ratio)
     return None
 
 
@@ -106,9 +108,9 @@ def _directed(context: Context, binder: Atom, body: Poly) -> Poly | None:
     for atom in _conditions(body, binder):
         turned = _turned(context, binder, atom.data[0])
         if turned is not None:
-            there = lifting.with_value(context, body, atom, True)
-            elsewhere = lifting.with_value(context, body, atom, False)
-            chosen = multiply.multiply(context, turned, there - elsewhere)
+            there = with_value(context, body, atom, True)
+            elsewhere = with_value(context, body, atom, False)
+            chosen = multiply(context, turned, there - elsewhere)
             return product(context, binder, elsewhere + chosen)
     return None
 
@@ -117,7 +119,7 @@ def _turned(context: Context, binder: Atom, poly: Poly) -> Poly | None:
     """[P >= 0] with the binder's coefficient -1 and no offset from an index, where it is not."""
     slope = poly.terms.get(((binder, 1),))
     if slope == 1:
-        return ONE - relations.at_least(context, (-poly).plus(-1))
+        return ONE - at_least(context, (-poly).plus(-1))
     offset = poly.terms.get((), 0)
     end = poly.plus(-offset) + of_atom(binder)
     if slope != -1 or offset not in (1, -1) or end.atom is None or end.atom.kind != kinds.INDEX:
@@ -125,8 +127,8 @@ def _turned(context: Context, binder: Atom, poly: Poly) -> Poly | None:
     place = end if offset == -1 else end.plus(1)
     if _solved(context, place - of_atom(binder), binder) is None:
         return None
-    delta = relations.equal_integers(context, place - of_atom(binder))
-    return relations.at_least(context, end - of_atom(binder)) + delta.scaled(int(offset))
+    delta = equal_integers(context, place - of_atom(binder))
+    return at_least(context, end - of_atom(binder)) + delta.scaled(int(offset))
 
 
 def _ranged(context: Context, binder: Atom, body: Poly) -> Poly | None:
@@ -136,18 +138,18 @@ def _ranged(context: Context, binder: Atom, body: Poly) -> Poly | None:
     b != 0.  [rule: product-range]
     """
     for atom in _conditions(body, binder):
-        there = lifting.with_value(context, body, atom, True)
-        elsewhere = lifting.with_value(context, body, atom, False)
+        there = with_value(context, body, atom, True)
+        elsewhere = with_value(context, body, atom, False)
         if elsewhere == ONE or not elsewhere.terms:
             continue
         condition = of_atom(atom)
         chosen, other = (
-            product(context, binder, multiply.multiply(context, condition, part - ONE) + ONE)
+            product(context, binder, multiply(context, condition, part - ONE) + ONE)
             for part in (there, elsewhere)
         )
         whole = product(context, binder, elsewhere)
-        ratio = multiply.multiply(context, whole, power.power(context, other, -1))
-        return multiply.multiply(context, chosen, ratio)
+        ratio = multiply(context, whole, power(context, other, -1))
+        return multiply(context, chosen, ratio)
     return None
 
 
@@ -163,7 +165,7 @@ def _conditions(body: Poly, binder: Atom) -> list[Atom]:
 def _accesses(body: Poly, binder: Atom) -> list[Poly]:
     """The index expressions of elements that the binder occurs in."""
     atoms = [atom for monomial in body.terms for atom, _ in monomial]
-    found = (index for atom in atoms for index in deltas.index_expressions(atom))
+    found = (index for atom in atoms for index in index_expressions(atom))
     return [index for index in found if binder in index.free]
 
 
@@ -174,7 +176,7 @@ def _reversed(context: Context, binder: Atom, body: Poly) -> Poly | None:
         return None
     fresh = context.fresh(binder.data[1])
     value = (binder.data[1] - of_atom(fresh)).plus(-1)
-    return product(context, fresh, substitute.substitute(context, body, {binder: value}))
+    return product(context, fresh, substitute(context, body, {binder: value}))
 
 
 def _shifted(context: Context, binder: Atom, body: Poly) -> Poly | None:
@@ -190,14 +192,12 @@ def _shifted(context: Context, binder: Atom, body: Poly) -> Poly | None:
         return None
     extent: Poly = binder.data[1]
     first, last = (constant(-1), extent.plus(-1)) if offset == 1 else (extent, constant(0))
-    added, dropped = (
-        substitute.substitute(context, body, {binder: place}) for place in (first, last)
-    )
+    added, dropped = (substitute(context, body, {binder: place}) for place in (first, last))
     if not added.terms:
         return None
-    moved = substitute.substitute(context, body, {binder: of_atom(binder).plus(-int(offset))})
-    ratio = multiply.multiply(context, dropped, power.power(context, added, -1))
-    return multiply.multiply(context, product(context, binder, moved), ratio)
+    moved = substitute(context, body, {binder: of_atom(binder).plus(-int(offset))})
+    ratio = multiply(context, dropped, power(context, added, -1))
+    return multiply(context, product(context, binder, moved), ratio)
 
 
 def _solved(context: Context, poly: Poly, binder: Atom) -> Poly | None:
@@ -205,7 +205,7 @@ def _solved(context: Context, poly: Poly, binder: Atom) -> Poly | None:
     if slope not in (1, -1):
         return None
     value = (poly - of_atom(binder).scaled(slope)).scaled(-slope)
-    if binder in value.free or not signs.integer_nonnegative(context, value):
+    if binder in value.free or not integer_nonnegative(context, value):
         return None
-    inside = signs.integer_nonnegative(context, (binder.data[1] - value).plus(-1))
+    inside = integer_nonnegative(context, (binder.data[1] - value).plus(-1))
     return value if inside else None

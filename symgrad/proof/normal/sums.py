@@ -10,11 +10,29 @@ apart into connected components; factors that depend on no variable come out.
 
 from __future__ import annotations
 
+import itertools
+from fractions import Fraction
+
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal import components, deltas, multiply, power, substitute
-from symgrad.proof.normal.atoms import Atom, Number
+from symgrad.proof.normal.arithmetic import (
+    at_least,
+    condense,
+    equal_integers,
+    floordiv,
+    integer_nonnegative,
+    leaf,
+    monomial_poly,
+    multiply,
+    opened,
+    quotient,
+    remainder,
+    substitute,
+)
+from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Context
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, total
+from symgrad.proof.normal.labels import close
+from symgrad.proof.normal.permutations import counted_once
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, magnitude, of_atom, plain_product, total
 
 Exponents = dict[Atom, Number]
 
@@ -26,11 +44,11 @@ def sum_over(context: Context, binders: list[Atom], poly: Poly) -> Poly:
     single = {v: ZERO for v in binders if v.data[1].constant == 1}
     if single:
         rest = [v for v in binders if v not in single]
-        return sum_over(context, rest, substitute.substitute(context, poly, dict(single)))
+        return sum_over(context, rest, substitute(context, poly, dict(single)))
     if any(v.data[1].constant == 0 for v in binders):
         return ZERO
     if context.factored and len(poly.terms) > 1:
-        poly = power.condense(context, poly)
+        poly = condense(context, poly)
     return total(
         sum_monomial(context, list(binders), dict(monomial)).scaled(value)
         for monomial, value in poly.terms.items()
@@ -46,7 +64,7 @@ def sum_monomial(context: Context, binders: list[Atom], factors: Exponents) -> P
             continue
         if isinstance(exponent, int) and exponent > 0:
             return _merge(context, binders, factors, atom, exponent)
-    for step in (deltas.eliminate, deltas.split_flattened):
+    for step in (_eliminate_delta, _split_flattened):
         changed = step(context, binders, factors)
         if changed is not None:
             return changed
@@ -58,12 +76,12 @@ def _merge(
 ) -> Poly:
     """An inner sum that depends on the binders becomes part of the outer one.  [rule: merge]."""
     rest = {a: e for a, e in factors.items() if a is not atom}
-    body, everything = multiply.monomial_poly(context, rest), list(binders)
+    body, everything = monomial_poly(context, rest), list(binders)
     for _ in range(exponent):
-        fresh, monomial = substitute.opened(context, atom)
+        fresh, monomial = opened(context, atom)
         everything += fresh
-        inner = multiply.monomial_poly(context, dict(monomial))
-        body = multiply.multiply(context, body, inner)
+        inner = monomial_poly(context, dict(monomial))
+        body = multiply(context, body, inner)
     return sum_over(context, everything, body)
 
 
@@ -88,11 +106,475 @@ def _take_apart(
             members.update(group[1])
         members[atom] = exponent
         groups.append((touched, members))
-    result = multiply.monomial_poly(context, outside) if outside else ONE
+    result = monomial_poly(context, outside) if outside else ONE
     for binder in binders:
         if not any(binder in touched for touched, _ in groups):
-            result = multiply.multiply(context, result, binder.data[1])
+            result = multiply(context, result, binder.data[1])
     for touched, members in groups:
         order = sorted(touched, key=lambda v: v.key)
-        result = multiply.multiply(context, result, components.component(context, order, members))
+        result = multiply(context, result, _component(context, order, members))
     return result
+
+
+# -- deltas: [P == 0] solved for a bound variable
+
+
+def _eliminate_delta(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_v [v == e] f(v)`` is ``[e in range] f(e)``.  [rule: delta].
+
+    Solutions that are provably in range are preferred; then a pair of variables that run over
+    a flattened index; then a solution with its range conditions; then one with a factor.
+    """
+    bound = frozenset(binders)
+    equalities = [a for a in factors if a.kind == kinds.EQUAL and a.free & bound]
+    if not equalities:
+        return _window(context, binders, factors)
+    equalities.sort(key=lambda a: (a.erased, a.key))
+    for attempt in (_in_range_solution, _flattened_pair, _guarded_solution, _divided_solution):
+        for atom in equalities:
+            order = sorted((v for v in binders if v in atom.free), key=lambda v: v.key)
+            found = attempt(context, atom.data[0], order)
+            if found is not None:
+                solution, guard = found
+                rest = {a: e for a, e in factors.items() if a is not atom}
+                body = monomial_poly(context, rest)
+                body = substitute(context, body, solution)
+                body = multiply(context, guard, body)
+                return sum_over(context, [v for v in binders if v not in solution], body)
+    return None
+
+
+Solution = tuple[dict[Atom, Poly], Poly]
+
+
+def _linear(poly: Poly, variable: Atom) -> tuple[Monomial, Number, Poly] | None:
+    """``(m, c, rest)`` with ``poly == c * m * variable + rest``, where nothing else holds it."""
+    holders = [m for m in poly.terms if any(variable in a.free for a, _ in m)]
+    if len(holders) != 1:
+        return None
+    (monomial,) = holders
+    others = tuple((a, e) for a, e in monomial if a is not variable)
+    if dict(monomial).get(variable) != 1 or any(variable in a.free for a, _ in others):
+        return None
+    value = poly.terms[monomial]
+    return others, value, poly - Poly({monomial: value})
+
+
+def _solutions(poly: Poly, order: list[Atom]) -> list[tuple[Atom, Poly]]:
+    """The variables with coefficient 1 or -1, and what they equal."""
+    found = []
+    for variable in order:
+        linear = _linear(poly, variable)
+        if linear is not None and not linear[0] and linear[1] in (1, -1):
+            found.append((variable, linear[2].scaled(-linear[1])))
+    return found
+
+
+def _window(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_v [0 <= e - m v < m] f(v)`` is f at ``v = e // m``.  [rule: flatten]."""
+    bounds = [a for a in factors if a.kind == kinds.ATLEAST]
+    for lower, upper in itertools.permutations(bounds, 2):
+        width: Poly = (lower.data[0] + upper.data[0]).plus(1)
+        for variable in binders:
+            linear = _linear(lower.data[0], variable)
+            if linear is None or variable in width.free:
+                continue
+            if Poly({linear[0]: -linear[1]}) != width:
+                continue
+            if not integer_nonnegative(context, width.plus(-1)):
+                continue
+            value = floordiv(context, linear[2], width)
+            rest = {a: e for a, e in factors.items() if a is not lower and a is not upper}
+            body = monomial_poly(context, rest)
+            body = substitute(context, body, {variable: value})
+            guard = _range_guard(context, value, variable.data[1])
+            body = multiply(context, guard, body)
+            return sum_over(context, [v for v in binders if v is not variable], body)
+    return None
+
+
+def _in_range_solution(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
+    for variable, value in _solutions(poly, order):
+        if integer_nonnegative(context, value) and integer_nonnegative(
+            context, (variable.data[1] - value).plus(-1)
+        ):
+            return {variable: value}, ONE
+    return None
+
+
+def _guarded_solution(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
+    for variable, value in _solutions(poly, order):
+        return {variable: value}, _range_guard(context, value, variable.data[1])
+    return None
+
+
+def _range_guard(context: Context, value: Poly, extent: Poly) -> Poly:
+    return multiply(
+        context,
+        at_least(context, value),
+        at_least(context, (extent - value).plus(-1)),
+    )
+
+
+def _flattened_pair(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
+    """``[m a + b == e]`` with b over m values: ``a = e // m``, ``b = e % m``.  [rule: flatten]."""
+    for low, rest in _solutions(poly, order):
+        extent: Poly = low.data[1]
+        for high in order:
+            linear = _linear(rest, high)
+            if high is low or linear is None:
+                continue
+            stride = Poly({linear[0]: -linear[1]})
+            if stride != extent:
+                continue
+            value = rest - plain_product(Poly({linear[0]: linear[1]}), high)
+            whole = floordiv(context, value, extent)
+            solution = {high: whole, low: remainder(context, value, extent)}
+            return solution, _range_guard(context, whole, high.data[1])
+    return None
+
+
+def _divided_solution(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
+    """``[m a == e]``: ``a = e // m`` where m divides e.  [rule: stride]."""
+    for variable in order:
+        linear = _linear(poly, variable)
+        if linear is None:
+            continue
+        stride, value = Poly({linear[0]: magnitude(linear[1])}), linear[2]
+        if any(not isinstance(c, int) for c in poly.terms.values()):
+            continue
+        if linear[1] > 0:
+            value = -value
+        if not integer_nonnegative(context, stride.plus(-1)):
+            continue
+        whole = floordiv(context, value, stride)
+        rest = remainder(context, value, stride)
+        guard = _range_guard(context, whole, variable.data[1])
+        exact = equal_integers(context, rest)
+        return {variable: whole}, multiply(context, guard, exact)
+    return None
+
+
+# -- flattened indices
+
+
+def _split_flattened(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """A variable k with ``k // m`` in a factor runs as ``m a + b``.  [rule: flatten]."""
+    bound = frozenset(binders)
+    found: list[tuple[Number, Atom, Poly, Poly]] = []
+    for atom in factors:
+        if atom.divides and atom.free & bound:
+            _find_quotients(atom, bound, found)
+    if not found:
+        return None
+    found.sort(key=lambda item: (item[0], item[2].key), reverse=True)
+    _, index, divisor, parts = found[0]
+    high, low = context.fresh(parts), context.fresh(divisor)
+    whole = plain_product(divisor, high) + of_atom(low)
+    body = monomial_poly(context, factors)
+    body = substitute(context, body, {index: whole})
+    return sum_over(context, [v for v in binders if v is not index] + [high, low], body)
+
+
+def _find_quotients(
+    item: object, bound: frozenset[Atom], found: list[tuple[Number, Atom, Poly, Poly]]
+) -> None:
+    """Quotients of a bound variable by a divisor of its extent, the largest first."""
+    if isinstance(item, Poly):
+        for monomial in item.terms:
+            for atom, _ in monomial:
+                _find_quotients(atom, bound, found)
+    elif isinstance(item, tuple):
+        for part in item:
+            _find_quotients(part, bound, found)
+    elif isinstance(item, Atom) and item.divides and item.free & bound:
+        if item.kind == kinds.FLOORDIV:
+            index, divisor = item.data[0].atom, item.data[1]
+            if index in bound and index is not None:
+                parts = quotient(index.data[1], divisor)
+                if parts is not None:
+                    found.append((_magnitude(divisor), index, divisor, parts))
+        elif item.kind != kinds.INDEX:
+            _find_quotients(item.data, bound, found)
+
+
+def _magnitude(poly: Poly) -> Number:
+    degree = sum(e for _, e in poly.lead)
+    return degree * 1_000_000 + poly.terms[poly.lead]
+
+
+def _merge_flattened(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """Variables a, b that occur as ``m a + b`` only, b over m values, become one.
+
+    [rule: flatten]
+    """
+    if len(binders) < 2 or not any(len(i.free) > 1 for a in factors for i in index_expressions(a)):
+        return None
+    for low in binders:
+        for high in binders:
+            if high is low or not _looks_flattened(factors, high, low):
+                continue
+            extent = plain_product(high.data[1], low.data[1])
+            joint = context.fresh(extent)
+            value = of_atom(joint) - plain_product(low.data[1], high)
+            body = monomial_poly(context, factors)
+            body = substitute(context, body, {low: value})
+            if high not in body.free:
+                rest = [v for v in binders if v is not high and v is not low]
+                return sum_over(context, [*rest, joint], body)
+    return None
+
+
+def _looks_flattened(factors: Exponents, high: Atom, low: Atom) -> bool:
+    """Does each index expression that holds one of the two hold ``m * high + low``?"""
+    seen = False
+    for atom in factors:
+        for index in index_expressions(atom):
+            if high not in index.free and low not in index.free:
+                continue
+            seen = True
+            linear = _linear(index, high), _linear(index, low)
+            if linear[0] is None or linear[1] is None or linear[1][0]:
+                return False
+            stride = Poly({linear[0][0]: linear[0][1]})
+            if stride != low.data[1].scaled(linear[1][1]):
+                return False
+    return seen
+
+
+def index_expressions(item: object) -> tuple[Poly, ...]:
+    """All index expressions of leaves inside an atom."""
+    if isinstance(item, Atom):
+        if item.index_cache is None:
+            if item.kind == kinds.LEAF:
+                item.index_cache = item.data[1]
+            else:
+                item.index_cache = () if item.kind == kinds.INDEX else index_expressions(item.data)
+        return item.index_cache
+    parts: list[object] = []
+    if isinstance(item, Poly):
+        parts = [atom for monomial in item.terms for atom, _ in monomial]
+    elif isinstance(item, tuple):
+        parts = list(item)
+    return tuple(dict.fromkeys(index for part in parts for index in index_expressions(part)))
+
+
+# -- one connected component: folding, reversal, closed forms, labelling
+
+
+def _component(context: Context, binders: list[Atom], factors: Exponents) -> Poly:
+    """The sum of one connected component."""
+    rules = (
+        _inverse_matrix, _cholesky_product, counted_once, _fold, _reverse,
+        _merge_flattened, _closed_form,
+    )  # fmt: skip
+    for rule in rules:
+        changed = rule(context, binders, factors)
+        if changed is not None:
+            return changed
+    return of_atom(close(context, binders, factors))
+
+
+def _fold(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """An inner sum is folded up where its inverse is a factor: softmax rows sum to 1.
+
+    [rule: fold]
+    """
+    for atom, exponent in factors.items():
+        if exponent >= 0 or atom.kind not in (kinds.SUM, kinds.POWER) or not atom.free:
+            continue
+        for inner in _inverted_sums(atom):
+            count = len(inner.data[0])
+            if count >= len(binders):
+                continue
+            for chosen in itertools.combinations(binders, count):
+                folded = _fold_one(context, binders, factors, atom, inner, chosen)
+                if folded is not None:
+                    return folded
+    return None
+
+
+def _inverted_sums(atom: Atom) -> list[Atom]:
+    if atom.kind == kinds.SUM:
+        return [atom]
+    return [a for a, e in atom.data[0].lead if a.kind == kinds.SUM and e == 1]
+
+
+def _fold_one(
+    context: Context,
+    binders: list[Atom],
+    factors: Exponents,
+    inverted: Atom,
+    inner: Atom,
+    chosen: tuple[Atom, ...],
+) -> Poly | None:
+    context.spend(1)
+    inside = {a: e for a, e in factors.items() if a.free & set(chosen)}
+    if inverted in inside or len(inside) != len(inner.data[1]):
+        return None
+    if sorted(inside.values()) != sorted(e for _, e in inner.data[1]):
+        return None
+    if close(context, list(chosen), inside) is not inner:
+        return None
+    rest = {a: e for a, e in factors.items() if a not in inside}
+    rest[inner] = rest.get(inner, 0) + 1
+    body = monomial_poly(context, rest)
+    if any(a is inner and e == 1 for m in body.terms for a, e in m):
+        return None
+    return sum_over(context, [v for v in binders if v not in chosen], body)
+
+
+def _reverse(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``k`` becomes ``n - 1 - k`` where every access runs backwards in it.  [rule: reverse]."""
+    for binder in binders:
+        slopes = [
+            value
+            for atom in factors
+            for index in index_expressions(atom)
+            for monomial, value in index.terms.items()
+            if monomial == ((binder, 1),)
+        ]
+        if slopes and max(slopes) < 0:
+            fresh = context.fresh(binder.data[1])
+            value = (binder.data[1] - of_atom(fresh)).plus(-1)
+            body = monomial_poly(context, factors)
+            body = substitute(context, body, {binder: value})
+            rest = [fresh if v is binder else v for v in binders]
+            return sum_over(context, rest, body)
+    return None
+
+
+def _inverse_matrix(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_k A[i,k] B[k,j] = [i == j]`` where B is declared the inverse of A.
+
+    [rule: inverse-matrix]
+    """
+    inverses = context.facts.inverses
+    if not inverses:
+        return None
+    for binder in binders:
+        holders = [a for a in factors if binder in a.free]
+        if len(holders) != 2 or any(a.kind != kinds.LEAF or factors[a] != 1 for a in holders):
+            continue
+        for left, right in (holders, holders[::-1]):
+            names = left.data[0], right.data[0]
+            if inverses.get(names[0]) != names[1] and inverses.get(names[1]) != names[0]:
+                continue
+            ends = _matrix_ends(left, right, binder)
+            if ends is not None:
+                rest = {a: e for a, e in factors.items() if a not in holders}
+                delta = equal_integers(context, ends[0] - ends[1])
+                body = multiply(context, monomial_poly(context, rest), delta)
+                return sum_over(context, [v for v in binders if v is not binder], body)
+    return None
+
+
+def _cholesky_product(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_k L[i,k] L[j,k] = (A[i,j] + A[j,i]) / 2`` for the Cholesky factor L of A.
+
+    [rule: cholesky]
+    """
+    known = context.facts.factors
+    for binder in binders if known else ():
+        holders = [a for a in factors if binder in a.free]
+        powers = [factors[a] for a in holders]
+        if powers not in ([2], [1, 1]) or any(a.kind != kinds.LEAF for a in holders):
+            continue
+        first, last = holders[0], holders[-1]
+        if first.data[0] != last.data[0] or first.data[0] not in known:
+            continue
+        ends = _common_column(first, last, binder)
+        if ends is None:
+            continue
+        *batch, row, other = ends
+        matrix = known[first.data[0]]
+        both = leaf(context, matrix, (*batch, row, other)) + leaf(
+            context, matrix, (*batch, other, row)
+        )
+        rest = {a: e for a, e in factors.items() if a not in holders}
+        body = multiply(context, monomial_poly(context, rest), both)
+        left = [v for v in binders if v is not binder]
+        return sum_over(context, left, body.scaled(Fraction(1, 2)))
+    return None
+
+
+def _common_column(left: Atom, right: Atom, binder: Atom) -> tuple[Poly, ...] | None:
+    """The batch and the rows of ``left[..., i, k] right[..., j, k]``."""
+    *batch, row, inner = left.data[1]
+    *other_batch, other, other_inner = right.data[1]
+    variable = of_atom(binder)
+    if inner != variable or other_inner != variable or batch != other_batch:
+        return None
+    outside = (*batch, row, other)
+    return None if any(binder in index.free for index in outside) else outside
+
+
+def _matrix_ends(left: Atom, right: Atom, binder: Atom) -> tuple[Poly, Poly] | None:
+    """The outer indices of ``left[..., i, k] right[..., k, j]``."""
+    *batch, row, inner = left.data[1]
+    *other_batch, other_inner, column = right.data[1]
+    variable = of_atom(binder)
+    if inner != variable or other_inner != variable or batch != other_batch:
+        return None
+    outside = [row, column, *batch]
+    return None if any(binder in index.free for index in outside) else (row, column)
+
+
+# -- closed forms
+
+
+def _closed_form(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """Sums of powers of the index, and counts under one condition.  [rule: closed-form]."""
+    if len(binders) != 1:
+        return None
+    (binder,) = binders
+    extent: Poly = binder.data[1]
+    exponent = factors.get(binder, 0)
+    others = [a for a in factors if a is not binder]
+    if not isinstance(exponent, int) or not 0 <= exponent <= 4:
+        return None
+    if not others:
+        return _power_sum(extent, exponent)
+    if len(others) != 1 or others[0].kind != kinds.ATLEAST:
+        return None
+    condition: Poly = others[0].data[0]
+    slope = condition.terms.get(((binder, 1),))
+    rest = condition - of_atom(binder).scaled(slope or 0)
+    if slope not in (1, -1) or binder in rest.free:
+        return None
+    return _counted(context, extent, rest, slope == 1, exponent)
+
+
+def _counted(
+    context: Context, extent: Poly, rest: Poly, upward: bool, exponent: int
+) -> Poly | None:
+    """The power sum over ``k >= -rest`` or ``k <= rest``, where the end is in range."""
+    start = -rest if upward else rest.plus(1)
+    if not integer_nonnegative(context, start):
+        return None
+    if not integer_nonnegative(context, extent - start):
+        return None
+    below = _power_sum(start, exponent)
+    return _power_sum(extent, exponent) - below if upward else below
+
+
+def _power_sum(extent: Poly, exponent: int) -> Poly:
+    """``sum_{k < n} k**p`` by Bernoulli's formula."""
+    result = Poly({})
+    for j in range(exponent + 1):
+        power = ONE
+        for _ in range(exponent + 1 - j):
+            power = plain_product(power, extent)
+        weight = Fraction(_binomial(exponent + 1, j)) * _BERNOULLI[j] / (exponent + 1)
+        result = result + power.scaled(weight)
+    return result
+
+
+def _binomial(n: int, k: int) -> int:
+    result = 1
+    for i in range(k):
+        result = result * (n - i) // (i + 1)
+    return result
+
+
+_BERNOULLI = (Fraction(1), Fraction(-1, 2), Fraction(1, 6), Fraction(0), Fraction(-1, 30))

@@ -11,12 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from symgrad.ir.expr import Expr
-from symgrad.proof.normal import multiply, stages
+from symgrad.proof.normal.arithmetic import renormalised
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import DEFAULT_BUDGET, Assumption, Context, Obligation
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, Definitions
 from symgrad.proof.normal.poly import Poly
+from symgrad.proof.normal.rules import RULES
+from symgrad.proof.normal.stages import run
 
 FIRST_BUDGET = 12_000
 
@@ -48,7 +50,7 @@ class ZeroResult:
 def is_zero(context: Context, difference: Poly) -> ZeroResult:
     """Test a polynomial of ``context``.  Never raises Undecided: the reason is in the result."""
     try:
-        stage, residual = stages.run(context, difference)
+        stage, residual = run(context, difference)
         reason = "" if stage else f"{len(residual.terms)} terms are left of the difference"
     except Undecided as undecided:
         stage, residual, reason = None, difference, undecided.reason
@@ -104,7 +106,7 @@ def attempt(
     definitions: Definitions | None = None,
 ) -> ZeroResult:
     """One attempt of ``prove_equal`` in a context of its own."""
-    context = Context(facts, budget=budget, factored=factored)
+    context = Context(RULES, facts, budget=budget, factored=factored)
     result = _compared(context, left, right, definitions)
     if not factored:
         if not result.is_zero and result.residual is not None and context.adopt_domain():
@@ -134,7 +136,7 @@ def _unfolded(context: Context, residual: Poly) -> ZeroResult:
     """The zero test on what is left, its outermost several-term factors multiplied out."""
     context.factored = False
     try:
-        return is_zero(context, multiply.renormalised(context, residual))
+        return is_zero(context, renormalised(context, residual))
     except Undecided as undecided:
         return _result(context, None, undecided.reason, residual)
 

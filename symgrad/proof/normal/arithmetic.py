@@ -1,0 +1,1728 @@
+"""The arithmetic of normal forms: products, powers, signs, conditions, quotients, substitution.
+
+In: polynomials of one context.  Out: polynomials in normal form.
+
+One module, since the rules call each other: a product of conditions asks for signs, the sign of a
+count substitutes, a substitution multiplies, a root needs signs and makes conditions.  What is
+special (sums, functions, maxima, permutations) imports this module; it is reached from here
+through ``Context.rules`` alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any
+
+from symgrad.ir import dim as dims
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.factor import irreducible_factors, prime_powers
+from symgrad.proof.normal.facts import HOT, Interval
+from symgrad.proof.normal.labels import rename, rename_monomial, symmetric_order
+from symgrad.proof.normal.poly import (
+    ONE,
+    ZERO,
+    Poly,
+    constant,
+    exact,
+    exponent_of,
+    in_terms,
+    magnitude,
+    monomial_key,
+    of_atom,
+    ordered,
+    plain_product,
+    total,
+)
+
+Exponents = dict[Atom, Number]
+
+LARGEST_EXPONENT = 64
+MOST_RELATIONS = 12
+"""Of more conditions in one monomial no triples are compared."""
+
+# -- products
+
+
+def multiply(context: Context, left: Poly, right: Poly) -> Poly:
+    """The product.  [rule: ring]."""
+    if not left.terms or not right.terms:
+        return ZERO
+    if len(left.terms) > len(right.terms):
+        left, right = right, left
+    if left.constant is not None:
+        return right.scaled(left.constant)
+    if context.factored and len(left.terms) > 1:
+        left, right = condense(context, left), condense(context, right)
+    context.spend(len(left.terms) * len(right.terms))
+    terms: dict[Monomial, Number] = {}
+    rewritten: list[Poly] = []
+    for first, factor in left.terms.items():
+        for second, value in right.terms.items():
+            product = _product(context, first, second)
+            if isinstance(product, Poly):
+                rewritten.append(product.scaled(factor * value))
+            else:
+                terms[product] = terms.get(product, 0) + factor * value
+    result = Poly({m: exact(c) for m, c in terms.items() if c})
+    return total([result, *rewritten]) if rewritten else result
+
+
+def multiply_all(context: Context, polys: list[Poly]) -> Poly:
+    """The product of several."""
+    result = ONE
+    for poly in polys:
+        result = multiply(context, result, poly)
+    return result
+
+
+def _product(context: Context, first: Monomial, second: Monomial) -> Monomial | Poly:
+    if not first or not second:
+        return first or second
+    exponents = dict(first)
+    special = any(atom.special for atom, _ in second) or any(atom.special for atom, _ in first)
+    for atom, exponent in second:
+        exponents[atom] = exponents.get(atom, 0) + exponent
+    return normalise(context, exponents) if special else ordered(exponents)
+
+
+def monomial_poly(context: Context, exponents: Exponents) -> Poly:
+    """The polynomial of one monomial with these exponents, rules applied."""
+    result = normalise(context, exponents)
+    return result if isinstance(result, Poly) else Poly({result: 1})
+
+
+def renormalised(context: Context, poly: Poly) -> Poly:
+    """The polynomial with the rules applied to each monomial anew."""
+    return total(monomial_poly(context, dict(m)).scaled(c) for m, c in poly.terms.items())
+
+
+def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
+    """A monomial in normal form, or the polynomial that a rule turned it into."""
+    exponents = {atom: exponent_of(e) for atom, e in exponents.items() if e}
+    special = [atom for atom in exponents if atom.special]
+    if not special:
+        return ordered(exponents)
+    for atom in special:
+        changed = _rewrite_atom(context, exponents, atom)
+        if changed is not None:
+            return changed
+    if _empty_count_times_sum(exponents):
+        return ZERO
+    relations = [a for a in special if a.kind in kinds.RELATIONS and a in exponents]
+    if relations:
+        kept = _with_relations(context, exponents, relations)
+        if isinstance(kept, Poly):
+            return kept
+        exponents = kept
+    if context.factored:
+        return _expand_single_let(context, exponents, special)
+    for atom in special:
+        if atom.kind == kinds.POWER and exponents.get(atom, 0) < 0:
+            reduced = reduce_lead(context, exponents, atom)
+            if reduced is not None:
+                return reduced
+    return ordered(exponents)
+
+
+def _with_relations(
+    context: Context, exponents: Exponents, relations: list[Atom]
+) -> Exponents | Poly:
+    """The factors without conditions that others decide; a polynomial where a rule makes one."""
+    if len(relations) > 1:
+        if not _combine_relations(context, exponents, relations):
+            return ZERO
+        split = _one_holds(context, exponents)
+        if split is not None:
+            return split
+    return _without_implied(context, exponents)
+
+
+def _rewrite_atom(context: Context, exponents: Exponents, atom: Atom) -> Poly | None:
+    """The rules that concern one factor; indicators are changed in place."""
+    exponent = exponents.get(atom, 0)
+    if atom.indicator:
+        exponents[atom] = 1  # [rule: indicator]
+    elif atom.kind == kinds.NUMBER:
+        if atom.data[0] != "pi" and (exponent >= 1 or exponent < 0):
+            whole = exponent.__floor__()
+            rest = {**exponents, atom: exponent - whole}
+            return monomial_poly(context, rest).scaled(Fraction(atom.data[0]) ** whole)
+    elif atom.kind == kinds.POWER:
+        return _rewrite_power(context, exponents, atom, exponent)
+    elif atom.kind == kinds.INFINITY:
+        if exponent != 1 or any(not a.indicator and a is not atom for a in exponents):
+            raise Undecided("an infinity is multiplied with something other than a condition")
+    elif (
+        atom.kind == kinds.FUNCTION
+        and atom.data[0] == "sin"
+        and isinstance(exponent, int)
+        and exponent >= 2
+    ):
+        rest = {**exponents, atom: exponent - 2}
+        cosine = of_atom(context.atom(kinds.FUNCTION, "cos", atom.data[1]), 2)
+        return multiply(context, monomial_poly(context, rest), ONE - cosine)  # [rule: trigonometry]
+    return None
+
+
+def _rewrite_power(
+    context: Context, exponents: Exponents, atom: Atom, exponent: Number
+) -> Poly | None:
+    base: Poly = atom.data[0]
+    if base.terms[base.lead] < 0:
+        opposite = context.atom(kinds.POWER, -base)
+        if isinstance(exponent, int) or (
+            opposite in exponents and isinstance(exponents[opposite], int)
+        ):
+            merged = dict(exponents)
+            source, target = (atom, opposite) if isinstance(exponent, int) else (opposite, atom)
+            moved = merged.pop(source)
+            merged[target] = merged.get(target, 0) + moved
+            return monomial_poly(context, merged).scaled(-1 if moved % 2 else 1)
+    if exponent >= 1 and not context.factored:
+        whole = exponent.__floor__()
+        rest = {**exponents, atom: exponent - whole}
+        return multiply(context, monomial_poly(context, rest), raise_to(context, base, whole))
+    return None
+
+
+def _expand_single_let(
+    context: Context, exponents: Exponents, special: list[Atom]
+) -> Monomial | Poly:
+    """A several-term factor that stands alone in its monomial is multiplied out.  [rule: let]."""
+    lets = [a for a in special if a.kind == kinds.POWER and exponents.get(a, 0) >= 1]
+    if len(lets) == 1 and exponents[lets[0]].__floor__() == 1:
+        (atom,) = lets
+        rest = {**exponents, atom: exponents[atom] - 1}
+        context.spend(len(atom.data[0].terms))
+        return total(
+            monomial_poly(context, _merged(rest, monomial)).scaled(value)
+            for monomial, value in atom.data[0].terms.items()
+        )
+    return ordered(exponents)
+
+
+def _merged(exponents: Exponents, monomial: Monomial) -> Exponents:
+    result = dict(exponents)
+    for atom, exponent in monomial:
+        result[atom] = result.get(atom, 0) + exponent
+    return result
+
+
+# -- products of conditions
+
+
+def _combine_relations(context: Context, exponents: Exponents, relations: list[Atom]) -> bool:
+    """Drop conditions that others imply; False when two contradict.  [rule: implied-relation]."""
+    context.spend(len(relations))
+    for left, right in itertools.combinations(relations, 2):
+        if left not in exponents or right not in exponents:
+            continue
+        if left.kind == right.kind:
+            if left.kind == kinds.EQUAL:
+                if _never_both_equal(context, left, right):
+                    return False
+            elif not _combine_same(context, exponents, left, right):
+                return False
+        elif {left.kind, right.kind} == {kinds.EQUAL, kinds.ATLEAST}:
+            equal, least = (left, right) if left.kind == kinds.EQUAL else (right, left)
+            if not _combine_equal(context, exponents, equal, least):
+                return False
+    return True
+
+
+def _combine_same(context: Context, exponents: Exponents, left: Atom, right: Atom) -> bool:
+    """[E > 0][F > 0], or [E >= 0][F >= 0], compared with F scaled to E's size."""
+    first: Poly = left.data[0]
+    if left.kind == kinds.POSITIVE:
+        nonnegative, slack = is_nonnegative, 0
+    else:
+        nonnegative, slack = integer_nonnegative, -1
+    for scale in _ratios(first, right.data[0]):
+        second = right.data[0].scaled(magnitude(scale))
+        if scale < 0:
+            if nonnegative(context, (-first - second).plus(slack)):
+                return False
+        elif nonnegative(context, first - second):
+            del exponents[left]
+            return True
+        elif nonnegative(context, second - first):
+            del exponents[right]
+            return True
+    return True
+
+
+def _one_holds(context: Context, exponents: Exponents) -> Poly | None:
+    """``[E > 0][F > 0] = [E > 0] + [F > 0] - 1`` where ``E + F > 0``: one of the two holds.
+
+    [rule: implied-relation]
+    """
+    signed = [atom for atom in exponents if atom.kind == kinds.POSITIVE]
+    for left, right in itertools.combinations(signed, 2):
+        first, second = left.data[0], right.data[0]
+        for scale in _ratios(first, second):
+            if scale < 0 and is_positive(context, first + second.scaled(-scale)):
+                rest = {a: e for a, e in exponents.items() if a is not left and a is not right}
+                each = [monomial_poly(context, {**rest, atom: 1}) for atom in (left, right)]
+                return total([*each, -monomial_poly(context, rest)])
+    return None
+
+
+def _ratios(first: Poly, second: Poly) -> list[Number]:
+    """What ``second`` may be scaled by so that a term cancels; 1 where the two share none.
+
+    Negative where the terms have opposite signs.
+    """
+    common = sorted((m for m in first.terms if m and m in second.terms), key=monomial_key)
+    found = [exact(Fraction(first.terms[m]) / second.terms[m]) for m in reversed(common)]
+    return list(dict.fromkeys(found)) or [1]
+
+
+def _never_both_equal(context: Context, left: Atom, right: Atom) -> bool:
+    if _excluded_by_empty_count(context, left, right) or _excluded_by_empty_count(
+        context, right, left
+    ):
+        return True
+    for other in (right.data[0], -right.data[0]):
+        apart = left.data[0] - other
+        if integer_nonnegative(context, apart.plus(-1)):
+            return True
+        if integer_nonnegative(context, (-apart).plus(-1)):
+            return True
+    return False
+
+
+def _combine_equal(context: Context, exponents: Exponents, equal: Atom, least: Atom) -> bool:
+    """[E == 0][F >= 0]: F may have multiples of E added."""
+    for shifted in (least.data[0] + equal.data[0], least.data[0] - equal.data[0]):
+        if integer_nonnegative(context, shifted):
+            del exponents[least]
+            return True
+        if integer_nonnegative(context, (-shifted).plus(-1)):
+            return False
+    return True
+
+
+# -- conditions that others imply: order relations, and elements of triangular matrices.  An
+# element ``L[i, k]`` of a lower triangular matrix stands for ``[i >= k] L[i, k]``.
+
+
+def _triangular_gap(context: Context, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
+    """What must be at least 0 for an element of a triangular matrix not to be 0.
+
+    [rule: triangular]
+    """
+    if len(indices) < 2:
+        return None
+    row, column = indices[-2:]
+    if tensor in context.facts.lower:
+        return row - column
+    return column - row if tensor in context.facts.upper else None
+
+
+def _is_outside_triangle(context: Context, tensor: str, indices: tuple[Poly, ...]) -> bool:
+    """Is it an element of a triangular matrix that is 0 whatever the indices?"""
+    gap = _triangular_gap(context, tensor, indices)
+    return gap is not None and integer_nonnegative(context, (-gap).plus(-1))
+
+
+def _without_implied(context: Context, exponents: Exponents) -> Exponents | Poly:
+    """The factors less the order relations that others imply; zero where they contradict.
+
+    ``P >= 0`` follows from ``Q >= 0`` and ``R >= 0`` where ``P - Q - R >= 0``.  Where instead
+    ``P + Q + R == 0``, it says ``P == 0``.  [rule: implied-relation]
+    """
+    known = _triangular_gaps(context, exponents)
+    written = [a for a in exponents if a.kind == kinds.ATLEAST]
+    if not written or not 2 <= len(known) + len(written) <= MOST_RELATIONS:
+        return exponents
+    context.spend(len(written))
+    kept = dict(exponents)
+    for atom in written:
+        others = known + [a.data[0] for a in written if a in kept and a is not atom]
+        state = _follows(context, atom.data[0], others)
+        if state == "never":
+            return ZERO
+        if state != "open":
+            del kept[atom]
+        if state == "equal":
+            same = equal_integers(context, atom.data[0])
+            return multiply(context, monomial_poly(context, kept), same)
+    return kept
+
+
+def _triangular_gaps(context: Context, exponents: Exponents) -> list[Poly]:
+    facts = context.facts
+    if not facts.lower and not facts.upper:
+        return []
+    found: dict[Poly, None] = {}
+    for atom, exponent in exponents.items():
+        if atom.kind == kinds.LEAF and exponent > 0:
+            gap = _triangular_gap(context, atom.data[0], atom.data[1])
+            if gap is not None and gap.terms:
+                found[gap] = None
+    return list(found)
+
+
+def _follows(context: Context, goal: Poly, others: list[Poly]) -> str:
+    """``implied``, ``equal`` (it can only be 0), ``never`` or ``open``."""
+    sums = others + [left + right for left, right in itertools.combinations(others, 2)]
+    known = [one for one in sums if _related(goal, one)]
+    if any(integer_nonnegative(context, goal - one) for one in known):
+        return "implied"
+    both = [goal + one for one in known]
+    if any(integer_nonnegative(context, (-one).plus(-1)) for one in both):
+        return "never"
+    return "open" if all(one.terms for one in both) else "equal"
+
+
+def _related(first: Poly, second: Poly) -> bool:
+    """Do the two have a term in common, so that adding them cancels anything?"""
+    return any(monomial in second.terms for monomial in first.terms if monomial)
+
+
+# -- powers
+
+
+def power(context: Context, poly: Poly, exponent: Number) -> Poly:
+    """``poly**exponent`` on the reals; a fractional power of a negative number is not defined.
+
+    Records that an inverted base must not vanish, and that the base of a fractional power is
+    not negative.  [rule: inverse] [rule: fractional-power]
+    """
+    exponent = exact(exponent)
+    if exponent < 0 and not is_positive(context, poly):
+        context.require_nonzero("inverse", poly)
+    if isinstance(exponent, Fraction) and not is_nonnegative(context, poly):
+        context.assume("fractional-power", ">=" if exponent > 0 else ">", poly)
+    return raise_to(context, poly, exponent)
+
+
+def raise_to(context: Context, poly: Poly, exponent: Number) -> Poly:
+    """``poly**exponent`` whose definedness has been recorded already."""
+    exponent = exact(exponent)
+    if exponent == 0:
+        return ONE
+    if exponent == 1:
+        return poly
+    if not poly.terms:
+        if exponent > 0:
+            return ZERO
+        raise Undecided("a division by an expression that is always zero")
+    if isinstance(exponent, int):
+        return _integer_power(context, poly, exponent)
+    lifted = lift(context, poly, lambda piece: _piece_power(context, piece, exponent))
+    if lifted is not None:
+        return lifted
+    with context.within_domain():
+        return _fractional_power(context, poly, exponent)
+
+
+def _piece_power(context: Context, piece: Poly, exponent: Number) -> Poly:
+    """The power of one piece; where a piece to be inverted is 0, the value is undefined: 0."""
+    return raise_to(context, piece, exponent) if piece.terms or exponent > 0 else ZERO
+
+
+def _integer_power(context: Context, poly: Poly, exponent: int) -> Poly:
+    if context.factored and exponent > 0:
+        poly = condense(context, poly)
+    if len(poly.terms) == 1 and exponent > 0:
+        ((monomial, scale),) = poly.terms.items()
+        power_of = monomial_poly(context, {a: e * exponent for a, e in monomial})
+        return power_of.scaled(scale**exponent)
+    if exponent > 0:
+        if exponent > LARGEST_EXPONENT:
+            raise Undecided(f"a sum is raised to the power {exponent}")
+        half = raise_to(context, poly, exponent // 2)
+        square = multiply(context, half, half)
+        return multiply(context, square, poly) if exponent % 2 else square
+    if exponent < 0:
+        lifted = lift(context, poly, lambda piece: _piece_power(context, piece, exponent))
+        if lifted is not None:
+            return lifted
+    value, shared, base = content(context, poly)
+    result = monomial_poly(context, {a: e * exponent for a, e in shared.items()})
+    if base.constant != 1:
+        for part, times in irreducible_factors(context, base):
+            atom = context.atom(kinds.POWER, part)
+            piece = monomial_poly(context, {atom: exponent * times})
+            result = multiply(context, result, piece)
+    return result.scaled(exact(Fraction(value) ** exponent))
+
+
+def content(context: Context, poly: Poly) -> tuple[Number, dict[Atom, Number], Poly]:
+    """``(c, m, B)`` with ``poly == c * m * B``; B primitive, its leading coefficient positive.
+
+    All exponents in B are nonnegative, so that its leading monomial is well defined.
+    """
+    numbers = [Fraction(value) for value in poly.terms.values()]
+    scale = Fraction(gcd(*(n.numerator for n in numbers)), lcm(*(n.denominator for n in numbers)))
+    shared = _shared_factors(context, poly)
+    divided: dict[kinds.Monomial, Number] = {}
+    for monomial, value in poly.terms.items():
+        exponents = dict(monomial)
+        for atom, exponent in shared.items():
+            exponents[atom] = exponents.get(atom, 0) - (0 if atom.indicator else exponent)
+            if atom.indicator:
+                del exponents[atom]
+        divided[ordered(exponents)] = exact(Fraction(value) / scale)
+    base = Poly(divided)
+    if any(a.kind == kinds.POWER and e >= 1 for m in base.terms for a, e in m):
+        base = _expand_lets(context, base)
+        if not base.terms:
+            return 0, {}, ZERO
+        inner, more, base = content(context, base)
+        scale = scale * inner
+        for atom, exponent in more.items():
+            shared[atom] = exact(shared.get(atom, 0) + exponent)
+        shared = {a: e for a, e in shared.items() if e}
+    elif base.terms[base.lead] < 0:
+        scale, base = -scale, -base
+    return exact(scale), shared, base
+
+
+def _shared_factors(context: Context, poly: Poly) -> dict[Atom, Number]:
+    """The greatest common monomial; conditions belong to it only where lets are used."""
+    shared: dict[Atom, Number] | None = None
+    for monomial in poly.terms:
+        exponents = dict(monomial)
+        if shared is None:
+            shared = exponents
+            continue
+        for atom in {**shared, **exponents}:
+            shared[atom] = min(shared.get(atom, 0), exponents.get(atom, 0))
+    found = shared or {}
+    return {a: e for a, e in found.items() if e and (context.factored or not a.indicator)}
+
+
+def _expand_lets(context: Context, poly: Poly) -> Poly:
+    """Positive integer powers of several-term bases multiplied out."""
+    parts: list[Poly] = []
+    for monomial, value in poly.terms.items():
+        rest: dict[Atom, Number] = {}
+        bases: list[tuple[Poly, int]] = []
+        for atom, exponent in monomial:
+            whole = exponent.__floor__() if atom.kind == kinds.POWER and exponent >= 1 else 0
+            if whole:
+                bases.append((atom.data[0], whole))
+            rest[atom] = exponent - whole
+        term = Poly({ordered(rest): value})
+        for base, whole in bases:
+            for _ in range(whole):
+                term = _distribute(context, term, base)
+        parts.append(term)
+    return total(parts)
+
+
+def _distribute(context: Context, left: Poly, right: Poly) -> Poly:
+    """The product multiplied out, whether or not lets are used."""
+    context.spend(len(left.terms) * len(right.terms))
+    factored, context.factored = context.factored, False
+    try:
+        return multiply(context, left, right)
+    finally:
+        context.factored = factored
+
+
+def condense(context: Context, poly: Poly) -> Poly:
+    """A several-term polynomial as one monomial of its irreducible factors.  [rule: let].
+
+    Polynomials that hold integer conditions stay as they are: deltas must stay visible.
+    """
+    if len(poly.terms) < 2:
+        return poly
+    value, shared, base = content(context, poly)
+    atoms = [a for m in base.terms for a, _ in m]
+    if any(a.kind in (kinds.EQUAL, kinds.ATLEAST) for a in atoms):
+        return poly
+    if atoms and all(a.indicator for a in atoms):
+        return poly
+    exponents = dict(shared)
+    if base.constant != 1:
+        for part, times in irreducible_factors(context, base):
+            atom = context.atom(kinds.POWER, part)
+            exponents[atom] = exponents.get(atom, 0) + times
+    return Poly({ordered(exponents): value}) if value else ZERO
+
+
+# -- fractional exponents
+
+
+def _fractional_power(context: Context, poly: Poly, exponent: Number) -> Poly:
+    """[rule: fractional-power]: ``sqrt(x**2)`` is ``|x|``, never ``x``."""
+    value, shared, base = content(context, poly)
+    result = number_power(context, abs(Fraction(value)), exponent)
+    rest = ONE if value > 0 else constant(-1)
+    alone = len(shared) == 1 and value > 0 and base.constant == 1
+    for atom, own in sorted(shared.items(), key=lambda item: item[0].key):
+        taken = _factor_power(context, atom, own, exponent, alone)
+        if taken is None:
+            rest = multiply(context, rest, of_atom(atom, own))
+        else:
+            result = multiply(context, result, taken)
+    if base.constant != 1:
+        for part, times in irreducible_factors(context, base):
+            taken = _base_power(context, part, times, exponent)
+            if taken is None:
+                rest = multiply(context, rest, raise_to(context, part, times))
+            else:
+                result = multiply(context, result, taken)
+    if rest.constant == 1:
+        return result
+    base, own = _as_power(rest)
+    atom = base.atom if base.atom is not None else context.atom(kinds.POWER, base)
+    root = monomial_poly(context, {atom: own * exponent})
+    return multiply(context, result, root)
+
+
+def _as_power(poly: Poly) -> tuple[Poly, Number]:
+    """``(-B, e)`` for ``-B**e`` with an odd e; else the polynomial and 1."""
+    if len(poly.terms) == 1:
+        ((monomial, value),) = poly.terms.items()
+        if value == -1 and len(monomial) == 1:
+            atom, exponent = monomial[0]
+            if atom.kind == kinds.POWER and exponent % 2 == 1:
+                return -atom.data[0], exponent
+    return poly, 1
+
+
+def _factor_power(
+    context: Context, atom: Atom, own: Number, exponent: Number, alone: bool
+) -> Poly | None:
+    """``(atom**own)**exponent`` taken out of a root, or None where its sign is not known."""
+    if isinstance(own, Fraction) or factor_sign(context, atom, 1) != UNKNOWN:
+        return monomial_poly(context, {atom: own * exponent})
+    if own % 2:
+        return monomial_poly(context, {atom: own * exponent}) if alone else None
+    whole = exact(own * exponent)
+    if not isinstance(whole, int):
+        return None
+    plain = monomial_poly(context, {atom: whole})
+    if whole % 2 == 0:
+        return plain
+    return multiply(context, plain, sign(context, of_atom(atom)))
+
+
+def _base_power(context: Context, part: Poly, times: int, exponent: Number) -> Poly | None:
+    whole = exact(times * exponent)
+    if is_nonnegative(context, part):
+        return monomial_poly(context, {context.atom(kinds.POWER, part): whole})
+    if times % 2 or not isinstance(whole, int):
+        return None
+    plain = raise_to(context, part, whole)
+    if whole % 2 == 0:
+        return plain
+    return multiply(context, plain, sign(context, part))
+
+
+def number_power(context: Context, value: Fraction, exponent: Number) -> Poly:
+    """A positive rational number to a rational power, as primes.  [rule: numbers]."""
+    exponents: dict[Atom, Number] = {}
+    for prime, times in prime_powers(value):
+        exponents[context.atom(kinds.NUMBER, prime)] = times * exponent
+    return monomial_poly(context, exponents)
+
+
+# -- reduction by the leading monomial
+
+
+def reduce_lead(context: Context, exponents: dict[Atom, Number], atom: Atom) -> Poly | None:
+    """``LM(B) * B**f == (B**(f+1) - rest * B**f) / lc`` for ``f < 0``.  [rule: lead-reduction].
+
+    Also where ``1/x * 1/(x + c)`` splits.  This is partial fractions: linear, so valid under
+    sums.  None where neither form applies.
+    """
+    base: Poly = atom.data[0]
+    lead = base.lead
+    if not lead or any(e <= 0 or exponents.get(a, 0) < e for a, e in lead):
+        if not _splits(exponents, base, atom):
+            return None
+        lead = ()
+    value = base.terms[lead]
+    rest = dict(exponents)
+    for factor_atom, exponent in lead:
+        rest[factor_atom] -= exponent
+    context.spend(len(base.terms))
+    raised = dict(rest)
+    raised[atom] += 1
+    terms = [monomial_poly(context, raised)]
+    for monomial, coefficient in base.terms.items():
+        if monomial == lead:
+            continue
+        product = dict(rest)
+        for other, exponent in monomial:
+            product[other] = product.get(other, 0) + exponent
+        terms.append(monomial_poly(context, product).scaled(-coefficient))
+    return total(terms).scaled(exact(Fraction(1) / value))
+
+
+def _splits(exponents: dict[Atom, Number], base: Poly, atom: Atom) -> bool:
+    if () not in base.terms:
+        return False
+    others = [dict(monomial) for monomial in base.terms if monomial]
+    return any(
+        exponent < 0 and other is not atom and all(m.get(other, 0) > 0 for m in others)
+        for other, exponent in exponents.items()
+    )
+
+
+# -- pieces: a function of conditions becomes conditions times functions
+
+
+def lift(context: Context, poly: Poly, function: Callable[[Poly], Poly]) -> Poly | None:
+    """``f(P) = g f(P with g = 1) + (1 - g) f(P with g = 0)`` for a condition g.  [rule: lift].
+
+    None where no condition is a factor of any term.
+    """
+    atom = visible_indicator(poly)
+    if atom is None:
+        return None
+    context.spend(len(poly.terms))
+    holds = function(with_value(context, poly, atom, True))
+    fails = function(with_value(context, poly, atom, False))
+    if holds == fails:
+        return holds
+    condition = of_atom(atom)
+    chosen = multiply(context, condition, holds)
+    return chosen + multiply(context, ONE - condition, fails)
+
+
+def visible_indicator(poly: Poly) -> Atom | None:
+    """The first condition, in the order of keys, that is a factor of a term."""
+    found = {a for m in poly.terms for a, _ in m if a.indicator}
+    return min(found, key=lambda a: (a.erased, a.key)) if found else None
+
+
+def with_value(context: Context, poly: Poly, atom: Atom, holds: bool) -> Poly:
+    """The polynomial where a condition holds, or fails."""
+    if not holds:
+        return Poly({m: c for m, c in poly.terms.items() if all(a is not atom for a, _ in m)})
+    reduced = []
+    for monomial, value in poly.terms.items():
+        rest = {a: e for a, e in monomial if a is not atom}
+        reduced.append(monomial_poly(context, rest).scaled(value))
+    return total(reduced)
+
+
+# -- conditions: [P > 0] on the reals, [P >= 0] and [P == 0] on the integers
+
+
+def positive(context: Context, poly: Poly) -> Poly:
+    """[P > 0] for a real P.
+
+    Exact, but for one rule: where P is analytic in the leaves, [P > 0] + [-P > 0] is 1, because
+    P vanishes on a null set only; that P does not vanish identically is recorded.
+    [rule: complement]
+    """
+    with context.outside_domain():
+        return _positive(context, poly)
+
+
+def _positive(context: Context, poly: Poly) -> Poly:
+    if not poly.terms:
+        return ZERO
+    special = context.apply_rules(context.rules.comparisons, poly)
+    if special is not None:
+        return special
+    lifted = lift(context, poly, lambda piece: _positive(context, piece))
+    if lifted is not None:
+        return lifted
+    if is_positive(context, poly):
+        return ONE
+    if is_nonnegative(context, -poly):
+        return ZERO
+    if _has_infinity(poly):
+        return _infinite_positive(poly)
+    if is_integral(context, poly):
+        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
+        return at_least(context, poly.scaled(scale).plus(-1))
+    special = context.apply_rules(context.rules.piece_comparisons, poly)
+    return special if special is not None else _real_positive(context, poly)
+
+
+def _real_positive(context: Context, poly: Poly) -> Poly:
+    value, shared, base = content(context, poly)
+    rest = base
+    for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
+        if not _removable(context, atom, exponent):
+            kept = 2 - exponent % 2 if isinstance(exponent, int) else exponent
+            rest = multiply(context, rest, of_atom(atom, kept))
+    if rest.constant is not None or is_positive(context, rest):
+        return ONE if value > 0 else ZERO
+    if is_positive(context, -rest):
+        return ZERO if value > 0 else ONE
+    if value > 0 and is_nonnegative(context, rest) and _is_generic(rest):
+        context.require_nonzero("complement", rest)
+        return ONE
+    compared = _compare_exponentials(context, rest if value > 0 else -rest)
+    if compared is not None:
+        return compared
+    return _oriented_positive(context, rest, value > 0)
+
+
+def _oriented_positive(context: Context, rest: Poly, upward: bool) -> Poly:
+    if not _is_generic(rest):
+        return of_atom(context.atom(kinds.POSITIVE, rest if upward else -rest))
+    context.require_nonzero("complement", rest)
+    condition = of_atom(context.atom(kinds.POSITIVE, rest))
+    return condition if upward else ONE - condition
+
+
+def _removable(context: Context, atom: Atom, exponent: Number) -> bool:
+    """May a factor be dropped from [... > 0]?  It is positive almost everywhere."""
+    sign = factor_sign(context, atom, exponent)
+    if sign == POSITIVE:
+        return True
+    if sign == UNKNOWN or atom.piecewise or not has_real_leaf(of_atom(atom)):
+        return False
+    context.require_nonzero("complement", of_atom(atom))
+    return True
+
+
+def not_negative(context: Context, poly: Poly) -> Poly:
+    """[P >= 0] for a real or an integer P."""
+    if is_integral(context, poly):
+        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
+        return at_least(context, poly.scaled(scale))
+    return ONE - positive(context, -poly)
+
+
+def sign(context: Context, poly: Poly) -> Poly:
+    """-1, 0 or 1."""
+    return positive(context, poly) - positive(context, -poly)
+
+
+def equal(context: Context, poly: Poly) -> Poly:
+    """[P == 0] for a real or an integer P; almost everywhere 0 where P is analytic."""
+    if is_integral(context, poly):
+        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
+        return equal_integers(context, poly.scaled(scale))
+    return ONE - positive(context, poly) - positive(context, -poly)
+
+
+def _is_generic(poly: Poly) -> bool:
+    """Is it analytic in real leaves, and zero on a null set for each value of the indices?
+
+    That it does not vanish identically has to be recorded.
+    """
+    return not poly.piecewise and has_real_leaf(poly) and not _may_coincide(poly)
+
+
+def _may_coincide(poly: Poly) -> bool:
+    """Does a tensor occur with different indices, so that it might vanish where they are equal?"""
+    seen: dict[str, Atom] = {}
+    todo: list[object] = [poly]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, Poly):
+            todo.extend(atom for monomial in item.terms for atom, _ in monomial)
+        elif isinstance(item, tuple):
+            todo.extend(item)
+        elif isinstance(item, Atom):
+            if item.kind == kinds.LEAF and seen.setdefault(item.data[0], item) is not item:
+                return True
+            if item.kind != kinds.INDEX:
+                todo.extend(item.data)
+    return False
+
+
+def has_real_leaf(poly: Poly) -> bool:
+    """Does an element of a real tensor occur in it, at any depth?"""
+    return any(_real(atom) for monomial in poly.terms for atom, _ in monomial)
+
+
+def _real(atom: Atom) -> bool:
+    if atom.kind == kinds.LEAF:
+        return bool(atom.data[2] == "real")
+    return any(_real_part(part) for part in atom.data)
+
+
+def _real_part(part: object) -> bool:
+    if isinstance(part, Atom):
+        return _real(part)
+    if isinstance(part, Poly):
+        return has_real_leaf(part)
+    return isinstance(part, tuple) and any(_real_part(item) for item in part)
+
+
+def _has_infinity(poly: Poly) -> bool:
+    return any(a.kind == kinds.INFINITY for m in poly.terms for a, _ in m)
+
+
+def _infinite_positive(poly: Poly) -> Poly:
+    """[+-infinity + finite > 0]."""
+    values = [c for m, c in poly.terms.items() if any(a.kind == kinds.INFINITY for a, _ in m)]
+    if len(values) != 1:
+        raise Undecided("infinities of both signs are compared")
+    return ONE if values[0] > 0 else ZERO
+
+
+def _compare_exponentials(context: Context, poly: Poly) -> Poly | None:
+    """[a exp(u) > b exp(v)] is [log a + u > log b + v] for positive a, b.  [rule: monotone]."""
+    if len(poly.terms) != 2:
+        return None
+    (first, value), (second, other) = poly.terms.items()
+    if value * other > 0 or not any(a.kind == kinds.EXP for a, _ in first + second):
+        return None
+    up, down = Poly({first: magnitude(value)}), Poly({second: magnitude(other)})
+    if not (is_positive(context, up) and is_positive(context, down)):
+        return None
+    up, down = (context.make(kinds.FUNCTION, "log", side) for side in (up, down))
+    gap = up - down
+    return positive(context, gap if value > 0 else -gap)
+
+
+# -- integers
+
+
+def equal_integers(context: Context, poly: Poly) -> Poly:
+    """[P == 0] for an integer P.  [rule: integer-range]."""
+    if poly.constant is not None:
+        return ZERO if poly.constant else ONE
+    lifted = lift(context, poly, lambda piece: equal_integers(context, piece))
+    if lifted is not None:
+        return lifted
+    if integer_nonnegative(context, poly.plus(-1)):
+        return ZERO
+    if integer_nonnegative(context, (-poly).plus(-1)):
+        return ZERO
+    value, shared, base = content(context, poly)
+    never_zero = all(factor_sign(context, a, 1) == POSITIVE for a in shared)
+    reduced = base if never_zero else poly.scaled(Fraction(1) / value)
+    if reduced.terms.get((), 0) % 1 or any(c % 1 for c in reduced.terms.values()):
+        reduced = poly
+    apart = _congruent(context, reduced)
+    if apart is not None:
+        whole, rest = (equal_integers(context, part) for part in apart)
+        return multiply(context, whole, rest)
+    special = context.apply_rules(context.rules.equalities, reduced)
+    if special is not None:
+        return special
+    unique = _unique_elements(context, reduced)
+    if unique is not None:
+        return equal_integers(context, unique)
+    if reduced.terms[reduced.lead] < 0:
+        reduced = -reduced
+    return of_atom(context.atom(kinds.EQUAL, reduced))
+
+
+def _unique_elements(context: Context, poly: Poly) -> Poly | None:
+    """[idx[i] == idx[j]] is [i == j] where no value occurs twice.
+
+    [rule: unique-index] [rule: permutation]
+    """
+    if len(poly.terms) != 2 or sorted(poly.terms.values()) != [-1, 1]:
+        return None
+    (first, _), (second, _) = poly.terms.items()
+    if len(first) != 1 or len(second) != 1 or first[0][1] != 1 or second[0][1] != 1:
+        return None
+    left, right = first[0][0], second[0][0]
+    if left.kind != kinds.LEAF or right.kind != kinds.LEAF or left.data[0] != right.data[0]:
+        return None
+    axis = context.facts.permutations.get(left.data[0])
+    if left.data[0] in context.facts.unique and len(left.data[1]) == 1:
+        axis = 0
+    if axis is None:
+        return None
+    apart = [one - two for one, two in zip(left.data[1], right.data[1], strict=True)]
+    difference: Poly = apart.pop(axis)
+    return None if any(other.terms for other in apart) else difference
+
+
+def at_least(context: Context, poly: Poly) -> Poly:
+    """[P >= 0] for an integer P.  [rule: integer-range]."""
+    if poly.constant is not None:
+        return ONE if poly.constant >= 0 else ZERO
+    lifted = lift(context, poly, lambda piece: at_least(context, piece))
+    if lifted is not None:
+        return lifted
+    if integer_nonnegative(context, poly):
+        return ONE
+    if integer_nonnegative(context, (-poly).plus(-1)):
+        return ZERO
+    whole = _without_quotient(poly)
+    if whole is not None:
+        return at_least(context, whole)
+    if integer_nonnegative(context, -poly):
+        return equal_integers(context, poly)
+    if integer_nonnegative(context, poly.plus(1)):
+        return ONE - equal_integers(context, poly.plus(1))
+    return of_atom(context.atom(kinds.ATLEAST, _tightened(poly)))
+
+
+def _tightened(poly: Poly) -> Poly:
+    """[2P + 1 >= 0] is [P >= 0]: the common factor divided out, the constant rounded down."""
+    values = [Fraction(c) for m, c in poly.terms.items() if m]
+    if any(value.denominator != 1 for value in values):
+        return poly
+    common = gcd(*(value.numerator for value in values))
+    if common == 1:
+        return poly
+    rest = poly.terms.get((), 0)
+    whole = (poly - constant(rest)).scaled(Fraction(1, common))
+    return whole.plus((Fraction(rest) / common).__floor__())
+
+
+# -- signs and ranges: sufficient tests that never guess; False means "not proved"
+
+
+UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
+MOST_ENDS = 3
+_INTEGRAL = (
+    kinds.INDEX, kinds.SIZE, kinds.ARGMAX, kinds.FLOORDIV, kinds.EQUAL, kinds.ATLEAST,
+)  # fmt: skip
+_BOUNDED = {
+    "erf": Interval(Fraction(-1), Fraction(1)),
+    "sin": Interval(Fraction(-1), Fraction(1), False, False),
+    "cos": Interval(Fraction(-1), Fraction(1), False, False),
+}
+
+
+def factor_sign(context: Context, atom: Atom, exponent: Number) -> int:
+    """The sign of ``atom**exponent`` wherever it is defined.  [rule: signs]."""
+    kind = atom.kind
+    if kind in (kinds.EXP, kinds.SIZE, kinds.NUMBER):
+        return POSITIVE
+    if atom.indicator:
+        return NONNEGATIVE
+    if isinstance(exponent, Fraction):
+        positive = kind == kinds.POWER and is_positive(context, atom.data[0])
+        return POSITIVE if positive or exponent < 0 else NONNEGATIVE
+    own = _own_sign(context, atom)
+    if own == POSITIVE or (own == NONNEGATIVE and exponent < 0):
+        return POSITIVE
+    if own == NONNEGATIVE or exponent % 2 == 0:
+        return NONNEGATIVE
+    return UNKNOWN
+
+
+def _own_sign(context: Context, atom: Atom) -> int:
+    kind, data = atom.kind, atom.data
+    if context.in_domain and (known := context.domain.get(of_atom(atom))) is not None:
+        return POSITIVE if known else NONNEGATIVE
+    if kind == kinds.LEAF:
+        if data[2] == "int" and context.facts.range_of(data[0]) is not None:
+            return NONNEGATIVE
+        if data[0] in context.facts.factors and data[1][-1] == data[1][-2]:
+            return POSITIVE  # [rule: cholesky]
+        interval = context.facts.intervals.get(data[0])
+        if interval is None or interval.low is None or interval.low < 0:
+            return UNKNOWN
+        return POSITIVE if interval.low > 0 or interval.low_open else NONNEGATIVE
+    if kind in (kinds.INDEX, kinds.ARGMAX):
+        return NONNEGATIVE
+    if kind == kinds.SUM:
+        return min(factor_sign(context, a, e) for a, e in data[1])
+    if kind == kinds.POWER:
+        return _poly_sign(context, data[0])
+    if kind in (kinds.MAXIMUM, kinds.PRODUCT):
+        return _poly_sign(context, data[1])
+    if is_floor(atom):
+        ends = _floor_ends(context, atom)
+        return NONNEGATIVE if ends is not None and (ends[0].constant or 0) >= 0 else UNKNOWN
+    if kind == kinds.FLOORDIV:
+        both = is_nonnegative(context, data[0]) and is_positive(context, data[1])
+        return NONNEGATIVE if both else UNKNOWN
+    return UNKNOWN
+
+
+def _poly_sign(context: Context, poly: Poly) -> int:
+    if is_positive(context, poly):
+        return POSITIVE
+    return NONNEGATIVE if is_nonnegative(context, poly) else UNKNOWN
+
+
+def is_positive(context: Context, poly: Poly) -> bool:
+    """Is ``poly > 0`` wherever it is defined?"""
+    return _sign(context, poly) == POSITIVE
+
+
+def is_nonnegative(context: Context, poly: Poly) -> bool:
+    """Is ``poly >= 0`` wherever it is defined?"""
+    return _sign(context, poly) != UNKNOWN
+
+
+def _sign(context: Context, poly: Poly, ends: int = 0) -> int:
+    """``ends``: how many bounded atoms have been put at an end already."""
+    memo = context.memo.setdefault("sign", {})
+    key = poly, ends, context.in_domain
+    found = memo.get(key)
+    if found is None:
+        context.spend(1)
+        found = memo[key] = _find_sign(context, poly, ends)
+    known: int = found
+    return known
+
+
+def _find_sign(context: Context, poly: Poly, ends: int) -> int:
+    if not poly.terms:
+        return NONNEGATIVE
+    if context.in_domain and poly in context.domain:  # [rule: domain]
+        return POSITIVE if context.domain[poly] else NONNEGATIVE
+    signs = [_term_sign(context, m, c) for m, c in poly.terms.items()]
+    if UNKNOWN not in signs:
+        return max(signs)
+    if is_integral(context, poly):
+        if integer_nonnegative(context, poly.plus(-1)):
+            return POSITIVE
+        return NONNEGATIVE if integer_nonnegative(context, poly) else UNKNOWN
+    if ends >= MOST_ENDS or not _may_be_decided(context, poly):
+        return UNKNOWN
+    return _sign_at_ends(context, poly, ends)
+
+
+def _may_be_decided(context: Context, poly: Poly) -> bool:
+    """Does each term that is not plainly nonnegative hold an atom with known bounds?"""
+    for monomial, value in poly.terms.items():
+        if _term_sign(context, monomial, value) != UNKNOWN:
+            continue
+        bounded = [a for a, _ in monomial if _interval(context, a) is not None]
+        free = [
+            a for a, e in monomial
+            if a not in bounded and factor_sign(context, a, e) == UNKNOWN
+        ]  # fmt: skip
+        if free or (not bounded and monomial):
+            return False
+    return True
+
+
+def _term_sign(context: Context, monomial: kinds.Monomial, value: Number) -> int:
+    if value < 0:
+        return UNKNOWN
+    return min((factor_sign(context, a, e) for a, e in monomial), default=POSITIVE)
+
+
+def _sign_at_ends(context: Context, poly: Poly, ends: int) -> int:
+    """The sign of a polynomial that is affine in an atom with known bounds.  [rule: signs]."""
+    for atom in sorted({a for m in poly.terms for a, _ in m}, key=lambda a: a.key):
+        interval = _interval(context, atom)
+        if interval is None:
+            continue
+        slope, rest = _affine(poly, atom)
+        if slope is None:
+            continue
+        found = _sign_between(context, slope, rest, interval, ends + 1)
+        if found != UNKNOWN:
+            return found
+    return UNKNOWN
+
+
+def _sign_between(context: Context, slope: Poly, rest: Poly, interval: Interval, ends: int) -> int:
+    """The sign of ``slope * a + rest`` for a in the interval."""
+    if interval.low is None and interval.high is None:
+        return UNKNOWN
+    if interval.low is None or interval.high is None:
+        end, is_open = interval.low, interval.low_open
+        if end is None and interval.high is not None:
+            end, is_open, slope = interval.high, interval.high_open, -slope
+            start = _sign(context, rest - slope.scaled(exact(end)), ends)
+        else:
+            start = _sign(context, rest + slope.scaled(exact(end or 0)), ends)
+        away = _sign(context, slope, ends)
+        if UNKNOWN in (start, away):
+            return UNKNOWN
+        return POSITIVE if start == POSITIVE or (is_open and away == POSITIVE) else NONNEGATIVE
+    low = _sign(context, rest + slope.scaled(exact(interval.low)), ends)
+    high = _sign(context, rest + slope.scaled(exact(interval.high)), ends)
+    if UNKNOWN in (low, high):
+        return UNKNOWN
+    strict = (low == POSITIVE or interval.low_open) and (high == POSITIVE or interval.high_open)
+    return POSITIVE if strict and POSITIVE in (low, high) else NONNEGATIVE
+
+
+def _interval(context: Context, atom: Atom) -> Interval | None:
+    if atom.kind == kinds.LEAF and atom.data[2] != "bool":
+        return context.facts.intervals.get(atom.data[0])
+    if atom.kind == kinds.FUNCTION:
+        return _BOUNDED.get(atom.data[0])
+    if atom.indicator:
+        return Interval(Fraction(0), Fraction(1), False, False)
+    return None
+
+
+def _affine(poly: Poly, atom: Atom) -> tuple[Poly | None, Poly]:
+    """``(slope, rest)`` with ``poly == slope * atom + rest``; no slope where it is not affine."""
+    slope: dict[kinds.Monomial, Number] = {}
+    rest: dict[kinds.Monomial, Number] = {}
+    for monomial, value in poly.terms.items():
+        exponents = dict(monomial)
+        power = exponents.pop(atom, 0)
+        if power == 0:
+            rest[monomial] = value
+        elif power == 1:
+            slope[tuple(exponents.items())] = value
+        else:
+            return None, poly
+    return Poly(slope), Poly(rest)
+
+
+# -- integers
+
+
+def is_integral(context: Context, poly: Poly) -> bool:
+    """Is it made of sizes, indices, integer leaves and floors alone, with integer exponents?"""
+    return all(_integral(a) and isinstance(e, int) and e > 0 for m in poly.terms for a, e in m)
+
+
+def _integral(atom: Atom) -> bool:
+    if atom.kind == kinds.LEAF:
+        return bool(atom.data[2] != "real")
+    if atom.kind == kinds.SUM:
+        return all(_integral(a) and isinstance(e, int) and e > 0 for a, e in atom.data[1])
+    return atom.kind in _INTEGRAL or is_floor(atom)
+
+
+def is_whole(context: Context, poly: Poly) -> bool:
+    """Is its value always an integer?"""
+    return is_integral(context, poly) and all(isinstance(c, int) for c in poly.terms.values())
+
+
+def is_floor(atom: Atom) -> bool:
+    """Is it a number rounded down?"""
+    return atom.kind == kinds.FUNCTION and atom.data[0] == "floor"
+
+
+def _floor_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
+    """The least and greatest floor of a number that is affine in one bounded element."""
+    argument: Poly = atom.data[1]
+    offset = argument.terms.get((), 0)
+    rest = argument.plus(-offset)
+    interval = None if rest.atom is None else _interval(context, rest.atom)
+    if interval is None or interval.low is None or interval.high is None:
+        return None
+    low, high = interval.low + offset, interval.high + offset
+    greatest = math.ceil(high) - 1 if interval.high_open else math.floor(high)
+    return constant(math.floor(low)), constant(greatest)
+
+
+def extent_of(context: Context, atom: Atom) -> Poly | None:
+    """The number of values of an index-like atom, which lies in ``0 <= atom < extent``."""
+    extent: Poly | None = None
+    if atom.kind == kinds.INDEX:
+        extent = atom.data[1]
+    elif atom.kind == kinds.ARGMAX:
+        extent = atom.data[0].data[1]
+    elif atom.kind == kinds.LEAF and atom.data[2] == "int":
+        bound = context.facts.range_of(atom.data[0])
+        extent = None if bound is None else from_dim(context, bound)
+    elif atom.indicator:
+        extent = constant(2)
+    return extent
+
+
+def integer_nonnegative(context: Context, poly: Poly) -> bool:
+    """Is an integer polynomial ``>= 0`` for all sizes >= 1 and all indices in range?
+
+    Each ranged atom goes to the end of its range that makes the polynomial least; what is left
+    has sizes only, shifted to start at 0, and must have no negative coefficient.
+    [rule: integer-range]
+    """
+    memo = context.memo.setdefault("nonnegative", {})
+    found = memo.get(poly)
+    if found is None:
+        found = memo[poly] = _find_nonnegative(context, poly)
+    known: bool = found
+    return known
+
+
+def _find_nonnegative(context: Context, poly: Poly) -> bool:
+    if all(c >= 0 for c in poly.terms.values()) and all(
+        _integral(a) and factor_sign(context, a, 1) for m in poly.terms for a, _ in m
+    ):
+        return True
+    whole = is_whole(context, poly)
+    poly = _divide_indices(context, poly)
+    for _ in range(24):
+        if _shifted_nonnegative(context, poly, whole):
+            return True
+        step = _eliminate_one(context, poly)
+        if step is None:
+            return False
+        poly = step
+    return False
+
+
+def _eliminate_one(context: Context, poly: Poly) -> Poly | None:
+    """One ranged atom that occurs linearly, with one sign, at the end that makes it least."""
+    candidates = {a for m in poly.terms for a, _ in m}
+    for atom in sorted(candidates, key=lambda a: (a.kind, a.key)):
+        ends = _integer_ends(context, atom)
+        if ends is None:
+            continue
+        values = [(c, e) for m, c in poly.terms.items() for a, e in m if a is atom]
+        if any(e != 1 for _, e in values) or len({c > 0 for c, _ in values}) > 1:
+            continue
+        if not _others_nonnegative(context, poly, atom):
+            continue
+        return in_terms(poly, atom, ends[1] if values[0][0] < 0 else ends[0])
+    return None
+
+
+def _integer_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
+    """The least and the greatest value of an integer atom."""
+    if is_count(atom):
+        return _count_bounds(context, atom)
+    if is_floor(atom):
+        return _floor_ends(context, atom)
+    if atom.kind == kinds.FLOORDIV and isinstance(atom.data[1].constant, int):
+        left, divisor = atom.data[0], atom.data[1].constant
+        part = Fraction(1, divisor)
+        return left.plus(1 - divisor).scaled(part), left.scaled(part)
+    extent = extent_of(context, atom)
+    return None if extent is None else (Poly({}), extent.plus(-1))
+
+
+def _others_nonnegative(context: Context, poly: Poly, atom: Atom) -> bool:
+    """Are all cofactors of ``atom`` nonnegative, so that its coefficients tell the slope?"""
+    return all(
+        factor_sign(context, other, exponent) != UNKNOWN
+        for monomial in poly.terms
+        if any(a is atom for a, _ in monomial)
+        for other, exponent in monomial
+        if other is not atom
+    )
+
+
+def _shifted_nonnegative(context: Context, poly: Poly, whole: bool) -> bool:
+    """``whole``: the value bounds an integer, which is at least 0 where it is more than -1."""
+    sizes = {a for m in poly.terms for a, _ in m}
+    if any(atom.kind != kinds.SIZE for atom in sizes):
+        return False
+    for atom in sorted(sizes, key=lambda a: a.key):
+        least = context.facts.least_sizes.get(atom.data[0], 1)
+        poly = in_terms(poly, atom, of_atom(atom).plus(least))
+    return all(value >= 0 or (whole and not m and value > -1) for m, value in poly.terms.items())
+
+
+def _divide_indices(context: Context, poly: Poly) -> Poly:
+    """Write k as ``q * (k // q) + remainder`` where ``k // q`` occurs and q divides the extent."""
+    for atom in sorted({a for m in poly.terms for a, _ in m}, key=lambda a: a.key):
+        if atom.kind != kinds.FLOORDIV:
+            continue
+        index, divisor = atom.data[0].atom, atom.data[1]
+        extent = None if index is None else extent_of(context, index)
+        parts = None if extent is None else quotient(extent, divisor)
+        if parts is None or index is None:
+            continue
+        high = of_atom(context.atom(kinds.INDEX, f"quotient {atom.key}", parts))
+        low = of_atom(context.atom(kinds.INDEX, f"remainder {atom.key}", divisor))
+        whole = plain_product(divisor, high) + low
+        poly = in_terms(poly, atom, high)
+        poly = in_terms(poly, index, whole)
+    return poly
+
+
+def quotient(left: Poly, right: Poly) -> Poly | None:
+    """The polynomial q with ``q * right == left`` and integer coefficients, or None."""
+    if right == ONE:
+        return left
+    result, rest = Poly({}), left
+    if not right.terms:
+        return None
+    top, top_value = right.lead, right.terms[right.lead]
+    for _ in range(24):
+        if not rest.terms:
+            return result
+        exponents = dict(rest.lead)
+        for atom, exponent in top:
+            exponents[atom] = exponents.get(atom, 0) - exponent
+        value = exact(Fraction(rest.terms[rest.lead]) / top_value)
+        if any(e < 0 for e in exponents.values()) or not isinstance(value, int):
+            return None
+        step = Poly({ordered(exponents): value})
+        result, rest = result + step, rest - plain_product(step, right)
+    return None
+
+
+# -- counts: sums of conditions, and what follows when a count is positive
+
+
+def is_count(atom: Atom) -> bool:
+    """Is it a sum of products of conditions?"""
+    return atom.kind == kinds.SUM and all(a.indicator for a, _ in atom.data[1])
+
+
+def _count_bounds(context: Context, atom: Atom) -> tuple[Poly, Poly]:
+    """The least and greatest value of a count.  [rule: count].
+
+    It is at least 1 where some index makes the conditions true whatever the inputs.
+    """
+    greatest = ONE
+    for binder in atom.data[0]:
+        greatest = plain_product(greatest, binder.data[1])
+    return (ONE if _met_somewhere(context, atom) else Poly({})), greatest
+
+
+def _met_somewhere(context: Context, atom: Atom) -> bool:
+    binders, monomial = atom.data
+    if len(binders) != 1:
+        return False
+    (binder,) = binders
+    for variable in sorted(atom.free, key=lambda v: v.key):
+        if variable.data[1] == binder.data[1]:
+            body = Poly({monomial: 1})
+            value = substitute(context, body, {binder: of_atom(variable)})
+            if value == ONE:
+                return True
+    return False
+
+
+def _excluded_by_empty_count(context: Context, none: Atom, condition: Atom) -> bool:
+    """Does a condition that is c at some k contradict [sum_k [c(k)] == 0]?  [rule: count]."""
+    counted = none.data[0].atom
+    if counted is None or counted.kind != kinds.SUM or len(counted.data[0]) != 1:
+        return False
+    (binder,), monomial = counted.data
+    if len(monomial) != 1 or monomial[0][0].kind != kinds.EQUAL:
+        return False
+    inner = monomial[0][0]
+    return any(
+        variable.data[1] == binder.data[1]
+        and rename(context, inner, {binder: variable}) is condition
+        for variable in condition.free
+    )
+
+
+def _empty_count_times_sum(exponents: dict[Atom, Number]) -> bool:
+    """[count == 0] beside a sum whose terms vanish where the conditions counted fail.
+
+    [rule: count]
+    """
+    totals = [a for a, e in exponents.items() if a.kind == kinds.SUM and e > 0]
+    for atom in [a for a in exponents if totals and a.kind == kinds.EQUAL]:
+        counted = atom.data[0].atom
+        if counted is None or not is_count(counted):
+            continue
+        for whole in totals:
+            if counted.data[0] == whole.data[0] and set(counted.data[1]) <= set(whole.data[1]):
+                return True
+    return False
+
+
+# -- integer arithmetic: index expressions, quotients and remainders
+
+
+@dataclass(frozen=True)
+class IndexValues:
+    """What the atoms of index expressions stand for.
+
+    ``axes``: the index variables.  ``element``: the value of an element of an integer tensor that
+    is computed rather than given; None for a given one.
+    """
+
+    axes: Mapping[dims.Axis, Poly] = field(default_factory=dict)
+    element: Callable[[dims.Element], Poly | None] = lambda element: None
+
+
+_NO_VALUES = IndexValues()
+
+
+def from_dim(context: Context, dim: dims.Dim, environment: IndexValues = _NO_VALUES) -> Poly:
+    """An index expression or size as a polynomial."""
+    value = dim.constant
+    if value is not None:
+        return constant(value)
+    result = ZERO
+    for monomial, coefficient in dim.terms:
+        product = constant(coefficient)
+        for atom, exponent in monomial:
+            factor = _from_atom(context, atom, environment)
+            for _ in range(exponent):
+                product = multiply(context, product, factor)
+        result = result + product
+    return result
+
+
+def _from_atom(context: Context, atom: dims.Atom, environment: IndexValues) -> Poly:
+    if isinstance(atom, dims.Size):
+        return of_atom(context.atom(kinds.SIZE, atom.name))
+    if isinstance(atom, dims.Axis):
+        return environment.axes[atom]
+    if isinstance(atom, dims.Element):
+        computed = environment.element(atom)
+        if computed is not None:
+            return computed
+        indices = tuple(from_dim(context, index, environment) for index in atom.indices)
+        return leaf(context, atom.tensor, indices, "int")
+    if isinstance(atom, dims.Derived):
+        left = from_dim(context, atom.left, environment)
+        right = from_dim(context, atom.right, environment)
+        return _DERIVED[atom.function](context, left, right)
+    raise Undecided(f"an index expression of an unknown kind: {atom}")
+
+
+def floordiv(context: Context, left: Poly, right: Poly) -> Poly:
+    """``left // right`` rounded down, for ``right >= 1``.  [rule: floordiv].
+
+    Multiples of ``right`` come out; what is left and lies in ``0 <= rest < right`` vanishes.
+    """
+    if right == ONE:
+        return left
+    if right.constant == 0:
+        raise Undecided("an integer division by zero")
+    if left.constant is not None and right.constant is not None:
+        return constant(int(left.constant) // int(right.constant))
+    if not integer_nonnegative(context, right.plus(-1)):
+        raise Undecided("an integer division by something not known to be positive")
+    lifted = lift(context, left, lambda piece: floordiv(context, piece, right))
+    if lifted is not None:
+        return lifted
+    whole, rest = _divide_terms(left, right)
+    if _in_range(context, rest, right):
+        return whole
+    return whole + _nested_quotient(context, rest, right)
+
+
+def _nested_quotient(context: Context, left: Poly, right: Poly) -> Poly:
+    """``(k // a) // b`` is ``k // (a b)``."""
+    atom = left.atom
+    if atom is not None and atom.kind == kinds.FLOORDIV:
+        return floordiv(context, atom.data[0], plain_product(atom.data[1], right))
+    reduced = _reduced_quotient(context, left, right)
+    if reduced is not None:
+        return reduced
+    return of_atom(context.atom(kinds.FLOORDIV, left, right))
+
+
+def _reduced_quotient(context: Context, left: Poly, right: Poly) -> Poly | None:
+    """``(s a + b) // (s c)`` is ``a // c`` where ``0 <= b < s``."""
+    if len(right.terms) != 1:
+        return None
+    ((whole, size),) = right.terms.items()
+    for monomial, value in sorted(left.terms.items(), key=lambda term: monomial_key(term[0])):
+        shared = _common_divisor(monomial, int(value), whole, int(size))
+        divided = quotient(right, shared)
+        if shared in (ONE, right) or divided is None:
+            continue
+        multiple, rest = _divide_terms(left, shared)
+        if multiple.terms and _in_range(context, rest, shared):
+            return floordiv(context, multiple, divided)
+    return None
+
+
+def _common_divisor(first: Monomial, value: int, second: Monomial, size: int) -> Poly:
+    """The greatest common divisor of two terms."""
+    powers = dict(second)
+    shared: dict[Atom, Number] = {a: min(e, powers.get(a, 0)) for a, e in first}
+    return Poly({ordered(shared): gcd(value, size)})
+
+
+def _without_quotient(poly: Poly) -> Poly | None:
+    """``P // q + c >= 0`` is ``P + c q >= 0``; the same for ``c - P // q``.
+
+    [rule: floordiv]
+    """
+    for monomial, value in poly.terms.items():
+        if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
+            continue
+        atom = monomial[0][0]
+        if atom.kind != kinds.FLOORDIV:
+            continue
+        left: Poly = atom.data[0]
+        right: Poly = atom.data[1]
+        rest = plain_product(poly - Poly({monomial: value}), right)
+        return left + rest if value == 1 else (rest + right - left).plus(-1)
+    return None
+
+
+def _congruent(context: Context, poly: Poly) -> tuple[Poly, Poly] | None:
+    """``(q, r)``: ``s q + r == 0`` means ``q == 0`` and ``r == 0``, since ``|r| < s``.
+
+    [rule: flatten]
+    """
+    strides = {}
+    for monomial, value in poly.terms.items():
+        sizes = tuple((a, e) for a, e in monomial if a.kind == kinds.SIZE)
+        if monomial and (sizes or value not in (1, -1)):
+            stride = Poly({sizes: magnitude(value)})
+            strides[stride.key] = stride
+    for key in sorted(strides):
+        stride = strides[key]
+        first, left = _divide_terms(poly, stride)
+        for shift in (0, 1, -1):
+            whole, rest = first.plus(shift), left - stride.scaled(shift)
+            if not whole.terms or not rest.terms or stride == ONE:
+                continue
+            below = (stride - rest).plus(-1), (stride + rest).plus(-1)
+            if all(integer_nonnegative(context, side) for side in below):
+                return whole, rest
+    return None
+
+
+def remainder(context: Context, left: Poly, right: Poly) -> Poly:
+    """``left % right`` for ``right >= 1``: ``left - right * (left // right)``."""
+    product = multiply(context, right, floordiv(context, left, right))
+    return left - product
+
+
+def lesser_integer(context: Context, left: Poly, right: Poly) -> Poly:
+    """The lesser integer: ``right + [right >= left] (left - right)``."""
+    smaller = at_least(context, right - left)
+    return right + multiply(context, smaller, left - right)
+
+
+def greater_integer(context: Context, left: Poly, right: Poly) -> Poly:
+    """The greater integer."""
+    return left + right - lesser_integer(context, left, right)
+
+
+_DERIVED = {"floordiv": floordiv, "mod": remainder, "min": lesser_integer, "max": greater_integer}
+
+
+def _divide_terms(left: Poly, right: Poly) -> tuple[Poly, Poly]:
+    """``(q, r)`` with ``left == q * right + r``: the terms of ``left`` that divide by ``right``."""
+    exact = quotient(left, right)
+    if exact is not None:
+        return exact, ZERO
+    whole, rest = ZERO, left
+    lead = right.lead
+    for monomial, value in left.terms.items():
+        exponents = dict(monomial)
+        for atom, exponent in lead:
+            exponents[atom] = exponents.get(atom, 0) - exponent
+        if any(e < 0 for e in exponents.values()):
+            continue
+        times = int(value) // int(right.terms[lead])
+        if times and (lead or not monomial or times * int(right.terms[lead]) == value):
+            step = Poly({tuple((a, e) for a, e in exponents.items() if e): times})
+            whole, rest = whole + step, rest - plain_product(step, right)
+    return whole, rest
+
+
+def _in_range(context: Context, value: Poly, bound: Poly) -> bool:
+    return integer_nonnegative(context, value) and integer_nonnegative(
+        context, (bound - value).plus(-1)
+    )
+
+
+# -- elements of tensors, as declared facts make them
+
+
+def leaf(context: Context, tensor: str, indices: tuple[Poly, ...], sort: str = "real") -> Poly:
+    """An element of a tensor; ``sort`` is ``real``, ``int`` or ``bool``.  [rule: declared-leaf].
+
+    One-hot tensors become ``[hot(n) == c]``, binary ones conditions, and the last two indices
+    of symmetric ones are put in order.
+    """
+    facts = context.facts
+    if tensor in facts.one_hot and indices:
+        hot = of_atom(context.atom(kinds.LEAF, HOT + tensor, indices[:-1], "int"))
+        return equal_integers(context, hot - indices[-1])
+    if tensor in facts.binary:
+        sort = "bool"
+    if tensor in facts.symmetric and len(indices) >= 2:
+        indices = symmetric_order(indices)
+    if _is_outside_triangle(context, tensor, indices):
+        return ZERO
+    turned = _inverted_diagonal(context, tensor, indices)
+    if turned is not None:
+        return turned
+    return of_atom(context.atom(kinds.LEAF, tensor, indices, sort))
+
+
+def _inverted_diagonal(context: Context, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
+    """The diagonal of the inverse of a triangular matrix: one over its own.  [rule: triangular]."""
+    facts = context.facts
+    matrix = facts.inverses.get(tensor)
+    if matrix is None or tensor not in facts.lower | facts.upper or indices[-1] != indices[-2]:
+        return None
+    return power(context, leaf(context, matrix, indices), -1)
+
+
+# -- substitution: what surrounds a replaced atom is built anew by its own rule
+
+
+def substitute(context: Context, poly: Poly, mapping: Mapping[Atom, Poly]) -> Poly:
+    """``poly`` with the atoms of ``mapping`` replaced, all at once.
+
+    The replacement of an index variable must lie in its range.  [rule: substitution]
+    """
+    if not mapping:
+        return poly
+    return Substitution(context, mapping).poly(poly)
+
+
+class Substitution:
+    """One simultaneous replacement, with a memo over atoms."""
+
+    def __init__(self, context: Context, mapping: Mapping[Atom, Poly]) -> None:
+        self.context = context
+        self.mapping = dict(mapping)
+        self.indices_only = all(atom.kind == kinds.INDEX for atom in mapping)
+        self._targets = frozenset(mapping)
+        self._memo: dict[Atom, Poly] = {}
+
+    def poly(self, poly: Poly) -> Poly:
+        """The replacement in a polynomial."""
+        if self.indices_only and not (poly.free & self._targets):
+            return poly
+        self.context.spend(len(poly.terms))
+        return total(self.monomial(m).scaled(c) for m, c in poly.terms.items())
+
+    def monomial(self, monomial: Monomial) -> Poly:
+        """The replacement in a product of powers."""
+        kept: dict[Atom, kinds.Number] = {}
+        changed: list[Poly] = []
+        for atom, exponent in monomial:
+            if self.indices_only and not (atom.free & self._targets):
+                kept[atom] = exponent
+                continue
+            value = self.atom(atom)
+            changed.append(value if exponent == 1 else self._power(atom, value, exponent))
+        result = monomial_poly(self.context, kept) if kept else ONE
+        for value in changed:
+            result = multiply(self.context, result, value)
+        return result
+
+    def _power(self, atom: Atom, value: Poly, exponent: kinds.Number) -> Poly:
+        if exponent < 0 or not isinstance(exponent, int):
+            return power(self.context, value, exponent)
+        return raise_to(self.context, value, exponent)
+
+    def atom(self, atom: Atom) -> Poly:
+        """The replacement in an atom; for a power atom, in its base."""
+        if atom in self.mapping:
+            return self.mapping[atom]
+        found = self._memo.get(atom)
+        if found is None:
+            found = self._memo[atom] = self._rebuilt(atom)
+        return found
+
+    def _rebuilt(self, atom: Atom) -> Poly:
+        context, kind = self.context, atom.kind
+        if kind in (kinds.SIZE, kinds.NUMBER, kinds.INFINITY):
+            return of_atom(atom)
+        if kind == kinds.INDEX:
+            return of_atom(context.atom(kinds.INDEX, atom.data[0], self.poly(atom.data[1])))
+        if kind == kinds.SUM:
+            binders, monomial = opened(context, atom, self)
+            return context.make(kind, binders, self.monomial(monomial))
+        if kind in kinds.BINDERS:
+            binder, body = atom.data
+            fresh = context.fresh(self.poly(binder.data[1]))
+            renamed = substitute(context, body, {binder: of_atom(fresh)})
+            return context.make(kind, fresh, self.poly(renamed))
+        return context.make(kind, *map(self._part, atom.data))
+
+    def _part(self, part: Any) -> Any:
+        if isinstance(part, Poly):
+            return self.poly(part)
+        return tuple(map(self._part, part)) if isinstance(part, tuple) else part
+
+
+def opened(
+    context: Context, atom: Atom, task: Substitution | None = None
+) -> tuple[list[Atom], Monomial]:
+    """The binders of a sum atom as fresh variables, and its monomial in them."""
+    extents = [binder.data[1] for binder in atom.data[0]]
+    if task is not None:
+        extents = [task.poly(extent) for extent in extents]
+    fresh = [context.fresh(extent) for extent in extents]
+    renaming = dict(zip(atom.data[0], fresh, strict=True))
+    return fresh, rename_monomial(context, atom.data[1], renaming)

@@ -1,0 +1,263 @@
+"""Greatest values over an index, their first index, and comparisons with them.
+
+In: a fresh binder and a body, or a polynomial to compare.  Out: a polynomial over maximum and
+argmax atoms; [P > 0] by the first index of the greatest value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal.arithmetic import (
+    POSITIVE,
+    content,
+    equal_integers,
+    factor_sign,
+    integer_nonnegative,
+    monomial_poly,
+    multiply,
+    positive,
+    substitute,
+    visible_indicator,
+    with_value,
+)
+from symgrad.proof.normal.atoms import Atom, Number, Undecided
+from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.labels import rename_poly
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, magnitude, of_atom
+
+
+def maximum(context: Context, binder: Atom, body: Poly) -> Poly:
+    """The greatest value of ``body`` over the binder.  [rule: max].
+
+    What does not depend on the binder comes out: terms, and positive factors.
+    """
+    if binder.data[1].constant == 1:
+        return substitute(context, body, {binder: ZERO})
+    masked = _masked(context, binder, body, maximum)
+    if masked is not None:
+        return masked
+    outside, inside = _split(body, binder)
+    if not inside.terms:
+        return body
+    value, shared, base = content(context, inside)
+    pulled: dict[Atom, Number] = {}
+    for atom, exponent in shared.items():
+        free_of_binder = binder not in atom.free
+        if free_of_binder and factor_sign(context, atom, exponent) == POSITIVE:
+            pulled[atom] = exponent
+    factor = monomial_poly(context, pulled).scaled(magnitude(value))
+    rest = _without(context, base, shared, pulled)
+    atom = bind(context, kinds.MAXIMUM, binder, rest if value > 0 else -rest)
+    return outside + multiply(context, factor, of_atom(atom))
+
+
+def argmax(context: Context, binder: Atom, body: Poly) -> Poly:
+    """The first index at which ``body`` is greatest.  [rule: argmax]."""
+    if binder.data[1].constant == 1:
+        return ZERO
+    masked = _masked(context, binder, body, argmax)
+    if masked is not None:
+        return masked
+    _, inside = _split(body, binder)
+    if not inside.terms:
+        return ZERO
+    value, shared, base = content(context, inside)
+    dropped = {
+        a: e
+        for a, e in shared.items()
+        if binder not in a.free and factor_sign(context, a, e) == POSITIVE
+    }
+    rest = _without(context, base, shared, dropped)
+    return of_atom(bind(context, kinds.ARGMAX, binder, rest if value > 0 else -rest))
+
+
+def _masked(
+    context: Context, binder: Atom, body: Poly, function: Callable[[Context, Atom, Poly], Poly]
+) -> Poly | None:
+    """What a mask that does not depend on the binder leaves; None where there is none.
+
+    That a mask which does keeps an entry is recorded, unless it plainly does.
+    [rule: minus-infinity]
+    """
+    coefficient = _of_infinity(body)
+    if not coefficient.terms or coefficient.constant is not None:
+        return None
+    for monomial in coefficient.terms:
+        for atom, _ in monomial:
+            if atom.indicator and binder not in atom.free:
+                holds, fails = (
+                    function(context, binder, with_value(context, body, atom, value))
+                    for value in (True, False)
+                )
+                chosen = multiply(context, of_atom(atom), holds)
+                other = multiply(context, ONE - of_atom(atom), fails)
+                return chosen + other
+    if not _kept_somewhere(context, binder, coefficient):
+        context.assume("minus-infinity", "row", coefficient.plus(1))
+    return None
+
+
+def _of_infinity(body: Poly) -> Poly:
+    """What infinity is multiplied with."""
+    return Poly({
+        tuple((a, e) for a, e in monomial if a.kind != kinds.INFINITY): value
+        for monomial, value in body.terms.items()
+        if any(a.kind == kinds.INFINITY for a, _ in monomial)
+    })  # fmt: skip
+
+
+def _kept_somewhere(context: Context, binder: Atom, coefficient: Poly) -> bool:
+    """Is an entry not masked, whatever the inputs?"""
+    extent: Poly = binder.data[1]
+    places = [ZERO, extent.plus(-1)]
+    for variable in sorted(coefficient.free, key=lambda v: v.key):
+        if variable is not binder and variable.data[1] == extent:
+            places.append(of_atom(variable))
+    return any(not substitute(context, coefficient, {binder: place}).terms for place in places)
+
+
+def _split(body: Poly, binder: Atom) -> tuple[Poly, Poly]:
+    """The terms without and with the binder; an infinity stays with the terms that it masks."""
+    inside = {
+        m: c
+        for m, c in body.terms.items()
+        if any(binder in atom.free or atom.kind == kinds.INFINITY for atom, _ in m)
+    }
+    if not any(binder in atom.free for m in inside for atom, _ in m):
+        inside = {}
+    outside = {m: c for m, c in body.terms.items() if m not in inside}
+    return Poly(outside), Poly(inside)
+
+
+def _without(
+    context: Context, base: Poly, shared: dict[Atom, Number], removed: dict[Atom, Number]
+) -> Poly:
+    kept = {a: e for a, e in shared.items() if a not in removed}
+    return multiply(context, monomial_poly(context, kept), base)
+
+
+def bind(context: Context, kind: str, binder: Atom, body: Poly) -> Atom:
+    """The atom that binds ``binder`` under its canonical name."""
+    name = context.atom(kinds.INDEX, f"b{1 + body.height}.0", binder.data[1])
+    renamed = rename_poly(context, body, {binder: name})
+    return context.atom(kind, name, renamed)
+
+
+# -- comparisons with a maximum: where it is reached, and that it is reached once
+
+
+MOST_CONDITIONS = 4
+"""Of more conditions in a body no pieces are made."""
+
+
+def against_maximum(context: Context, poly: Poly) -> Poly | None:
+    """[max_k f(k) > f(j)] is 1 - [j == argmax f] where there are no ties.  [rule: no-ties]."""
+    for monomial, value in poly.terms.items():
+        if len(monomial) != 1 or monomial[0][0].kind != kinds.MAXIMUM or monomial[0][1] != 1:
+            continue
+        if value not in (1, -1):
+            continue
+        atom = monomial[0][0]
+        binder, body = atom.data
+        other = (poly - Poly({monomial: value})).scaled(-value)
+        index = _instance(context, binder, body, other)
+        if index is None:
+            continue
+        if value < 0:
+            return ZERO
+        reached = _reached(context, atom, index, other)
+        return None if reached is None else ONE - reached
+    return None
+
+
+def _reached(context: Context, atom: Atom, index: Poly, other: Poly) -> Poly | None:
+    """[max_k f(k) == f(j)], as [j == argmax f]; maxima of maxima one by one.
+
+    None where ties may fill an open set, but conditions can be lifted first.
+    """
+    binder, body = atom.data
+    if not _without_ties(context, binder, body):
+        if visible_indicator(other) is not None:
+            return None
+        raise Undecided("an equality test on a piecewise value: ties have positive measure")
+    first = of_atom(context.atom(kinds.ARGMAX, binder, body))
+    here = equal_integers(context, index - first)
+    inner = substitute(context, body, {binder: index})
+    if inner == other:
+        return here
+    return multiply(context, here, ONE - positive(context, inner - other))
+
+
+def _without_ties(context: Context, binder: Atom, body: Poly) -> bool:
+    """Record that two bodies are not equal for all inputs, piece by piece where they have pieces.
+
+    False where a piece is not analytic.
+    """
+    left, right = context.fresh(binder.data[1]), context.fresh(binder.data[1])
+    sides = []
+    for variable in (left, right):
+        side = substitute(context, body, {binder: of_atom(variable)})
+        while side.atom is not None and side.atom.kind == kinds.MAXIMUM:
+            inner, side = side.atom.data
+            fresh = of_atom(context.fresh(inner.data[1]))
+            side = substitute(context, side, {inner: fresh})
+        sides.append(side)
+    pieces = _pieces(context, sides[0] - sides[1])
+    if any(piece.piecewise or not piece.terms for piece in pieces):
+        return False
+    for piece in pieces:
+        context.require_distinct("no-ties", piece, left, right)
+    return True
+
+
+def _pieces(context: Context, poly: Poly) -> list[Poly]:
+    """What the polynomial is where its conditions on elements hold or fail: all combinations."""
+    pieces = [poly]
+    for _ in range(MOST_CONDITIONS):
+        found = {a for p in pieces for m in p.terms for a, _ in m if a.indicator and a.piecewise}
+        if not found:
+            break
+        atom = min(found, key=lambda a: (a.erased, a.key))
+        split = [
+            with_value(context, piece, atom, value) for piece in pieces for value in (True, False)
+        ]
+        pieces = list(dict.fromkeys(split))
+    return pieces
+
+
+def _is_among(context: Context, whole: Poly, other: Poly) -> bool:
+    """Is ``other`` the whole, or one of the values that a maximum is taken of?"""
+    if whole == other:
+        return True
+    atom = whole.atom
+    if atom is None or atom.kind != kinds.MAXIMUM:
+        return False
+    return _instance(context, atom.data[0], atom.data[1], other) is not None
+
+
+def _instance(context: Context, binder: Atom, body: Poly, other: Poly) -> Poly | None:
+    """The index j with ``body(j) == other``, sought among the indices that occur."""
+    extent: Poly = binder.data[1]
+    candidates = [of_atom(v) for v in sorted(other.free, key=lambda v: v.key)]
+    candidates += _index_arguments(other)
+    for index in candidates:
+        inside = integer_nonnegative(context, index) and integer_nonnegative(
+            context, (extent - index).plus(-1)
+        )
+        if inside and _is_among(context, substitute(context, body, {binder: index}), other):
+            return index
+    return None
+
+
+def _index_arguments(poly: Poly) -> list[Poly]:
+    """The index expressions of the leaves that are factors."""
+    found = [
+        index
+        for monomial in poly.terms
+        for atom, _ in monomial
+        if atom.kind == kinds.LEAF
+        for index in atom.data[1]
+    ]
+    return sorted(found, key=lambda index: index.key)
