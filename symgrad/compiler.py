@@ -21,11 +21,11 @@ from symgrad.forks import forks_wait
 from symgrad.frontend.anyrank.judge import batch_groups, missing_axes, rank_dependence
 from symgrad.frontend.anyrank.observation import Observation
 from symgrad.frontend.anyrank.serving import serving, typical_rank
-from symgrad.frontend.arguments import positions
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import refuses_sizes, told
 from symgrad.frontend.presence import Presence, presences
+from symgrad.frontend.request import positions
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import BATCH_RANK, trace
 from symgrad.ir.function import FunctionGraphs

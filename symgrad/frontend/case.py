@@ -15,7 +15,6 @@ from typing import Any
 
 from symgrad.errors import ProtocolError, SymgradError
 from symgrad.frontend import gradients
-from symgrad.frontend.arguments import Binding
 from symgrad.frontend.context import Context, kept_tensors, state_of
 from symgrad.frontend.facts import Facts
 from symgrad.frontend.function import (
@@ -29,6 +28,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
 from symgrad.frontend.outcome import as_symgrad_error
+from symgrad.frontend.request import Binding
 from symgrad.frontend.session import NeedsHistories, Session, activate
 from symgrad.frontend.symbolic_math import symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor, fresh

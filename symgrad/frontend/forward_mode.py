@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.errors import ProtocolError, is_limit
-from symgrad.frontend.arguments import Argument, Binding, bind
 from symgrad.frontend.context import Context, state_of
 from symgrad.frontend.function import Function, class_of, new_context, run_forward
 from symgrad.frontend.outcome import as_symgrad_error
+from symgrad.frontend.request import Argument, Binding, bind
 from symgrad.frontend.tensor import SymbolicTensor
 
 PREFIX = "tangent_"

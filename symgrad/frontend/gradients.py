@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.errors import Location, ProtocolError, ShapeError
-from symgrad.frontend.arguments import Argument
 from symgrad.frontend.lift import broadcast_axes
+from symgrad.frontend.request import Argument
 from symgrad.frontend.session import Session
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SymbolicTensor

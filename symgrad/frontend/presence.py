@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from symgrad.frontend.arguments import bind, parameters
 from symgrad.frontend.function import Function
+from symgrad.frontend.request import bind, parameters
 
 MOST_OPTIONAL = 3
 """Optional tensors of which every subset is judged: 8 verdicts, each as long as the first."""

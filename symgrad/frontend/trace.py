@@ -14,11 +14,11 @@ from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
 from symgrad.errors import ControlFlowError, SpecError, SymgradError
-from symgrad.frontend.arguments import Argument, Binding, bind, parameters, plain_values
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import Facts, NeedsDecision
 from symgrad.frontend.function import Function, class_of, has_backward, is_once
 from symgrad.frontend.outcome import refuses_sizes
+from symgrad.frontend.request import Argument, Binding, bind, parameters, plain_values
 from symgrad.frontend.session import Session
 from symgrad.frontend.source import class_location, method_sources
 from symgrad.frontend.spec import TensorSpec

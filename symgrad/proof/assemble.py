@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.errors import is_limit
+from symgrad.ir.assume import Assumption
 from symgrad.ir.function import FunctionGraphs, Gradient
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement
 from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.oracle import uninterpreted
-from symgrad.proof.oracle.assume import Assumption
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject

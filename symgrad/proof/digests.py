@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.errors import SymgradError
+from symgrad.ir.assume import parse_all
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.graph import Node
@@ -25,7 +26,6 @@ from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
-from symgrad.proof.oracle.assume import parse_all
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.verify import subject_of
 

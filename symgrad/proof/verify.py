@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from symgrad.errors import ShapeError, SymgradError
+from symgrad.ir.assume import Assumption, check_names, check_square, parse_all
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.assemble import input_reports
@@ -19,7 +20,6 @@ from symgrad.proof.judge.decide import BUDGET, Judgement, judge
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.protocol import VARIANTS, findings, variants_agree
-from symgrad.proof.oracle.assume import Assumption, check_names, check_square, parse_all
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.repair.formulas import Formulas

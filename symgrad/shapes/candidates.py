@@ -17,8 +17,8 @@ from typing import Any
 
 from symgrad.errors import SpecError
 from symgrad.frontend.annotations import annotated_spec
-from symgrad.frontend.arguments import bind, parameters
 from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
+from symgrad.frontend.request import bind, parameters
 from symgrad.frontend.source import method_sources
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dtype import DType, bool_, int64

@@ -19,9 +19,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError
-from symgrad.frontend.arguments import check_static
 from symgrad.frontend.function import class_of, raw_method
 from symgrad.frontend.outcome import as_symgrad_error, refuses_sizes
+from symgrad.frontend.request import check_static
 from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import trace

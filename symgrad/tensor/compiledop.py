@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.errors import BuildError, CacheError, KernelArgumentError
-from symgrad.frontend.arguments import Argument, Binding, bind
 from symgrad.frontend.function import class_of, is_instance_style
+from symgrad.frontend.request import Argument, Binding, bind
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.runtime.strict import fall_back

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symgrad.errors import KernelArgumentError
-from symgrad.frontend.arguments import Argument, bind, parameters
 from symgrad.frontend.function import Function
+from symgrad.frontend.request import Argument, bind, parameters
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dtype import float32
 from symgrad.runtime.strict import fall_back

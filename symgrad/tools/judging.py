@@ -18,12 +18,12 @@ from rich.table import Table
 
 from symgrad import compiler, shapes
 from symgrad.errors import Location, SpecError, SymgradError
-from symgrad.frontend.arguments import bind, check_static, parameters
 from symgrad.frontend.function import Function
 from symgrad.frontend.outcome import told
+from symgrad.frontend.request import bind, check_static, parameters
 from symgrad.frontend.source import class_location
 from symgrad.frontend.surrogate import surrogate_of
-from symgrad.proof.oracle.assume import check_names, parse_all
+from symgrad.ir.assume import check_names, parse_all
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import DERIVED
 

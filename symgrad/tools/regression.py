@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from symgrad.errors import SymgradError
-from symgrad.frontend.arguments import Argument, bind
 from symgrad.frontend.function import Function, init_parameters
 from symgrad.frontend.presence import presences
+from symgrad.frontend.request import Argument, bind
 from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import trace
 from symgrad.ir.function import FunctionCase, FunctionGraphs

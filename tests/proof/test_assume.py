@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from symgrad.errors import SpecError
+from symgrad.ir.assume import check_names, parse, parse_all
 from symgrad.ir.dim import Dim
-from symgrad.proof.oracle.assume import check_names, parse, parse_all
 from symgrad.proof.oracle.sample import DENOMINATOR, impose
 
 

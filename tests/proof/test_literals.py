@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symgrad.ir.assume import parse_all
 from symgrad.proof.judge.decide import judge
-from symgrad.proof.oracle.assume import parse_all
 from symgrad.proof.oracle.literals import LEAST_DIGITS, exact, precise, recognise
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from symgrad.ir.assume import parse_all
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.ir.expr import postorder
@@ -13,7 +14,6 @@ from symgrad.proof.judge.algebra import Equality, decide_equal, facts_of
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.goal import Goal
 from symgrad.proof.judge.prove import Pieces
-from symgrad.proof.oracle.assume import parse_all
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict
 from tests.proof.builders import K, M, N, chain, elementwise, row_sum, softmax, subject, tensor

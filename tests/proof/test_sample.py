@@ -7,11 +7,11 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from symgrad.ir.assume import parse_all
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph
-from symgrad.proof.oracle.assume import parse_all
 from symgrad.proof.oracle.ranges import integer_uses
 from symgrad.proof.oracle.sample import DENOMINATOR, Sampler, Unsatisfiable, impose
 from tests.proof.builders import K, M, N, elementwise, tensor

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ir.assume import parse_all
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.judge.decide import judge
-from symgrad.proof.oracle.assume import parse_all
 from symgrad.proof.oracle.sample import DENOMINATOR
 from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.subject import Subject

@@ -18,9 +18,9 @@ from symgrad.frontend.anyrank.call import guarded
 from symgrad.frontend.anyrank.observation import Observation, RankDependent, RanksApart
 from symgrad.frontend.anyrank.session import MARK, PackSession
 from symgrad.frontend.anyrank.tensor import PackTensor
-from symgrad.frontend.arguments import Binding, bind
 from symgrad.frontend.facts import Facts
 from symgrad.frontend.function import Function, class_of
+from symgrad.frontend.request import Binding, bind
 from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import (

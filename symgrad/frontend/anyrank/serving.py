@@ -16,8 +16,8 @@ from functools import partial
 from typing import Any
 
 from symgrad.errors import SpecError
-from symgrad.frontend.arguments import bind
 from symgrad.frontend.function import Function
+from symgrad.frontend.request import bind
 from symgrad.frontend.trace import batch_axes, batch_sizes, trace
 from symgrad.ir.abi import BatchAxes
 from symgrad.ir.dim import Atom, Dim, Size

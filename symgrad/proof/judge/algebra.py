@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from symgrad.ir import assume
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import SizeCondition
@@ -20,7 +21,6 @@ from symgrad.proof.judge.sizes import least_sizes
 from symgrad.proof.normal.context import DEFAULT_BUDGET, Assumption
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
-from symgrad.proof.oracle import assume
 from symgrad.proof.oracle.ranges import IntegerUse
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.polytext import PolyText

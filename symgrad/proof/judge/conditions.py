@@ -17,11 +17,11 @@ from fractions import Fraction
 from itertools import combinations, islice, pairwise
 
 from symgrad.errors import SymgradError
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import Judgement, judge
-from symgrad.proof.oracle.assume import Assumption
 from symgrad.proof.oracle.refute import suspicious
 from symgrad.proof.oracle.subject import NoPointError, Subject
 from symgrad.proof.rebuild import copied

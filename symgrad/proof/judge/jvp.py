@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from symgrad.errors import SymgradError
+from symgrad.ir.assume import Assumption
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.oracle.adjoints import reverse
-from symgrad.proof.oracle.assume import Assumption
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.rebuild import copied, transplant, zero_like

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.ir.assume import Assumption
 from symgrad.ir.graph import Node
 from symgrad.ops.record import get
-from symgrad.proof.oracle.assume import Assumption
 from symgrad.proof.oracle.refute import suspicious
 from symgrad.proof.oracle.sample import DENOMINATOR, Array, Point
 from symgrad.proof.oracle.subject import Evaluation, Subject, precisely

@@ -13,9 +13,9 @@ from fractions import Fraction
 
 import sympy
 
+from symgrad.ir.assume import Assumption
 from symgrad.ir.graph import Node
 from symgrad.ops.record import Constraint, get
-from symgrad.proof.oracle.assume import Assumption
 
 
 def domains(nodes: Iterable[Node]) -> list[Assumption]:

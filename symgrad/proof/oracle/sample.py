@@ -19,11 +19,11 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
-from symgrad.proof.oracle.assume import Assumption
 from symgrad.proof.oracle.ranges import IntegerUse, integer_uses
 
 Array = np.ndarray[Any, Any]

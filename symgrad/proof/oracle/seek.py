@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import SymgradError
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
 from symgrad.proof.oracle.adjoints import derived_gradients
-from symgrad.proof.oracle.assume import Assumption
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.ranges import IntegerUse
 from symgrad.proof.oracle.sample import DENOMINATOR, Point

@@ -14,10 +14,10 @@ import mpmath
 import numpy as np
 
 from symgrad.errors import SymgradError
+from symgrad.ir.assume import Assumption
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node, Scalar
 from symgrad.proof.oracle import literals
-from symgrad.proof.oracle.assume import Assumption
 from symgrad.proof.oracle.numbers import DIGITS, Arithmetic, Array, Double, Precise
 from symgrad.proof.oracle.sample import MODES, Point, Sampler, Unsatisfiable
 from symgrad.proof.oracle.values import (

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from symgrad.ir.assume import Assumption
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.protocol import digest
-from symgrad.proof.oracle.assume import Assumption
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject
