@@ -21,7 +21,7 @@ from symgrad.ir.dtype import DType, float64
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import apply, get
-from symgrad.proof.oracle import literals, scalars
+from symgrad.proof.scalars import bodies, literals
 
 
 class Template:
@@ -69,8 +69,8 @@ class Template:
             elif node.op == "cast":
                 new[node] = new[node.args[0]]
             else:
-                body = scalars.body(node.op, len(node.args))
-                symbols = scalars.SYMBOLS[: len(node.args)]
+                body = bodies.body(node.op, len(node.args))
+                symbols = bodies.SYMBOLS[: len(node.args)]
                 pairs = {s: new[arg] for s, arg in zip(symbols, node.args, strict=True)}
                 new[node] = body.xreplace(pairs)
         return [new[node] for node in self.results]
@@ -95,7 +95,7 @@ def _number(value: Any) -> Any:
 
 
 class _NodePool:
-    """What ``scalars.translated`` builds with, here nodes over one shape."""
+    """What ``bodies.translated`` builds with, here nodes over one shape."""
 
     def __init__(self, like: Node) -> None:
         self.like = like
@@ -118,12 +118,12 @@ class _NodePool:
 
 def from_meaning(body: Any, arity: int) -> Callable[[Sequence[Node]], list[Node]]:
     """The derivatives of a sympy expression in ``u0``, ... at nodes, by ``sympy.diff``."""
-    partials = [sympy.diff(body, scalars.SYMBOLS[place]) for place in range(arity)]
+    partials = [sympy.diff(body, bodies.SYMBOLS[place]) for place in range(arity)]
 
     def nodes(operands: Sequence[Node]) -> list[Node]:
         pool = _NodePool(operands[0])
         return [
-            scalars.translated(pool, partial, operands, operands[0].dtype) for partial in partials
+            bodies.translated(pool, partial, operands, operands[0].dtype) for partial in partials
         ]
 
     return nodes

@@ -18,7 +18,6 @@ from symgrad.ir.graph import Node
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement
 from symgrad.proof.judge.kinks import kinks
-from symgrad.proof.oracle import uninterpreted
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject
@@ -27,6 +26,7 @@ from symgrad.proof.repair.scope import Paste
 from symgrad.proof.report.failure import failure
 from symgrad.proof.report.records import CaseReport, Condition, CounterexampleReport, InputReport
 from symgrad.proof.report.verdict import Verdict, worst
+from symgrad.proof.scalars import uninterpreted
 
 if TYPE_CHECKING:
     from symgrad.proof.verify import JudgedCase, VerifyOptions

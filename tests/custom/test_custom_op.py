@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as arrays
 import symgrad as sg
 from symgrad.custom import CustomOpError, custom_op, define
 from symgrad.errors import BuildError
-from symgrad.proof.oracle import uninterpreted
+from symgrad.proof.scalars import uninterpreted
 
 SINC = """
 /* sin(x) / x; sinc_of(0) is 1 */

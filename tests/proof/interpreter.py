@@ -18,7 +18,7 @@ from symgrad.errors import GraphError
 from symgrad.ir.dim import Atom, Axis, Dim, Element, Size
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce
 from symgrad.ir.graph import Scalar
-from symgrad.proof.oracle.scalars import value_function
+from symgrad.proof.scalars.bodies import value_function
 
 Assignment = dict[Axis, int]
 

@@ -22,7 +22,7 @@ from symgrad.proof.normal.evaluate import Evaluation, NotEvaluable
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
-from symgrad.proof.oracle import literals
+from symgrad.proof.scalars import literals
 from tests.proof.interpreter import Interpreter
 
 N, M = Dim.size("n"), Dim.size("m")

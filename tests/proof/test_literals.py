@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from symgrad.ir.assume import parse_all
 from symgrad.proof.judge.decide import judge
-from symgrad.proof.oracle.literals import LEAST_DIGITS, exact, precise, recognise
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.scalars.literals import LEAST_DIGITS, exact, precise, recognise
 from tests.proof.registry import subject_of, variants
 
 

@@ -13,12 +13,12 @@ from symgrad.proof.normal.from_expr import apply_body
 from symgrad.proof.normal.functions import apply
 from symgrad.proof.normal.poly import Poly, constant
 from symgrad.proof.normal.rules import RULES
-from symgrad.proof.oracle import uninterpreted
+from symgrad.proof.scalars import bodies, uninterpreted
 
 
 def _known(name: str) -> Any:
     kind = type(
-        uninterpreted.PREFIX + name, (sympy.Function,),
+        bodies.PREFIX + name, (sympy.Function,),
         {"nargs": 1, "fdiff": lambda self, argindex=1: self.args[0] ** 2},
     )  # fmt: skip
     uninterpreted.declare(name, kind, lambda x: x**3 / 3)

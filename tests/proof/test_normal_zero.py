@@ -135,7 +135,7 @@ def test_softmax_is_stable_and_its_gradient_is_known() -> None:
     ],
 )  # fmt: skip
 def test_derivatives_in_terms_of_the_result(name: str, derived: object) -> None:
-    from symgrad.proof.oracle.scalars import partial_expr
+    from symgrad.proof.scalars.bodies import partial_expr
 
     f = Formulas()
     y = f.call(name, f.x)

@@ -18,7 +18,6 @@ from itertools import islice
 
 from symgrad.proof.judge.setup import proving
 from symgrad.proof.judge.sizes import contradictory
-from symgrad.proof.oracle import literals
 from symgrad.proof.oracle.corners import certain, corners
 from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.oracle.sample import Point
@@ -28,6 +27,7 @@ from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.report.failure import failure
 from symgrad.proof.report.records import Condition
 from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.scalars import literals
 
 SCREEN_POINTS = 10
 PRECISE_POINTS = 3

@@ -21,7 +21,7 @@ from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Literal, Reduce, postorder
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
-from symgrad.proof.oracle.scalars import LOGICAL, RELATIONS, partial_expr
+from symgrad.proof.scalars.bodies import LOGICAL, RELATIONS, partial_expr
 
 
 def gradient_indices(shape: Sequence[Dim]) -> tuple[Dim, ...]:

@@ -21,7 +21,7 @@ import mpmath
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.poly import Poly
-from symgrad.proof.oracle import uninterpreted
+from symgrad.proof.scalars import uninterpreted
 
 Elements = Callable[[str, tuple[int, ...]], Any]
 

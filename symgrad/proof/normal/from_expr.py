@@ -41,7 +41,7 @@ from symgrad.proof.normal.maxima import argmax, maximum
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom
 from symgrad.proof.normal.products import product
 from symgrad.proof.normal.sums import sum_over
-from symgrad.proof.oracle import literals, scalars
+from symgrad.proof.scalars import bodies, literals
 
 Definitions = Callable[[str, tuple[Dim, ...]], Expr | None]
 """What an element of a computed tensor is, given its name and indices; None for a given tensor."""
@@ -158,8 +158,8 @@ def call(context: Context, function: str, operands: list[Poly]) -> Poly:
         return direct(context, *operands)
     if function == "pi":
         return apply_body(context, sympy.pi, {})
-    body = scalars.body(function, len(operands))
-    symbols = scalars._SYMBOLS[: len(operands)]
+    body = bodies.body(function, len(operands))
+    symbols = bodies.SYMBOLS[: len(operands)]
     return apply_body(context, body, dict(zip(symbols, operands, strict=True)))
 
 
@@ -188,7 +188,7 @@ def _to_integer(context: Context, function: str, value: Poly) -> Poly:
     """Rounding, which leaves integers as they are.  [rule: floor]."""
     if is_whole(context, value):
         return value
-    return apply_body(context, scalars.body(function, 1), {scalars.SYMBOLS[0]: value})
+    return apply_body(context, bodies.body(function, 1), {bodies.SYMBOLS[0]: value})
 
 
 # -- scalar meanings: sympy bodies of elementwise ops applied to polynomials

@@ -26,7 +26,7 @@ from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.factor import irreducible_factors, prime_powers
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
-from symgrad.proof.oracle import uninterpreted
+from symgrad.proof.scalars import uninterpreted
 
 ODD = frozenset(("erf", "sin", "atan", "asinh", "asin", "Si"))
 EVEN = frozenset(("cos",))

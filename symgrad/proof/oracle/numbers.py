@@ -18,7 +18,7 @@ from symgrad.ir.dim import DimLike
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, Scalar
 from symgrad.ops.record import Op, get
-from symgrad.proof.oracle.scalars import (
+from symgrad.proof.scalars.bodies import (
     LOGICAL,
     RELATIONS,
     partial,

@@ -19,11 +19,11 @@ import mpmath
 import numpy as np
 
 from symgrad.ir.dtype import bool_
-from symgrad.proof.oracle import uninterpreted
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose
 from symgrad.proof.oracle.subject import Evaluation, Subject, precisely
 from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, PRECISE_TOLERANCE_DIGITS, DomainError
+from symgrad.proof.scalars import uninterpreted
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node, Scalar
-from symgrad.proof.oracle import literals
 from symgrad.proof.oracle.numbers import DIGITS, Arithmetic, Array, Double, Precise
 from symgrad.proof.oracle.sample import MODES, Point, Sampler, Unsatisfiable
 from symgrad.proof.oracle.values import (
@@ -29,6 +28,7 @@ from symgrad.proof.oracle.values import (
     objective,
     tangents,
 )
+from symgrad.proof.scalars import literals
 
 REDRAWS = 8
 _DOUBLE = Double()

@@ -13,7 +13,7 @@ from symgrad.ir.graph import Node
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.poly import Poly
-from symgrad.proof.oracle.uninterpreted import PREFIX
+from symgrad.proof.scalars.bodies import PREFIX
 
 _LETTERS = "ijklmnopqrstuvw"
 _FIRST = (kinds.NUMBER, kinds.SIZE)

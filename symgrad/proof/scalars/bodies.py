@@ -20,7 +20,6 @@ from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ops.record import get
-from symgrad.proof.oracle import uninterpreted
 
 STEPS = frozenset(("floor", "ceil", "round", "trunc", "sign", "floordiv"))
 """Constant but on a null set: their derivative is zero."""
@@ -28,9 +27,11 @@ STEPS = frozenset(("floor", "ceil", "round", "trunc", "sign", "floordiv"))
 LOGICAL = frozenset(("logical_and", "logical_or", "logical_not", "logical_xor"))
 RELATIONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
+PREFIX = "custom_"
+"""What the sympy class of a function with a declared derivative begins with."""
+
 SYMBOLS: tuple[Any, ...] = tuple(sympy.Symbol(f"u{i}", real=True) for i in range(6))
 """The operands of every body."""
-_SYMBOLS = SYMBOLS
 
 
 @cache
@@ -108,9 +109,8 @@ class _Translation:
             order = int(args[0])
             if order < len(_POLYGAMMA):
                 return self.call(_POLYGAMMA[order], self.of(args[1]))
-        if uninterpreted.is_uninterpreted(kind):
-            name = kind.removeprefix(uninterpreted.PREFIX)
-            return self.call(name, *(self.of(part) for part in args))
+        if kind.startswith(PREFIX) and kind in _MPMATH:
+            return self.call(kind.removeprefix(PREFIX), *(self.of(part) for part in args))
         if kind in _NAMES:
             return self.call(_NAMES[kind], *(self.of(part) for part in args))
         raise GraphError(f"the derivative {expression} has no form in index notation")
@@ -205,7 +205,7 @@ def _round_half_even(value: Any) -> Any:
     return mpmath.mp.nint(value)
 
 
-_MPMATH = {
+_MPMATH: dict[str, Callable[..., Any]] = {
     "Heaviside": lambda value, *_: mpmath.mpf(1 if value > 0 else 0),
     "sign": mpmath.sign,
     "Abs": abs,
@@ -218,19 +218,27 @@ def value_function(function: str, arity: int) -> Callable[..., Any]:
     """The op as a function of mpmath numbers; NaN outside its domain."""
     if function == "round":
         return _round_half_even
-    return _lambdify(body(function, arity), arity)
+    return lambdified(body(function, arity), arity)
 
 
 @cache
 def partial_function(function: str, arity: int, position: int) -> Callable[..., Any]:
     """A partial derivative of the op as a function of mpmath numbers."""
-    return _lambdify(partial(function, arity, position), arity)
+    return lambdified(partial(function, arity, position), arity)
 
 
 def lambdified(expression: Any, arity: int) -> Callable[..., Any]:
     """An expression in ``u0``, ... as a function of mpmath numbers; NaN where it has a pole."""
-    return _lambdify(expression, arity)
-
-
-def _lambdify(expression: Any, arity: int) -> Callable[..., Any]:
     return _guarded(sympy.lambdify(SYMBOLS[:arity], expression, modules=[_MPMATH, "mpmath"]))
+
+
+def add_function(name: str, model: Callable[[Any], Any]) -> None:
+    """Make a sympy class known by its name: ``model`` gives its values as mpmath numbers."""
+    _MPMATH[name] = model
+
+
+def remove_function(name: str) -> None:
+    """Forget a class that was made known, and what was computed of it."""
+    _MPMATH.pop(name, None)
+    for cached in (body, partial, value_function, partial_function):
+        cached.cache_clear()

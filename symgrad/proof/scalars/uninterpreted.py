@@ -21,8 +21,8 @@ import mpmath
 import sympy
 
 from symgrad.ir.graph import Node
+from symgrad.proof.scalars.bodies import PREFIX, SYMBOLS, add_function, lambdified, remove_function
 
-PREFIX = "custom_"
 VALUE_TOLERANCE = 1e-9
 GRID_BITS = 44
 GRID_SHIFT = "0.3717181920212223"
@@ -75,13 +75,11 @@ class Uninterpreted:
     def _terms(self) -> list[Callable[[Any], Any]]:
         """The first derivatives as functions of mpmath numbers."""
         if not self._series:
-            from symgrad.proof.oracle import scalars
-
-            x = scalars.SYMBOLS[0]
+            x = SYMBOLS[0]
             derivative: Any = self.kind(x)
             for _ in range(ORDER):
                 derivative = sympy.diff(derivative, x)
-                self._series.append(scalars.lambdified(derivative, 1))
+                self._series.append(lambdified(derivative, 1))
         return self._series
 
 
@@ -103,23 +101,15 @@ def is_uninterpreted(name: str) -> bool:
 
 def declare(name: str, kind: Any, double: Callable[[float], float]) -> None:
     """Make a function known."""
-    from symgrad.proof.oracle import scalars
-
     found = Uninterpreted(name, kind, double)
     KNOWN[kind.__name__] = found
-    scalars._MPMATH[kind.__name__] = found.model
+    add_function(kind.__name__, found.model)
 
 
 def withdraw(name: str) -> None:
     """Forget a function, and what was computed of it."""
-    from symgrad.proof.oracle import scalars
-
     KNOWN.pop(PREFIX + name, None)
-    scalars._MPMATH.pop(PREFIX + name, None)
-    for cached in (
-        scalars.body, scalars.partial, scalars.value_function, scalars.partial_function,
-    ):  # fmt: skip
-        cached.cache_clear()
+    remove_function(PREFIX + name)
 
 
 def among(nodes: Iterable[Node]) -> list[Uninterpreted]:
