@@ -270,6 +270,7 @@ def _register(op: _Definition, cost: float) -> None:
         op.name, numpy=op.function, sympy=body, vjp=op.vjp, cost=cost,
         c=Helper(op.name, op.source.text, op.source.single),
         domain=tuple(_constraints(op.domain)), kinks=tuple(_kinks(op)),
+        code=f"{{sg}}.{op.name}({', '.join(f'{{{place}}}' for place in range(op.arity))})",
         lacks={"program": "what it computes is said in C"},
     )  # fmt: skip
     if op.kind is not None:

@@ -32,28 +32,28 @@ def number(dtype: DType) -> bool:
 
 elementwise(
     "add", numpy=np.add, sympy=lambda sp, x, y: x + y, c=Infix("+"), takes=number,
-    program="{0} + {1}",
+    program="{0} + {1}", code="{0} + {1}",
     vjp=lambda g, out, x, y: (g, g),
 )  # fmt: skip
 elementwise(
     "sub", numpy=np.subtract, sympy=lambda sp, x, y: x - y, c=Infix("-"), takes=number,
-    program="{0} - {1}",
+    program="{0} - {1}", code="{0} - {1}",
     vjp=lambda g, out, x, y: (g, -g),
 )  # fmt: skip
 elementwise(
     "mul", numpy=np.multiply, sympy=lambda sp, x, y: x * y, c=Infix("*"), takes=number,
-    program="{0} * {1}",
+    program="{0} * {1}", code="{0} * {1}",
     vjp=lambda g, out, x, y: (g * y, g * x),
 )  # fmt: skip
 elementwise(
     "div", numpy=np.divide, sympy=lambda sp, x, y: x / y, c=Infix("/"), cost=0.10,
-    program="{0} / {1}",
+    program="{0} / {1}", code="{0} / {1}",
     domain=(Constraint("nonzero", lambda sp, x, y: y),),
     vjp=lambda g, out, x, y: (g / y, -(g * out / y)),
 )  # fmt: skip
 elementwise(
     "neg", numpy=np.negative, sympy=lambda sp, x: -x, c=Template("-{0}"), takes=number,
-    program="-{0}",
+    program="-{0}", code="-{0}",
     vjp=lambda g, out, x: (-g,),
 )  # fmt: skip
 elementwise(
@@ -73,6 +73,7 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "root", numpy=np.sqrt, sympy=lambda sp, x: sp.sqrt(x), c=Function("sqrt"), cost=0.15,
+    code="{0}.sqrt()",
     domain=(Constraint("nonnegative", lambda sp, x: x),),
     kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
     vjp=lambda g, out, x: (choose(compare("eq", out, 0.0), 0.0, g / (out * 2.0)),),
@@ -116,6 +117,7 @@ def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
 elementwise(
     "pow", numpy=_pow, sympy=lambda sp, x, y: x**y, c=Function("pow", vector=True), cost=0.90,
     domain=(Constraint("positive", _pow_domain),), vjp=_pow_vjp, program="{0} ** {1}",
+    code="{0}**{1}",
 )  # fmt: skip
 
 
@@ -185,5 +187,5 @@ elementwise(
 
 elementwise(
     "shift", numpy=np.positive, sympy=lambda sp, x: x, c=Template("{0}"), cost=0.01, vjp=None,
-    program="{0}",
+    program="{0}", code="{0}",
 )  # fmt: skip

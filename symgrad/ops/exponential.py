@@ -61,18 +61,20 @@ elementwise(
     vjp=lambda g, y, x: (g * (y * (1.0 - y)),),
 )  # fmt: skip
 elementwise(
-    "silu", numpy="{0} / (1 + np.exp(-{0}))", sympy=lambda sp, x: x / (1 + sp.exp(-x)),
+    "silu", code="{sg}.silu({0})", numpy="{0} / (1 + np.exp(-{0}))",
+    sympy=lambda sp, x: x / (1 + sp.exp(-x)),
     c=Template("{0} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.49, vjp=_silu_vjp,
 )  # fmt: skip
 elementwise(
-    "softplus", numpy="np.logaddexp(0, {0})", sympy=lambda sp, x: sp.log(1 + sp.exp(x)),
+    "softplus", code="{sg}.softplus({0})", numpy="np.logaddexp(0, {0})",
+    sympy=lambda sp, x: sp.log(1 + sp.exp(x)),
     c=Template(
         "({0} < {lit:0} ? {lit:0} : {0}) + log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")
     ),
     cost=0.85, vjp=lambda g, y, x: (g * apply("sigmoid", x),),
 )  # fmt: skip
 elementwise(
-    "log_sigmoid", numpy="-np.logaddexp(0, -{0})",
+    "log_sigmoid", code="{sg}.logsigmoid({0})", numpy="-np.logaddexp(0, -{0})",
     sympy=lambda sp, x: -sp.log(1 + sp.exp(-x)),
     c=Template(
         "({0} > {lit:0} ? {lit:0} : {0}) - log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")

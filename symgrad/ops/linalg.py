@@ -124,6 +124,7 @@ structural(
     "inverse", "linalg", rule=_matrix_rule("inverse"),
     numpy=lambda array, *, size: _checked("inverse", np.linalg.inv, array),
     lower=None, vjp=_inverse_vjp, tangent=_inverse_tangent, program="np.linalg.inv({0})",
+    code="{0}.inverse()",
 )  # fmt: skip
 
 
@@ -158,12 +159,13 @@ def _logdet_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 structural(
     "det", "linalg", rule=_number_rule("det"),
     numpy=lambda array, *, size: _checked("det", np.linalg.det, array),
-    lower=None, vjp=_det_vjp, tangent=_det_tangent, program="np.linalg.det({0})",
+    lower=None, vjp=_det_vjp, tangent=_det_tangent, program="np.linalg.det({0})", code="{0}.det()",
 )  # fmt: skip
 structural(
     "logdet", "linalg", rule=_number_rule("logdet"),
     numpy=lambda array, *, size: _checked("logdet", _logdet, array), lower=None,
     vjp=_logdet_vjp, tangent=_logdet_tangent, program="np.log(np.linalg.det({0}))",
+    code="{0}.logdet()",
 )  # fmt: skip
 
 
@@ -201,6 +203,7 @@ structural(
     "cholesky", "linalg", rule=_matrix_rule("cholesky"), numpy=_cholesky, lower=None,
     vjp=_cholesky_vjp, tangent=_cholesky_tangent,
     program="np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",
+    code="{sg}.linalg.cholesky({0})",
 )  # fmt: skip
 
 
@@ -245,5 +248,6 @@ def _solve_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 structural(
     "solve_triangular", "linalg", rule=_solve_rule, numpy=_solve, lower=None, vjp=_solve_vjp,
     arity=2, linear=(1,), tangent=_solve_tangent,
+    code="{sg}.linalg.solve_triangular({0}, {1}, upper={upper})",
     program=lambda a, b, *, upper, **_: f"np.linalg.solve(np.tri{'u' if upper else 'l'}({a}), {b})",
 )  # fmt: skip

@@ -53,7 +53,7 @@ def _comparison(name: str, numpy: np.ufunc, sympy: str, symbol: str) -> None:
 
     elementwise(
         name, numpy=numpy, sympy=meaning, c=Infix(symbol), result=bool_, kinks=_AT_EQUALITY,
-        takes=lambda dtype: True, vjp=None,
+        takes=lambda dtype: True, vjp=None, code=f"{{0}} {symbol} {{1}}",
     )  # fmt: skip
 
 
@@ -70,19 +70,19 @@ _comparison("ge", np.greater_equal, "Ge", ">=")
 
 elementwise(
     "logical_and", numpy=np.logical_and, sympy=lambda sp, x, y: sp.And(x, y), c=Infix("&&"),
-    takes=_is_bool, vjp=None,
+    takes=_is_bool, vjp=None, code="{0} & {1}",
 )  # fmt: skip
 elementwise(
     "logical_or", numpy=np.logical_or, sympy=lambda sp, x, y: sp.Or(x, y), c=Infix("||"),
-    takes=_is_bool, vjp=None,
+    takes=_is_bool, vjp=None, code="{0} | {1}",
 )  # fmt: skip
 elementwise(
     "logical_xor", numpy=np.logical_xor, sympy=lambda sp, x, y: sp.Xor(x, y), c=Infix("!="),
-    takes=_is_bool, vjp=None,
+    takes=_is_bool, vjp=None, code="{0} ^ {1}",
 )  # fmt: skip
 elementwise(
     "logical_not", numpy=np.logical_not, sympy=lambda sp, x: sp.Not(x), c=Template("!{0}"),
-    takes=_is_bool, vjp=None,
+    takes=_is_bool, vjp=None, code="~{0}",
 )  # fmt: skip
 
 
@@ -110,7 +110,7 @@ def _where_vjp(node: Node, g: Node) -> Sequence[Node | None]:
 register(
     Op(
         "where", "elementwise", 3, _where_rule, _where, vjp=_where_vjp,
-        program="np.where({0}, {1}, {2})",
+        program="np.where({0}, {1}, {2})", code="{sg}.where({0}, {1}, {2})",
         scalar=Scalar(
             sympy=lambda sp, condition, x, y: sp.Piecewise((x, condition), (y, True)),
             c=Template("{0} ? {1} : {2}"), cost=0.03, chooses=True,
@@ -194,6 +194,7 @@ def _wrap(name: str, wanted: DType) -> None:
     elementwise(
         name, numpy=f"{{0}}.astype(np.{wanted})", sympy=meaning, c=Template("({T}){0}"),
         result=wanted, takes=lambda dtype: dtype == int64, vjp=None,
+        code=f"{{0}}.to({{sg}}.{wanted})",
     )  # fmt: skip
 
 

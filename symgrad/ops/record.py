@@ -148,6 +148,9 @@ class Op:
     ``ufunc``: the NumPy ufunc that ``numpy`` wraps, where it is one that keeps dtypes: callers
     that look after floating-point warnings themselves may call it directly, and broadcast.
     ``program``: ``numpy`` as text that needs NumPy alone: see ``numpy_text``.
+    ``code``: how users write it with tensors, as in PyTorch: ``{0}`` and ``{1}`` are the operands,
+    ``{sg}`` the module, ``{over}`` the attribute ``axes`` as an argument; other names are
+    attributes.  What depends on more than these is written by ``proof.words.code``.
     ``lacks``: why a fact that an op should have is not there, by the name of the field.
     """
 
@@ -163,6 +166,7 @@ class Op:
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None
     ufunc: np.ufunc | None = None
     program: Program | None = None
+    code: str | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
 
     def numpy_text(self, operands: Sequence[str], facts: Mapping[str, Any]) -> str | None:
@@ -227,12 +231,14 @@ def elementwise(
     c_integer: Spelling | None = None,
     chooses: bool = False,
     program: Program | None = None,
+    code: str | None = None,
     lacks: Mapping[str, str] | None = None,
 ) -> Op:
     """A scalar function applied to each element.  Among integers it wraps around, as in NumPy.
 
     ``numpy``: a ufunc, the text of an expression with ``{0}``, ``{1}`` for the operands, or
     another function; ``program`` says the text where it is not NumPy's name of the ufunc.
+    ``code``: by default a method of its name, for several operands a function.
 
     ``vjp(g, y, *args)`` returns a cotangent for each argument; None: it is piecewise constant
     (comparisons, rounding).  ``result``: its dtype where it is not that of the arguments.
@@ -247,10 +253,13 @@ def elementwise(
         return TensorType(result or args[0].dtype, same_shape(name, args))
 
     arity = len(inspect.signature(sympy).parameters) - 1  # the first is the module
+    operands = ", ".join(f"{{{place}}}" for place in range(arity))
+    if code is None:
+        code = f"{{0}}.{name}()" if arity == 1 else f"{{sg}}.{name}({operands})"
     if isinstance(numpy, str):
         program, numpy = numpy, _function(numpy, arity)
     elif isinstance(numpy, np.ufunc) and program is None:
-        program = f"np.{numpy.__name__}({', '.join(f'{{{place}}}' for place in range(arity))})"
+        program = f"np.{numpy.__name__}({operands})"
 
     def evaluate(*arrays: Array, size: SizeOf) -> Array:
         with np.errstate(all="ignore"):
@@ -261,7 +270,8 @@ def elementwise(
         name, "elementwise", arity, rule, evaluate,
         scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
-        ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program, lacks=lacks or {},
+        ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program, code=code,
+        lacks=lacks or {},
     )  # fmt: skip
     register(op)
     return op
@@ -286,6 +296,7 @@ def structural(
     linear: tuple[int, ...] = (),
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
     program: Program | None = None,
+    code: str | None = None,
     lacks: Mapping[str, str] | None = None,
 ) -> Op:
     """An op that moves, selects or combines elements: its meaning is a body in index notation."""
@@ -296,7 +307,7 @@ def structural(
 
     op = Op(
         name, kind, arity, rule, evaluate, lower=lower, vjp=vjp, linear=linear, tangent=tangent,
-        program=program, lacks=lacks or {},
+        program=program, code=code, lacks=lacks or {},
     )  # fmt: skip
     register(op)
     return op
@@ -319,6 +330,7 @@ def reduction(
     tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
     one_axis: bool = False,
     program: Program,
+    code: str,
 ) -> Op:
     """A reduction over the attribute ``axes`` (sorted, non-negative); these axes disappear."""
     check = check_axis if one_axis else check_axes
@@ -341,6 +353,7 @@ def reduction(
         name, "reduction", rule=rule,
         numpy=lambda array, *, size, axes: numpy(array, axis=axes),
         lower=lower, vjp=vjp, linear=(0,) if linear else (), tangent=tangent, program=program,
+        code=code,
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def _sum(array: Array, axis: tuple[int, ...]) -> Array:
 
 reduction(
     "sum", numpy=_sum, reduce="sum", vjp=_sum_vjp, linear=True,
-    program="np.sum({0}, axis={axes})",
+    program="np.sum({0}, axis={axes})", code="{0}.sum({over})",
 )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
 
 reduction(
     "prod", numpy=np.prod, reduce="prod", vjp=_prod_vjp, tangent=_prod_tangent,
-    program="np.prod({0}, axis={axes})",
+    program="np.prod({0}, axis={axes})", code="{0}.prod({over})",
 )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ for _name, _reduce in (("amax", "max"), ("amin", "min")):
     reduction(
         _name, numpy=_extreme(least=_name == "amin"), reduce=_reduce, vjp=_extreme_vjp,
         tangent=_extreme_tangent, takes=lambda dtype: dtype != bool_,
-        program=f"np.{_reduce}({{0}}, axis={{axes}})",
+        program=f"np.{_reduce}({{0}}, axis={{axes}})", code=f"{{0}}.{_name}({{over}})",
     )  # fmt: skip
 
 # -- max, min: over exactly one axis; of what ties, the first gets the cotangent
@@ -193,13 +193,13 @@ for _name in ("max", "min"):
     reduction(
         _name, numpy=_extreme(least=_name == "min"), reduce=_name, vjp=_first_vjp,
         tangent=_first_tangent, one_axis=True, takes=lambda dtype: dtype != bool_,
-        program=f"np.{_name}({{0}}, axis={{axes}})",
+        program=f"np.{_name}({{0}}, axis={{axes}})", code=f"{{0}}.a{_name}({{over}})",
     )  # fmt: skip
 
 for _name, _logic in (("any", np.any), ("all", np.all)):
     reduction(
         _name, numpy=_logic, reduce=_name, vjp=None, takes=lambda dtype: dtype == bool_,
-        program=f"np.{_name}({{0}}, axis={{axes}})",
+        program=f"np.{_name}({{0}}, axis={{axes}})", code=f"{{0}}.{_name}({{over}})",
     )  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def _register_position(name: str, numpy: Callable[..., Any]) -> None:
 
     structural(
         name, "reduction", rule=_position_rule(name), numpy=_position(numpy), lower=lower, vjp=None,
-        program=f"np.{name}({{0}}, axis={{axes[0]}})",
+        program=f"np.{name}({{0}}, axis={{axes[0]}})", code=f"{{0}}.{name}({{over}})",
     )  # fmt: skip
 
 

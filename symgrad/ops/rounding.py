@@ -138,12 +138,12 @@ def _remainder(x: Array, y: Array) -> Array:
 elementwise(
     "floordiv", numpy=np.floor_divide, sympy=lambda sp, x, y: sp.floor(x / y), takes=number,
     c=_FLOORDIV, c_integer=_FLOORDIV_INTEGER, cost=10.0, domain=_DIVISOR, kinks=_AT_MULTIPLES,
-    vjp=None,
+    vjp=None, code="{0} // {1}",
 )  # fmt: skip
 elementwise(
     "mod", numpy=_remainder, sympy=lambda sp, x, y: x - y * sp.floor(x / y), takes=number,
     c=_MOD, c_integer=_MOD_INTEGER, cost=10.0, domain=_DIVISOR, kinks=_AT_MULTIPLES, vjp=_mod_vjp,
-    program="np.mod({0}, {1})",
+    program="np.mod({0}, {1})", code="{0} % {1}",
 )  # fmt: skip
 elementwise(
     "fmod", numpy=np.fmod, sympy=lambda sp, x, y: x - y * _trunc(sp, x / y), takes=number,

@@ -281,4 +281,5 @@ def _diagonal_vjp(node: Node, g: Node) -> Sequence[Node]:
 structural(
     "diagonal", "movement", rule=_diagonal_rule, numpy=_diagonal, lower=_diagonal_lower,
     vjp=_diagonal_vjp, linear=(0,), program="np.diagonal({0}, {offset}, *{axes})",
+    code="{0}.diagonal({offset}, {axes[0]}, {axes[1]})",
 )  # fmt: skip

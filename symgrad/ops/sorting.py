@@ -81,7 +81,8 @@ def _text(operand: str, *, axis: int, descending: bool, shape: Sequence[int], **
 
 
 structural(
-    "rank", "reduction", rule=_rule, numpy=_numpy, lower=_lower, vjp=None, program=_text
+    "rank", "reduction", rule=_rule, numpy=_numpy, lower=_lower, vjp=None, program=_text,
+    code="{0}.argsort({axis}, descending={descending}, stable=True).argsort({axis})",
 )  # fmt: skip
 
 

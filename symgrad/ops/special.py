@@ -61,12 +61,14 @@ elementwise(
     vjp=lambda g, y, x: (g * apply("trigamma", x),),
 )  # fmt: skip
 elementwise(
-    "trigamma", numpy=special_numpy.trigamma, sympy=lambda sp, x: sp.polygamma(1, x),
+    "trigamma", code="{sg}.polygamma(1, {0})", numpy=special_numpy.trigamma,
+    sympy=lambda sp, x: sp.polygamma(1, x),
     c=Helper("trigamma", special_c.TRIGAMMA), cost=15.0, domain=_POSITIVE, lacks=_NOT_IN_NUMPY,
     vjp=lambda g, y, x: (g * apply("tetragamma", x),),
 )  # fmt: skip
 elementwise(
-    "tetragamma", numpy=special_numpy.tetragamma, sympy=lambda sp, x: sp.polygamma(2, x),
+    "tetragamma", code="{sg}.polygamma(2, {0})", numpy=special_numpy.tetragamma,
+    sympy=lambda sp, x: sp.polygamma(2, x),
     c=Helper("tetragamma", special_c.TETRAGAMMA), cost=15.0, domain=_POSITIVE,
     vjp=_tetragamma_vjp, lacks=_NOT_IN_NUMPY,
 )  # fmt: skip

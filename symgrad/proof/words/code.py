@@ -13,10 +13,13 @@ from typing import Any
 
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.graph import Node
+from symgrad.ops.record import get
 from symgrad.proof.words.spelling import (
+    INFIX,
     WRITING,
     averaged,
     axes,
+    broadcasts,
     finite,
     inserted_axes,
     is_transposition,
@@ -34,26 +37,11 @@ from symgrad.proof.words.spelling import (
 SHORT = 24
 LONG = 60
 SUM, PRODUCT, UNARY, POWER, ATOM = 10, 20, 30, 40, 50
-_INFIX: dict[str, tuple[str, int]] = {
-    "add": (" + ", SUM), "sub": (" - ", SUM), "mul": (" * ", PRODUCT), "div": (" / ", PRODUCT),
-    "pow": ("**", POWER), "mod": (" % ", PRODUCT), "floordiv": (" // ", PRODUCT),
-    "eq": (" == ", 4), "ne": (" != ", 4), "lt": (" < ", 4), "le": (" <= ", 4), "gt": (" > ", 4),
-    "ge": (" >= ", 4), "logical_and": (" & ", 8), "logical_or": (" | ", 6),
-    "logical_xor": (" ^ ", 7),
+_LEVELS = {
+    "+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT, "**": POWER, "%": PRODUCT, "//": PRODUCT,
+    "==": 4, "!=": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "&": 8, "|": 6, "^": 7,
 }  # fmt: skip
-_FUNCTIONS = frozenset(
-    ("maximum", "minimum", "atan2", "copysign", "fmod", "hypot", "logaddexp", "where")
-)
-_METHODS = {name: name for name in (
-    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "digamma",
-    "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "floor", "lgamma", "log", "log10", "log1p",
-    "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt",
-    "square", "tan", "tanh", "trunc",
-)} | {"root": "sqrt"}  # fmt: skip
-_PLAIN_FUNCTIONS = {"softplus": "softplus", "log_sigmoid": "logsigmoid", "silu": "silu"}
-_REDUCTIONS = {"sum": "sum", "prod": "prod", "amax": "amax", "amin": "amin", "max": "amax",
-               "min": "amin", "any": "any", "all": "all", "argmax": "argmax",
-               "argmin": "argmin"}  # fmt: skip
+"""How tightly Python's operators bind."""
 Text = tuple[str, int]
 
 
@@ -160,20 +148,27 @@ class CodeWriter:
             if self.strict:
                 raise NoSpelling(node.label)
             return node.label, ATOM
-        if node.op in _INFIX:
-            return self._infix(node)
-        if node.op in _METHODS:
-            return f"{self._inside(node.args[0], ATOM)}.{_METHODS[node.op]}()", ATOM
         handler = _HANDLERS.get(node.op)
-        if handler is not None:
-            return handler(self, node)
-        if node.op in _FUNCTIONS or node.op in _PLAIN_FUNCTIONS:
-            name = _PLAIN_FUNCTIONS.get(node.op, node.op)
-            return f"{self.module}.{name}({', '.join(self._operands(node))})", ATOM
-        if node.op in _REDUCTIONS:
-            listed = axes(node.attributes["axes"])
-            return f"{self._inside(node.args[0], ATOM)}.{_REDUCTIONS[node.op]}({listed})", ATOM
-        raise NoSpelling(node.op)
+        return handler(self, node) if handler is not None else self._by_record(node)
+
+    def _by_record(self, node: Node) -> Text:
+        """As the record of the op says."""
+        code = get(node.op).code
+        if code is None:
+            raise NoSpelling(node.op)
+        infix = INFIX.fullmatch(code)
+        if infix is not None:
+            return self._infix(node, infix[1])
+        if broadcasts(node):
+            operands = self._operands(node)
+        else:
+            first = ATOM if code.startswith("{0}.") else 0
+            levels = (first, *[0] * (len(node.args) - 1))
+            operands = [self._inside(a, level) for a, level in zip(node.args, levels, strict=True)]
+        facts = node.attributes
+        if "axes" in facts:
+            facts = {**facts, "over": axes(facts["axes"])}
+        return code.format(*operands, sg=self.module, **facts), ATOM
 
     def _operands(self, node: Node, levels: Sequence[int] = ()) -> list[str]:
         """The operands of an elementwise op; what broadcasting does by itself is left out."""
@@ -183,18 +178,19 @@ class CodeWriter:
             self.text(arg)
         return [self._inside(arg, level) for arg, level in zip(chosen, levels, strict=True)]
 
-    def _infix(self, node: Node) -> Text:
+    def _infix(self, node: Node, operator: str) -> Text:
         average = averaged(node, self.names)
         if average is not None:
             inner, over, kept = average
             self.text(inner)
             listed = axes(over) + (", keepdim=True" if kept else "")
             return f"{self._inside(inner, ATOM)}.mean({listed})", ATOM
-        symbol, level = _INFIX[node.op]
-        right = level + 1 if node.op in ("sub", "div", "mod", "floordiv") else level
-        left = level + 1 if node.op == "pow" or level < SUM else level
+        symbol = operator.strip()
+        level = _LEVELS[symbol]
+        right = level + 1 if symbol in ("-", "/", "%", "//") else level
+        left = level + 1 if symbol == "**" or level < SUM else level
         operands = self._operands(node, (left, right + (level < SUM)))
-        return symbol.join(operands), level
+        return operator.join(operands), level
 
     # -- ops with a spelling of their own
 
@@ -374,7 +370,7 @@ class CodeWriter:
             found.append(f"{low}:{high}" + (f":{step}" if step != 1 else ""))
         while len(found) > 1 and found[-1] == ":":
             found.pop()
-        return ", ".join(found)
+        return ", ".join(found) or "..."
 
     def _scan(self, node: Node) -> Text:
         axis, inner = node.attributes["axis"], self._inside(node.args[0], ATOM)

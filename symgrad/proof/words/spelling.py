@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.graph import Node
+from symgrad.ops.record import get
 
-ELEMENTWISE = frozenset(
-    ("add", "sub", "mul", "div", "pow", "mod", "floordiv", "eq", "ne", "lt", "le", "gt", "ge",
-     "logical_and", "logical_or", "logical_xor", "maximum", "minimum", "atan2", "fmod", "where",
-     "softplus", "log_sigmoid", "silu")
-)  # fmt: skip
+INFIX = re.compile(r"\{0\}( ?\S+? ?)\{1\}")
+"""The tensor code of an op that is an operator between its operands."""
 WRITING = ("unslice", "index_add")
 """Ops that are written as an assignment to parts of zeros."""
 
@@ -45,7 +43,7 @@ def shared(root: Node, names: Mapping[Node, str]) -> list[Node]:
     order = needed(root, names)
     for node in order:
         if node not in names:
-            operands = least_expanded(node, names) if node.op in ELEMENTWISE else node.args
+            operands = least_expanded(node, names) if broadcasts(node) else node.args
             for arg in operands:
                 uses[arg] = uses.get(arg, 0) + 1
     plain = ("input", "constant", "size", "expand", "iota")
@@ -54,6 +52,14 @@ def shared(root: Node, names: Mapping[Node, str]) -> list[Node]:
         if node not in names and node.op not in plain
         and (uses.get(node, 0) > 1 or node.op in WRITING)
     ]  # fmt: skip
+
+
+def broadcasts(node: Node) -> bool:
+    """Is it written as an operator or a function that broadcasts its operands?"""
+    op = get(node.op)
+    if op.kind != "elementwise" or op.code is None:
+        return False
+    return op.code.startswith("{sg}.") or INFIX.fullmatch(op.code) is not None
 
 
 def shed(node: Node, names: Mapping[Node, str]) -> Node:
