@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from symgrad.ir.graph import Node
-from symgrad.ops.record import Constraint, Function, Template, apply, elementwise
+from symgrad.ops.record import Constraint, Function, Latex, Template, apply, elementwise
 
 LN_2 = math.log(2)
 LN_10 = math.log(10)
@@ -20,33 +20,40 @@ _POSITIVE = (Constraint("positive", lambda sp, x: x),)
 elementwise(
     "exp", numpy=np.exp, sympy=lambda sp, x: sp.exp(x), c=Function("exp", vector=True), cost=0.35,
     vjp=lambda g, y, x: (g * y,),
+    latex="e^{{{0}}}",
 )  # fmt: skip
 elementwise(
     "expm1", numpy=np.expm1, sympy=lambda sp, x: sp.exp(x) - 1, c=Function("expm1", vector=True),
     cost=0.45, vjp=lambda g, y, x: (g * (y + 1.0),),
+    latex=Latex("e^{{{0}}} - 1", "sum"),
 )  # fmt: skip
 elementwise(
     "exp2", numpy=np.exp2, sympy=lambda sp, x: 2**x, c=Function("exp2", vector=True), cost=0.35,
     vjp=lambda g, y, x: (g * (y * LN_2),),
+    latex="2^{{{0}}}",
 )  # fmt: skip
 elementwise(
     "log", numpy=np.log, sympy=lambda sp, x: sp.log(x), c=Function("log", vector=True), cost=0.35,
     domain=_POSITIVE, vjp=lambda g, y, x: (g / x,),
+    latex=r"\log",
 )  # fmt: skip
 elementwise(
     "log1p", numpy=np.log1p, sympy=lambda sp, x: sp.log(1 + x), c=Function("log1p", vector=True),
     cost=0.45, domain=(Constraint("positive", lambda sp, x: 1 + x),),
     vjp=lambda g, y, x: (g / (x + 1.0),),
+    latex=r"\log\left(1 + {0}\right)",
 )  # fmt: skip
 elementwise(
     "log2", numpy=np.log2, sympy=lambda sp, x: sp.log(x) / sp.log(2),
     c=Function("log2", vector=True), cost=0.35, domain=_POSITIVE,
     vjp=lambda g, y, x: (g / (x * LN_2),),
+    latex=r"\log_{2}",
 )  # fmt: skip
 elementwise(
     "log10", numpy=np.log10, sympy=lambda sp, x: sp.log(x) / sp.log(10),
     c=Function("log10", vector=True), cost=0.40, domain=_POSITIVE,
     vjp=lambda g, y, x: (g / (x * LN_10),),
+    latex=r"\log_{10}",
 )  # fmt: skip
 
 
@@ -59,6 +66,7 @@ elementwise(
     "sigmoid", numpy="1 / (1 + np.exp(-{0}))", sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
     c=Template("{lit:1} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.47,
     vjp=lambda g, y, x: (g * (y * (1.0 - y)),),
+    latex=r"\sigma",
 )  # fmt: skip
 elementwise(
     "silu", code="{sg}.silu({0})", numpy="{0} / (1 + np.exp(-{0}))",

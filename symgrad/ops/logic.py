@@ -26,6 +26,7 @@ from symgrad.ops.record import (
     Array,
     Infix,
     Kink,
+    Latex,
     Op,
     Reader,
     Scalar,
@@ -47,22 +48,23 @@ def _is_bool(dtype: DType) -> bool:
 _AT_EQUALITY = (Kink(lambda sp, x, y: x - y, "it jumps; the derivative is taken as 0"),)
 
 
-def _comparison(name: str, numpy: np.ufunc, sympy: str, symbol: str) -> None:
+def _comparison(name: str, numpy: np.ufunc, sympy: str, symbol: str, latex: str) -> None:
     def meaning(sp: Any, x: Any, y: Any) -> Any:
         return getattr(sp, sympy)(x, y)
 
     elementwise(
         name, numpy=numpy, sympy=meaning, c=Infix(symbol), result=bool_, kinks=_AT_EQUALITY,
         takes=lambda dtype: True, vjp=None, code=f"{{0}} {symbol} {{1}}",
+        latex=Latex(f"{{0:sum}} {latex} {{1:sum}}", "relation"),
     )  # fmt: skip
 
 
-_comparison("eq", np.equal, "Eq", "==")
-_comparison("ne", np.not_equal, "Ne", "!=")
-_comparison("lt", np.less, "Lt", "<")
-_comparison("le", np.less_equal, "Le", "<=")
-_comparison("gt", np.greater, "Gt", ">")
-_comparison("ge", np.greater_equal, "Ge", ">=")
+_comparison("eq", np.equal, "Eq", "==", "=")
+_comparison("ne", np.not_equal, "Ne", "!=", r"\ne")
+_comparison("lt", np.less, "Lt", "<", "<")
+_comparison("le", np.less_equal, "Le", "<=", r"\le")
+_comparison("gt", np.greater, "Gt", ">", ">")
+_comparison("ge", np.greater_equal, "Ge", ">=", r"\ge")
 
 
 # -- logic
@@ -71,18 +73,22 @@ _comparison("ge", np.greater_equal, "Ge", ">=")
 elementwise(
     "logical_and", numpy=np.logical_and, sympy=lambda sp, x, y: sp.And(x, y), c=Infix("&&"),
     takes=_is_bool, vjp=None, code="{0} & {1}",
+    latex=Latex(r"{0:relation} \land {1:relation}", "logic"),
 )  # fmt: skip
 elementwise(
     "logical_or", numpy=np.logical_or, sympy=lambda sp, x, y: sp.Or(x, y), c=Infix("||"),
     takes=_is_bool, vjp=None, code="{0} | {1}",
+    latex=Latex(r"{0:relation} \lor {1:relation}", "logic"),
 )  # fmt: skip
 elementwise(
     "logical_xor", numpy=np.logical_xor, sympy=lambda sp, x, y: sp.Xor(x, y), c=Infix("!="),
     takes=_is_bool, vjp=None, code="{0} ^ {1}",
+    latex=Latex(r"{0:relation} \oplus {1:relation}", "logic"),
 )  # fmt: skip
 elementwise(
     "logical_not", numpy=np.logical_not, sympy=lambda sp, x: sp.Not(x), c=Template("!{0}"),
     takes=_is_bool, vjp=None, code="~{0}",
+    latex=Latex(r"\lnot {0:atom}", "relation"),
 )  # fmt: skip
 
 
@@ -114,6 +120,10 @@ register(
         scalar=Scalar(
             sympy=lambda sp, condition, x, y: sp.Piecewise((x, condition), (y, True)),
             c=Template("{0} ? {1} : {2}"), cost=0.03, chooses=True,
+            latex=Latex(
+                r"\begin{{cases}} {1} & \text{{if }} {0} \\ {2} & \text{{otherwise}} \end{{cases}}",
+                "sum",
+            ),
         ),
     )
 )  # fmt: skip

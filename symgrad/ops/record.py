@@ -115,13 +115,26 @@ Spelling = Infix | Function | Template | Helper
 
 
 @dataclass(frozen=True)
+class Latex:
+    """LaTeX with ``{0}``, ``{1}`` for the operands; without them, what a function is called.
+
+    ``{0:sum}``: in parentheses where the operand binds less than a sum does.  ``binding``: how
+    tightly all of it binds: ``logic relation sum big product power atom``.
+    """
+
+    text: str
+    binding: str = "power"
+
+
+@dataclass(frozen=True)
 class Scalar:
     """An elementwise op as a scalar function.
 
     ``sympy(sp, *symbols)``: its meaning on the reals.  ``c_integer``: its spelling for integers
     where that is another one.  ``chooses``: the result is an operand, -1, 0 or 1 (unsigned never
     -1), so that it lies in every integer dtype that the operands have.  ``cost``: ns for one f32
-    element in a vectorised loop, as measured.
+    element in a vectorised loop, as measured.  ``latex``: in formulas; None where it depends on
+    more than the operands' texts.
     """
 
     sympy: Callable[..., Any]
@@ -131,6 +144,7 @@ class Scalar:
     kinks: tuple[Kink, ...] = ()
     c_integer: Spelling | None = None
     chooses: bool = False
+    latex: Latex | None = None
 
 
 @dataclass(frozen=True)
@@ -232,13 +246,15 @@ def elementwise(
     chooses: bool = False,
     program: Program | None = None,
     code: str | None = None,
+    latex: str | Latex | None = None,
     lacks: Mapping[str, str] | None = None,
 ) -> Op:
     """A scalar function applied to each element.  Among integers it wraps around, as in NumPy.
 
     ``numpy``: a ufunc, the text of an expression with ``{0}``, ``{1}`` for the operands, or
     another function; ``program`` says the text where it is not NumPy's name of the ufunc.
-    ``code``: by default a method of its name, for several operands a function.
+    ``code``: by default a method of its name, for several operands a function.  ``latex``: by
+    default a function of its name.
 
     ``vjp(g, y, *args)`` returns a cotangent for each argument; None: it is piecewise constant
     (comparisons, rounding).  ``result``: its dtype where it is not that of the arguments.
@@ -254,6 +270,10 @@ def elementwise(
 
     arity = len(inspect.signature(sympy).parameters) - 1  # the first is the module
     operands = ", ".join(f"{{{place}}}" for place in range(arity))
+    if latex is None:
+        latex = rf"\operatorname{{{name.replace('_', ' ')}}}"
+    if isinstance(latex, str):
+        latex = Latex(latex)
     if code is None:
         code = f"{{0}}.{name}()" if arity == 1 else f"{{sg}}.{name}({operands})"
     if isinstance(numpy, str):
@@ -268,7 +288,7 @@ def elementwise(
 
     op = Op(
         name, "elementwise", arity, rule, evaluate,
-        scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses),
+        scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses, latex),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
         ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program, code=code,
         lacks=lacks or {},

@@ -14,7 +14,7 @@ import numpy as np
 
 from symgrad.ir.graph import Node
 from symgrad.ops.arithmetic import number
-from symgrad.ops.record import Array, Constraint, Function, Helper, Kink, apply, elementwise
+from symgrad.ops.record import Array, Constraint, Function, Helper, Kink, Latex, apply, elementwise
 
 
 def _trunc(sp: Any, x: Any) -> Any:
@@ -36,10 +36,12 @@ _AT_HALVES = (Kink(lambda sp, x: x - sp.floor(x) - sp.Rational(1, 2), _JUMP),)
 elementwise(
     "floor", numpy=np.floor, sympy=lambda sp, x: sp.floor(x), c=Function("floor"),
     kinks=_AT_INTEGERS, vjp=None,
+    latex=Latex(r"\left\lfloor {0} \right\rfloor", "atom"),
 )  # fmt: skip
 elementwise(
     "ceil", numpy=np.ceil, sympy=lambda sp, x: sp.ceiling(x), c=Function("ceil"),
     kinks=_AT_INTEGERS, vjp=None,
+    latex=Latex(r"\left\lceil {0} \right\rceil", "atom"),
 )  # fmt: skip
 elementwise(
     "trunc", numpy=np.trunc, sympy=_trunc, c=Function("trunc"), kinks=_AT_INTEGERS, vjp=None
@@ -114,6 +116,7 @@ static int64_t symgrad_fmod_i64(int64_t x, int64_t y)
 }
 """,
 )
+_MODULO = Latex(r"{0:power} \bmod {1:power}", "sum")
 _DIVISOR = (Constraint("nonzero", lambda sp, x, y: y),)
 _AT_MULTIPLES = (
     Kink(lambda sp, x, y: x / y - sp.floor(x / y), "it jumps; the slope beside it is used"),
@@ -139,14 +142,17 @@ elementwise(
     "floordiv", numpy=np.floor_divide, sympy=lambda sp, x, y: sp.floor(x / y), takes=number,
     c=_FLOORDIV, c_integer=_FLOORDIV_INTEGER, cost=10.0, domain=_DIVISOR, kinks=_AT_MULTIPLES,
     vjp=None, code="{0} // {1}",
+    latex=Latex(r"\left\lfloor \frac{{{0}}}{{{1}}} \right\rfloor", "atom"),
 )  # fmt: skip
 elementwise(
     "mod", numpy=_remainder, sympy=lambda sp, x, y: x - y * sp.floor(x / y), takes=number,
     c=_MOD, c_integer=_MOD_INTEGER, cost=10.0, domain=_DIVISOR, kinks=_AT_MULTIPLES, vjp=_mod_vjp,
     program="np.mod({0}, {1})", code="{0} % {1}",
+    latex=_MODULO,
 )  # fmt: skip
 elementwise(
     "fmod", numpy=np.fmod, sympy=lambda sp, x, y: x - y * _trunc(sp, x / y), takes=number,
     c=Function("fmod"), c_integer=_FMOD_INTEGER, cost=10.0, domain=_DIVISOR, kinks=_AT_MULTIPLES,
     vjp=_fmod_vjp,
+    latex=_MODULO,
 )  # fmt: skip

@@ -9,14 +9,16 @@ longer than the graph it comes from.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from symgrad.ir.dim import Axis, Dim, Element, Size
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
+from symgrad.ops.record import Op, get
 
 LETTERS = "ijklpqrstuvabcdefgh"
 SHARED_SIZE = 7
 """The least number of parts of an expression that gets a name when it is used again."""
+_BINDINGS = ("logic", "relation", "sum", "big", "product", "power", "atom")
 _LOGIC, _RELATION, _SUM, _BIG, _PRODUCT, _POWER, _ATOM = range(7)
 Text = tuple[str, int]
 _NEGATIVE = re.compile(r"-[\d.]+")
@@ -24,28 +26,6 @@ _GREEK = re.compile(
     "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|"
     "upsilon|phi|chi|psi|omega"
 )
-_FUNCTIONS = {
-    "acos": r"\arccos", "asin": r"\arcsin", "atan": r"\arctan", "cos": r"\cos", "cosh": r"\cosh",
-    "digamma": r"\psi", "lgamma": r"\log\Gamma", "log": r"\log", "log10": r"\log_{10}",
-    "log2": r"\log_{2}", "maximum": r"\max", "minimum": r"\min", "sigmoid": r"\sigma",
-    "sin": r"\sin", "sinh": r"\sinh", "tan": r"\tan", "tanh": r"\tanh", "tetragamma": r"\psi_{2}",
-    "trigamma": r"\psi_{1}",
-}  # fmt: skip
-_RELATIONS = {
-    "eq": "=", "ne": r"\ne", "lt": "<", "le": r"\le", "gt": ">", "ge": r"\ge",
-}  # fmt: skip
-_LOGICAL = {"logical_and": r"\land", "logical_or": r"\lor", "logical_xor": r"\oplus"}
-_PATTERNS: dict[str, tuple[str, int]] = {
-    "abs": (r"\left|{0}\right|", _ATOM), "ceil": (r"\left\lceil {0} \right\rceil", _ATOM),
-    "exp": (r"e^{{{0}}}", _POWER), "exp2": (r"2^{{{0}}}", _POWER),
-    "floor": (r"\left\lfloor {0} \right\rfloor", _ATOM), "pi": (r"\pi", _ATOM),
-    "floordiv": (r"\left\lfloor \frac{{{0}}}{{{1}}} \right\rfloor", _ATOM),
-    "log1p": (r"\log\left(1 + {0}\right)", _POWER), "expm1": (r"e^{{{0}}} - 1", _SUM),
-    "root": (r"\sqrt{{{0}}}", _POWER), "reciprocal": (r"\frac{{1}}{{{0}}}", _POWER),
-    "relu": (r"\max\left(0, {0}\right)", _POWER),
-    "rsqrt": (r"\frac{{1}}{{\sqrt{{{0}}}}}", _POWER), "sqrt": (r"\sqrt{{{0}}}", _POWER),
-    "div": (r"\frac{{{0}}}{{{1}}}", _POWER),
-}  # fmt: skip
 _REDUCTIONS = {
     "sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min", "any": r"\bigvee",
     "all": r"\bigwedge", "argmax": r"\operatorname*{arg\,max}",
@@ -163,25 +143,14 @@ class LatexWriter:
         name = part.function
         if name in ("add", "mul") and part.operands[0] is part.operands[1]:
             return _square(operands) if name == "mul" else _mul([("2", _ATOM), operands[0]])
-        writer = _WRITERS.get(name)
-        if writer is not None:
-            return writer(operands)
-        if name == "shift":
-            return operands[0]
+        if name in ("add", "mul"):
+            return (_add if name == "add" else _mul)(operands)
+        if name == "pi":
+            return r"\pi", _ATOM
         if name == "cast":
             was_bool = part.operands[0].dtype.short == "bool" and part.dtype.short != "bool"
             return (rf"\left[{operands[0][0]}\right]", _ATOM) if was_bool else operands[0]
-        if name in _PATTERNS:
-            pattern, level = _PATTERNS[name]
-            return pattern.format(*(text for text, _ in operands)), level
-        if name in _RELATIONS:
-            left, right = (_within(operand, _SUM) for operand in operands)
-            return f"{left} {_RELATIONS[name]} {right}", _RELATION
-        if name in _LOGICAL:
-            left, right = (_within(operand, _RELATION) for operand in operands)
-            return f"{left} {_LOGICAL[name]} {right}", _LOGIC
-        function = _FUNCTIONS.get(name) or rf"\operatorname{{{name.replace('_', ' ')}}}"
-        return rf"{function}\left({', '.join(text for text, _ in operands)}\right)", _POWER
+        return _by_record(get(name), operands)
 
     # -- integers
 
@@ -247,10 +216,6 @@ def _add(operands: Sequence[Text]) -> Text:
     return f"{_within(left, _SUM)} + {_within(right, _SUM)}", _SUM
 
 
-def _sub(operands: Sequence[Text]) -> Text:
-    return f"{_within(operands[0], _SUM)} - {_within(operands[1], _BIG)}", _SUM
-
-
 def _mul(operands: Sequence[Text]) -> Text:
     left, right = (_within(operand, _PRODUCT) for operand in operands)
     level = _PRODUCT
@@ -260,34 +225,26 @@ def _mul(operands: Sequence[Text]) -> Text:
     return f"{left} {sign} {right}", level
 
 
-def _neg(operands: Sequence[Text]) -> Text:
-    return f"-{_within(operands[0], _PRODUCT)}", _SUM
-
-
-def _pow(operands: Sequence[Text]) -> Text:
-    return f"{_within(operands[0], _ATOM)}^{{{operands[1][0]}}}", _POWER
-
-
 def _square(operands: Sequence[Text]) -> Text:
     return f"{_within(operands[0], _ATOM)}^{{2}}", _POWER
 
 
-def _where(operands: Sequence[Text]) -> Text:
-    condition, chosen, other = (text for text, _ in operands)
-    rows = rf"{chosen} & \text{{if }} {condition} \\ {other} & \text{{otherwise}}"
-    return rf"\begin{{cases}} {rows} \end{{cases}}", _SUM
+class _Operand:
+    """An operand in the text of a record; a binding in the hole says when it needs parentheses."""
+
+    def __init__(self, text: Text) -> None:
+        self.text = text
+
+    def __format__(self, binding: str) -> str:
+        return _within(self.text, _BINDINGS.index(binding)) if binding else self.text[0]
 
 
-def _not(operands: Sequence[Text]) -> Text:
-    return rf"\lnot {_within(operands[0], _ATOM)}", _RELATION
-
-
-def _mod(operands: Sequence[Text]) -> Text:
-    left, right = (_within(operand, _POWER) for operand in operands)
-    return rf"{left} \bmod {right}", _SUM
-
-
-_WRITERS: dict[str, Callable[[Sequence[Text]], Text]] = {
-    "add": _add, "sub": _sub, "mul": _mul, "neg": _neg, "pow": _pow, "square": _square,
-    "where": _where, "logical_not": _not, "mod": _mod, "fmod": _mod,
-}  # fmt: skip
+def _by_record(op: Op, operands: Sequence[Text]) -> Text:
+    assert op.scalar is not None
+    assert op.scalar.latex is not None
+    text, binding = op.scalar.latex.text, _BINDINGS.index(op.scalar.latex.binding)
+    if text == "{0}":
+        return operands[0]
+    if "{0" not in text:
+        return rf"{text}\left({', '.join(text for text, _ in operands)}\right)", binding
+    return text.format(*map(_Operand, operands)), binding
