@@ -191,7 +191,7 @@ def _judged(
     If the program does not depend on their number, one axis stands for them; otherwise several
     numbers are judged, and no others.
     """
-    from symgrad.proof.report.ranks import for_any_rank, for_ranks, with_smallest
+    from symgrad.proof.report.merge import for_any_rank, for_ranks, with_smallest
 
     def traced(rank: int | None) -> FunctionGraphs:
         return trace(function, *specs, static=static, assume=assume, batch_rank=rank)
@@ -279,7 +279,7 @@ def _rank_dependence(
 
     If nothing does: the numbers that some of them treat by themselves.
     """
-    from symgrad.proof.undefined import patterns
+    from symgrad.proof.verify import patterns
 
     apart: frozenset[int] = frozenset()
     programs: list[tuple[AnyFunction, Mapping[str, Any]]] = [(function, {})]
@@ -312,8 +312,7 @@ def _judged_rank(
     order: int, suggest: bool, rank: int | None,
 ) -> Report:  # fmt: skip
     """The verdict for one number of batch axes, against the surrogate where one is declared."""
-    from symgrad.proof.undefined import patterns
-    from symgrad.proof.verify import VerifyOptions, verify_function
+    from symgrad.proof.verify import VerifyOptions, patterns, verify_function
 
     declared = surrogate_of(function)
     surrogate = (
@@ -381,7 +380,7 @@ def judged_plan(
 
     Raises NotProvedError where the verdict is neither PROVED nor in ``allow``.
     """
-    from symgrad.proof.undefined import check_none
+    from symgrad.proof.verify import check_none
 
     unknown = set(allow) - {"UNDECIDED", "REFUTED"}
     if isinstance(allow, str) or unknown:

@@ -16,7 +16,7 @@ from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.function import FunctionCase
 from symgrad.ir.graph import Node
-from symgrad.proof.repair.scope import Scope
+from symgrad.proof.repair.suggest import Scope
 
 _PLAIN = frozenset((0.0, 1.0, 2.0, 3.0, 4.0, 0.5, 0.25))
 

@@ -26,7 +26,7 @@ from symgrad.pasting.changed import AnyFunction, changed
 from symgrad.pasting.reach import root_of, scope_of, sizes_of, tensors_in, with_sizes
 from symgrad.proof.repair import patch
 from symgrad.proof.repair.patch import Edit, Method, Snippet
-from symgrad.proof.repair.scope import Scope, Spell
+from symgrad.proof.repair.suggest import Scope, Spell
 from symgrad.proof.report.records import Report
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, gradient_is_proved, verify_function

@@ -20,7 +20,7 @@ from symgrad.ir.expr import Expr
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.ir.printer import graph_text
-from symgrad.proof.judge.setup import Proving, proving
+from symgrad.proof.judge.decide import Proving, proving
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.from_expr import Conversion

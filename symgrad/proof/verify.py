@@ -1,36 +1,50 @@
 """The entry of the proof: a traced Function in, a report out.
 
-In: ``FunctionGraphs`` and ``VerifyOptions``.  Out: ``Report``.
+In: ``FunctionGraphs`` and ``VerifyOptions``.  Out: ``Report``, in the user's names: each case is
+judged, then the judgements of all cases are put together into one report for each input.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
+from typing import Any
 
-from symgrad.errors import ShapeError, SymgradError
+import numpy as np
+
+from symgrad.errors import NotProvedError, ShapeError, SymgradError, is_limit
 from symgrad.ir.assume import Assumption, check_names, check_square, parse_all
-from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
-from symgrad.proof.assemble import input_reports
-from symgrad.proof.judge.conditions import FEW
+from symgrad.proof.judge.conditions import FEW, FoundCondition, find_conditions
 from symgrad.proof.judge.decide import BUDGET, Judgement, judge
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
+from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.protocol import VARIANTS, findings, variants_agree
+from symgrad.proof.oracle.refute import Counterexample, input_values
+from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.rebuild import copied, transplant, zero_like
+from symgrad.proof.repair.diagnose import Diagnosis, diagnose
 from symgrad.proof.repair.formulas import Formulas
-from symgrad.proof.repair.scope import Paste
-from symgrad.proof.report.failure import failure
-from symgrad.proof.report.records import Finding, InputReport, Report
-from symgrad.proof.report.verdict import Verdict, worst
+from symgrad.proof.repair.suggest import Paste
+from symgrad.proof.report.records import (
+    CaseReport,
+    Condition,
+    CounterexampleReport,
+    Finding,
+    InputReport,
+    Report,
+)
+from symgrad.proof.report.verdict import Verdict, failure, worst
+from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
-from symgrad.proof.undefined import NAME as UNDEFINED
-from symgrad.proof.undefined import with_none
 
 REPAIR_BUDGET, REPAIR_TOTAL = 20_000, 60_000
 """Work for a normal form, and for all, of a repair: no more than a verdict may cost."""
@@ -368,3 +382,263 @@ def _surrogate_notes(judged: Sequence[JudgedCase]) -> list[str]:
             elif judgement.verdict is Verdict.PROVED:
                 notes.append(f"for {name} it is the true derivative")
     return list(dict.fromkeys(notes))
+
+
+# -- the report on each input
+
+
+def input_reports(
+    graphs: FunctionGraphs,
+    judged: Sequence[JudgedCase],
+    declared: Sequence[Assumption],
+    options: VerifyOptions,
+) -> dict[str, InputReport]:
+    """The report of every differentiable input, in order."""
+    constant = {assumption.name for assumption in declared if assumption.kind == "constant"}
+    reports: dict[str, InputReport] = {}
+    for name in graphs.differentiable:
+        outcomes = [outcome_of(one, name) for one in judged]
+        if all(outcome is None for outcome in outcomes) and name in constant:
+            continue
+        try:
+            reports[name] = _report(graphs, name, judged, outcomes, declared, options)
+        except Exception as error:  # a verdict without its conditions is none
+            reports[name] = _unreported(graphs, name, outcomes, error)
+    return reports
+
+
+def _unreported(
+    graphs: FunctionGraphs, name: str, outcomes: Iterable[Judgement | None], error: Exception
+) -> InputReport:
+    """What is left where the report on an input cannot be made: nothing that passes."""
+    found = worst(outcome.verdict for outcome in outcomes if outcome is not None)
+    verdict = max(found, Verdict.UNDECIDED)
+    return InputReport(name, verdict, reason=failure(error), location=graphs.location)
+
+
+def outcome_of(one: JudgedCase, name: str) -> Judgement | None:
+    """The judgement of an input in a case, also where backward gave nothing to judge."""
+    if name in one.judgements:
+        return one.judgements[name]
+    if one.case.problem is not None:
+        verdict = Verdict.UNDECIDED if is_limit(one.case.problem) else Verdict.REFUTED
+        return Judgement(verdict, reason=f"backward failed: {one.case.problem}")
+    gradient = _gradient(one, name)
+    if gradient is not None and gradient.problem is not None:
+        return Judgement(Verdict.REFUTED, reason=gradient.problem.what)
+    return None
+
+
+def _gradient(one: JudgedCase, name: str) -> Gradient | None:
+    return next((g for g in one.case.gradients if g.input == name), None)
+
+
+def _report(
+    graphs: FunctionGraphs,
+    name: str,
+    judged: Sequence[JudgedCase],
+    outcomes: Sequence[Judgement | None],
+    declared: Sequence[Assumption],
+    options: VerifyOptions,
+) -> InputReport:
+    known = [outcome for outcome in outcomes if outcome is not None]
+    if not known:
+        return InputReport(name, Verdict.UNDECIDED, "there is no gradient to judge")
+    verdict = worst(outcome.verdict for outcome in known)
+    number = next(i for i, o in enumerate(outcomes) if o is not None and o.verdict is verdict)
+    chosen, decided = judged[number], known[[o.verdict for o in known].index(verdict)]
+    conditions = [Condition("declared", str(a)) for a in declared if a.kind != "constant"]
+    conditions += _index_ranges(chosen.subject, declared)
+    conditions += _axioms(chosen.subject)
+    conditions += [condition for outcome in known for condition in outcome.conditions]
+    gradient = _gradient(chosen, name)
+    found: list[FoundCondition] = []
+    diagnosis = Diagnosis()
+    if verdict is Verdict.REFUTED:
+        with suppress(Exception):  # a refutation stands without an explanation, too
+            if name in chosen.judgements:
+                found = find_conditions(chosen.subject, name, decided, budget=options.budget)
+            if options.suggest:
+                diagnosis = diagnose(
+                    chosen.subject, name, gradient, chosen.case, budget=options.budget,
+                    paste=options.paste,
+                )  # fmt: skip
+    else:
+        for one in judged:
+            conditions += kinks(one.subject, name, _named(one))
+    reason = decided.reason
+    conditions += [Condition("found", str(condition)) for condition in found]
+    return InputReport(
+        name=name,
+        verdict=verdict,
+        reason=reason,
+        method=decided.method,
+        conditions=_distinct(conditions),
+        counterexample=shown(chosen.subject, chosen, decided.counterexample, options.paste),
+        diagnosis=diagnosis.words,
+        suggestion=diagnosis.suggestion,
+        derived=diagnosis.derived,
+        location=(gradient.location if gradient is not None else None) or graphs.location,
+        cases=_cases(judged, outcomes),
+    )
+
+
+def _index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Condition]:
+    """The ranges that integer inputs are taken to lie in, for how they are used."""
+    known = {assumption.name for assumption in declared if assumption.extent is not None}
+    return [
+        Condition("index", f"0 <= {name} < {use.bounds[0]}")
+        for name, use in sorted(subject.sampler.uses.items())
+        if use.bounds and name not in known
+    ]
+
+
+def _axioms(subject: Subject) -> list[Condition]:
+    """What was declared of functions that came with C of their own."""
+    nodes = subject.everything.nodes
+    found = [Condition("axiom", one.axiom) for one in uninterpreted.among(nodes)]
+    return found + [Condition("axiom", said) for said in uninterpreted.meanings(nodes)]
+
+
+def _named(one: JudgedCase) -> list[Node]:
+    """Forward nodes that the user gave a name."""
+    return [node for node in one.subject.forward.nodes if node.name and node.op != "input"]
+
+
+def _distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    return tuple(dict.fromkeys(conditions))
+
+
+def _cases(
+    judged: Sequence[JudgedCase], outcomes: Sequence[Judgement | None]
+) -> tuple[CaseReport, ...]:
+    return tuple(
+        CaseReport(
+            " and ".join(map(str, one.case.conditions)) or "always",
+            outcome.verdict, outcome.reason, outcome.method,
+        )
+        for one, outcome in zip(judged, outcomes, strict=True) if outcome is not None
+    )  # fmt: skip
+
+
+def shown(
+    subject: Subject, one: JudgedCase, found: Counterexample | None, paste: Paste | None
+) -> CounterexampleReport | None:
+    """A counterexample as a report shows it; None for None."""
+    if found is None:
+        return None
+    values = input_values(subject, found.point)
+    inputs: dict[str, Any] = {}
+    for node in subject.sampler.inputs:
+        name = node.attributes["name"]
+        shape = tuple(size.at(found.point.sizes) for size in node.shape)
+        plain = [float(v) if node.dtype.is_float else v for v in values[name]]
+        inputs[name] = np.array(plain, dtype=object).reshape(shape).tolist()
+    sizes: Mapping[str, int] = {**_fixed_sizes(one), **found.point.sizes}
+    return CounterexampleReport(
+        sizes=dict(sorted(sizes.items())),
+        inputs=inputs,
+        element=f"grad_{found.element}",
+        hand=found.hand,
+        true=found.true,
+        snippet=numpy_snippet(subject, found) or "",
+        aliases={} if paste is None else paste.parameters(one.case),
+    )
+
+
+def _fixed_sizes(one: JudgedCase) -> dict[str, int]:
+    """Sizes that the case has replaced by their values, such as k in the case k == 1."""
+    found = {}
+    for condition in one.case.conditions:
+        value = condition.right.constant
+        if condition.relation == "==" and value is not None and len(condition.left.sizes) == 1:
+            found[condition.left.sizes[0]] = value
+    return found
+
+
+# -- backward without the cotangents of some outputs, where it is given None for them.  PyTorch
+# gives zeros for the cotangent of an output that nobody used, or None, if forward said
+# ``ctx.set_materialize_grads(False)``.  Backward may then take another way for each pattern.
+
+
+UNDEFINED = "None for outputs that are not used"
+MOST_OUTPUTS = 4
+"""Outputs of which every pattern of None is judged: 14 patterns, each as long as the first."""
+
+Pattern = tuple[bool, ...]
+
+
+def patterns(graphs: FunctionGraphs) -> list[Pattern]:
+    """For each output, is its cotangent given: all that backward may get but all and none.
+
+    Of many outputs only each alone, and all but each.  Empty where backward never gets None.
+    """
+    found: list[Pattern] = []
+    for case in graphs.cases:
+        if not case.materializes:
+            one = [node is not None for node in case.cotangents]
+            found += [mask for mask in _masks(one) if mask not in found]
+    return found
+
+
+def _masks(differentiable: Sequence[bool]) -> Iterator[Pattern]:
+    count = sum(differentiable)
+    for mask in product(*((True, False) if one else (False,) for one in differentiable)):
+        given = sum(mask)
+        if 0 < given < count and (count <= MOST_OUTPUTS or given in (1, count - 1)):
+            yield mask
+
+
+def with_none(
+    graphs: FunctionGraphs, variants: Sequence[FunctionGraphs],
+    judge_case: Callable[[FunctionGraphs, int, FunctionCase], JudgedCase],
+) -> list[Finding]:  # fmt: skip
+    """The finding on the ``variants``: the same Function, traced for each of the patterns."""
+    if not variants:
+        return []
+    many = max(sum(node is not None for node in case.cotangents) for case in graphs.cases)
+    worst = Finding(UNDEFINED, Verdict.PROVED)
+    if many > MOST_OUTPUTS:
+        said = f"of {many} outputs, only each alone, and all but each, were judged"
+        worst = Finding(UNDEFINED, Verdict.UNDECIDED, said)
+    for variant in variants:
+        for number, case in enumerate(variant.cases):
+            one = judge_case(variant, number, case)
+            for name in graphs.differentiable:
+                found = _undefined_finding(graphs, one, name)
+                if found is not None and found.verdict > worst.verdict:
+                    worst = found
+    return [worst]
+
+
+def _undefined_finding(graphs: FunctionGraphs, one: JudgedCase, name: str) -> Finding | None:
+    outcome = outcome_of(one, name)
+    if outcome is None or outcome.verdict is Verdict.PROVED:
+        return None
+    absent = _absent(graphs, one.case)
+    said = f"with {' and '.join(f'{name} = None' for name in absent)}, the gradient of {name} is "
+    said += "wrong" if outcome.verdict is Verdict.REFUTED else "not proved"
+    point = shown(one.subject, one, outcome.counterexample, None)
+    if point is None:
+        return Finding(UNDEFINED, outcome.verdict, f"{said}: {outcome.reason}")
+    point = replace(point, inputs={**point.inputs, **dict.fromkeys(absent)})
+    return Finding(UNDEFINED, outcome.verdict, f"{said}: {point}", point)
+
+
+def _absent(graphs: FunctionGraphs, case: FunctionCase) -> list[str]:
+    """What backward calls the cotangents that it is not given."""
+    names = [node.label for full in graphs.cases[:1] for node in full.cotangents if node]
+    given = {node.label for node in case.cotangents if node is not None}
+    return [name for name in names if name not in given]
+
+
+def check_none(report: Report) -> None:
+    """Kernels take None for zeros.  Raises NotProvedError where backward may not."""
+    for finding in report.protocol:
+        if finding.name == UNDEFINED and not finding:
+            raise NotProvedError(
+                f"{report.name}: kernels take None for a cotangent of zeros, and backward, which "
+                f"is given None, is not proved to do the same: {finding.text}",
+                location=report.location,
+                hint="mend it, or leave out ctx.set_materialize_grads(False)",
+            )

@@ -186,7 +186,7 @@ def _worst(first: Judged, others: Iterable[Judged]) -> Judged:
     chosen = max(every, key=_badness)
     beside = {one.shapes.text: one.verdict for one in every if one is not chosen}
     assert chosen.report is not None
-    from symgrad.proof.report.ranks import with_conditions
+    from symgrad.proof.report.merge import with_conditions
 
     reports = [one.report for one in every if one.report is not None]
     report = with_conditions(chosen.report, reports) if chosen.proved else chosen.report

@@ -9,7 +9,7 @@ import pytest
 
 import symgrad as sg
 from symgrad.errors import NotProvedError
-from symgrad.proof.undefined import MOST_OUTPUTS, NAME
+from symgrad.proof.verify import MOST_OUTPUTS, UNDEFINED
 
 
 def two(only_first: Any, only_second: Any) -> Any:
@@ -70,7 +70,7 @@ def test_every_pattern_is_judged(
 ) -> None:
     report = sg.verify(two(first, second), specs)
     assert str(report.verdict) == verdict, report
-    (found,) = (one for one in report.protocol if one.name == NAME)
+    (found,) = (one for one in report.protocol if one.name == UNDEFINED)
     assert said in found.text
     absent = found.counterexample is not None and None in found.counterexample.inputs.values()
     assert absent == ("grad_x" in said)
@@ -101,4 +101,5 @@ def test_of_many_outputs_some_patterns_are_judged_and_that_is_no_proof() -> None
 
     report = sg.verify(Many, "n")
     assert report.verdict == sg.UNDECIDED
-    assert f"of {count} outputs" in next(one for one in report.protocol if one.name == NAME).text
+    (found,) = (one for one in report.protocol if one.name == UNDEFINED)
+    assert f"of {count} outputs" in found.text

@@ -13,7 +13,7 @@ from random import Random
 
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node, ancestors
-from symgrad.proof.judge.setup import proving
+from symgrad.proof.judge.decide import proving
 from symgrad.proof.oracle.refute import confirmed, tolerance
 from symgrad.proof.oracle.subject import NoPointError, Subject, precisely
 from symgrad.proof.oracle.values import DomainError

@@ -176,7 +176,7 @@ class Algebra:
 
     def assumed(self, rule: str) -> list[tuple[str, Poly]]:
         """The conditions that a rule prints."""
-        return [(a.relation, a.poly) for a in self.context.assumptions.values() if a.rule == rule]
+        return [(a.relation, a.poly) for a in self.context.requirements.values() if a.rule == rule]
 
 
 def _atom(index: Term) -> Atom:

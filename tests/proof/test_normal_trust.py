@@ -46,8 +46,8 @@ def test_every_rule_is_named_by_a_test() -> None:
 
 
 def test_every_recorded_rule_is_on_the_page() -> None:
-    """The rules that obligations and assumptions are recorded under."""
-    recorded = re.compile(r"context\.(?:require_nonzero|require_distinct|assume)\(\s*\"([a-z-]+)\"")
+    """The rules that obligations and requirements are recorded under."""
+    recorded = re.compile(r"context\.require(?:_nonzero|_distinct)?\(\s*\"([a-z-]+)\"")
     files = sorted((ROOT / "symgrad/proof/normal").glob("*.py"))
     names = {n for path in files for n in recorded.findall(path.read_text(encoding="utf-8"))}
     assert names

@@ -158,7 +158,7 @@ def test_printed_conditions_may_be_used_as_signs() -> None:
     whole = f.call("sqrt", f.call("sub", f.call("square", f.x), 1))
     result = prove_equal(apart, whole)
     assert result.is_zero
-    printed = {a.poly for a in result.assumptions if a.relation == ">="}
+    printed = {a.poly for a in result.requirements if a.relation == ">="}
     assert len(printed) == 3
     root = f.call("sqrt", f.x)
     clipped = f.call("add", root, f.call("relu", f.x))

@@ -12,8 +12,7 @@ from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.algebra import Equality, decide_equal, facts_of
 from symgrad.proof.judge.decide import judge
-from symgrad.proof.judge.goal import Goal
-from symgrad.proof.judge.prove import Pieces
+from symgrad.proof.judge.prove import Goal, Pieces
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict
 from tests.proof.builders import K, M, N, chain, elementwise, row_sum, softmax, subject, tensor

@@ -12,8 +12,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph
-from symgrad.proof.oracle.ranges import integer_uses
-from symgrad.proof.oracle.sample import DENOMINATOR, Sampler, Unsatisfiable, impose
+from symgrad.proof.oracle.sample import DENOMINATOR, Sampler, Unsatisfiable, impose, integer_uses
 from tests.proof.builders import K, M, N, elementwise, tensor
 
 

@@ -1,6 +1,6 @@
-"""The seam between the decision procedure and the normal form.
+"""What the normal form is asked: facts from assumptions and sizes, and two expressions.
 
-In: two expressions of one pool and declared facts.  Out: ``Equality``: are they equal, by which
+In: two expressions of one pool and what was declared.  Out: ``Equality``: are they equal, by which
 method, under which conditions; or why that is not known.
 """
 
@@ -10,18 +10,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from symgrad.ir import assume
+import sympy
+
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node
+from symgrad.ops.record import Constraint, get
 from symgrad.proof.judge import witness
 from symgrad.proof.judge.domain_text import domain_conditions
-from symgrad.proof.judge.sizes import least_sizes
-from symgrad.proof.normal.context import DEFAULT_BUDGET, Assumption
+from symgrad.proof.normal.context import DEFAULT_BUDGET, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
-from symgrad.proof.oracle.ranges import IntegerUse
+from symgrad.proof.oracle.sample import IntegerUse
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.polytext import PolyText
 
@@ -52,7 +54,7 @@ def merge(found: Iterable[Equality], method: str) -> Equality:
 
 
 def facts_of(
-    assumptions: Iterable[assume.Assumption],
+    assumptions: Iterable[Assumption],
     uses: Mapping[str, IntegerUse],
     conditions: Sequence[SizeCondition] = (),
     *,
@@ -110,7 +112,7 @@ def with_ranks(facts: Facts, nodes: Iterable[Node]) -> Facts:
     return replace(facts, permutations=axes, ranges=ranges, orders=orders)
 
 
-def _interval(assumption: assume.Assumption) -> Interval | None:
+def _interval(assumption: Assumption) -> Interval | None:
     if assumption.kind == "positive":
         return POSITIVE_INTERVAL
     if assumption.kind == "nonnegative":
@@ -147,15 +149,15 @@ def decide_equal(
         )  # fmt: skip
     conditions: list[Condition] = []
     text = PolyText(leaves)
-    assumptions = list(result.assumptions)
+    required = list(result.requirements)
     for obligation in result.obligations:
         found = witness.discharge(obligation, facts, text)
         if found.problem:
             return Equality(False, reason=found.problem, work=result.context.work)
         conditions += found.conditions
         if found.nonzero:
-            assumptions.append(Assumption(obligation.rule, "!=", obligation.base))
-    conditions += domain_conditions(assumptions, result.context, leaves, graph)
+            required.append(Requirement(obligation.rule, "!=", obligation.base))
+    conditions += domain_conditions(required, result.context, leaves, graph)
     conditions += [Condition("literal", reading) for reading in result.readings]
     kept = tuple(dict.fromkeys(conditions))
     return Equality(True, result.stage or "", conditions=kept, work=result.context.work)
@@ -167,3 +169,124 @@ def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:
         if len(left) <= 160:
             return f"{result.reason}: {left}"
     return result.reason
+
+
+# -- what the size conditions of a case say of single sizes
+
+
+LARGEST_BOUND = 4096
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_HOLDS = {
+    "==": int.__eq__, "!=": int.__ne__, "<": int.__lt__, "<=": int.__le__, ">": int.__gt__,
+    ">=": int.__ge__,
+}  # fmt: skip
+
+Bound = tuple[str, str, int]
+
+
+def least_sizes(conditions: Sequence[SizeCondition]) -> dict[str, int]:
+    """``k != 1``, ``k > 3``, ``4 <= k`` as least values of single sizes, where more than 1."""
+    least: dict[str, int] = {}
+    bounds = _size_bounds(conditions)
+    for _ in bounds:
+        before = dict(least)
+        for name, relation, bound in bounds:
+            known = least.get(name, 1)
+            if relation == "!=" and bound == known:
+                least[name] = bound + 1
+            elif relation in (">", ">=", "=="):
+                least[name] = max(known, bound + (relation == ">"))
+        if least == before:
+            break
+    return {name: value for name, value in least.items() if value > 1}
+
+
+def contradictory(conditions: Sequence[SizeCondition]) -> bool:
+    """Is there a size, bounded above, of which no value meets the conditions on it alone?"""
+    bounds = _size_bounds(conditions)
+    for name in dict.fromkeys(name for name, _, _ in bounds):
+        own = [(relation, bound) for which, relation, bound in bounds if which == name]
+        above = [bound for relation, bound in own if relation in ("<", "<=", "==")]
+        if above and min(above) <= LARGEST_BOUND:
+            values = range(1, min(above) + 1)
+            if not any(all(_HOLDS[r](value, b) for r, b in own) for value in values):
+                return True
+    return False
+
+
+def _size_bounds(conditions: Sequence[SizeCondition]) -> list[Bound]:
+    """The conditions that compare a size with a number: size, relation, number."""
+    found = []
+    for condition in conditions:
+        for left, relation, right in (
+            (condition.left, condition.relation, condition.right),
+            (condition.right, _TURNED[condition.relation], condition.left),
+        ):
+            names, bound = left.sizes, right.constant
+            if bound is not None and len(names) == 1 and left == Dim.size(names[0]):
+                found.append((names[0], relation, bound))
+    return found
+
+
+# -- intervals that the forward itself restricts its inputs to: where ``log(x)`` is always
+# evaluated, the Function is defined for positive x only.  A ``where`` may select another branch,
+# so that nothing is concluded from a forward that has one.
+
+
+def domains(nodes: Iterable[Node]) -> list[Assumption]:
+    """The intervals that unary ops demand of inputs they are applied to."""
+    order = list(nodes)
+    if any(node.op == "where" for node in order):
+        return []
+    found: dict[str, tuple[Fraction | None, Fraction | None, bool]] = {}
+    for node in order:
+        scalar = get(node.op).scalar
+        if scalar is None or len(node.args) != 1:
+            continue
+        source = _bare(node.args[0])
+        if source.op == "input":
+            for constraint in scalar.domain:
+                _narrow(found, source.attributes["name"], constraint)
+    return [
+        Assumption(
+            name, "interval", _interval_text(low, high, is_open), low, high, is_open, is_open
+        )
+        for name, (low, high, is_open) in found.items()
+    ]
+
+
+def _narrow(
+    found: dict[str, tuple[Fraction | None, Fraction | None, bool]],
+    name: str,
+    constraint: Constraint,
+) -> None:
+    """Take a constraint that is linear in its argument into the interval of an input."""
+    if constraint.kind not in ("positive", "nonnegative"):
+        return
+    x = sympy.Symbol("x", real=True)
+    expression = sympy.sympify(constraint.expression(sympy, x))
+    if not expression.is_polynomial(x) or sympy.degree(expression, x) != 1:
+        return
+    slope, offset = sympy.Poly(expression, x).all_coeffs()
+    if not (slope.is_Rational and offset.is_Rational):
+        return
+    end = -offset / slope
+    bound = Fraction(int(end.p), int(end.q))
+    low, high, is_open = found.get(name, (None, None, False))
+    if slope > 0:
+        low = bound if low is None else max(low, bound)
+    else:
+        high = bound if high is None else min(high, bound)
+    found[name] = (low, high, is_open or constraint.kind == "positive")
+
+
+def _interval_text(low: Fraction | None, high: Fraction | None, is_open: bool) -> str:
+    left = "(-inf" if low is None else f"{'(' if is_open else '['}{low}"
+    right = "inf)" if high is None else f"{high}{')' if is_open else ']'}"
+    return f"{left}, {right}"
+
+
+def _bare(node: Node) -> Node:
+    while node.op in ("expand", "reshape", "permute", "cast"):
+        node = node.args[0]
+    return node

@@ -16,18 +16,66 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from symgrad.proof.judge.setup import proving
-from symgrad.proof.judge.sizes import contradictory
+from symgrad.proof.judge.algebra import (
+    Equality,
+    contradictory,
+    decide_equal,
+    domains,
+    facts_of,
+    with_ranks,
+)
+from symgrad.proof.judge.matrices import prepared
+from symgrad.proof.judge.prove import Goal, Prover
+from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.corners import certain, corners
 from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, precisely
 from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
-from symgrad.proof.report.failure import failure
 from symgrad.proof.report.records import Condition
-from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.report.verdict import Verdict, failure
 from symgrad.proof.scalars import literals
+
+
+@dataclass(frozen=True)
+class Proving:
+    """A prover, the facts it relies on, the conditions under which all that it proves holds."""
+
+    prover: Prover
+    conditions: tuple[Condition, ...]
+    facts: Facts
+
+
+def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
+    """The prover of a subject; ``budget``: work for one normal form; ``total``: for all."""
+    spent = 0
+    declared = {known.name for known in subject.assumptions}
+    own = [d for d in domains(subject.forward.nodes) if d.name not in declared]
+    facts = facts_of(
+        [*own, *subject.assumptions], subject.sampler.uses, subject.conditions,
+        shapes={name: node.shape for name, node in subject.by_name.items()},
+        recognise=subject.recognised,
+    )  # fmt: skip
+
+    def equal_under(goal: Goal, facts: Facts) -> Equality:
+        nonlocal spent
+        if total is not None and spent > total:
+            return Equality(False, reason="the work for a repair is used up")
+        work = min(budget, goal.budget or budget)
+        found = decide_equal(
+            goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
+            graph=subject.graph,
+        )  # fmt: skip
+        spent += found.work
+        return found
+
+    ready = prepared(subject, facts, equal_under)
+    known = with_ranks(ready.facts, ready.subject.everything.nodes)
+    prover = Prover(ready.subject, lambda goal: equal_under(goal, known))
+    said = [Condition("domain", str(domain)) for domain in own]
+    return Proving(prover, (*said, *ready.conditions), known)
+
 
 SCREEN_POINTS = 10
 PRECISE_POINTS = 3

@@ -1,6 +1,6 @@
 """Domain conditions as a person wants them: only those that may fail, each once, in user's words.
 
-In: the assumptions of a finished proof, its context, the graph.  Out: ``Condition`` records.
+In: the requirements of a finished proof, its context, the graph.  Out: ``Condition`` records.
 
 A condition that always holds is dropped (``positivity``).  Conditions that differ by the names of
 indices or by a positive factor are one.  Where the forward takes the root or the logarithm of
@@ -21,7 +21,7 @@ from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.arithmetic import POSITIVE, factor_sign, substitute
 from symgrad.proof.normal.atoms import Atom, Undecided
-from symgrad.proof.normal.context import Assumption, Context
+from symgrad.proof.normal.context import Context, Requirement
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import ONE, Poly, of_atom
 from symgrad.proof.report.records import Condition
@@ -48,23 +48,23 @@ class _Entry:
 
 
 def domain_conditions(
-    assumptions: Iterable[Assumption], context: Context, leaves: Mapping[str, Node],
+    requirements: Iterable[Requirement], context: Context, leaves: Mapping[str, Node],
     graph: Graph | None = None,
 ) -> list[Condition]:  # fmt: skip
-    """What has to be printed of the assumptions of one proof.
+    """What has to be printed of the requirements of one proof.
 
     ``leaves``: the nodes that cut names stand for.  ``graph``: where to look for user's words.
     """
     entries: dict[str, _Entry] = {}
     found: list[Condition] = []
-    for assumption in assumptions:
-        if assumption.relation == "row":
-            said = PolyText(leaves).relation(assumption.poly, assumption.relation)
+    for requirement in requirements:
+        if requirement.relation == "row":
+            said = PolyText(leaves).relation(requirement.poly, requirement.relation)
             found.append(Condition("domain", said))
             continue
-        if not holds(context, assumption.poly, assumption.relation):
-            for poly in _parts(context, assumption):
-                _take(entries, context, poly, assumption.relation, leaves)
+        if not holds(context, requirement.poly, requirement.relation):
+            for poly in _parts(context, requirement):
+                _take(entries, context, poly, requirement.relation, leaves)
     words = _user_words(context, graph, leaves) if graph is not None and entries else {}
     found += _of_branches(entries, context, leaves)
     for key, entry in entries.items():
@@ -106,10 +106,10 @@ def _take(
     entry.nonnegative |= relation != "!="
 
 
-def _parts(context: Context, assumption: Assumption) -> list[Poly]:
+def _parts(context: Context, requirement: Requirement) -> list[Poly]:
     """What must not be 0 for a product not to be 0; else the polynomial itself."""
-    poly = assumption.poly
-    if assumption.relation != "!=" or len(poly.terms) != 1:
+    poly = requirement.poly
+    if requirement.relation != "!=" or len(poly.terms) != 1:
         return [poly]
     parts = [
         atom.data[0] if atom.kind == kinds.POWER else of_atom(atom)

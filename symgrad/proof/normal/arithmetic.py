@@ -400,7 +400,7 @@ def power(context: Context, poly: Poly, exponent: Number) -> Poly:
     if exponent < 0 and not is_positive(context, poly):
         context.require_nonzero("inverse", poly)
     if isinstance(exponent, Fraction) and not is_nonnegative(context, poly):
-        context.assume("fractional-power", ">=" if exponent > 0 else ">", poly)
+        context.require("fractional-power", ">=" if exponent > 0 else ">", poly)
     return raise_to(context, poly, exponent)
 
 

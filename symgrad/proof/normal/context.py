@@ -45,7 +45,7 @@ class Obligation:
 
 
 @dataclass(frozen=True)
-class Assumption:
+class Requirement:
     """A condition to print beside the verdict: ``poly`` is ``relation`` 0.
 
     ``relation``: one of ``> >= !=``; or ``"row"`` for a mask that leaves an entry in each row.
@@ -77,7 +77,7 @@ class Rules:
 
 
 class Context:
-    """Facts, interned atoms, obligations, assumptions, memo tables and the work budget.
+    """Facts, interned atoms, obligations, requirements, memo tables and the work budget.
 
     ``factored``: products of several-term factors stay products (let-atoms), which keeps deep
     chains small.  ``domain``: polynomials known to be positive (True) or not negative (False)
@@ -100,7 +100,7 @@ class Context:
         self.factored = factored
         self.work = 0
         self.obligations: dict[tuple[str, Poly], Obligation] = {}
-        self.assumptions: dict[tuple[str, str, Poly], Assumption] = {}
+        self.requirements: dict[tuple[str, str, Poly], Requirement] = {}
         self.readings: dict[Any, str] = {}
         self.domain: dict[Poly, bool] = {}
         self.in_domain = False
@@ -181,7 +181,7 @@ class Context:
         Two that exclude each other belong to two branches: neither holds everywhere.
         """
         recorded = {
-            a.poly: a.relation == ">" for a in self.assumptions.values() if a.relation != "!="
+            a.poly: a.relation == ">" for a in self.requirements.values() if a.relation != "!="
         }
         adopted = {
             poly: strict for poly, strict in recorded.items() if poly.scaled(-1) not in recorded
@@ -192,11 +192,11 @@ class Context:
         self.memo.clear()
         return True
 
-    def assume(self, rule: str, relation: str, poly: Poly) -> None:
+    def require(self, rule: str, relation: str, poly: Poly) -> None:
         """Record a condition that has to be printed."""
         key = (rule, relation, poly)
-        if key not in self.assumptions:
-            self.assumptions[key] = Assumption(rule, relation, poly)
+        if key not in self.requirements:
+            self.requirements[key] = Requirement(rule, relation, poly)
 
 
 def _off_diagonal(atom: Atom, tensors: frozenset[str]) -> bool:

@@ -115,7 +115,7 @@ def logarithm(context: Context, argument: Poly) -> Poly:
     [rule: log]
     """
     if not is_positive(context, argument):
-        context.assume("log", ">", argument)
+        context.require("log", ">", argument)
     with context.within_domain():
         return _logarithm(context, argument)
 

@@ -95,7 +95,7 @@ def _masked(
                 other = multiply(context, ONE - of_atom(atom), fails)
                 return chosen + other
     if not _kept_somewhere(context, binder, coefficient):
-        context.assume("minus-infinity", "row", coefficient.plus(1))
+        context.require("minus-infinity", "row", coefficient.plus(1))
     return None
 
 

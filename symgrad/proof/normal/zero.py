@@ -3,7 +3,7 @@
 In: a difference of two normal forms, or two expressions.  Out: which stage decided, and what the
 answer relies on.
 
-A yes is sound under the recorded assumptions and obligations.  A no means "not shown".
+A yes is sound under the recorded requirements and obligations.  A no means "not shown".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from symgrad.ir.expr import Expr
 from symgrad.proof.normal.arithmetic import renormalised
 from symgrad.proof.normal.atoms import Undecided
-from symgrad.proof.normal.context import DEFAULT_BUDGET, Assumption, Context, Obligation
+from symgrad.proof.normal.context import DEFAULT_BUDGET, Context, Obligation, Requirement
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, Definitions
 from symgrad.proof.normal.poly import Poly
@@ -29,7 +29,7 @@ class ZeroResult:
 
     ``stage``: the name of the stage that showed the difference to be zero, or None.  ``reason``:
     why not, where it is None.  ``residual``: what is left of the difference.  ``obligations``
-    and ``assumptions``: all that any step relied on.  ``readings``: literals read as constants.
+    and ``requirements``: all that any step relied on.  ``readings``: literals read as constants.
     ``context``: the state of the proof, for rendering and evaluation.
     """
 
@@ -37,7 +37,7 @@ class ZeroResult:
     reason: str
     residual: Poly | None
     obligations: tuple[Obligation, ...]
-    assumptions: tuple[Assumption, ...]
+    requirements: tuple[Requirement, ...]
     readings: tuple[str, ...]
     context: Context
 
@@ -63,7 +63,7 @@ def _result(context: Context, stage: str | None, reason: str, residual: Poly | N
         reason,
         residual,
         tuple(context.obligations.values()),
-        tuple(context.assumptions.values()),
+        tuple(context.requirements.values()),
         tuple(context.readings.values()),
         context,
     )

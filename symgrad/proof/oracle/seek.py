@@ -26,8 +26,7 @@ from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Array, Double
-from symgrad.proof.oracle.ranges import IntegerUse
-from symgrad.proof.oracle.sample import DENOMINATOR, Point
+from symgrad.proof.oracle.sample import DENOMINATOR, IntegerUse, Point
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError, Program
 

@@ -23,10 +23,10 @@ from symgrad.ir.graph import Graph, Node, ancestors, copy_into
 from symgrad.proof.oracle.adjoints import reverse
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Evaluation, Subject
-from symgrad.proof.repair.fix import Fix, complexity
-from symgrad.proof.repair.scope import Paste, Scope
-from symgrad.proof.repair.search import fixes, shape_fixes
+from symgrad.proof.repair.search import Fix, complexity, fixes, shape_fixes
 from symgrad.proof.repair.suggest import (
+    Paste,
+    Scope,
     derived_code,
     derived_nodes,
     is_proved,

@@ -16,7 +16,7 @@ from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim, Element
 from symgrad.ir.expr import Access, Expr, IntValue, postorder
 from symgrad.ir.graph import Node, ancestors
-from symgrad.proof.judge.goal import is_atom, opaque_atoms
+from symgrad.proof.judge.prove import is_atom, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.suggest import derived_nodes, is_proved

@@ -3,21 +3,74 @@
 In: a ``Subject``, a wrong gradient, points to try on.  Out: ``Fix`` records, likeliest first.
 
 First the whole gradient is changed (shape, factor, sign, transposition), then one of its terms,
-then one node inside it.  Nothing here is trusted: a fix is offered once it is proved.
+then one node inside it.  A variant of a node is tried in doubles at one point first (``Probe``);
+a graph is built only of what fits.  Nothing here is trusted: a fix is offered once it is proved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 
+import numpy as np
+
+from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Node, ancestors
+from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.repair.fix import Fix, attempt
+from symgrad.proof.repair.probe import Probe
 from symgrad.proof.repair.trials import Trials
-from symgrad.proof.repair.variations import Variations, axes_text
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A node with the right numbers, and what was wrong.
+
+    ``blamed``: the nodes whose code is to be put for ``{}`` in the words.
+    """
+
+    node: Node
+    words: str
+    blamed: tuple[Node, ...] = ()
+
+
+def replaced(root: Node, old: Node, new: Node) -> Node | None:
+    """``root`` with ``old`` replaced by ``new``."""
+    if new.shape != old.shape or new.dtype != old.dtype:
+        return None
+    made: dict[Node, Node] = {old: new}
+    for node in ancestors([root], stop=[old]):
+        if node is old:
+            continue
+        args = [made.get(arg, arg) for arg in node.args]
+        if any(a is not b for a, b in zip(args, node.args, strict=True)):
+            made[node] = node.graph.apply(node.op, *args, **node.attributes)
+            made[node].location = made[node].location or node.location
+    return made.get(root)
+
+
+def attempt(make: Callable[[], Node | None]) -> Node | None:
+    """What ``make`` makes; None where shapes or types do not fit."""
+    try:
+        return make()
+    except (SymgradError, ValueError, TypeError):
+        return None
+
+
+def complexity(node: Node) -> int:
+    """How many nodes an expression has; expansions do not count, fractions count twice."""
+    count = 0
+    for part in ancestors([node]):
+        if part.op == "constant":
+            count += part.attributes["value"].value not in (0, 1, 2, -1)
+        elif part.op not in ("expand", "input"):
+            count += 1
+    return count
+
 
 # -- shapes
 
@@ -41,7 +94,7 @@ def shape_fixes(subject: Subject, name: str, returned: Node, trials: Trials) -> 
         yield from _checked(kept, wanted, trials, f"append .sum({axes_text(axes)}, keepdim=True)")
     reshaped = attempt(lambda: graph.apply("reshape", returned, shape=wanted))
     yield from _checked(reshaped, wanted, trials, "reshape it to the input's shape")
-    for spread in _spread(returned, wanted):
+    for spread in _spread_to(returned, wanted):
         yield from _checked(spread, wanted, trials, "broadcast it to the input's shape")
 
 
@@ -55,7 +108,7 @@ def _stretched(shape: Sequence[Dim], wanted: Sequence[Dim]) -> Iterator[tuple[in
             yield axes
 
 
-def _spread(returned: Node, wanted: Sequence[Dim]) -> Iterator[Node]:
+def _spread_to(returned: Node, wanted: Sequence[Dim]) -> Iterator[Node]:
     """``returned`` with new axes, expanded to the wanted shape."""
     missing = len(wanted) - returned.rank
     for axes in combinations(range(len(wanted)), missing) if missing > 0 else [()]:
@@ -153,3 +206,282 @@ def _total(terms: Sequence[tuple[Node, int]]) -> Node | None:
         else:
             total = total + term if sign > 0 else total - term
     return total
+
+
+# -- one node of a gradient, or the whole of it, replaced by a variant
+
+
+MOST_NODES = 40
+MOST_FACTORS = 24
+MOST_BUILT = 40
+"""So many variants that fit at one point are built and tried at all."""
+MOST_SPREADS = 6
+DEEPEST_FACTORS = 4
+_SKIPPED = ("input", "constant", "size", "expand")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """``build`` makes the node; the first ``{}`` of the words stands for the node it replaces."""
+
+    build: Callable[[], Node | None]
+    words: str
+    named: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A size or a tensor, broadcast to some shape: its values, its node, words for it."""
+
+    value: Array
+    build: Callable[[], Node]
+    words: str
+    named: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True)
+class Factors:
+    """All factors for one shape; ``rows`` are their values, flat."""
+
+    every: tuple[Factor, ...]
+    rows: Array
+
+
+class Variations:
+    """Tries variants of the nodes of one gradient."""
+
+    def __init__(self, subject: Subject, root: Node, trials: Trials) -> None:
+        self.subject, self.root, self.trials = subject, root, trials
+        forward = set(subject.forward.nodes)
+        order = [node for node in ancestors([root]) if node not in forward]
+        inner = [node for node in order if node.op not in _SKIPPED]
+        self.inner = inner[-MOST_NODES:]
+        self.probe = Probe(trials, root, [node for node in order if node.op != "input"])
+        self._factors: dict[tuple[Dim, ...], Factors] = {}
+        self._left = MOST_BUILT
+
+    def of_whole(self) -> Iterator[Fix]:
+        """Variants of the whole gradient."""
+        yield from self._of([self.root], whole=True)
+
+    def of_nodes(self) -> Iterator[Fix]:
+        """Variants of one node inside."""
+        yield from self._of(self.inner, whole=False)
+
+    def _of(self, nodes: Sequence[Node], *, whole: bool) -> Iterator[Fix]:
+        for node in nodes:
+            for variant in self._fitting(node, whole):
+                if self._left == 0:
+                    return
+                self._left -= 1
+                new = attempt(variant.build)
+                made = None if new is None else self._rebuilt(node, new)
+                if made is not None and self.trials.node_is_true(made):
+                    blamed = () if whole else (node,)
+                    yield Fix(made, variant.words, (*blamed, *variant.named))
+
+    def _rebuilt(self, node: Node, new: Node) -> Node | None:
+        return new if node is self.root else attempt(lambda: replaced(self.root, node, new))
+
+    # -- what fits
+
+    def _fitting(self, node: Node, whole: bool) -> Iterator[Variant]:
+        if not node.dtype.is_float:
+            return
+        own = self.probe.values[node]
+        for number, words in _NUMBERS if whole else _INNER_NUMBERS:
+            if self._fits(node, own * number):
+                yield Variant(partial(_times, node, number), words)
+        if not whole:
+            yield from self._other_operations(node)
+        if node.rank <= DEEPEST_FACTORS:
+            yield from self._by_factors(node, whole)
+
+    def _fits(self, node: Node, value: Array) -> bool:
+        if self.probe.knows(node):
+            return self.probe.fits(node, value)
+        return self.trials.fits_at_first(self.root, node, value)
+
+    def _other_operations(self, node: Node) -> Iterator[Variant]:
+        for made, words in [*_other_operation(node), *_other_axes(node)]:
+            value = None if made is None else self.trials.local_value(made)
+            if made is not None and value is not None and self._fits(node, value):
+                yield Variant(partial(_itself, made), words)
+
+    # -- factors
+
+    def _by_factors(self, node: Node, whole: bool) -> Iterator[Variant]:
+        factors = self._factors_for(node)
+        if not factors.every:
+            return
+        bases: list[tuple[Node, bool]] = [(node, False)]
+        if node.op == "mul" and not whole:
+            bases += [(arg, True) for arg in node.args if arg.shape == node.shape]
+        for base, instead in bases:
+            for row in self._fitting_rows(node, base, factors.rows):
+                yield _with_factor(node, base, factors.every[row], instead, False, whole)
+            if not instead:
+                with np.errstate(all="ignore"):
+                    inverse = np.where(factors.rows == 0, np.nan, 1 / factors.rows)
+                for row in self._fitting_rows(node, base, inverse):
+                    yield _with_factor(node, base, factors.every[row], False, True, whole)
+
+    def _fitting_rows(self, node: Node, base: Node, rows: Array) -> list[int]:
+        value = self.probe.values[base]
+        if self.probe.knows(node):
+            return self.probe.fitting(node, value, rows)
+        with np.errstate(all="ignore"):
+            return [
+                number for number, row in enumerate(rows)
+                if self.trials.fits_at_first(self.root, node, value * row.reshape(value.shape))
+            ]  # fmt: skip
+
+    def _factors_for(self, like: Node) -> Factors:
+        if like.shape not in self._factors:
+            shape = self.probe.values[like].shape
+            every = tuple(self._all_factors(like, shape))
+            rows = np.array([factor.value.ravel() for factor in every]).reshape(
+                len(every), math.prod(shape)
+            )
+            self._factors[like.shape] = Factors(every, rows)
+        return self._factors[like.shape]
+
+    def _all_factors(self, like: Node, shape: tuple[int, ...]) -> Iterator[Factor]:
+        """Sizes and known tensors at the shape of ``like``."""
+        at = self.trials.points[0]
+        symbols = sorted({n for size in self.subject.sampler.shapes for n in size.sizes})
+        for symbol in symbols:
+            size, number = Dim.size(symbol), float(at.point.sizes[symbol])
+
+            build = partial(_size_like, size, like)
+            yield Factor(np.full(shape, number), build, f"the size {symbol}")
+            yield Factor(
+                np.full(shape, number**0.5),
+                partial(_root_of, build),
+                f"the square root of the size {symbol}",
+            )
+        for node in self._known():
+            for axes in _spreads(node, like):
+                value = np.expand_dims(self.probe.values[node], axes)
+                yield Factor(
+                    np.broadcast_to(value, shape),
+                    partial(_spread, node, axes, like), "{}", (node,),
+                )  # fmt: skip
+
+    def _known(self) -> list[Node]:
+        """The float tensors that backward can name, saved ones first."""
+        subject = self.subject
+        cotangents = [cotangent for _, cotangent in subject.outputs]
+        named = [node for node in subject.everything.nodes if node.name]
+        every = [*cotangents, *subject.saved, *subject.inputs, *named]
+        floats = [node for node in dict.fromkeys(every) if node.dtype.is_float]
+        return [node for node in floats if node in self.probe.values][:MOST_FACTORS]
+
+
+def _with_factor(
+    node: Node, base: Node, factor: Factor, instead: bool, divides: bool, whole: bool
+) -> Variant:
+    """``instead``: of another factor.  ``whole``: ``node`` is the gradient itself."""
+    if instead:
+        words = f"inside, one factor of {{}} should be {factor.words}"
+        return Variant(lambda: factor.build() * base, words, factor.named)
+    what = "divide" if divides else "multiply"
+    words = f"a factor {'too many' if divides else 'is missing'}: {what} by {factor.words}"
+    if not whole:
+        missing = "is too many" if divides else "is missing"
+        words = f"inside, a factor {missing}: {what} {{}} by {factor.words}"
+    if divides:
+        return Variant(lambda: base / factor.build(), words, factor.named)
+    return Variant(lambda: base * factor.build(), words, factor.named)
+
+
+def _times(node: Node, number: float) -> Node:
+    if number == -1.0:
+        return node.args[0] if node.op == "neg" else -node
+    return node * number
+
+
+def _itself(node: Node) -> Node:
+    return node
+
+
+def _size_like(size: Dim, like: Node) -> Node:
+    return like.graph.expand(like.graph.size(size, like.dtype), like.shape)
+
+
+def _root_of(build: Callable[[], Node]) -> Node:
+    node = build()
+    return node.graph.apply("sqrt", node)
+
+
+def _spreads(node: Node, like: Node) -> Iterator[tuple[int, ...]]:
+    """The axes to be put into ``node`` so that it can be broadcast to the shape of ``like``."""
+    missing = like.rank - node.rank
+    if missing < 0:
+        return
+    for axes in list(combinations(range(like.rank), missing))[:MOST_SPREADS]:
+        sizes = iter(node.shape)
+        shape = [Dim.of(1) if axis in axes else next(sizes) for axis in range(like.rank)]
+        if all(size in (1, full) for size, full in zip(shape, like.shape, strict=True)):
+            yield axes
+
+
+def _spread(node: Node, axes: tuple[int, ...], like: Node) -> Node:
+    graph = node.graph
+    if node.dtype != like.dtype:
+        node = graph.apply("cast", node, dtype=like.dtype)
+    sizes = iter(node.shape)
+    shape = tuple(Dim.of(1) if axis in axes else next(sizes) for axis in range(like.rank))
+    if node.shape != shape:
+        node = graph.apply("reshape", node, shape=shape)
+    return graph.expand(node, like.shape)
+
+
+_NUMBERS = (
+    (-1.0, "the sign is wrong"), (2.0, "a factor 2 is missing"), (0.5, "it is twice too large"),
+    (-2.0, "a factor -2 is missing"), (-0.5, "it is -2 times too large"),
+    (3.0, "a factor 3 is missing"), (4.0, "a factor 4 is missing"),
+    (0.25, "it is four times too large"),
+)  # fmt: skip
+_INNER_NUMBERS = (
+    (-1.0, "the sign of {} is wrong"), (2.0, "{} is off by a factor 0.5"),
+    (0.5, "{} is off by a factor 2"),
+)  # fmt: skip
+_CONTRARY = {"add": "sub", "sub": "add", "mul": "div", "div": "mul"}
+_SIGNS = {"add": "`+`", "sub": "`-`", "mul": "`*`", "div": "`/`"}
+_UNARY = frozenset(
+    ("exp", "log", "tanh", "sigmoid", "sqrt", "square", "sin", "cos", "abs", "relu",
+     "reciprocal", "rsqrt")
+)  # fmt: skip
+
+
+def _other_operation(node: Node) -> Iterator[tuple[Node | None, str]]:
+    graph = node.graph
+    if node.op in ("sub", "div"):
+        yield graph.apply(node.op, *node.args[::-1]), "the operands of {} are exchanged"
+    if node.op in _CONTRARY:
+        other = _CONTRARY[node.op]
+        words = f"in {{}}, {_SIGNS[node.op]} should be {_SIGNS[other]}"
+        yield graph.apply(other, *node.args), words
+        for arg in node.args:
+            yield arg, "an operand of {} is too many"
+    if node.op in _UNARY:
+        yield node.args[0], f"in {{}}, `{node.op}` is applied once too often"
+
+
+def _other_axes(node: Node) -> Iterator[tuple[Node | None, str]]:
+    if node.op != "sum":
+        return
+    (arg,) = node.args
+    own = tuple(node.attributes["axes"])
+    for axes in combinations(range(arg.rank), len(own)):
+        if axes != own:
+            made = node.graph.apply("sum", arg, axes=axes)
+            if made.shape == node.shape:
+                words = f"the sum in {{}} should run over {axes_text(axes)}, not {axes_text(own)}"
+                yield made, words
+
+
+def axes_text(axes: tuple[int, ...]) -> str:
+    """Axes as an argument: ``1`` or ``(0, 2)``."""
+    return str(axes[0]) if len(axes) == 1 else f"({', '.join(map(str, axes))})"

@@ -1,14 +1,19 @@
-"""The three verdicts.
+"""The three verdicts, and what is said where judging itself fails.
 
-In: nothing.  Out: ``Verdict``, ordered from best to worst, ``worst``, and ``HasVerdict``.
+In: nothing, or an exception of symgrad's own code.  Out: ``Verdict``, ordered from best to worst;
+words for what becomes UNDECIDED.
 """
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable
 from dataclasses import fields
 from enum import Enum
+from pathlib import Path
 from typing import Any, cast
+
+from symgrad.errors import GraphError, SymgradError
 
 
 class Verdict(str, Enum):
@@ -85,3 +90,16 @@ PROVED, UNDECIDED, REFUTED = Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED
 
 DERIVED = "derived: no backward written"
 """What stands beside a verdict on gradients that are symgrad's own."""
+
+
+# -- where the judge itself fails: never a verdict, never a traceback
+
+
+def failure(error: Exception) -> str:
+    """Why nothing can be said: what went wrong, and where in symgrad."""
+    if isinstance(error, SymgradError) and not isinstance(error, GraphError):
+        return error.what
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    said = " ".join(str(error).split())
+    return f"the judge failed with {type(error).__name__}{where}{': ' if said else ''}{said}"
