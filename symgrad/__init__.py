@@ -47,18 +47,18 @@ if TYPE_CHECKING:
     from symgrad.runtime.threads import set_num_threads as set_num_threads
     from symgrad.tensor.creation import from_numpy as from_numpy
     from symgrad.tensor.creation import manual_seed as manual_seed
-    from symgrad.tensor.functional import grad as grad
-    from symgrad.tensor.functional import hessian as hessian
-    from symgrad.tensor.functional import hvp as hvp
-    from symgrad.tensor.functional import jacobian as jacobian
-    from symgrad.tensor.functional import jvp as jvp
-    from symgrad.tensor.functional import value_and_grad as value_and_grad
-    from symgrad.tensor.functional import vjp as vjp
+    from symgrad.tensor.functional.gradcheck import gradcheck as gradcheck
+    from symgrad.tensor.functional.gradcheck import gradgradcheck as gradgradcheck
+    from symgrad.tensor.functional.transforms import grad as grad
+    from symgrad.tensor.functional.transforms import hessian as hessian
+    from symgrad.tensor.functional.transforms import hvp as hvp
+    from symgrad.tensor.functional.transforms import jacobian as jacobian
+    from symgrad.tensor.functional.transforms import jvp as jvp
+    from symgrad.tensor.functional.transforms import value_and_grad as value_and_grad
+    from symgrad.tensor.functional.transforms import vjp as vjp
     from symgrad.tensor.functions import tensor as tensor
-    from symgrad.tensor.gradcheck import gradcheck as gradcheck
-    from symgrad.tensor.gradcheck import gradgradcheck as gradgradcheck
-    from symgrad.tensor.jit import JitWarning as JitWarning
-    from symgrad.tensor.jit import jit as jit
+    from symgrad.tensor.jit.jit import JitWarning as JitWarning
+    from symgrad.tensor.jit.jit import jit as jit
     from symgrad.tensor.modes import enable_grad as enable_grad
     from symgrad.tensor.modes import get_default_dtype as get_default_dtype
     from symgrad.tensor.modes import inference_mode as inference_mode
@@ -66,18 +66,18 @@ if TYPE_CHECKING:
     from symgrad.tensor.modes import no_grad as no_grad
     from symgrad.tensor.modes import set_default_dtype as set_default_dtype
     from symgrad.tensor.modes import set_grad_enabled as set_grad_enabled
-    from symgrad.tensor.parts import Size as Size
+    from symgrad.tensor.tensor import Size as Size
     from symgrad.tensor.tensor import Tensor as Tensor
-    from symgrad.tensor.vmap import vmap as vmap
+    from symgrad.tensor.vmap.vmap import vmap as vmap
 
 # The module that a name comes from, and its name there where it differs.
 _SOURCES: dict[str, str] = {
     "Function": "symgrad.frontend.function",
-    "JitWarning": "symgrad.tensor.jit",
+    "JitWarning": "symgrad.tensor.jit.jit",
     "NumpyBackendWarning": "symgrad.runtime.strict",
     "PROVED": "symgrad.proof.report.verdict",
     "REFUTED": "symgrad.proof.report.verdict",
-    "Size": "symgrad.tensor.parts",
+    "Size": "symgrad.tensor.tensor",
     "SymgradError": "symgrad.errors",
     "Tensor": "symgrad.tensor.tensor",
     "UNDECIDED": "symgrad.proof.report.verdict",
@@ -98,11 +98,11 @@ _SOURCES: dict[str, str] = {
     "from_numpy": "symgrad.tensor.creation",
     "get_default_dtype": "symgrad.tensor.modes",
     "get_num_threads": "symgrad.runtime.threads",
-    "grad": "symgrad.tensor.functional",
-    "gradcheck": "symgrad.tensor.gradcheck",
-    "gradgradcheck": "symgrad.tensor.gradcheck",
-    "hessian": "symgrad.tensor.functional",
-    "hvp": "symgrad.tensor.functional",
+    "grad": "symgrad.tensor.functional.transforms",
+    "gradcheck": "symgrad.tensor.functional.gradcheck",
+    "gradgradcheck": "symgrad.tensor.functional.gradcheck",
+    "hessian": "symgrad.tensor.functional.transforms",
+    "hvp": "symgrad.tensor.functional.transforms",
     "iinfo": "symgrad.frontend.dtypes",
     "inference_mode": "symgrad.tensor.modes",
     "int8": "symgrad.ir.dtype",
@@ -110,9 +110,9 @@ _SOURCES: dict[str, str] = {
     "int32": "symgrad.ir.dtype",
     "int64": "symgrad.ir.dtype",
     "is_grad_enabled": "symgrad.tensor.modes",
-    "jacobian": "symgrad.tensor.functional",
-    "jit": "symgrad.tensor.jit",
-    "jvp": "symgrad.tensor.functional",
+    "jacobian": "symgrad.tensor.functional.transforms",
+    "jit": "symgrad.tensor.jit.jit",
+    "jvp": "symgrad.tensor.functional.transforms",
     "manual_seed": "symgrad.tensor.creation",
     "nn": "symgrad:nn",
     "no_grad": "symgrad.tensor.modes",
@@ -125,10 +125,10 @@ _SOURCES: dict[str, str] = {
     "surrogate": "symgrad.frontend.surrogate",
     "tensor": "symgrad.tensor.functions",
     "uint8": "symgrad.ir.dtype",
-    "value_and_grad": "symgrad.tensor.functional",
+    "value_and_grad": "symgrad.tensor.functional.transforms",
     "verify": "symgrad.compiler",
-    "vjp": "symgrad.tensor.functional",
-    "vmap": "symgrad.tensor.vmap",
+    "vjp": "symgrad.tensor.functional.transforms",
+    "vmap": "symgrad.tensor.vmap.vmap",
 }
 # Every other public name is an operation on tensors: sg.exp, sg.where, sg.cat...
 _OPERATIONS = "symgrad.tensor"

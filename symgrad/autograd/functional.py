@@ -11,10 +11,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from symgrad.tensor import functional
 from symgrad.tensor.errors import AutogradError
+from symgrad.tensor.functional import transforms as functional
 from symgrad.tensor.modes import no_grad, state
-from symgrad.tensor.symbolic import is_tensor
+from symgrad.tensor.trace.symbolic import is_tensor
 
 Function = Callable[..., Any]
 

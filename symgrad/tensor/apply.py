@@ -24,11 +24,12 @@ from symgrad.frontend.function import (
     run_forward,
 )
 from symgrad.frontend.table import FUNCTIONS
-from symgrad.tensor import errors, inplace, shipped
+from symgrad.tensor import errors, shipped
 from symgrad.tensor.batched import BatchedTensor, levels
-from symgrad.tensor.dispatch import invoke, tracing
 from symgrad.tensor.modes import enable_grad, no_grad, state
-from symgrad.tensor.node import Grad, Node, SavedTensor, edge_of, named
+from symgrad.tensor.plans import inplace
+from symgrad.tensor.plans.dispatch import invoke, tracing
+from symgrad.tensor.tape.node import Grad, Node, SavedTensor, edge_of, named
 from symgrad.tensor.tensor import Tensor, wrap
 
 AnyFunction = type[Function] | Function
@@ -165,7 +166,7 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
     if recorded and not has_backward(function):
         return _as_written(function, ctx, args, kwargs)
     if recorded and levels.active and any(isinstance(one, BatchedTensor) for one in tensors):
-        from symgrad.tensor.vmap_apply import apply_batched
+        from symgrad.tensor.vmap.apply import apply_batched
 
         return apply_batched(function, args, kwargs)
     node = None

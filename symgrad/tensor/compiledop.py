@@ -18,13 +18,13 @@ from symgrad.frontend.request import Argument, Binding, bind
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.runtime.strict import fall_back
-from symgrad.tensor import kernelnode
 from symgrad.tensor.batched import levels
-from symgrad.tensor.gradients import grad
-from symgrad.tensor.kernelnode import Mask
+from symgrad.tensor.jit.variant import EmptyTensor, Variant
 from symgrad.tensor.modes import enable_grad
+from symgrad.tensor.tape import kernelnode
+from symgrad.tensor.tape.gradients import grad
+from symgrad.tensor.tape.kernelnode import Mask
 from symgrad.tensor.tensor import Tensor
-from symgrad.tensor.variant import EmptyTensor, Variant
 
 
 class OpKernels:

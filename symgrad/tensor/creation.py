@@ -1,4 +1,4 @@
-"""Tensors out of data: ``tensor``, ``as_tensor``, ``from_numpy``, random numbers.
+"""Tensors out of data: ``tensor``, ``as_tensor``, ``from_numpy``, random numbers, ``LongTensor``.
 
 In: numbers, lists, arrays.  Out: leaves.
 """
@@ -14,13 +14,15 @@ import numpy as np
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.dtypes import as_dtype, check_fits
 from symgrad.frontend.functions.creation import triangle_places
-from symgrad.frontend.table import check_ignored
-from symgrad.ir.dtype import LISTED, DType
+from symgrad.frontend.session import active
+from symgrad.frontend.sizes import Shape, is_size
+from symgrad.frontend.table import FUNCTIONS, check_ignored
+from symgrad.ir.dtype import ALL, LISTED, DType
 from symgrad.ops.record import get
 from symgrad.tensor import errors
 from symgrad.tensor.batched import drawn
 from symgrad.tensor.modes import state
-from symgrad.tensor.tensor import DTYPES, Tensor, wrap
+from symgrad.tensor.tensor import DTYPES, Size, Tensor, new_array, wrap
 
 EAGER: dict[str, Callable[..., Any]] = {}
 """The functions of this module, by public name."""
@@ -252,3 +254,44 @@ def normal(mean: Any, std: Any, size: Any = None) -> Tensor:
     return drawn(
         lambda whole: np.asarray(_generator.normal(plain[0], plain[1], whole), kind), shape
     )
+
+
+# -- torch's old classes: ``LongTensor([1, 2])``, ``isinstance(x, FloatTensor)``
+
+
+class TensorClass(type):
+    """A class whose instances are the tensors of one dtype."""
+
+    dtype: DType
+
+    def __call__(cls, *data_or_sizes: Any) -> Any:
+        """Zeros of these sizes, or the numbers of a sequence, array or tensor in its dtype.
+
+        Raises TensorTypeError for a tensor of another dtype, DTypeError for what does not fit.
+        """
+        data = data_or_sizes[0] if len(data_or_sizes) == 1 else None
+        kind = getattr(data, "dtype", cls.dtype)
+        if isinstance(kind, DType) and kind != cls.dtype:
+            raise errors.TensorTypeError(
+                f"expected {cls.dtype} (got {kind})", hint=f"convert it with .{cls.dtype.method}()"
+            )
+        if active() is not None:
+            return cls._traced(*data_or_sizes)
+        if isinstance(data, (list, tuple, np.ndarray)) and not isinstance(data, (Shape, Size)):
+            return tensor(data, dtype=cls.dtype)
+        return wrap(new_array(data_or_sizes, cls.dtype))
+
+    def _traced(cls, *data_or_sizes: Any) -> Any:
+        sizes = all(isinstance(part, (Shape, Size)) or is_size(part) for part in data_or_sizes)
+        name = "zeros" if sizes else "tensor"
+        return FUNCTIONS[name](*(data_or_sizes or (0,)), dtype=cls.dtype)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, Tensor) and value.dtype == cls.dtype
+
+
+CLASSES = {
+    one.tensor_class: TensorClass(one.tensor_class, (), {"dtype": one, "__module__": "symgrad"})
+    for one in ALL
+}
+"""By name, one for every dtype."""

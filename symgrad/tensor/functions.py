@@ -17,9 +17,9 @@ from symgrad.frontend.functions.names import NAMESPACES
 from symgrad.frontend.session import active, here
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, modes, selection
-from symgrad.tensor.classes import CLASSES
-from symgrad.tensor.dispatch import invoke, tracing
+from symgrad.tensor.creation import CLASSES
 from symgrad.tensor.errors import NotATensorError
+from symgrad.tensor.plans.dispatch import invoke, tracing
 from symgrad.tensor.tensor import Tensor
 
 FUNCTIONS: dict[str, Any] = {}

@@ -1,12 +1,14 @@
 """The methods and operators of tensors: those of symbolic tensors, computed.
 
-In: the frontend's symbolic tensor.  Out: methods on ``Tensor``.
+In: the frontend's symbolic tensor.  Out: methods on ``Tensor``; those of symbolic tensors take
+tensors too, where the trace in progress lifts them.
 """
 
 from __future__ import annotations
 
 import functools
 import math
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -17,13 +19,12 @@ from symgrad.frontend.functions.casting import to as symbolic_to
 from symgrad.frontend.functions.creation import new as symbolic_new
 from symgrad.frontend.session import here
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.tensor import creation, errors, inplace, printing, selection
+from symgrad.tensor import creation, errors, printing, selection
 from symgrad.tensor.batched import BatchedTensor, drawn
-from symgrad.tensor.dispatch import invoke
-from symgrad.tensor.memory import new_array
 from symgrad.tensor.modes import state
-from symgrad.tensor.parts import Size
-from symgrad.tensor.tensor import Tensor, wrap
+from symgrad.tensor.plans import inplace
+from symgrad.tensor.plans.dispatch import as_traced, invoke
+from symgrad.tensor.tensor import Size, Tensor, new_array, wrap
 
 _PYTHONS = (
     "__class__", "__copy__", "__dict__", "__doc__", "__init__", "__module__", "__new__",
@@ -227,3 +228,31 @@ for _name, _call in (
     ("resize_", _resize_), ("resize_as_", _resize_as_), ("new", _new),
 ):  # fmt: skip
     setattr(Tensor, _name, _call)
+
+
+# -- methods of symbolic tensors
+
+_OWN = ("shared", "write", "known_node", "__init__", "__getattr__", "__hash__", "__deepcopy__")
+
+
+def _lifting(call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(call)
+    def method(self: SymbolicTensor, *args: Any, **kwargs: Any) -> Any:
+        if state.lifting and (kwargs or any(isinstance(arg, _MAY_HOLD) for arg in args)):
+            return call(self, *as_traced(args), **as_traced(kwargs))
+        return call(self, *args, **kwargs)
+
+    return method
+
+
+_MAY_HOLD = (Tensor, tuple, list, dict)
+
+
+def _attach_lifting() -> None:
+    for name, found in list(vars(SymbolicTensor).items()):
+        hidden = name.startswith("_") and not name.endswith("__")
+        if isinstance(found, types.FunctionType) and not hidden and name not in _OWN:
+            setattr(SymbolicTensor, name, _lifting(found))
+
+
+_attach_lifting()

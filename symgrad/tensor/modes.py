@@ -27,7 +27,7 @@ class _State(threading.local):
 
 state = _State()
 """Of this thread.  ``lifting``: operations on tensors become part of the trace in progress.
-``levels``: the derivatives of functions in progress (``symgrad.tensor.level``), outermost first."""
+``levels``: the derivatives of functions in progress (``functional/level.py``), outermost first."""
 
 
 def lifted(tensor: Any) -> Any:

@@ -13,8 +13,8 @@ import numpy as np
 
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.tensor.dispatch import as_tensor
 from symgrad.tensor.errors import TensorTypeError
+from symgrad.tensor.plans.dispatch import as_tensor
 from symgrad.tensor.tensor import Tensor
 
 Rebuild = Callable[[Sequence[Any]], Any]

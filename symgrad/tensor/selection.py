@@ -17,8 +17,8 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, errors
 from symgrad.tensor.batched import BatchedTensor
-from symgrad.tensor.dispatch import invoke
 from symgrad.tensor.modes import state
+from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.tensor import Array, Tensor, wrap
 
 _MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))

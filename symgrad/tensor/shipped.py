@@ -23,10 +23,10 @@ from symgrad.frontend.request import Argument, bind, parameters
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dtype import float32
 from symgrad.runtime.strict import fall_back
-from symgrad.tensor import kernelnode
 from symgrad.tensor.batched import BatchedTensor
 from symgrad.tensor.compiledop import OpKernels
 from symgrad.tensor.generated import load
+from symgrad.tensor.tape import kernelnode
 from symgrad.tensor.tensor import Array, Tensor
 
 LEAST_ELEMENTS = 1024

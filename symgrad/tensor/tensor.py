@@ -3,25 +3,26 @@
 In: an array.  Out: what it is, what it holds, where it comes from.
 
 Its operations are attached by ``symgrad.tensor.methods``, out of the frontend's table, and what
-concerns backward by ``symgrad.tensor.autograd``.
+concerns backward by ``symgrad.tensor.tape.gradients``.
 """
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symgrad.errors import DTypeError
+from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.views import Step
 from symgrad.ir.dtype import BY_NAME, DType
 from symgrad.tensor import errors
-from symgrad.tensor.memory import element_strides, given, new_array
 from symgrad.tensor.modes import check_readable, lifted, state
-from symgrad.tensor.parts import Size, Version
 
 if TYPE_CHECKING:
-    from symgrad.tensor.node import Node
+    from symgrad.tensor.tape.node import Node
 
 Array = np.ndarray[Any, Any]
 
@@ -174,7 +175,7 @@ class Tensor:
         return self._counter is not None and self._counter.value != self._seen
 
     def _regenerate(self) -> None:
-        """Make the history of a view anew; attached by ``symgrad.tensor.inplace``."""
+        """Make the history of a view anew; attached by ``symgrad.tensor.plans.inplace``."""
         raise NotImplementedError
 
     @property
@@ -394,3 +395,113 @@ def restore(kind: type[Tensor], array: Array, requires_grad: bool) -> Tensor:
     found._array = array
     found._requires_grad = requires_grad
     return found
+
+
+# -- sizes and versions
+
+
+class Size(tuple[int, ...]):
+    """The shape of a tensor: a tuple of ints."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements."""
+        total = 1
+        for size in self:
+            total *= size
+        return total
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return Size(found) if isinstance(key, slice) else found
+
+    def __add__(self, other: Any) -> Size:
+        return Size((*self, *other))
+
+    def __repr__(self) -> str:
+        return f"symgrad.Size({list(self)})"
+
+
+class Version:
+    """How often a piece of memory was written in place."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+Size.__module__ = "symgrad"
+
+
+# -- memory
+
+
+def given(parts: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """What a constructor is given, ``data`` or ``size`` by name too.  Raises TensorTypeError."""
+    for word in ("data", "size"):
+        if word in named and not parts:
+            parts = (Size(named.pop(word)) if word == "size" else named.pop(word),)
+    if named:
+        raise errors.TensorTypeError(
+            f"new() received an invalid combination of arguments: {', '.join(named)}",
+            hint="sg.tensor(data, dtype=...) takes a dtype",
+        )
+    return parts
+
+
+def new_array(parts: tuple[Any, ...], dtype: DType) -> Array:
+    """What ``Tensor(...)`` and ``x.new(...)`` make: of sizes, of a sequence, of a tensor a copy.
+
+    Raises TensorTypeError for anything else, TensorValueError for rows of several lengths.
+    """
+    if not parts:
+        return np.zeros(0, str(dtype))
+    data: Any = parts[0] if len(parts) == 1 else None
+    if isinstance(getattr(data, "_array", None), np.ndarray):
+        return np.array(data._array)
+    if all(isinstance(size, (int, np.integer)) and type(size) is not bool for size in parts):
+        data = Size(parts)
+    if isinstance(data, Size):
+        if any(size < 0 for size in data):
+            least = min(data)
+            raise errors.EagerShapeError(
+                f"Trying to create tensor with negative dimension {least}: {list(data)}"
+            )
+        return np.zeros(data, str(dtype))
+    if len(parts) > 1:
+        raise errors.TensorTypeError("new(): argument 'size' failed to unpack: sizes are ints")
+    if isinstance(data, str):
+        raise errors.TensorTypeError("new(): invalid data type 'str'")
+    if not isinstance(data, (list, tuple, np.ndarray)):
+        raise errors.TensorTypeError(f"new(): data must be a sequence (got {type(data).__name__})")
+    try:
+        if dtype.is_integer:
+            check_fits(data, dtype)
+    except DTypeError as error:
+        raise errors.EagerDTypeError(error.what) from None
+    try:
+        return np.asarray(np.array(data), str(dtype))
+    except ValueError as error:
+        raise errors.TensorValueError(f"no tensor can be made of this: {error}") from None
+
+
+def element_strides(array: Array, dim: int | None = None) -> Any:
+    """How many elements apart neighbours along each axis, or one, lie.
+
+    Without elements they are counted as in torch: as if every axis had one.
+    """
+    found = tuple(step // array.itemsize for step in array.strides)
+    if not array.size:
+        later = (array.shape[axis + 1 :] for axis in range(array.ndim))
+        found = tuple(math.prod(max(size, 1) for size in sizes) for sizes in later)
+    if dim is None:
+        return found
+    rank = max(array.ndim, 1)
+    if not -rank <= dim < rank:
+        raise errors.TensorIndexError(
+            f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but "
+            f"got {dim})"
+        )
+    return found[dim]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.errors import BuildError
-from symgrad.tensor.jit import Jitted
-from symgrad.tensor.watching import Watched
+from symgrad.tensor.jit.jit import Jitted
+from symgrad.tensor.jit.watching import Watched
 
 pytestmark = pytest.mark.slow  # each program is compiled
 

@@ -18,12 +18,13 @@ from symgrad import nn
 from symgrad.errors import BuildError, KernelArgumentError, KernelTypeError
 from symgrad.nn.functions import SHIPPED
 from symgrad.runtime import strict
-from symgrad.tensor import generated, shipped, shippedplan
+from symgrad.tensor import generated, shipped
 from symgrad.tensor.apply import FunctionNode
 from symgrad.tensor.builtin import BUILTIN
 from symgrad.tensor.errors import FreedGraphError, SavedTensorError
-from symgrad.tensor.kernelnode import KernelNode
-from symgrad.tensor.shippedplan import RULES, KernelDerivative
+from symgrad.tensor.plans import shippedplan
+from symgrad.tensor.plans.shippedplan import RULES, KernelDerivative
+from symgrad.tensor.tape.kernelnode import KernelNode
 
 pytestmark = pytest.mark.slow  # kernels are compiled where the cache has none
 
@@ -196,7 +197,7 @@ def test_operations_without_a_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, call: Any
 ) -> None:
     """It is said once, or raised."""
-    from symgrad.tensor import dispatch
+    from symgrad.tensor.plans import dispatch
 
     monkeypatch.setenv("CC", "/nonexistent/cc")
     monkeypatch.setenv("SYMGRAD_CACHE_DIR", str(tmp_path))
@@ -225,7 +226,7 @@ def test_operations_without_a_compiler(
 @pytest.fixture
 def numpy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
     """Until ``undo``, nothing runs on kernels that come with symgrad."""
-    from symgrad.tensor import dispatch
+    from symgrad.tensor.plans import dispatch
 
     dispatch._plans.clear()
     monkeypatch.setattr(shipped, "LEAST_ELEMENTS", 10**12)
@@ -235,7 +236,7 @@ def numpy_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
 
 
 def undo(patch: pytest.MonkeyPatch) -> None:
-    from symgrad.tensor import dispatch
+    from symgrad.tensor.plans import dispatch
 
     patch.undo()
     dispatch._plans.clear()

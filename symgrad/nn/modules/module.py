@@ -16,8 +16,8 @@ from symgrad.nn.modules.printing import described
 from symgrad.nn.modules.state import Incompatible, load_state
 from symgrad.nn.parameter import Parameter
 from symgrad.tensor import Tensor
-from symgrad.tensor.gradients import zero_grads
-from symgrad.tensor.parts import RemovableHandle
+from symgrad.tensor.tape.gradients import zero_grads
+from symgrad.tensor.tape.node import RemovableHandle
 
 Self = TypeVar("Self", bound="Module")
 _TABLES = ("_parameters", "_buffers", "_modules")

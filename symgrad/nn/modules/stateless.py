@@ -11,7 +11,7 @@ from typing import Any
 
 from symgrad.nn.modules.module import Module
 from symgrad.tensor.errors import AutogradError, TensorTypeError, TensorValueError
-from symgrad.tensor.symbolic import is_tensor
+from symgrad.tensor.trace.symbolic import is_tensor
 
 Place = tuple[dict[str, Any], str]
 

@@ -1,0 +1,1 @@
+"""Derivatives of functions: ``sg.grad``, ``sg.vjp``, ``sg.jvp``, Jacobians, ``gradcheck``."""

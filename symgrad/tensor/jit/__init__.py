@@ -1,0 +1,1 @@
+"""``sg.jit``: functions of tensors as kernels."""

@@ -1,0 +1,238 @@
+"""Plans of operations whose kernels come with symgrad: computed by these, where it pays.
+
+In: an operation, its arguments, their shapes.  Out: what a plan computes with in place of NumPy.
+
+Everything is decided when a plan is made: whether the tensors lie as the kernels take them, and
+whether there is so much work that kernels are faster.  A call then costs no more than before.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symgrad.errors import KernelArgumentError
+from symgrad.frontend.table import renamed
+from symgrad.ir.dtype import float32, int64
+from symgrad.runtime.op import CompiledOp
+from symgrad.runtime.strict import fall_back
+from symgrad.tensor.builtin import BUILTIN
+from symgrad.tensor.generated import load
+from symgrad.tensor.plans.derivative import Derivative, Gradients, Kept
+from symgrad.tensor.plans.program import sizes
+
+if TYPE_CHECKING:
+    from symgrad.tensor.plans.plan import Plan, Slot
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When a module's kernels compute an operation.
+
+    ``fits``: for the operation's arguments (``Place`` where a tensor stands) and the slots.
+    ``rows``: its first tensor is taken as rows along the last axis; otherwise as one.
+    ``least``: the fewest elements of the first tensor for which kernels pay.
+    """
+
+    module: str
+    fits: Callable[[Mapping[str, Any], Sequence[Slot]], bool]
+    rows: bool
+    least: int
+
+
+def _only_input(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
+    """Is there the tensor, and nothing that is not as by default?"""
+    rest = {name: value for name, value in given.items() if name != "input"}
+    return len(slots) == 1 and all(_DEFAULTS.get(name) == value for name, value in rest.items())
+
+
+_DEFAULTS = {"inplace": False, "approximate": "none", "beta": 1, "threshold": 20, "alpha": 1}
+
+
+def _last_axis(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
+    """Does it go along the last axis, with nothing else that is not as by default?"""
+    rank = len(slots[0].shape)
+    axis, rest = given.get("dim"), (given.get("dtype"), given.get("keepdim", False))
+    along = type(axis) is int and axis in (-1, rank - 1)
+    return len(slots) == 1 and rank > 0 and along and rest == (None, False)
+
+
+def _normalises_rows(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
+    """Does it normalise the last axis, with weight, bias and the usual eps?"""
+    if len(slots) != 3 or not slots[0].shape or given.get("eps", 1e-5) != 1e-5:
+        return False
+    last = slots[0].shape[-1:]
+    shape = given.get("normalized_shape")
+    whole = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return whole == last and slots[1].shape == last and slots[2].shape == last
+
+
+def _mean_of_labels(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
+    """Is it the mean over rows, of labels that are numbers of classes?"""
+    rest = {name: value for name, value in given.items() if name not in ("input", "target")}
+    usual = {"reduction": "mean", "label_smoothing": 0.0}
+    return (
+        len(slots) == 2 and len(slots[0].shape) == 2 and slots[1].dtype == int64
+        and slots[1].shape == slots[0].shape[:1]
+        and all(usual.get(name) == value for name, value in rest.items())
+    )  # fmt: skip
+
+
+_EACH = {
+    "relu": 4096, "sigmoid": 4096, "silu": 4096, "softplus": 2048, "mish": 2048, "elu": 2048,
+    "logsigmoid": 2048, "erf": 512, "gelu": 512,
+}  # fmt: skip
+_ROWS = {"softmax": 512, "log_softmax": 512, "logsumexp": 512}
+RULES: dict[str, Rule] = {
+    **{name: Rule(f"eager_{name}", _only_input, False, least) for name, least in _EACH.items()},
+    **{name: Rule(f"eager_{name}", _last_axis, True, least) for name, least in _ROWS.items()},
+    "layer_norm": Rule("eager_layer_norm", _normalises_rows, True, 512),
+    "cross_entropy": Rule("eager_cross_entropy", _mean_of_labels, True, 512),
+}
+"""By the name of the operation."""
+
+_loaded: dict[str, CompiledOp | None] = {}
+
+
+def equip(plan: Plan, call: Callable[..., Any], template: Any, keywords: Any,
+          slots: Sequence[Slot]) -> None:  # fmt: skip
+    """Let a plan compute with kernels, where there are some for it."""
+    rule = RULES.get(plan.name)
+    if rule is None or not plan.simple or not _usable(slots, rule):
+        return
+    given = dict(inspect.signature(call).bind(*template, **renamed(call, keywords)).arguments)
+    if "self" in given:
+        given["input"] = given.pop("self")
+    if not rule.fits(given, slots):
+        return
+    op = _load(rule.module)
+    if op is not None and len(op.caller.op.cases) == 1:
+        plan.use(KernelPlan(op, [_taken(slot.shape, rule.rows) for slot in slots], plan))
+
+
+def _usable(slots: Sequence[Slot], rule: Rule) -> bool:
+    """Do the tensors lie contiguously in the right dtypes, with elements enough?"""
+    if not slots or math.prod(slots[0].shape) < rule.least:
+        return False
+    return slots[0].dtype == float32 and all(
+        slot.strides is None and slot.dtype in (float32, int64) for slot in slots
+    )
+
+
+def _load(module: str) -> CompiledOp | None:
+    if module not in _loaded:
+        try:
+            _loaded[module] = load(module, BUILTIN[module])
+        except ImportError as error:  # no compiler, or out of date
+            fall_back("operations of tensors run", error, once=True)
+            _loaded[module] = None
+    return _loaded[module]
+
+
+def _taken(shape: Shape, rows: bool) -> Shape:
+    """The shape in which the kernel takes a tensor."""
+    if not rows:
+        return (math.prod(shape),)
+    return shape if len(shape) < 3 else (math.prod(shape[:-1]), shape[-1])
+
+
+class KernelPlan:
+    """An op of kernels, and the shapes in which it takes its arrays."""
+
+    def __init__(self, op: CompiledOp, taken: Sequence[Shape], plan: Plan) -> None:
+        self.op = op
+        self.shapes = [sizes(node.shape) for node in plan.inputs]
+        self.taken = list(taken)
+        if len(self.shapes[0]) == 1 and len(op.caller.op.cases[0].inputs[0].dims) == 2:
+            self.taken[0] = (1, *self.shapes[0])
+        self.output = sizes(plan.computed[0].shape)
+        self._numpy = plan.program
+
+    def run(self, arrays: Sequence[Array]) -> list[Any]:
+        """As ``Program.run``: the output."""
+        try:
+            return [self.op.inference(*self.flat(arrays)).reshape(self.output)]
+        except KernelArgumentError:  # an index out of range: NumPy says it in its own way
+            return self._numpy.run(arrays)
+
+    def forward(self, arrays: Sequence[Array]) -> list[Any]:
+        """The output, and behind it what backward needs."""
+        try:
+            found, residuals = self.op.forward(*self.flat(arrays))
+        except KernelArgumentError:
+            self._numpy.run(arrays)
+            raise
+        return [found.reshape(self.output), residuals]
+
+    def flat(self, arrays: Sequence[Array]) -> list[Array]:
+        """The arrays as the kernels take them."""
+        return [array.reshape(shape) for array, shape in zip(arrays, self.taken, strict=True)]
+
+    def backward(self, residuals: Any, cotangent: Array, mask: tuple[bool, ...]) -> list[Array]:
+        """The gradients of the inputs in ``mask``."""
+        case = self.op.caller.op.cases[0]
+        flat = self.taken[0][: len(case.outputs[0].dims)]
+        given = np.ascontiguousarray(cotangent).reshape(flat)
+        found = self.op.backward(residuals, given, needs_input_grad=mask)
+        return [
+            gradient.reshape(shape)
+            for gradient, shape in zip(found, self.shapes, strict=True)
+            if gradient is not None
+        ]
+
+
+class KernelDerivative(Derivative):
+    """The backward of a plan by kernels; where it is itself recorded, by the plan's graph."""
+
+    def __init__(self, plan: Plan, needs: tuple[bool, ...], kernels: KernelPlan) -> None:
+        super().__init__(plan, needs)
+        self.kernels = kernels
+        case = kernels.op.caller.op.cases[0]
+        own = [
+            Kept(residual.source, residual.position)
+            for residual in case.residuals
+            if residual.source in ("input", "output")
+        ]
+        self.kept = (*own, Kept("between", 0))
+        self.all_kept = tuple(dict.fromkeys((*self.kept, *self.kept_linked)))
+        self.kept_at = tuple(map(self.all_kept.index, self.kept))
+        self.linked_at = tuple(map(self.all_kept.index, self.kept_linked))
+        self.forward = _Forward(kernels)
+
+    def gradients(self, mask: tuple[bool, ...]) -> Gradients:
+        """The kernel for the gradients of the inputs in ``mask``."""
+        found = self._programs.get(mask)
+        if found is None:
+            able = self.kernels.op.caller.op.differentiable
+            present = tuple(a and b for a, b in zip(able, mask, strict=True))
+            found = Gradients(_Backward(self.kernels, present, len(self.kept) - 1), present)
+            self._programs[mask] = found
+        return found
+
+
+class _Forward:
+    """The forward kernel as a program."""
+
+    def __init__(self, kernels: KernelPlan) -> None:
+        self.run = kernels.forward
+
+
+class _Backward:
+    """The backward kernel as a program: takes what was kept, the residuals, the cotangent."""
+
+    def __init__(self, kernels: KernelPlan, mask: tuple[bool, ...], place: int) -> None:
+        self.kernels = kernels
+        self.mask = mask
+        self.place = place
+
+    def run(self, arrays: Sequence[Any]) -> list[Array]:
+        """The gradients."""
+        return self.kernels.backward(arrays[self.place], arrays[self.place + 1], self.mask)

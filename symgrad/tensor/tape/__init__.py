@@ -1,0 +1,1 @@
+"""The graph that backward walks: its nodes, the engine, gradients."""

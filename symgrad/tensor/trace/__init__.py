@@ -1,0 +1,1 @@
+"""Functions of tensors while they are traced: lifted tensors, and gradients inside."""

@@ -1,0 +1,1 @@
+"""``sg.vmap``: operations, Functions and gradients over whole batches."""
