@@ -16,7 +16,7 @@ from typing import Any
 from symgrad.errors import ProtocolError, SymgradError
 from symgrad.frontend import gradients
 from symgrad.frontend.context import Context, kept_tensors, state_of
-from symgrad.frontend.facts import Facts
+from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.function import (
     Function,
     class_of,
@@ -43,7 +43,7 @@ AnyFunctionType = type[Function] | Function
 def trace_case(
     function: AnyFunctionType,
     binding: Binding,
-    facts: Facts,
+    facts: SizeFacts,
     needed: Mapping[str, bool],
     given_cotangents: Sequence[bool] | None,
     *,

@@ -33,7 +33,7 @@ class NeedsDecision(BaseException):
 
 
 @dataclass(frozen=True)
-class Facts:
+class SizeFacts:
     """The assumptions of one case.
 
     ``order``: size names as the specs introduce them; an equality replaces the later one.
@@ -114,9 +114,9 @@ class Facts:
                 bounds.append(constant)
         return max(bounds)
 
-    def including_zero(self) -> Facts:
+    def including_zero(self) -> SizeFacts:
         """What the same conditions say when sizes may be 0 as well."""
-        facts = Facts(self.order, least=0)
+        facts = SizeFacts(self.order, least=0)
         for condition in self.conditions:
             found = facts.assume(condition.left, condition.relation, condition.right)
             facts = facts if found is None else found
@@ -124,7 +124,7 @@ class Facts:
 
     # -- the branches
 
-    def assume(self, left: DimLike, relation: str, right: DimLike) -> Facts | None:
+    def assume(self, left: DimLike, relation: str, right: DimLike) -> SizeFacts | None:
         """These facts and one more; None when it contradicts them."""
         left, right = Dim.of(left), Dim.of(right)
         decided = self.decide(left, relation, right)
@@ -142,12 +142,12 @@ class Facts:
             difference = difference - 1
         return self._assume_nonnegative(difference, condition)
 
-    def answer(self, question: NeedsDecision, holds: bool) -> Facts | None:
+    def answer(self, question: NeedsDecision, holds: bool) -> SizeFacts | None:
         """These facts and an answer to an open question; None when it contradicts them."""
         relation = question.relation if holds else OPPOSITE[question.relation]
         return self.assume(question.left, relation, question.right)
 
-    def _assume_nonnegative(self, value: Dim, condition: SizeCondition) -> Facts | None:
+    def _assume_nonnegative(self, value: Dim, condition: SizeCondition) -> SizeFacts | None:
         if self._nonnegative(-value):
             return self._assume_equal(value, condition)
         if value in self.unequal or -value in self.unequal:
@@ -158,7 +158,7 @@ class Facts:
             nonnegative=(*self.nonnegative, value),
         )
 
-    def _assume_unequal(self, value: Dim, condition: SizeCondition) -> Facts:
+    def _assume_unequal(self, value: Dim, condition: SizeCondition) -> SizeFacts:
         conditions = (*self.conditions, condition)
         for side in (value, -value):
             if self._nonnegative(side):
@@ -166,20 +166,20 @@ class Facts:
                 return replace(self, conditions=conditions, nonnegative=known)
         return replace(self, conditions=conditions, unequal=(*self.unequal, value))
 
-    def _assume_equal(self, value: Dim, condition: SizeCondition) -> Facts | None:
+    def _assume_equal(self, value: Dim, condition: SizeCondition) -> SizeFacts | None:
         solved = self._solve(value)
         if solved is None:
             conditions = (*self.conditions, condition)
             return replace(self, conditions=conditions, equal=(*self.equal, value))
-        facts: Facts | None = self
+        facts: SizeFacts | None = self
         for name, dim in solved:
             facts = facts and facts._replace_size(name, dim)
         return facts
 
-    def _replace_size(self, name: str, value: Dim) -> Facts | None:
+    def _replace_size(self, name: str, value: Dim) -> SizeFacts | None:
         """Put ``value`` for the size ``name`` in everything known; None at a contradiction."""
         mapping: dict[Atom, Dim] = {Size(name): value}
-        facts = Facts(
+        facts = SizeFacts(
             self.order,
             (*self.conditions, SizeCondition(Dim.size(name), "==", value)),
             (*((old, dim.substitute(mapping)) for old, dim in self.substitution), (name, value)),

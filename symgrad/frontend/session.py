@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import symgrad.ops  # noqa: F401  (registers the ops)
 from symgrad.errors import Location, ProtocolError, SymgradError
-from symgrad.frontend.facts import OPPOSITE, Facts, NeedsDecision
+from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
 from symgrad.frontend.naming import Namer
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32
@@ -85,13 +85,13 @@ class Session:
 
     def __init__(
         self,
-        facts: Facts | None = None,
+        facts: SizeFacts | None = None,
         dtype: DType = float32,
         distinct: frozenset[str] = frozenset(),
         inner: dict[Any, InnerCall] | None = None,
     ) -> None:
         self.graph = Graph()
-        self.facts = facts or Facts()
+        self.facts = facts or SizeFacts()
         self.requires: list[SizeCondition] = []
         self._with_zero = self.facts.including_zero()
         self.dtype = dtype

@@ -15,7 +15,7 @@ from typing import Any
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
 from symgrad.errors import ControlFlowError, SpecError, SymgradError
 from symgrad.frontend.case import trace_case
-from symgrad.frontend.facts import Facts, NeedsDecision
+from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import Function, class_of, has_backward, is_once
 from symgrad.frontend.outcome import refuses_sizes
 from symgrad.frontend.request import Argument, Binding, bind, parameters, plain_values
@@ -66,7 +66,7 @@ def trace(
         function, binding, needed(binding, needs_input_grad), given_cotangents,
         distinct_inputs(assumptions), histories=histories,
     )  # fmt: skip
-    cases, refused = all_cases(options, Facts(size_names(binding)), most_cases)
+    cases, refused = all_cases(options, SizeFacts(size_names(binding)), most_cases)
     inputs = tuple(arg.name for arg in binding.arguments if arg.is_tensor)
     found = class_of(function)
     return FunctionGraphs(
@@ -103,7 +103,7 @@ class CaseOptions:
     histories: bool = False
     new_session: Callable[..., Session] = Session
 
-    def trace(self, facts: Facts) -> FunctionCase:
+    def trace(self, facts: SizeFacts) -> FunctionCase:
         """One case.  Raises NeedsDecision where these facts leave a question open."""
         return trace_case(
             self.function, self.binding, facts, self.needed, self.given_cotangents,
@@ -113,7 +113,7 @@ class CaseOptions:
 
 
 def all_cases(
-    options: CaseOptions, start: Facts, most: int = MOST_CASES
+    options: CaseOptions, start: SizeFacts, most: int = MOST_CASES
 ) -> tuple[list[FunctionCase], list[RefusedCase]]:
     """Trace, and split where the program asks about sizes, the general branch first."""
     cases: list[FunctionCase] = []
@@ -140,7 +140,7 @@ def all_cases(
     return cases, refused
 
 
-def _branches(facts: Facts, question: NeedsDecision) -> list[Facts]:
+def _branches(facts: SizeFacts, question: NeedsDecision) -> list[SizeFacts]:
     """Both answers that do not contradict the facts; the one that fixes fewer sizes first."""
     found = [facts.answer(question, holds) for holds in (True, False)]
     possible = [branch for branch in found if branch is not None]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad.frontend.facts import OPPOSITE, Facts
+from symgrad.frontend.facts import OPPOSITE, SizeFacts
 from symgrad.ir.dim import Dim
 from tests.frontend.support import compare
 
@@ -34,7 +34,7 @@ def all_sizes(least: int = 1) -> Iterator[dict[str, int]]:
         yield dict(zip(NAMES, values, strict=True))
 
 
-def fitting(facts: Facts, least: int = 1) -> list[dict[str, int]]:
+def fitting(facts: SizeFacts, least: int = 1) -> list[dict[str, int]]:
     """The sizes that meet all conditions, as people and kernels read them."""
     return [
         sizes
@@ -43,7 +43,7 @@ def fitting(facts: Facts, least: int = 1) -> list[dict[str, int]]:
     ]
 
 
-def assume(facts: Facts, relation: tuple[Dim, str, Dim]) -> Facts | None:
+def assume(facts: SizeFacts, relation: tuple[Dim, str, Dim]) -> SizeFacts | None:
     """A relation, with replaced sizes replaced, as a trace would ask it."""
     left, sign, right = relation
     mapping = facts.mapping
@@ -52,7 +52,7 @@ def assume(facts: Facts, relation: tuple[Dim, str, Dim]) -> Facts | None:
 
 @given(st.lists(_relations, max_size=3), _relations)
 def test_decisions_hold(known: list[tuple[Dim, str, Dim]], asked: tuple[Dim, str, Dim]) -> None:
-    facts = Facts(NAMES)
+    facts = SizeFacts(NAMES)
     for relation in known:
         facts = assume(facts, relation) or facts
     left, sign, right = asked
@@ -75,7 +75,7 @@ def test_branches_part_the_sizes(
     known: list[tuple[Dim, str, Dim]], asked: tuple[Dim, str, Dim]
 ) -> None:
     """Every size belongs to exactly one of the two branches."""
-    facts = Facts(NAMES)
+    facts = SizeFacts(NAMES)
     for relation in known:
         facts = assume(facts, relation) or facts
     left, sign, right = asked
@@ -106,23 +106,23 @@ def test_branches_part_the_sizes(
 def test_implied(
     known: tuple[Dim, str, Dim], asked: tuple[Dim, str, Dim], wanted: bool | None
 ) -> None:
-    facts = Facts(NAMES).assume(*known)
+    facts = SizeFacts(NAMES).assume(*known)
     assert facts is not None
     assert facts.decide(*asked) is wanted
 
 
 def test_equalities_replace_the_later_size() -> None:
-    facts = Facts(NAMES).assume(N, "==", K)
+    facts = SizeFacts(NAMES).assume(N, "==", K)
     assert facts is not None
     assert facts.substitution == (("k", N),)
-    one = Facts(NAMES).assume(N * M, "==", 1)
+    one = SizeFacts(NAMES).assume(N * M, "==", 1)
     assert one is not None
     assert dict(one.substitution) == {"n": Dim.of(1), "m": Dim.of(1)}
     assert [str(condition) for condition in one.conditions] == ["m == 1", "n == 1"]
 
 
 def test_contradictions_have_no_branch() -> None:
-    facts = Facts(NAMES).assume(K, "!=", 1)
+    facts = SizeFacts(NAMES).assume(K, "!=", 1)
     assert facts is not None
     assert facts.assume(K, "==", 1) is None
     assert facts.assume(K, "<", 1) is None

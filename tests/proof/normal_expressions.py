@@ -18,9 +18,9 @@ from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import bool_, float32, int64
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Literal, Reduce, postorder
 from symgrad.proof.normal.context import Context, Obligation
-from symgrad.proof.normal.evaluate import Evaluation, NotEvaluable
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.numeric import Evaluation, NotEvaluable
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.scalars import literals
 from tests.proof.interpreter import Interpreter

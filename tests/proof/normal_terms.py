@@ -13,14 +13,14 @@ from typing import Any
 import mpmath
 
 from symgrad.proof.normal import products
-from symgrad.proof.normal.arithmetic import floordiv, leaf, multiply, positive, power, remainder
+from symgrad.proof.normal.algebra import floordiv, leaf, multiply, positive, power, remainder
 from symgrad.proof.normal.atoms import INDEX, INFINITY, SIZE, Atom
 from symgrad.proof.normal.context import Context
-from symgrad.proof.normal.evaluate import Evaluation
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import choose, compare
 from symgrad.proof.normal.functions import apply
 from symgrad.proof.normal.maxima import argmax, maximum
+from symgrad.proof.normal.numeric import Evaluation
 from symgrad.proof.normal.poly import Poly, constant, of_atom
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.normal.sums import sum_over

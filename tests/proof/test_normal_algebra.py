@@ -7,7 +7,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from symgrad.proof.normal.arithmetic import substitute
+from symgrad.proof.normal.algebra import substitute
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.poly import Poly

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from symgrad.ir.dtype import float64
 from symgrad.ir.expr import ExprPool
-from symgrad.proof.normal.arithmetic import _congruent, integer_nonnegative
+from symgrad.proof.normal.algebra import _congruent, integer_nonnegative
 from symgrad.proof.normal.facts import Facts, Interval
 from symgrad.proof.normal.from_expr import Conversion
 from tests.proof.normal_terms import Standard, Term

@@ -8,8 +8,8 @@ from fractions import Fraction
 import pytest
 
 from symgrad.proof.normal.atoms import Atom
-from symgrad.proof.normal.evaluate import Evaluation, Exact
-from symgrad.proof.normal.stages import unchained
+from symgrad.proof.normal.numeric import Evaluation, Exact
+from symgrad.proof.normal.zero import unchained
 from tests.proof.normal_terms import Standard, Term
 
 N = 5

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Reduce
-from symgrad.proof.normal.arithmetic import Substitution
+from symgrad.proof.normal.algebra import Substitution
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Context
-from symgrad.proof.normal.evaluate import Enclosure, Evaluation, Exact, NotEvaluable
 from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.numeric import Enclosure, Evaluation, Exact, NotEvaluable
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
 from tests.proof.normal_expressions import (

@@ -13,7 +13,7 @@ from symgrad.ir.registry import names
 from symgrad.ops.record import get
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.subject import Subject, precisely
-from symgrad.proof.oracle.values import PRECISE_TOLERANCE_DIGITS, Program
+from symgrad.proof.oracle.values import PRECISE_TOLERANCE_DIGITS, Evaluator
 from tests.proof.registry import Variant, subject_of, variants
 
 
@@ -61,7 +61,7 @@ def test_known_nodes_are_not_computed_again() -> None:
     subject = subject_of(variants("exp")[0], gradients=False)
     (output, _) = subject.outputs[0]
     feeds = subject.sampler.point({"n": 2, "m": 2}, 0).doubles()
-    program = Program([output], known=[output])
+    program = Evaluator([output], known=[output])
     assert program.nodes == []
     values = program.run(Double(), feeds, {"n": 2, "m": 2}, {output: np.zeros((2, 2))})
     assert (values[output] == 0).all()

@@ -10,8 +10,8 @@ from symgrad.ir.dtype import int64
 from symgrad.ir.expr import postorder
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
-from symgrad.proof.judge.algebra import Equality, decide_equal, facts_of
 from symgrad.proof.judge.decide import judge
+from symgrad.proof.judge.equality import Equality, decide_equal, facts_of
 from symgrad.proof.judge.prove import Goal, Pieces
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import SizeCondition
-from symgrad.proof.judge.algebra import contradictory, least_sizes
+from symgrad.proof.judge.equality import contradictory, least_sizes
 
 N, M = Dim.size("n"), Dim.size("m")
 RELATIONS = ("==", "!=", "<", "<=", ">", ">=")

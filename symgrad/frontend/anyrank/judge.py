@@ -18,7 +18,7 @@ from symgrad.frontend.anyrank.call import guarded
 from symgrad.frontend.anyrank.observation import Observation, RankDependent, RanksApart
 from symgrad.frontend.anyrank.session import MARK, PackSession
 from symgrad.frontend.anyrank.tensor import PackTensor
-from symgrad.frontend.facts import Facts
+from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.function import Function, class_of
 from symgrad.frontend.request import Binding, bind
 from symgrad.frontend.source import class_location
@@ -85,7 +85,7 @@ def rank_dependence(
         function, _packed(binding, dtype), needed(binding, needs_input_grad),
         given_cotangents, distinct_inputs(assumptions), histories=histories,
     )  # fmt: skip
-    found = _traced(options, Facts(names), packs, apart)
+    found = _traced(options, SizeFacts(names), packs, apart)
     if isinstance(found, Observation):
         return found
     cases, apart = found
@@ -99,7 +99,7 @@ def rank_dependence(
 
 
 def _traced(
-    options: CaseOptions, facts: Facts, packs: Mapping[str, str], apart: frozenset[int]
+    options: CaseOptions, facts: SizeFacts, packs: Mapping[str, str], apart: frozenset[int]
 ) -> Observation | tuple[list[FunctionCase], frozenset[int]]:
     """The cases of a trace with packs, and the numbers of axes that they do not speak of."""
     while True:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from symgrad.frontend.anyrank.observation import Observation, RankDependent, RanksApart
 from symgrad.frontend.anyrank.stars import Ticket, consumer
-from symgrad.frontend.facts import Facts
+from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.session import Session, active, frame_location, here
 from symgrad.frontend.sizes import PackSize
 from symgrad.frontend.views import Storage
@@ -74,7 +74,7 @@ class PackSession(Session):
     packed = True
 
     def __init__(
-        self, facts: Facts, packs: Mapping[str, str], tensor_class: type[Any], guard: Guard,
+        self, facts: SizeFacts, packs: Mapping[str, str], tensor_class: type[Any], guard: Guard,
         distinct: frozenset[str] = frozenset(), inner: dict[Any, InnerCall] | None = None,
         apart: frozenset[int] = frozenset(),
     ) -> None:  # fmt: skip

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from symgrad.proof.judge.algebra import (
+from symgrad.proof.judge.equality import (
     Equality,
     contradictory,
     decide_equal,

@@ -19,7 +19,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.proof.judge.positivity import holds, primitive
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.arithmetic import POSITIVE, factor_sign, substitute
+from symgrad.proof.normal.algebra import POSITIVE, factor_sign, substitute
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Context, Requirement
 from symgrad.proof.normal.from_expr import Conversion

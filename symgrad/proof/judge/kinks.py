@@ -19,7 +19,7 @@ from symgrad.ops.record import get
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
-from symgrad.proof.oracle.values import DomainError, Program
+from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 from symgrad.proof.words.spelling import shed
@@ -89,7 +89,7 @@ def _flowing(subject: Subject, nodes: list[Node], at: Evaluation | None) -> list
     try:
         _, _, adjoints = derived_gradients(subject)
         wanted = [node for node in nodes if node in adjoints]
-        program = Program([adjoints[node] for node in wanted])
+        program = Evaluator([adjoints[node] for node in wanted])
         with np.errstate(all="ignore"):
             values = program.run(Double(), at.point.doubles(), at.point.sizes)
     except (SymgradError, DomainError, ValueError, KeyError):

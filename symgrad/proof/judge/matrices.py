@@ -19,7 +19,7 @@ from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.linalg import matmul, transpose, triangle
 from symgrad.ops.sorting import sort
-from symgrad.proof.judge.algebra import Equality
+from symgrad.proof.judge.equality import Equality
 from symgrad.proof.judge.prove import Goal, definitions, is_atom, name_of, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.facts import Facts

@@ -17,7 +17,7 @@ from math import gcd, lcm
 
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import labels
-from symgrad.proof.normal.arithmetic import (
+from symgrad.proof.normal.algebra import (
     NONNEGATIVE,
     POSITIVE,
     UNKNOWN,

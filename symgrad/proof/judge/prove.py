@@ -25,7 +25,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Access, Call, Expr, Reduce, postorder
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
-from symgrad.proof.judge.algebra import Equality, merge
+from symgrad.proof.judge.equality import Equality, merge
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.oracle.adjoints import matches
 from symgrad.proof.oracle.subject import Subject

@@ -19,8 +19,8 @@ import mpmath
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.context import Obligation
-from symgrad.proof.normal.evaluate import Enclosure, Evaluation, NotEvaluable
 from symgrad.proof.normal.facts import HOT, Facts
+from symgrad.proof.normal.numeric import Enclosure, Evaluation, NotEvaluable
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.polytext import PolyText

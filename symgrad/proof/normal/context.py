@@ -62,7 +62,7 @@ Rule = Callable[["Context", Poly], Poly | None]
 
 @dataclass(frozen=True)
 class Rules:
-    """How ``arithmetic`` reaches what is built on it; ``rules.RULES`` is the one table.
+    """How ``algebra`` reaches what is built on it; ``rules.RULES`` is the one table.
 
     ``make``: the constructor of each kind of atom, which takes what ``Atom.data`` holds.
     ``comparisons``: rules for [P > 0], before conditions in P are lifted; ``piece_comparisons``:

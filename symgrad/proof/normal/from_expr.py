@@ -20,7 +20,7 @@ from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.arithmetic import (
+from symgrad.proof.normal.algebra import (
     IndexValues,
     equal,
     from_dim,

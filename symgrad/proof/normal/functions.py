@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.arithmetic import (
+from symgrad.proof.normal.algebra import (
     POSITIVE,
     UNKNOWN,
     content,

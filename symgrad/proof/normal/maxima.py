@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.arithmetic import (
+from symgrad.proof.normal.algebra import (
     POSITIVE,
     content,
     equal_integers,

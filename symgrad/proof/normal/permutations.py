@@ -6,7 +6,7 @@ In: atoms and factors.  Out: what follows from being a permutation, or None.
 from __future__ import annotations
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.arithmetic import (
+from symgrad.proof.normal.algebra import (
     at_least,
     equal_integers,
     from_dim,

@@ -6,7 +6,7 @@ In: a fresh binder and a body.  Out: a polynomial over product atoms.
 from __future__ import annotations
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.arithmetic import (
+from symgrad.proof.normal.algebra import (
     at_least,
     equal_integers,
     integer_nonnegative,

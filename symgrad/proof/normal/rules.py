@@ -1,12 +1,12 @@
 """The table of rules: who makes each kind of atom, and which special rules conditions have.
 
-In: the modules built on ``arithmetic``.  Out: ``RULES``, which every ``Context`` is given.
+In: the modules built on ``algebra``.  Out: ``RULES``, which every ``Context`` is given.
 """
 
 from __future__ import annotations
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.arithmetic import at_least, equal_integers, floordiv, leaf, positive
+from symgrad.proof.normal.algebra import at_least, equal_integers, floordiv, leaf, positive
 from symgrad.proof.normal.context import Rules
 from symgrad.proof.normal.functions import angle, apply, exponential
 from symgrad.proof.normal.maxima import against_maximum, argmax, maximum

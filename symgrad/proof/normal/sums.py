@@ -14,7 +14,7 @@ import itertools
 from fractions import Fraction
 
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.arithmetic import (
+from symgrad.proof.normal.algebra import (
     at_least,
     condense,
     equal_integers,

@@ -8,17 +8,45 @@ A yes is sound under the recorded requirements and obligations.  A no means "not
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from symgrad.ir.expr import Expr
-from symgrad.proof.normal.arithmetic import renormalised
-from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import labels
+from symgrad.proof.normal.algebra import (
+    at_least,
+    equal_integers,
+    has_real_leaf,
+    integer_nonnegative,
+    is_floor,
+    monomial_poly,
+    multiply,
+    opened,
+    power,
+    quotient,
+    raise_to,
+    renormalised,
+    substitute,
+    with_value,
+)
+from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import DEFAULT_BUDGET, Context, Obligation, Requirement
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, Definitions
-from symgrad.proof.normal.poly import Poly
+from symgrad.proof.normal.poly import (
+    ONE,
+    ZERO,
+    Poly,
+    constant,
+    exact,
+    of_atom,
+    plain_product,
+    total,
+)
 from symgrad.proof.normal.rules import RULES
-from symgrad.proof.normal.stages import run
+from symgrad.proof.normal.sums import sum_over
 
 FIRST_BUDGET = 12_000
 
@@ -50,7 +78,7 @@ class ZeroResult:
 def is_zero(context: Context, difference: Poly) -> ZeroResult:
     """Test a polynomial of ``context``.  Never raises Undecided: the reason is in the result."""
     try:
-        stage, residual = run(context, difference)
+        stage, residual = _run_stages(context, difference)
         reason = "" if stage else f"{len(residual.terms)} terms are left of the difference"
     except Undecided as undecided:
         stage, residual, reason = None, difference, undecided.reason
@@ -144,3 +172,509 @@ def _unfolded(context: Context, residual: Poly) -> ZeroResult:
 def out_of_budget(result: ZeroResult) -> bool:
     """Was the test given up because it took too much work?"""
     return result.context.work > result.context.budget
+
+
+# -- the stages: rewritings that the constructors do not do by themselves
+
+
+LARGEST_AXIS = 16
+LARGEST_OFFSET = 8
+LARGEST_BOUNDARY = 3
+Exponents = dict[Atom, Number]
+
+
+def _run_stages(context: Context, poly: Poly) -> tuple[str | None, Poly]:
+    """The name of the stage that made ``poly`` zero, and what is left of it."""
+    if not poly.terms:
+        return "normal form", poly
+    for name, stage in _REWRITES:
+        poly = stage(context, poly)
+        if not poly.terms:
+            return name, poly
+    split = _split_axis(context, poly) or _split_size(context, poly)
+    if split is not None:
+        return split, poly
+    if clear_denominators(context, poly):
+        return "clear denominators", poly
+    if combine_integrands(context, poly):
+        return "combine integrands", poly
+    return None, poly
+
+
+# -- integer conditions in one direction
+
+
+def orient(context: Context, poly: Poly) -> Poly:
+    """[E + c >= 0] with the leading term of E positive and c = 0, at top level and in sums.
+
+    [rule: orient]
+    """
+    return _until_stable(context, poly, kinds.ATLEAST, lambda a: _oriented(context, a.data[0]))
+
+
+def orient_signs(context: Context, poly: Poly) -> Poly:
+    """[P > 0] with a positive leading term; see ``complement``."""
+    return _until_stable(context, poly, kinds.POSITIVE, lambda a: _complement(context, a.data[0]))
+
+
+def _complement(context: Context, base: Poly) -> Poly:
+    """[P > 0] for a P with a negative leading term, by that of -P.  [rule: complement].
+
+    ``1 - [-P > 0]``, less [i == j] where P is a difference that vanishes there; that it does not
+    vanish identically elsewhere is recorded.
+    """
+    unoriented = of_atom(context.atom(kinds.POSITIVE, base))
+    if base.terms[base.lead] > 0 or base.piecewise or not has_real_leaf(base):
+        return unoriented
+    other = of_atom(context.atom(kinds.POSITIVE, -base))
+    pair = _vanishing_pair(context, base)
+    if pair is None:
+        context.require_nonzero("complement", base)
+        return ONE - other
+    left, right = pair
+    context.require_distinct("complement", base, left, right)
+    return ONE - other - equal_integers(context, of_atom(left) - of_atom(right))
+
+
+def _vanishing_pair(context: Context, poly: Poly) -> tuple[Atom, Atom] | None:
+    """Two index variables over one range such that ``poly`` is zero where they are equal."""
+    variables = sorted(poly.free, key=lambda v: v.key)
+    for left, right in itertools.combinations(variables, 2):
+        if left.data[1] == right.data[1]:
+            merged = substitute(context, poly, {left: of_atom(right)})
+            if not merged.terms:
+                return left, right
+    return None
+
+
+def unchain(context: Context, poly: Poly) -> Poly:
+    """No index between two others in a product of conditions; see ``unchained``."""
+    for _ in range(4):
+        result = unchained(context, poly)
+        if result == poly:
+            break
+        poly = orient(context, result)
+    return poly
+
+
+def at_boundaries(context: Context, poly: Poly) -> Poly:
+    """[P >= 0] as deltas where P has few values on one side of 0.  [rule: boundary]."""
+    return _until_stable(context, poly, kinds.ATLEAST, lambda a: _few_values(context, a.data[0]))
+
+
+def _until_stable(context: Context, poly: Poly, kind: str, rewrite: Callable[[Atom], Poly]) -> Poly:
+    for _ in range(4):
+        if not any(_holds(a, kind) for m in poly.terms for a, _ in m):
+            return poly
+        result = _map_factors(context, poly, kind, rewrite)
+        if result == poly:
+            break
+        poly = result
+    return poly
+
+
+def _few_values(context: Context, poly: Poly) -> Poly:
+    for count in range(1, LARGEST_BOUNDARY + 1):
+        if integer_nonnegative(context, (-poly).plus(count)):
+            values = range(count + 1)
+            return total(equal_integers(context, poly.plus(-v)) for v in values)
+        if integer_nonnegative(context, poly.plus(count + 1)):
+            values = range(1, count + 2)
+            below = total(equal_integers(context, poly.plus(v)) for v in values)
+            return ONE - below
+    return at_least(context, poly)
+
+
+def _holds(atom: Atom, kind: str) -> bool:
+    """Is it of this kind, or a sum with such a factor?"""
+    if atom.kind == kind:
+        return True
+    return atom.kind == kinds.SUM and any(_holds(a, kind) for a, _ in atom.data[1])
+
+
+def _map_factors(context: Context, poly: Poly, kind: str, function: Callable[[Atom], Poly]) -> Poly:
+    """Factors of a kind replaced, at top level and in the monomials of sums."""
+    parts = []
+    for monomial, value in poly.terms.items():
+        product = constant(value)
+        for atom, exponent in monomial:
+            factor = _map_factor(context, atom, exponent, kind, function)
+            product = multiply(context, product, factor)
+        parts.append(product)
+    return total(parts)
+
+
+def _map_factor(
+    context: Context, atom: Atom, exponent: Number, kind: str, function: Callable[[Atom], Poly]
+) -> Poly:
+    whole = isinstance(exponent, int) and exponent > 0
+    if atom.kind == kind and whole:
+        return function(atom)
+    if atom.kind == kinds.SUM and whole and _holds(atom, kind):
+        fresh = [context.fresh(binder.data[1]) for binder in atom.data[0]]
+        renaming = dict(zip(atom.data[0], fresh, strict=True))
+        body = ONE
+        for inner, power_of in atom.data[1]:
+            factor = _map_inner(context, inner, power_of, kind, function, renaming)
+            body = multiply(context, body, factor)
+        return raise_to(context, sum_over(context, fresh, body), exponent)
+    return monomial_poly(context, {atom: exponent})
+
+
+def _map_inner(
+    context: Context,
+    atom: Atom,
+    exponent: Number,
+    kind: str,
+    function: Callable[[Atom], Poly],
+    renaming: dict[Atom, Atom],
+) -> Poly:
+    """A factor of a sum's monomial; rewritten under its canonical names, then renamed."""
+    if atom.kind == kind:
+        values = {binder: of_atom(fresh) for binder, fresh in renaming.items()}
+        return substitute(context, function(atom), values)
+    renamed = labels.rename(context, atom, renaming)
+    return _map_factor(context, renamed, exponent, kind, function)
+
+
+def _oriented(context: Context, poly: Poly) -> Poly:
+    offset = poly.terms.get((), 0)
+    if poly.terms[poly.lead] < 0:
+        return ONE - _oriented(context, (-poly).plus(-1))
+    if not offset or not isinstance(offset, int) or abs(offset) > LARGEST_OFFSET:
+        return at_least(context, poly)
+    base = poly.plus(-offset)
+    steps = range(1, offset + 1) if offset > 0 else range(offset + 1, 1)
+    deltas = total(equal_integers(context, base.plus(step)) for step in steps)
+    start = at_least(context, base)
+    return start + deltas if offset > 0 else start - deltas
+
+
+# -- deltas applied to their cofactors
+
+
+def propagate(context: Context, poly: Poly) -> Poly:
+    """[v == e] f(v) becomes [v == e] f(e), at top level and in sums.  [rule: delta-cofactor]."""
+    return total(_propagate_monomial(context, dict(m)).scaled(c) for m, c in poly.terms.items())
+
+
+def _propagate_monomial(
+    context: Context, factors: Exponents, bound: frozenset[Atom] = frozenset()
+) -> Poly:
+    deltas = sorted((a for a in factors if a.kind == kinds.EQUAL), key=lambda a: (a.erased, a.key))
+    for atom in deltas:
+        solution = _solved_variable(atom.data[0], bound)
+        rest = {a: e for a, e in factors.items() if a is not atom}
+        if solution is None or not any(_mentions(a, solution[0]) for a in rest):
+            continue
+        body = monomial_poly(context, rest)
+        body = substitute(context, body, {solution[0]: solution[1]})
+        whole = multiply(context, of_atom(atom), body)
+        return total(
+            _propagate_monomial(context, dict(m), bound).scaled(c) for m, c in whole.terms.items()
+        )
+    product = ONE
+    for atom, exponent in factors.items():
+        if atom.kind == kinds.SUM and exponent == 1 and _holds(atom, kinds.EQUAL):
+            fresh, monomial = opened(context, atom)
+            body = _propagate_monomial(context, dict(monomial), frozenset(fresh))
+            factor = sum_over(context, fresh, body)
+        else:
+            factor = monomial_poly(context, {atom: exponent})
+        product = multiply(context, product, factor)
+    return product
+
+
+def _solved_variable(poly: Poly, bound: frozenset[Atom]) -> tuple[Atom, Poly] | None:
+    """An integer atom with coefficient 1 or -1, and what it equals.
+
+    First what depends on bound variables and equals something that does not, which then comes
+    out of the sum; then elements and argmax, since index variables are simpler; then the last
+    in key order.
+    """
+    found = []
+    for monomial, value in poly.terms.items():
+        if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
+            continue
+        atom = monomial[0][0]
+        if atom.kind in (kinds.INDEX, kinds.LEAF, kinds.ARGMAX) or is_floor(atom):
+            rest = (poly - Poly({monomial: value})).scaled(-value)
+            if not any(_mentions(a, atom) for m in rest.terms for a, _ in m):
+                found.append((atom, rest))
+
+    def order(item: tuple[Atom, Poly]) -> tuple[bool, int, int]:
+        atom, value = item
+        freed = bool(atom.free & bound) and not value.free & bound
+        return freed, atom.depth, atom.key
+
+    return max(found, key=order) if found else None
+
+
+def _mentions(item: object, atom: Atom) -> bool:
+    """Does ``atom`` occur in it, at any depth?"""
+    if item is atom:
+        return True
+    if isinstance(item, Atom):
+        if atom.kind == kinds.INDEX:
+            return atom in item.free
+        return item.depth > atom.depth and any(_mentions(part, atom) for part in item.data)
+    if isinstance(item, Poly):
+        return any(_mentions(a, atom) for m in item.terms for a, _ in m)
+    return isinstance(item, tuple) and any(_mentions(part, atom) for part in item)
+
+
+# -- free axes
+
+
+def split_free_indices(context: Context, poly: Poly) -> Poly:
+    """A free flattened index k with ``k // m`` in it is written ``m a + b``.  [rule: flatten]."""
+    for variable in sorted(poly.free, key=lambda v: v.key):
+        divisor = _divisor_of(poly, variable)
+        if divisor is None:
+            continue
+        parts = quotient(variable.data[1], divisor)
+        if parts is not None:
+            high, low = context.fresh(parts), context.fresh(divisor)
+            whole = plain_product(divisor, high) + of_atom(low)
+            poly = substitute(context, poly, {variable: whole})
+    return poly
+
+
+def _divisor_of(item: object, variable: Atom) -> Poly | None:
+    if isinstance(item, Poly):
+        parts: list[object] = [a for m in item.terms for a, _ in m if variable in a.free]
+        parts.sort(key=lambda a: a.key if isinstance(a, Atom) else 0)
+    elif isinstance(item, Atom):
+        if item.kind == kinds.FLOORDIV and item.data[0].atom is variable:
+            divisor: Poly = item.data[1]
+            return divisor
+        parts = list(item.data) if item.kind != kinds.INDEX else []
+    elif isinstance(item, tuple):
+        parts = list(item)
+    else:
+        return None
+    return next((d for part in parts if (d := _divisor_of(part, variable)) is not None), None)
+
+
+def _split_axis(context: Context, poly: Poly) -> str | None:
+    """Every value of a free index over a small constant axis by itself.  [rule: case-split]."""
+    for variable in sorted(poly.free, key=lambda v: v.key):
+        extent = variable.data[1].constant
+        if extent is None or not 1 < extent <= LARGEST_AXIS:
+            continue
+        for value in range(int(extent)):
+            case = substitute(context, poly, {variable: constant(value)})
+            if _run_stages(context, case)[0] is None:
+                return None
+        return f"case split over {variable.data[0]}"
+    return None
+
+
+def _split_size(context: Context, poly: Poly) -> str | None:
+    """Where [n == 2] occurs for a size n: that case, and all others.  [rule: case-split]."""
+    found = {a for m in poly.terms for a, _ in m if a.kind == kinds.EQUAL}
+    for atom in sorted(found, key=lambda a: a.key):
+        condition: Poly = atom.data[0]
+        sizes = {a for m in condition.terms for a, _ in m}
+        if len(sizes) != 1 or len(condition.terms) > 2:
+            continue
+        (size,) = sizes
+        slope = condition.terms.get(((size, 1),))
+        if size.kind != kinds.SIZE or slope not in (1, -1):
+            continue
+        value = exact(-condition.terms.get((), 0) * slope)
+        there = with_value(context, poly, atom, True)
+        there = substitute(context, there, {size: constant(value)})
+        elsewhere = with_value(context, poly, atom, False)
+        if _run_stages(context, there)[0] is None or _run_stages(context, elsewhere)[0] is None:
+            return None
+        return f"case split over {size.data[0]}"
+    return None
+
+
+# -- sums over small constant axes
+
+
+def unroll(context: Context, poly: Poly) -> Poly:
+    """Sums over small constant axes written out.  [rule: unroll]."""
+    if not any(_small_binder(a) for m in poly.terms for a, _ in m):
+        return poly
+    parts = []
+    for monomial, value in poly.terms.items():
+        product = constant(value)
+        for atom, exponent in monomial:
+            factor = monomial_poly(context, {atom: exponent})
+            if _small_binder(atom):
+                factor = power(context, _unrolled(context, atom), exponent)
+            product = multiply(context, product, factor)
+        parts.append(product)
+    return total(parts)
+
+
+def _small_binder(atom: Atom) -> bool:
+    if atom.kind != kinds.SUM:
+        return False
+    return any(_is_small(b) for b in atom.data[0])
+
+
+def _is_small(binder: Atom) -> bool:
+    extent = binder.data[1].constant
+    return extent is not None and extent <= LARGEST_AXIS
+
+
+def _unrolled(context: Context, atom: Atom) -> Poly:
+    fresh, monomial = opened(context, atom)
+    small = [v for v in fresh if _is_small(v)]
+    others = [v for v in fresh if not _is_small(v)]
+    bodies = [Poly({monomial: 1})]
+    for variable in small:
+        values = range(int(variable.data[1].constant))
+        context.spend(len(bodies) * len(values))
+        bodies = [
+            substitute(context, body, {variable: constant(value)})
+            for body in bodies
+            for value in values
+        ]
+    return total(unroll(context, sum_over(context, others, body)) for body in bodies)
+
+
+# -- chains of order relations: no index lies between two others
+
+
+def unchained(context: Context, poly: Poly) -> Poly:
+    """``[i >= j] [j >= k] = [i >= k] ([i >= j] + [j >= k] - 1)``, in sums too.
+
+    [rule: order-chain]
+    """
+    return total(_unchained_monomial(context, dict(m)).scaled(c) for m, c in poly.terms.items())
+
+
+def _unchained_monomial(context: Context, factors: Exponents) -> Poly:
+    found = _chain(factors)
+    if found is not None:
+        left, right = found
+        rest = monomial_poly(
+            context, {a: e for a, e in factors.items() if a is not left and a is not right}
+        )
+        around = at_least(context, left.data[0] + right.data[0])
+        either = of_atom(left) + of_atom(right) - ONE
+        return unchained(context, multiply(context, multiply(context, rest, around), either))
+    result = ONE
+    for atom, exponent in factors.items():
+        factor = monomial_poly(context, {atom: exponent})
+        if atom.kind == kinds.SUM and exponent == 1 and _chain(dict(atom.data[1])) is not None:
+            fresh, monomial = opened(context, atom)
+            factor = sum_over(context, fresh, _unchained_monomial(context, dict(monomial)))
+        result = multiply(context, result, factor)
+    return result
+
+
+def _chain(factors: Exponents) -> tuple[Atom, Atom] | None:
+    """Two relations of indices with one in the middle: the first in the order of keys."""
+    ordered = [a for a in factors if a.kind == kinds.ATLEAST and _between_indices(a.data[0])]
+    ordered.sort(key=lambda atom: (atom.erased, atom.key))
+    for left, right in itertools.combinations(ordered, 2):
+        if len((left.data[0] + right.data[0]).terms) == 2:
+            return left, right
+    return None
+
+
+def _between_indices(poly: Poly) -> bool:
+    """Is it the difference of two index variables?"""
+    atoms = [m[0][0] for m in poly.terms if len(m) == 1 and m[0][1] == 1]
+    return (
+        len(atoms) == len(poly.terms) == 2
+        and sorted(poly.terms.values()) == [-1, 1]
+        and all(atom.kind == kinds.INDEX for atom in atoms)
+    )
+
+
+# -- denominators cleared: equal quotients need not have equal normal forms
+
+
+CLEARING_ROUNDS = 4
+
+
+def clear_denominators(context: Context, poly: Poly) -> bool:
+    """Is ``poly`` zero after multiplying with the bases of its negative powers?
+
+    These bases are nonzero almost everywhere: that they do not vanish identically is on record
+    since they were inverted.  [rule: clear-denominators]
+    """
+    for _ in range(CLEARING_ROUNDS):
+        if not poly.terms:
+            return True
+        lowest = _lowest_exponents(poly)
+        if not lowest:
+            return False
+        poly = total(_raised(context, m, lowest).scaled(c) for m, c in poly.terms.items())
+    return not poly.terms
+
+
+def _lowest_exponents(poly: Poly) -> dict[Atom, Number]:
+    atoms = {a: None for m in poly.terms for a, _ in m if a.kind == kinds.POWER}
+    found: dict[Atom, Number] = {}
+    for atom in sorted(atoms, key=lambda a: a.key):
+        lowest = min(dict(m).get(atom, 0) for m in poly.terms)
+        if lowest < 0:
+            found[atom] = -lowest
+    return found
+
+
+def _raised(context: Context, monomial: Monomial, raise_by: dict[Atom, Number]) -> Poly:
+    exponents = dict(monomial)
+    result = constant(1)
+    for atom, amount in raise_by.items():
+        exponent = exact(exponents.pop(atom, 0) + amount)
+        whole = exponent.__floor__()
+        if exponent != whole:
+            rest = monomial_poly(context, {atom: exponent - whole})
+            result = multiply(context, result, rest)
+        raised = raise_to(context, atom.data[0], whole)
+        result = multiply(context, result, raised)
+    return multiply(context, result, monomial_poly(context, exponents))
+
+
+def combine_integrands(context: Context, poly: Poly) -> bool:
+    """Is ``poly`` zero when sums over equal ranges are put under one sum?  [rule: combine]."""
+    groups: dict[tuple[int, ...], list[tuple[Atom, list[Atom], Monomial, Number]]] = {}
+    for monomial, value in poly.terms.items():
+        atom = _main_sum(monomial)
+        if atom is None:
+            return False
+        binders = sorted(atom.data[0], key=lambda v: (v.data[1].key, v.data[0]))
+        rest = tuple((a, e) for a, e in monomial if a is not atom)
+        ranges = tuple(v.data[1].key for v in binders)
+        groups.setdefault(ranges, []).append((atom, binders, rest, value))
+    return all(_integrand_is_zero(context, groups[ranges]) for ranges in sorted(groups))
+
+
+def _main_sum(monomial: Monomial) -> Atom | None:
+    candidates = [a for a, e in monomial if a.kind == kinds.SUM and e == 1]
+    inverted = [a for a in candidates if any(b.kind == kinds.POWER for b, _ in a.data[1])]
+    chosen = inverted or candidates
+    return max(chosen, key=lambda a: (len(a.data[0]), a.height, a.key)) if chosen else None
+
+
+def _integrand_is_zero(
+    context: Context, group: list[tuple[Atom, list[Atom], Monomial, Number]]
+) -> bool:
+    fresh = [context.fresh(binder.data[1]) for binder in group[0][1]]
+    integrand = ZERO
+    for atom, binders, rest, value in group:
+        renaming = dict(zip(binders, fresh, strict=True))
+        body = Poly({labels.rename_monomial(context, atom.data[1], renaming): value})
+        outside = Poly({rest: 1})
+        integrand = integrand + multiply(context, outside, body)
+    return clear_denominators(context, integrand)
+
+
+_REWRITES: tuple[tuple[str, Callable[[Context, Poly], Poly]], ...] = (
+    ("boundary values", at_boundaries),
+    ("orient [i >= j]", orient),
+    ("delta propagation", propagate),
+    ("chains of [i >= j]", unchain),
+    ("orient [P > 0]", orient_signs),
+    ("split flattened indices", split_free_indices),
+    ("unroll constant axes", unroll),
+)

@@ -16,7 +16,7 @@ from symgrad.ir.graph import Graph, Node, ancestors, copy_into
 from symgrad.ops.record import get
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.oracle.values import DomainError, Program
+from symgrad.proof.oracle.values import DomainError, Evaluator
 
 _CLOSE = 1e-9
 
@@ -79,7 +79,7 @@ def matches(subject: Subject, points: int = 2) -> dict[Node, list[Node]]:
     ]  # fmt: skip
     if not wanted or not backward:
         return {}
-    program = Program([adjoints[node] for node in wanted])
+    program = Evaluator([adjoints[node] for node in wanted])
     samples = _samples(subject, program, points)
     if not samples:
         return {}
@@ -94,7 +94,7 @@ def matches(subject: Subject, points: int = 2) -> dict[Node, list[Node]]:
 
 
 def _samples(
-    subject: Subject, program: Program, points: int
+    subject: Subject, program: Evaluator, points: int
 ) -> list[tuple[Mapping[Node, Array], Mapping[Node, Array]]]:
     found: list[tuple[Mapping[Node, Array], Mapping[Node, Array]]] = []
     for number, sizes in enumerate(subject.sampler.size_choices()):

@@ -28,7 +28,7 @@ from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.sample import DENOMINATOR, IntegerUse, Point
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.oracle.values import DomainError, Program
+from symgrad.proof.oracle.values import DomainError, Evaluator
 
 LINES = 2
 MOST_ROOTS = 24
@@ -62,8 +62,8 @@ class _Judge:
 
     hand: Node
     derived: Node
-    program: Program
-    own: Program
+    program: Evaluator
+    own: Evaluator
 
     @classmethod
     def of(cls, subject: Subject, name: str) -> _Judge | None:
@@ -74,7 +74,7 @@ class _Judge:
         except (SymgradError, ValueError, KeyError):
             return None
         hand = subject.gradients[name]
-        return cls(hand, derived, Program([derived]), Program([hand]))
+        return cls(hand, derived, Evaluator([derived]), Evaluator([hand]))
 
     def differs(self, point: Point) -> bool:
         """Do the two differ at a point by more than rounding?"""
@@ -99,7 +99,7 @@ def _between(subject: Subject) -> Iterator[Point]:
     differences = list(_differences(subject.everything.nodes))
     if not differences:
         return
-    program = Program([node for pair in differences for node in pair if node is not None])
+    program = Evaluator([node for pair in differences for node in pair if node is not None])
     smallest = subject.sampler.small_choices(12)
     for number in range(LINES if smallest else 0):
         at = subject.draw(smallest[min(4 * number + 3, len(smallest) - 1)], 300 + number)
@@ -123,7 +123,7 @@ class _Line:
     """Points ``base + t * direction``: all free real inputs move at once."""
 
     def __init__(
-        self, subject: Subject, base: Point, program: Program,
+        self, subject: Subject, base: Point, program: Evaluator,
         differences: list[tuple[Node, Node | None]], seed: int,
     ) -> None:  # fmt: skip
         self.base, self.program, self.differences = base, program, differences

@@ -22,7 +22,7 @@ from symgrad.proof.oracle.sample import MODES, Point, Sampler, Unsatisfiable
 from symgrad.proof.oracle.values import (
     Differences,
     DomainError,
-    Program,
+    Evaluator,
     inner,
     is_finite,
     objective,
@@ -92,10 +92,10 @@ class Subject:
         self.conditions = tuple(conditions)
         self.assumptions = tuple(assumptions)
         self.recognised = recognised
-        self.forward = Program([node for node, _ in outputs])
+        self.forward = Evaluator([node for node, _ in outputs])
         weights = [cotangent for _, cotangent in outputs]
         results = [*self.forward.results, *weights, *self.gradients.values(), *self.inputs]
-        self.everything = Program(results)
+        self.everything = Evaluator(results)
         drawn = [*inputs, *(node for node in weights if node not in inputs)]
         self.sampler = Sampler(
             drawn, self.everything.nodes, conditions, self.assumptions,

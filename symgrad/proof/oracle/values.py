@@ -32,7 +32,7 @@ class DomainError(Exception):
     """The forward is not defined, or not finite, at the point."""
 
 
-class Program:
+class Evaluator:
     """The nodes that some results need, in order; evaluated at many points.
 
     ``known``: nodes whose values are given instead of computed.
@@ -114,7 +114,7 @@ class Differences:
 
     def __init__(
         self,
-        forward: Program,
+        forward: Evaluator,
         outputs: Sequence[tuple[Node, Node]],
         arithmetic: Arithmetic,
         feeds: Mapping[str, Array],
@@ -149,7 +149,7 @@ class Differences:
 
 
 def tangents(
-    forward: Program,
+    forward: Evaluator,
     arithmetic: Precise,
     values: Mapping[Node, Array],
     directions: Mapping[str, Array],

@@ -18,7 +18,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.oracle.adjoints import reverse
 from symgrad.proof.oracle.numbers import Array, Double
-from symgrad.proof.oracle.values import DomainError, Program
+from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.repair.trials import Trials
 
 _CLOSE = 1e-6
@@ -112,7 +112,7 @@ def _adjoints(
     try:
         found = reverse([(root, seed)], inner)
         known = [node for node in wanted if node in found]
-        program = Program([found[node] for node in known], list(at.values))
+        program = Evaluator([found[node] for node in known], list(at.values))
         with np.errstate(all="ignore"):
             feeds = at.point.doubles()
             values = program.run(Double(), feeds, at.point.sizes, dict(at.values))

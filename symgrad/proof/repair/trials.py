@@ -15,7 +15,7 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
-from symgrad.proof.oracle.values import DomainError, Program, size_function
+from symgrad.proof.oracle.values import DomainError, Evaluator, size_function
 
 POINTS = 3
 MOST_WORK = 25_000
@@ -32,7 +32,7 @@ class Trials:
         self.points: list[Evaluation] = []
         self.true: list[Array] = []
         self.held: dict[Node, tuple[Graph, Node | None]] = {}
-        self._programs: dict[Node, Program] = {}
+        self._programs: dict[Node, Evaluator] = {}
         self._readers: dict[tuple[Node, Node], list[Node]] = {}
         self._work = 0
         try:
@@ -65,7 +65,7 @@ class Trials:
         if self._work > MOST_WORK:
             return None
         if node not in self._programs:
-            self._programs[node] = Program([node])
+            self._programs[node] = Evaluator([node])
         self._work += len(self._programs[node].nodes)
         with np.errstate(all="ignore"):
             try:

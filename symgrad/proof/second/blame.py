@@ -16,7 +16,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.oracle.adjoints import reverse
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.refute import Counterexample
-from symgrad.proof.oracle.values import DomainError, Program
+from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.second.history import Marker, Recorded, stripped
 
 _MOST = 3
@@ -93,7 +93,7 @@ def _share(
     try:
         true = _by_input([(new[marker.node], new[adjoint[marker.node]])], name)
         claimed = _by_input([(new[node], new[part]) for node, part in passed], name)
-        program = Program([node for node in (true, claimed) if node is not None])
+        program = Evaluator([node for node in (true, claimed) if node is not None])
         with np.errstate(all="ignore"):
             values = program.run(Double(), found.point.doubles(), found.point.sizes)
     except (SymgradError, DomainError, ValueError, KeyError):

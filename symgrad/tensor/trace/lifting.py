@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from symgrad.frontend.facts import OPPOSITE, Facts
+from symgrad.frontend.facts import OPPOSITE, SizeFacts
 from symgrad.frontend.function import class_of, is_once
 from symgrad.frontend.history import History
 from symgrad.frontend.session import Session
@@ -81,7 +81,7 @@ class LiftingSession(Session):
     history: LiftedHistory
 
     def __init__(self, sizes: Mapping[str, int], dtype: DType) -> None:
-        super().__init__(Facts(tuple(sizes), least=LEAST_SIZE), dtype)
+        super().__init__(SizeFacts(tuple(sizes), least=LEAST_SIZE), dtype)
         self.sizes = dict(sizes)
         self.conditions: dict[tuple[Dim, str, Dim], SizeCondition] = {}
         self.captured: list[tuple[Tensor, SymbolicTensor]] = []
