@@ -26,6 +26,7 @@ class Operation(Protocol):
 
 
 _operations: dict[str, Operation] = {}
+_changes: list[str] = []
 
 
 def register(operation: Operation) -> None:
@@ -33,11 +34,13 @@ def register(operation: Operation) -> None:
     if operation.name in _operations:
         raise ValueError(f"op {operation.name!r} is registered twice")
     _operations[operation.name] = operation
+    _changes.append(operation.name)
 
 
 def withdraw(name: str) -> None:
     """Take an op back that turned out not to be what it was declared to be."""
     del _operations[name]
+    _changes.append(name)
 
 
 def lookup(name: str) -> Operation:
@@ -48,6 +51,21 @@ def lookup(name: str) -> Operation:
         raise UnsupportedOpError(f"symgrad has no op {name!r}") from None
 
 
+def registered(name: str) -> bool:
+    """Is there an op of this name?"""
+    return name in _operations
+
+
 def names() -> Iterator[str]:
     """The registered names, sorted."""
     return iter(sorted(_operations))
+
+
+def in_order() -> tuple[str, ...]:
+    """The registered names, as they were registered."""
+    return tuple(_operations)
+
+
+def changes() -> int:
+    """How often the registry has changed: what is derived from all of it holds for one number."""
+    return len(_changes)

@@ -13,6 +13,7 @@ from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.graph import Node
 from symgrad.ops.record import (
     Array,
+    Bounds,
     Constraint,
     Function,
     Infix,
@@ -150,12 +151,14 @@ elementwise(
     kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
     vjp=lambda g, out, x: (g * apply("sign", x),),
     latex=Latex(r"\left|{0}\right|", "atom"),
+    bounds=Bounds(0, None),
 )  # fmt: skip
 elementwise(
     "sign", numpy=_sign, sympy=lambda sp, x: sp.sign(x), takes=number, chooses=True,
     program="np.sign({0})",
     c=Template("{0} > {lit:0} ? {lit:1} : {0} < {lit:0} ? -{lit:1} : {lit:0}"),
     kinks=(Kink(lambda sp, x: x, "it jumps; the derivative is taken as 0"),), vjp=None,
+    bounds=Bounds(-1, 1),
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from symgrad.ir.graph import Node
-from symgrad.ops.record import Constraint, Function, Latex, Template, apply, elementwise
+from symgrad.ops.record import Bounds, Constraint, Function, Latex, Template, apply, elementwise
 
 LN_2 = math.log(2)
 LN_10 = math.log(10)
@@ -21,6 +21,7 @@ elementwise(
     "exp", numpy=np.exp, sympy=lambda sp, x: sp.exp(x), c=Function("exp", vector=True), cost=0.35,
     vjp=lambda g, y, x: (g * y,),
     latex="e^{{{0}}}",
+    bounds=Bounds(0, None, open=True), rising=True,
 )  # fmt: skip
 elementwise(
     "expm1", numpy=np.expm1, sympy=lambda sp, x: sp.exp(x) - 1, c=Function("expm1", vector=True),

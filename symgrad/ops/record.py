@@ -127,6 +127,15 @@ class Latex:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """Between which numbers all values lie; None: there is no bound.  ``open``: never at one."""
+
+    low: int | None
+    high: int | None
+    open: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Scalar:
     """An elementwise op as a scalar function.
 
@@ -134,7 +143,8 @@ class Scalar:
     where that is another one.  ``chooses``: the result is an operand, -1, 0 or 1 (unsigned never
     -1), so that it lies in every integer dtype that the operands have.  ``cost``: ns for one f32
     element in a vectorised loop, as measured.  ``latex``: in formulas; None where it depends on
-    more than the operands' texts.
+    more than the operands' texts.  ``bounds``: of its values.  ``rising``: it is continuous and
+    increasing on the whole real line.
     """
 
     sympy: Callable[..., Any]
@@ -145,9 +155,11 @@ class Scalar:
     c_integer: Spelling | None = None
     chooses: bool = False
     latex: Latex | None = None
+    bounds: Bounds | None = None
+    rising: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Op:
     """One op.  ``numpy(*arrays, size, **attrs)`` evaluates it; ``size`` gives a Dim's value.
 
@@ -247,6 +259,8 @@ def elementwise(
     program: Program | None = None,
     code: str | None = None,
     latex: str | Latex | None = None,
+    bounds: Bounds | None = None,
+    rising: bool = False,
     lacks: Mapping[str, str] | None = None,
 ) -> Op:
     """A scalar function applied to each element.  Among integers it wraps around, as in NumPy.
@@ -288,7 +302,7 @@ def elementwise(
 
     op = Op(
         name, "elementwise", arity, rule, evaluate,
-        scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses, latex),
+        scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses, latex, bounds, rising),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
         ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program, code=code,
         lacks=lacks or {},

@@ -12,7 +12,7 @@ import math
 from symgrad.errors import UnsupportedOpError
 from symgrad.ir.graph import Node
 from symgrad.ops import special_c, special_numpy
-from symgrad.ops.record import Constraint, Function, Helper, apply, elementwise
+from symgrad.ops.record import Bounds, Constraint, Function, Helper, apply, elementwise
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
@@ -36,12 +36,14 @@ elementwise(
     "erf", numpy=special_numpy.erf, sympy=lambda sp, x: sp.erf(x), c=Function("erf", vector=True),
     program="np.vectorize(math.erf, otypes=[float])({0})",
     cost=0.64, vjp=lambda g, y, x: (g * (_bell(x) * TWO_OVER_ROOT_PI),),
+    bounds=Bounds(-1, 1, open=True), rising=True,
 )  # fmt: skip
 elementwise(
     "erfc", numpy=special_numpy.erfc, sympy=lambda sp, x: sp.erfc(x),
     c=Function("erfc", vector=True), cost=1.20,
     program="np.vectorize(math.erfc, otypes=[float])({0})",
     vjp=lambda g, y, x: (g * (_bell(x) * -TWO_OVER_ROOT_PI),),
+    bounds=Bounds(0, 2, open=True),
 )  # fmt: skip
 elementwise(
     "erfinv", numpy=special_numpy.erfinv, sympy=lambda sp, x: sp.erfinv(x),

@@ -8,7 +8,16 @@ from __future__ import annotations
 import numpy as np
 
 from symgrad.ir.graph import Node
-from symgrad.ops.record import Constraint, Function, Kink, apply, choose, compare, elementwise
+from symgrad.ops.record import (
+    Bounds,
+    Constraint,
+    Function,
+    Kink,
+    apply,
+    choose,
+    compare,
+    elementwise,
+)
 
 _INSIDE = (Constraint("positive", lambda sp, x: 1 - x**2),)
 
@@ -25,11 +34,13 @@ elementwise(
     "sin", numpy=np.sin, sympy=lambda sp, x: sp.sin(x), c=Function("sin", vector=True), cost=0.32,
     vjp=lambda g, y, x: (g * apply("cos", x),),
     latex=r"\sin",
+    bounds=Bounds(-1, 1),
 )  # fmt: skip
 elementwise(
     "cos", numpy=np.cos, sympy=lambda sp, x: sp.cos(x), c=Function("cos", vector=True), cost=0.32,
     vjp=lambda g, y, x: (-(g * apply("sin", x)),),
     latex=r"\cos",
+    bounds=Bounds(-1, 1),
 )  # fmt: skip
 elementwise(
     "tan", numpy=np.tan, sympy=lambda sp, x: sp.tan(x), c=Function("tan", vector=True), cost=0.60,
@@ -51,6 +62,7 @@ elementwise(
     "atan", numpy=np.arctan, sympy=lambda sp, x: sp.atan(x), c=Function("atan", vector=True),
     cost=0.50, vjp=lambda g, y, x: (g / (_square(x) + 1.0),),
     latex=r"\arctan",
+    bounds=Bounds(-2, 2, open=True), rising=True,
 )  # fmt: skip
 
 
@@ -73,20 +85,24 @@ elementwise(
     "sinh", numpy=np.sinh, sympy=lambda sp, x: sp.sinh(x), c=Function("sinh", vector=True),
     cost=0.60, vjp=lambda g, y, x: (g * apply("cosh", x),),
     latex=r"\sinh",
+    rising=True,
 )  # fmt: skip
 elementwise(
     "cosh", numpy=np.cosh, sympy=lambda sp, x: sp.cosh(x), c=Function("cosh", vector=True),
     cost=0.60, vjp=lambda g, y, x: (g * apply("sinh", x),),
     latex=r"\cosh",
+    bounds=Bounds(1, None),
 )  # fmt: skip
 elementwise(
     "tanh", numpy=np.tanh, sympy=lambda sp, x: sp.tanh(x), c=Function("tanh", vector=True),
     cost=0.44, vjp=lambda g, y, x: (g * (1.0 - _square(y)),),
     latex=r"\tanh",
+    bounds=Bounds(-1, 1, open=True), rising=True,
 )  # fmt: skip
 elementwise(
     "asinh", numpy=np.arcsinh, sympy=lambda sp, x: sp.asinh(x), c=Function("asinh", vector=True),
     cost=0.70, vjp=lambda g, y, x: (g / _root(_square(x) + 1.0),),
+    rising=True,
 )  # fmt: skip
 elementwise(
     "acosh", numpy=np.arccosh, sympy=lambda sp, x: sp.acosh(x), c=Function("acosh", vector=True),

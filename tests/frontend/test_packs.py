@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.frontend.anyrank.call import RULES
+from symgrad.errors import SymgradError
+from symgrad.frontend.anyrank.call import RULES, rule_of
 from symgrad.frontend.anyrank.judge import rank_dependence
 from symgrad.frontend.anyrank.observation import Observation
 from symgrad.frontend.spec import parse_spec
@@ -23,6 +24,8 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.trace import trace
 from symgrad.ir.dtype import float64
+from symgrad.ir.graph import ancestors
+from symgrad.ops.record import get
 from symgrad.passes.evaluate import evaluate
 from tests.frontend.pack_programs import BLIND, LOOKING
 from tests.frontend.support import Array, case_for
@@ -144,7 +147,29 @@ def test_axis_across_the_pack(name: str) -> None:
         ), observation
 
 
-@pytest.mark.parametrize("name", [name for name in OPERATIONS if name not in RULES])
+UNLISTED = [name for name in OPERATIONS if rule_of(name, FUNCTIONS[name]) is None]
+
+
+@pytest.mark.parametrize("name", UNLISTED)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_unlisted_operations_do_more_than_compute_elements(name: str, count: int) -> None:
+    """What is made of elementwise ops alone has their rule, or is named with them."""
+
+    def program(*args: Any) -> Any:
+        result = FUNCTIONS[name](*args)
+        assert isinstance(result, SymbolicTensor)
+        return result
+
+    try:
+        (case,) = trace(function(program, count), *["n m"] * count).cases
+    except (SymgradError, AssertionError, TypeError, ValueError):
+        return
+    kinds = {get(node.op).kind for node in ancestors(case.outputs) if node.op != "expand"}
+    alone = "elementwise" in kinds and kinds <= {"elementwise", "source"}
+    assert not alone or name == "prelu", "its weights may belong to axis 1"
+
+
+@pytest.mark.parametrize("name", UNLISTED)
 def test_unlisted(name: str) -> None:
     """An operation without a rule is taken to depend on the number of axes."""
 

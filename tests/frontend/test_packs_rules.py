@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.errors import SymgradError
-from symgrad.frontend.anyrank.call import RULES
+from symgrad.frontend.anyrank.call import RULES, rule_of
 from symgrad.frontend.anyrank.judge import rank_dependence
 from symgrad.frontend.anyrank.observation import Observation
 from symgrad.frontend.anyrank.rules import ELEMENTWISE, OPERATORS, in_place
@@ -137,7 +138,12 @@ def signature_of(name: str) -> Callable[..., Any]:
     return found
 
 
-SAMPLED = frozenset(f"{ELEMENTWISE} {in_place(ELEMENTWISE)} {OPERATORS}".split())
+OF_OPS = sorted(
+    name for name, call in {**vars(SymbolicTensor), **FUNCTIONS}.items()
+    if isinstance(call, FunctionType) and name not in RULES and rule_of(name, call)
+)  # fmt: skip
+"""Operations that have the rule of elementwise ops because they are such ops."""
+SAMPLED = frozenset([*f"{ELEMENTWISE} {in_place(ELEMENTWISE)} {OPERATORS}".split(), *OF_OPS])
 STRUCTURAL = sorted(set(RULES) - SAMPLED)
 
 
@@ -179,6 +185,6 @@ def test_structural(name: str, data: st.DataObject) -> None:
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(name=st.sampled_from(sorted(RULES)), data=st.data())
+@given(name=st.sampled_from(sorted({*RULES, *OF_OPS})), data=st.data())
 def test_any(name: str, data: st.DataObject) -> None:
     check(name, data)

@@ -14,12 +14,16 @@ import pytest
 from hypothesis import given
 
 import symgrad as sg
-from symgrad.ir.dtype import float32
-from symgrad.ops.record import Op, get
+from symgrad.errors import DTypeError, GraphError
+from symgrad.ir.dtype import float32, float64
+from symgrad.ir.expr import ExprPool
+from symgrad.ir.types import TensorType
+from symgrad.ops.record import Bounds, Op, get
 from symgrad.proof.oracle.snippet import Writer
+from symgrad.proof.scalars import bodies as scalars
 from symgrad.proof.words.code import CodeWriter
 from symgrad.proof.words.spelling import WRITING
-from tests.ops.cases import OPS, Case, cases
+from tests.ops.cases import ELEMENTWISE, OPS, Case, cases
 from tests.ops.test_meanings import assert_close
 
 FACTS = ("program", "code")
@@ -84,3 +88,77 @@ def test_the_tensor_code_computes_the_op(name: str) -> None:
         assert_close(scope["found"].numpy(), case.numpy(), dtype)
 
     check()
+
+
+# -- facts about functions that stay as they are in normal forms
+
+REAL_LINE = np.linspace(-20, 20, 20_001)
+
+
+def _functions() -> list[str]:
+    """Ops that are one function of sympy's, of one real number and with no domain."""
+    ops = [get(name) for name in ELEMENTWISE]
+    return [
+        op.name for op in ops
+        if op.arity == 1 and op.scalar is not None and not op.scalar.domain
+        and (kind := type(scalars.body(op.name, 1)).__name__) and scalars.op_of(kind) is op
+    ]  # fmt: skip
+
+
+def _values(name: str, x: Any) -> Any:
+    return get(name).numpy(x, size=None)
+
+
+@pytest.mark.parametrize("name", _functions())
+def test_bounds_are_stated_and_hold(name: str) -> None:
+    scalar = get(name).scalar
+    assert scalar is not None
+    bounds = scalar.bounds or Bounds(None, None)
+    near, far = _values(name, REAL_LINE), _values(name, 2 * REAL_LINE)
+    assert (bounds.low is not None) == (np.min(far) > np.min(near) - 0.1)
+    assert (bounds.high is not None) == (np.max(far) < np.max(near) + 0.1)
+    if bounds.low is not None:
+        assert bounds.low <= np.min(far) <= bounds.low + 0.5
+    if bounds.high is not None:
+        assert bounds.high - 0.5 <= np.max(far) <= bounds.high
+    if bounds.open:
+        inside = _values(name, REAL_LINE[np.abs(REAL_LINE) < 3])
+        assert bounds.low is None or np.all(inside > bounds.low)
+        assert bounds.high is None or np.all(inside < bounds.high)
+
+
+@pytest.mark.parametrize("name", _functions())
+def test_what_rises_is_stated(name: str) -> None:
+    scalar = get(name).scalar
+    assert scalar is not None
+    x = REAL_LINE[np.abs(REAL_LINE) < 3]
+    assert scalar.rising == bool(np.all(np.diff(_values(name, x)) > 0))
+
+
+@pytest.mark.parametrize("name", _functions())
+def test_sympy_knows_the_parity_and_the_value_at_zero(name: str) -> None:
+    kind = type(scalars.body(name, 1)).__name__
+    at, mirrored = _values(name, REAL_LINE), _values(name, -REAL_LINE)
+    even, odd = np.allclose(at, mirrored), np.allclose(at, -mirrored)
+    assert scalars.parity(kind) == (1 if even else -1 if odd else 0)
+    zero = scalars.at_zero(kind)
+    assert zero is not None
+    assert float(zero) == _values(name, np.zeros(1))[0]
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if name not in ("cast", "where")])
+def test_every_partial_has_a_form_in_index_notation(name: str) -> None:
+    """What the proof compares the VJP with."""
+    op, pool = get(name), ExprPool()
+    assert op.arity is not None
+    try:
+        floats = op.infer([TensorType.of(float64, ())] * op.arity, {}).dtype.is_float
+    except DTypeError:
+        return
+    operands = [pool.access(f"x{place}", (), float64) for place in range(op.arity)]
+    for place in range(op.arity if floats else 0):
+        if name == "tetragamma":  # where the registry ends
+            with pytest.raises(GraphError):
+                scalars.partial_expr(pool, name, operands, place, float64)
+        else:
+            scalars.partial_expr(pool, name, operands, place, float64)

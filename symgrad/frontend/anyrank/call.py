@@ -24,9 +24,11 @@ from symgrad.frontend.sizes import PackSize
 from symgrad.frontend.table import renamed
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim
+from symgrad.ir.registry import registered
+from symgrad.ops.record import get
 
 RULES: dict[str, Callable[[Call], Any]] = {}
-"""The rule of each operation that may meet a pack, by its name; there are no others."""
+"""The rule of an operation that may meet a pack, by its name.  Elementwise ops need none."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,18 @@ def rule(names: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]
     return enter
 
 
+def rule_of(name: str, raw: Callable[..., Any]) -> Callable[[Call], Any] | None:
+    """The rule of an operation: its own, or that of all elementwise ops of the registry.
+
+    An operation is an op of the registry by one of its names, or by that of its definition.
+    """
+    if name in RULES:
+        return RULES[name]
+    ops = (name.removesuffix("_"), inspect.unwrap(raw).__name__)
+    known = any(registered(op) and get(op).kind == "elementwise" for op in ops)
+    return elementwise if known else None
+
+
 def guarded(
     session: PackSession, name: str, raw: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
@@ -86,7 +100,7 @@ def guarded(
     with session.computing():
         if not any(map(has_pack, found)):
             return raw(*args, **kwargs)
-        admit = RULES.get(name)
+        admit = rule_of(name, raw)
         if admit is None:
             session.observe(f"{name}() is not known to be the same for any number of batch axes")
         try:
@@ -153,6 +167,14 @@ def broadcasts(call: Call, shapes: Sequence[Sequence[Any]]) -> None:
     for shape, own in zip(shapes, found, strict=True):
         if packs and own is None and len(shape) > next(iter(packs))[1]:
             call.refuse(f"lets a tensor with {len(shape)} axes meet batch axes")
+
+
+def elementwise(call: Call) -> Any:
+    """Element by element: the operands need only meet at the same batch axes."""
+    if any(has_pack(item) and not isinstance(item, SymbolicTensor) for item in call.args):
+        call.refuse("takes a shape")
+    broadcasts(call, [shape_of(tensor) for tensor in call.tensors])
+    return call.run()
 
 
 def same_layout(call: Call, tensors: Sequence[Any]) -> None:

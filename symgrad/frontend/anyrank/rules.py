@@ -10,7 +10,7 @@ from typing import Any
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods)
 from symgrad.frontend.anyrank.call import (
     Call,
-    broadcasts,
+    elementwise,
     has_pack,
     layout,
     off_pack,
@@ -22,18 +22,13 @@ from symgrad.frontend.anyrank.session import layout_of
 from symgrad.frontend.tensor import SymbolicTensor
 
 ELEMENTWISE = """
-    abs absolute acos acosh add addcdiv addcmul arccos arccosh arcsin arcsinh arctan arctan2 arctanh
-    asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor ceil celu clamp
-    clamp_max clamp_min clip copysign cos cosh deg2rad digamma div divide dropout elu entr eq
-    equal_to erf erfc erfinv exp exp2 expit expm1 fix float_power floor floor_divide fmax fmin fmod
-    frac ge gelu greater greater_equal gt hardshrink hardsigmoid hardswish hardtanh heaviside hypot
-    isclose isfinite isinf isnan le leaky_relu lerp less less_equal lgamma log log10 log1p log2
-    log_sigmoid logaddexp logical_and logical_not logical_or logical_xor logit logsigmoid lt
-    masked_fill maximum minimum mish mul multiply nan_to_num ne neg negative not_equal polygamma
-    positive pow rad2deg reciprocal relu relu6 remainder round rsqrt rsub selu sgn sigmoid sign silu
-    sin sinh softplus softshrink softsign sqrt square sub subtract swish tan tanh tanhshrink
-    threshold true_divide trunc where xlogy
+    absolute addcdiv addcmul bitwise_and bitwise_not bitwise_or bitwise_xor celu clamp clamp_max
+    clamp_min clip deg2rad dropout elu entr float_power floor_divide fmax fmin frac gelu
+    hardshrink hardsigmoid hardswish hardtanh heaviside isclose isfinite isinf isnan leaky_relu
+    lerp logit masked_fill mish nan_to_num polygamma positive rad2deg relu6 remainder rsub selu
+    softshrink softsign tanhshrink threshold true_divide xlogy
 """
+"""Those that are made of several ops."""
 OPERATORS = """
     __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__
     __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __neg__ __pos__ __abs__ __and__ __rand__ __or__
@@ -71,13 +66,7 @@ def in_place(names: str) -> str:
     return " ".join(f"{name}_" for name in names.split() if hasattr(SymbolicTensor, f"{name}_"))
 
 
-@rule(f"{ELEMENTWISE} {in_place(ELEMENTWISE)} {OPERATORS} {WRITES}")
-def _elementwise(call: Call) -> Any:
-    """Element by element: the operands need only meet at the same batch axes."""
-    if any(has_pack(item) and not isinstance(item, SymbolicTensor) for item in call.args):
-        call.refuse("takes a shape")
-    broadcasts(call, [shape_of(tensor) for tensor in call.tensors])
-    return call.run()
+rule(f"{ELEMENTWISE} {in_place(ELEMENTWISE)} {OPERATORS} {WRITES}")(elementwise)
 
 
 @rule(LOSSES)
@@ -85,7 +74,7 @@ def _loss(call: Call) -> Any:
     """Element by element, then over all elements or none."""
     if call.given.get("reduction") == "batchmean":
         call.refuse("divides by the size of the first axis")
-    return _elementwise(call)
+    return elementwise(call)
 
 
 @rule(WHOLE)
@@ -140,7 +129,7 @@ def _extremum(call: Call) -> Any:
     second = call.given["other"]
     second = call.given["dim"] if second is None else second
     if isinstance(second, SymbolicTensor):
-        return _elementwise(call)
+        return elementwise(call)
     return _reduction(call)
 
 

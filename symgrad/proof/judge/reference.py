@@ -21,7 +21,7 @@ from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Literal, Reduce, postorder
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
-from symgrad.proof.scalars.bodies import LOGICAL, RELATIONS, partial_expr
+from symgrad.proof.scalars.bodies import partial_expr
 
 
 def gradient_indices(shape: Sequence[Dim]) -> tuple[Dim, ...]:
@@ -176,7 +176,7 @@ class Tangent:
 
     def _call(self, expr: Call) -> Expr | None:
         name = expr.function
-        if name in RELATIONS or name in LOGICAL:
+        if expr.dtype == bool_:
             return None
         if name == "cast":
             return self._get(expr.operands[0])

@@ -40,6 +40,7 @@ from symgrad.proof.normal.poly import (
     plain_product,
     total,
 )
+from symgrad.proof.scalars.bodies import op_of
 
 Exponents = dict[Atom, Number]
 
@@ -977,11 +978,6 @@ MOST_ENDS = 3
 _INTEGRAL = (
     kinds.INDEX, kinds.SIZE, kinds.ARGMAX, kinds.FLOORDIV, kinds.EQUAL, kinds.ATLEAST,
 )  # fmt: skip
-_BOUNDED = {
-    "erf": Interval(Fraction(-1), Fraction(1)),
-    "sin": Interval(Fraction(-1), Fraction(1), False, False),
-    "cos": Interval(Fraction(-1), Fraction(1), False, False),
-}
 
 
 def factor_sign(context: Context, atom: Atom, exponent: Number) -> int:
@@ -1140,10 +1136,19 @@ def _interval(context: Context, atom: Atom) -> Interval | None:
     if atom.kind == kinds.LEAF and atom.data[2] != "bool":
         return context.facts.intervals.get(atom.data[0])
     if atom.kind == kinds.FUNCTION:
-        return _BOUNDED.get(atom.data[0])
+        return _bounds(atom.data[0])
     if atom.indicator:
         return Interval(Fraction(0), Fraction(1), False, False)
     return None
+
+
+def _bounds(function: str) -> Interval | None:
+    op = op_of(function)
+    bounds = op and op.scalar and op.scalar.bounds
+    if not bounds:
+        return None
+    low, high = (None if end is None else Fraction(end) for end in (bounds.low, bounds.high))
+    return Interval(low, high, bounds.open, bounds.open)
 
 
 def _affine(poly: Poly, atom: Atom) -> tuple[Poly | None, Poly]:

@@ -25,17 +25,12 @@ from symgrad.proof.normal.algebra import (
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.factor import irreducible_factors, prime_powers
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom
+from symgrad.proof.scalars import bodies as scalars
 from symgrad.proof.scalars import uninterpreted
 
-ODD = frozenset(("erf", "sin", "atan", "asinh", "asin", "Si"))
-EVEN = frozenset(("cos",))
-AT_ZERO = {"cos": 1, "erf": 0, "sin": 0, "atan": 0, "asinh": 0, "asin": 0}
-KNOWN = (
-    ODD
-    | EVEN
-    | frozenset(("loggamma", "polygamma0", "polygamma1", "polygamma2", "floor", "acosh", "erfinv"))
-)
+KNOWN = ("Si",)
+"""Functions of sympy's that are atoms although no op is one of them."""
 LARGEST_SHIFT = 8
 _GAMMA = ("loggamma", "polygamma0", "polygamma1", "polygamma2")
 
@@ -52,7 +47,8 @@ def apply(context: Context, name: str, argument: Poly) -> Poly:
     lowered = _LOWERED.get(name)
     if lowered is not None:
         return lowered(context, argument)
-    if name not in KNOWN and not uninterpreted.is_uninterpreted(name):
+    known = name in KNOWN or scalars.op_of(name) or uninterpreted.is_uninterpreted(name)
+    if not known:
         raise Undecided(f"nothing is known of the function {name}")
     return _opaque(context, name, argument)
 
@@ -61,11 +57,11 @@ def _opaque(context: Context, name: str, argument: Poly) -> Poly:
     lifted = lift(context, argument, lambda piece: _opaque(context, name, piece))
     if lifted is not None:
         return lifted
-    if not argument.terms and name in AT_ZERO:
-        return constant(AT_ZERO[name])
-    if name in ODD | EVEN and argument.terms[argument.lead] < 0:  # [rule: parity]
-        mirrored = _opaque(context, name, -argument)
-        return -mirrored if name in ODD else mirrored
+    if not argument.terms and (value := scalars.at_zero(name)) is not None:
+        return constant(exact(value))
+    parity = scalars.parity(name)
+    if parity and argument.terms[argument.lead] < 0:  # [rule: parity]
+        return _opaque(context, name, -argument).scaled(parity)
     if name in ("sin", "cos"):
         side = _side_of_angle(context, name, argument)
         if side is not None:

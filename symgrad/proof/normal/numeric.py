@@ -22,6 +22,7 @@ from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.scalars import uninterpreted
+from symgrad.proof.scalars.bodies import number_function, op_of, value_function
 
 Elements = Callable[[str, tuple[int, ...]], Any]
 
@@ -107,10 +108,11 @@ class Floating(Exact):
             return mpmath.floor(value)
         if name == "log" and value <= 0:
             raise NotEvaluable("the logarithm of a number that is not positive")
-        try:
-            return _FUNCTIONS[name](value)
-        except (ValueError, ZeroDivisionError, KeyError) as error:
-            raise NotEvaluable(f"{name} at {value}") from error
+        function = number_function(name)
+        result = mpmath.nan if function is None else function(value)
+        if mpmath.isnan(result):
+            raise NotEvaluable(f"{name} at {value}")
+        return result
 
 
 class Enclosure(Exact):
@@ -148,18 +150,18 @@ class Enclosure(Exact):
             return mpmath.iv.log(value)
         if name in ("exp", "sin", "cos"):
             return getattr(mpmath.iv, name)(value)
-        if name in _RISING:
-            return self._monotone(name, value)
+        op = op_of(name)
+        if op is not None and op.scalar is not None and op.scalar.rising:
+            return self._monotone(value_function(op.name, 1), value)
         try:
             return uninterpreted.enclosed(name, value)
         except ValueError as error:
             raise NotEvaluable(str(error)) from error
 
-    def _monotone(self, name: str, value: Any) -> Any:
+    def _monotone(self, function: Callable[[Any], Any], value: Any) -> Any:
         """Both ends at 30 more digits than the interval arithmetic has, widened by their error."""
         with mpmath.workprec(mpmath.iv.prec + 100):
-            low = _FUNCTIONS[name](mpmath.mpf(value.a))
-            high = _FUNCTIONS[name](mpmath.mpf(value.b))
+            low, high = (function(mpmath.mpf(end)) for end in (value.a, value.b))
             slack = mpmath.ldexp(1 + abs(low) + abs(high), -mpmath.iv.prec)
             return mpmath.iv.mpf([low - slack, high + slack])
 
@@ -175,17 +177,6 @@ class Enclosure(Exact):
         if value.b <= 0:
             return False
         raise NotEvaluable("the sign of an interval that holds zero")
-
-
-_RISING = ("erf", "atan", "asinh")
-_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "exp": mpmath.exp, "log": mpmath.log, "sin": mpmath.sin, "cos": mpmath.cos,
-    "erf": mpmath.erf, "atan": mpmath.atan, "asinh": mpmath.asinh, "asin": mpmath.asin,
-    "acosh": mpmath.acosh, "erfinv": mpmath.erfinv, "floor": mpmath.floor,
-    "loggamma": mpmath.loggamma, "Si": mpmath.si,
-    "polygamma0": mpmath.digamma, "polygamma1": lambda x: mpmath.polygamma(1, x),
-    "polygamma2": lambda x: mpmath.polygamma(2, x),
-}  # fmt: skip
 
 
 class Evaluation:

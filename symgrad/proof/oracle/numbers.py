@@ -19,8 +19,6 @@ from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, Scalar
 from symgrad.ops.record import Op, get
 from symgrad.proof.scalars.bodies import (
-    LOGICAL,
-    RELATIONS,
     partial,
     partial_function,
     value_function,
@@ -150,8 +148,6 @@ class Precise(Arithmetic):
 
     def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
         """A partial derivative of an elementwise op; None where it is zero."""
-        if op.name in RELATIONS or op.name in LOGICAL:
-            return None
         if partial(op.name, len(values), position) == 0:
             return None
         function = partial_function(op.name, len(values), position)

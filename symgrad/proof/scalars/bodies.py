@@ -9,7 +9,8 @@ uses them also judges the VJP.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -19,13 +20,8 @@ import sympy
 from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
-from symgrad.ops.record import get
-
-STEPS = frozenset(("floor", "ceil", "round", "trunc", "sign", "floordiv"))
-"""Constant but on a null set: their derivative is zero."""
-
-LOGICAL = frozenset(("logical_and", "logical_or", "logical_not", "logical_xor"))
-RELATIONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+from symgrad.ir.registry import changes, in_order
+from symgrad.ops.record import Op, get
 
 PREFIX = "custom_"
 """What the sympy class of a function with a declared derivative begins with."""
@@ -34,23 +30,79 @@ SYMBOLS: tuple[Any, ...] = tuple(sympy.Symbol(f"u{i}", real=True) for i in range
 """The operands of every body."""
 
 
-@cache
 def body(function: str, arity: int) -> Any:
     """The op's meaning as a sympy expression in ``u0``, ``u1``, ...  Raises GraphError."""
-    scalar = get(function).scalar
-    if scalar is None:
-        raise GraphError(f"the op {function!r} is not elementwise")
-    return sympy.sympify(scalar.sympy(sympy, *SYMBOLS[:arity]))
+    return _body(get(function), arity)
 
 
 @cache
+def _body(op: Op, arity: int) -> Any:
+    if op.scalar is None:
+        raise GraphError(f"the op {op.name!r} is not elementwise")
+    return sympy.sympify(op.scalar.sympy(sympy, *SYMBOLS[:arity]))
+
+
 def partial(function: str, arity: int, position: int) -> Any:
     """The derivative of the op's body by one operand, zero where it is constant but for jumps."""
-    if function in STEPS and not (function == "sign" and arity != 1):
-        return sympy.Integer(0)
-    derivative = sympy.diff(body(function, arity), SYMBOLS[position])
+    return _partial(get(function), arity, position)
+
+
+@cache
+def _partial(op: Op, arity: int, position: int) -> Any:
+    derivative = sympy.diff(_body(op, arity), SYMBOLS[position])
     jumps = (sympy.DiracDelta, sympy.Derivative, sympy.Subs)
     return derivative.replace(lambda part: isinstance(part, jumps), lambda part: sympy.Integer(0))
+
+
+# -- functions of sympy's: called by their class, polygamma also by its order
+
+
+def op_of(kind: str) -> Op | None:
+    """The op that is a function of sympy's: ``"erf"``, ``"polygamma1"``; None: there is none."""
+    return _ops(changes()).get(kind)
+
+
+@cache
+def _ops(number: int) -> Mapping[str, Op]:
+    found: dict[str, Op] = {}
+    for op in map(get, in_order()):
+        if op.scalar is not None and op.arity is not None:
+            meaning, symbols = _body(op, op.arity), SYMBOLS[: op.arity]
+            if isinstance(meaning, sympy.Function) and meaning.args[-op.arity :] == symbols:
+                found.setdefault(_kind(meaning, len(meaning.args) - op.arity), op)
+    return found
+
+
+def _kind(function: Any, orders: int) -> str:
+    """What a function is called: its class, and the numbers that stand before its operands."""
+    return type(function).__name__ + "_".join(map(str, function.args[:orders]))
+
+
+@cache
+def parity(kind: str) -> int:
+    """1 for an even function of sympy's, -1 for an odd one, 0 for others."""
+    function, (x, *_) = getattr(sympy, kind, None), SYMBOLS
+    if function is None:
+        return 0
+    return 1 if function(-x) == function(x) else -1 if function(-x) == -function(x) else 0
+
+
+@cache
+def at_zero(kind: str) -> Fraction | None:
+    """The value at 0 of a function of sympy's where it is rational."""
+    function = getattr(sympy, kind, None)
+    value: Any = sympy.nan if function is None else function(sympy.Integer(0))
+    return Fraction(int(value.p), int(value.q)) if value.is_Rational else None
+
+
+@cache
+def number_function(kind: str) -> Callable[[Any], Any] | None:
+    """A function of sympy's on mpmath numbers, NaN at a pole; None where sympy has no such."""
+    name, order = kind.rstrip("0123456789"), kind[len(kind.rstrip("0123456789")) :]
+    function = getattr(sympy, name, None)
+    if function is None:
+        return None
+    return lambdified(function(*([int(order)] if order else []), SYMBOLS[0]), 1)
 
 
 def partial_expr(
@@ -105,14 +157,10 @@ class _Translation:
         if kind in ("Max", "Min"):
             name = "maximum" if kind == "Max" else "minimum"
             return self.fold(name, [self.of(part) for part in args])
-        if kind == "polygamma" and args[0].is_Integer:
-            order = int(args[0])
-            if order < len(_POLYGAMMA):
-                return self.call(_POLYGAMMA[order], self.of(args[1]))
-        if kind.startswith(PREFIX) and kind in _MPMATH:
-            return self.call(kind.removeprefix(PREFIX), *(self.of(part) for part in args))
-        if kind in _NAMES:
-            return self.call(_NAMES[kind], *(self.of(part) for part in args))
+        orders = sum(bool(arg.is_Integer) for arg in args[:-1])
+        op = op_of(_kind(expression, orders))
+        if op is not None:
+            return self.call(op.name, *(self.of(part) for part in args[orders:]))
         raise GraphError(f"the derivative {expression} has no form in index notation")
 
     def power(self, base: Any, exponent: Any) -> Expr:
@@ -174,15 +222,7 @@ class _Translation:
         return self.pool.call(name, *operands, dtype=bool_)
 
 
-_POLYGAMMA = ("digamma", "trigamma", "tetragamma")
 _RELATION_NAMES = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-_SAME_NAME = (
-    "exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf erfc erfinv "
-    "sign floor"
-)
-_NAMES = {name: name for name in _SAME_NAME.split()} | {
-    "Abs": "abs", "ceiling": "ceil", "loggamma": "lgamma", "digamma": "digamma",
-}  # fmt: skip
 
 
 # -- values at 60 digits
@@ -201,10 +241,6 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _round_half_even(value: Any) -> Any:
-    return mpmath.mp.nint(value)
-
-
 _MPMATH: dict[str, Callable[..., Any]] = {
     "Heaviside": lambda value, *_: mpmath.mpf(1 if value > 0 else 0),
     "sign": mpmath.sign,
@@ -213,18 +249,24 @@ _MPMATH: dict[str, Callable[..., Any]] = {
 }
 
 
-@cache
 def value_function(function: str, arity: int) -> Callable[..., Any]:
     """The op as a function of mpmath numbers; NaN outside its domain."""
-    if function == "round":
-        return _round_half_even
-    return lambdified(body(function, arity), arity)
+    return _value_function(get(function), arity)
 
 
 @cache
+def _value_function(op: Op, arity: int) -> Callable[..., Any]:
+    return lambdified(_body(op, arity), arity)
+
+
 def partial_function(function: str, arity: int, position: int) -> Callable[..., Any]:
     """A partial derivative of the op as a function of mpmath numbers."""
-    return lambdified(partial(function, arity, position), arity)
+    return _partial_function(get(function), arity, position)
+
+
+@cache
+def _partial_function(op: Op, arity: int, position: int) -> Callable[..., Any]:
+    return lambdified(_partial(op, arity, position), arity)
 
 
 def lambdified(expression: Any, arity: int) -> Callable[..., Any]:
@@ -238,7 +280,5 @@ def add_function(name: str, model: Callable[[Any], Any]) -> None:
 
 
 def remove_function(name: str) -> None:
-    """Forget a class that was made known, and what was computed of it."""
+    """Forget a class that was made known."""
     _MPMATH.pop(name, None)
-    for cached in (body, partial, value_function, partial_function):
-        cached.cache_clear()
