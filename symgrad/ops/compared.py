@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from symgrad.ir.graph import Node
+from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.record import Function, Infix, Template, get
 
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _CHOOSING = ("amax", "amin", "max", "min")
 _LEFT, _RIGHT, _LEFT_MOVED, _RIGHT_MOVED = 1, 2, 4, 8
 _BOTH_SIDES = (_LEFT | _LEFT_MOVED, _RIGHT | _RIGHT_MOVED)
@@ -31,7 +31,7 @@ def compared(nodes: Sequence[Node]) -> set[int]:
     reached: dict[int, int] = {}
     found: set[int] = set()
     for node in reversed(nodes):
-        if node.op in _COMPARISONS and node.args[0].dtype.is_float:
+        if node.op in COMPARISONS and node.args[0].dtype.is_float:
             for arg, side in zip(node.args, (_LEFT, _RIGHT), strict=True):
                 reached[arg.index] = reached.get(arg.index, 0) | side
         elif node.op == "rank":

@@ -59,6 +59,7 @@ def _comparison(name: str, numpy: np.ufunc, sympy: str, symbol: str, latex: str)
     )  # fmt: skip
 
 
+COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _comparison("eq", np.equal, "Eq", "==", "=")
 _comparison("ne", np.not_equal, "Ne", "!=", r"\ne")
 _comparison("lt", np.less, "Lt", "<", "<")

@@ -23,7 +23,7 @@ from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.graph import Node
-from symgrad.ir.registry import lookup, register
+from symgrad.ir.registry import lookup, names, register
 from symgrad.ir.types import TensorType
 
 Array = np.ndarray[Any, Any]
@@ -216,6 +216,15 @@ def get(name: str) -> Op:
     """The record of an op.  Raises UnsupportedOpError."""
     found = lookup(name)
     assert isinstance(found, Op)
+    return found
+
+
+def vector_operands() -> dict[str, int]:
+    """The functions of ``math.h`` that libmvec has and an op is: how many operands they take."""
+    found = {}
+    for op in map(get, names()):
+        if op.scalar is not None and isinstance(op.scalar.c, Function) and op.scalar.c.vector:
+            found[op.scalar.c.name] = op.arity or 1
     return found
 
 

@@ -8,7 +8,7 @@ The templates lay out a frozen view and decide nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from symgrad.codegen.emit.kernel import EmittedKernel, KernelView, comment_lines
@@ -16,6 +16,7 @@ from symgrad.codegen.emit.reductions import CombineView, Reduction, combine_view
 from symgrad.codegen.emit.spelling import FLOOR_DIVIDE, FLOOR_MODULO
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import identifier
+from symgrad.ops.record import vector_operands
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,6 @@ class CFile:
     vector_functions: tuple[str, ...]
 
 
-_TWO_OPERANDS = ("pow", "atan2", "hypot")
-
-
 def emit_file(kernels: Sequence[EmittedKernel], doc: FileDoc) -> CFile:
     """One C file with these kernels."""
     view = _file_view(kernels, doc)
@@ -96,6 +94,7 @@ def emit_file(kernels: Sequence[EmittedKernel], doc: FileDoc) -> CFile:
 
 
 def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
+    operands = vector_operands()
     vectors = sorted({name for kernel in kernels for name in kernel.vector_functions})
     helpers = dict(sorted(pair for kernel in kernels for pair in kernel.helpers))
     combines: dict[str, Reduction] = {}
@@ -108,7 +107,7 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
     return FileView(
         guard=f"SYMGRAD_{identifier(doc.name).upper()}_H",
         lines=comment_lines(doc.lines),
-        vectors=tuple(_vector(name) for name in vectors),
+        vectors=tuple(_vector(name, operands) for name in vectors),
         helpers=tuple(helpers.values()),
         combines=tuple(combine_view(combines[name]) for name in sorted(combines)),
         kernels=tuple(kernel.view for kernel in kernels),
@@ -132,7 +131,8 @@ def _product(short: str) -> ProductView:
     return ProductView("gemm_f64", "double", "cblas_dgemm", "1.0")
 
 
-def _vector(name: str) -> VectorView:
-    kind = "float" if name.endswith("f") and name != "erf" else "double"
-    count = 2 if name in _TWO_OPERANDS or name[:-1] in _TWO_OPERANDS else 1
+def _vector(name: str, operands: Mapping[str, int]) -> VectorView:
+    """``operands``: how many those functions take that are ops."""
+    kind = "float" if name.endswith("f") and name not in operands else "double"
+    count = operands.get(name if kind == "double" else name[:-1], 1)
     return VectorView(name, kind, ", ".join([kind] * count))

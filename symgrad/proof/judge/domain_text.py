@@ -25,14 +25,10 @@ from symgrad.proof.normal.context import Context, Requirement
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import ONE, Poly, of_atom
 from symgrad.proof.report.records import Condition
+from symgrad.proof.scalars.bodies import restricted_operands
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 from symgrad.proof.words.polytext import PolyText
 
-OPERANDS = {
-    "sqrt": 0, "rsqrt": 0, "log": 0, "log2": 0, "log10": 0, "pow": 0, "lgamma": 0, "digamma": 0,
-    "reciprocal": 0, "div": 1,
-}  # fmt: skip
-"""Ops of which one operand has to be positive or not 0, and which one."""
 MOST_CANDIDATES = 24
 _WORK = 5_000
 
@@ -188,13 +184,13 @@ def _user_words(context: Context, graph: Graph, leaves: Mapping[str, Node]) -> d
 def _operands(graph: Graph) -> Iterator[tuple[Node, bool]]:
     seen: set[Node] = set()
     for node in graph.nodes:
-        if node.op in OPERANDS:
-            operand = node.args[OPERANDS[node.op]]
+        for place, kind in restricted_operands(node.op):
+            operand = node.args[place]
             while operand.op in ("expand", "reshape") and not operand.name:
                 operand = operand.args[0]
             if operand.op not in ("constant", "size") and operand not in seen:
                 seen.add(operand)
-                yield operand, node.op in ("div", "reciprocal")
+                yield operand, kind == "nonzero"
         if len(seen) >= MOST_CANDIDATES:
             return
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from symgrad.ir.assume import Assumption
 from symgrad.ir.graph import Node
+from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.record import get
 from symgrad.proof.oracle.refute import suspicious
 from symgrad.proof.oracle.sample import DENOMINATOR, Array, Point
@@ -29,7 +30,7 @@ POINTS = 24
 DIRECTIONS = 3
 CERTAIN = 1e-9  # where all derivatives are 0, no relative error tells anything
 BEND = 1e-3  # a smooth function bends by the step; a corner by its own angle
-_ASKING = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "sign"))
+_ASKING = frozenset((*COMPARISONS, "sign"))
 _CORNERED = _ASKING | {"where", "amax", "amin", "max", "min", "argmax", "argmin", "rank"}
 
 

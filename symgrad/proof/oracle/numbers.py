@@ -141,8 +141,8 @@ class Precise(Arithmetic):
 
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
         """An elementwise op on reals."""
-        if op.name in _DIRECT:
-            return _as_object(_DIRECT[op.name](*values))
+        if op.ufunc in _EXACT:
+            return _as_object(op.ufunc(*values))
         function = value_function(op.name, len(values))
         return _as_object(np.frompyfunc(function, len(values), 1)(*values))
 
@@ -196,9 +196,8 @@ def _einsum(left: Array, right: Array, *, spec: str) -> Array:
 
 
 _TO_MPF = np.frompyfunc(_to_mpf, 1, 1)
-_DIRECT: dict[str, Callable[..., Any]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative,
-}  # fmt: skip
+_EXACT = (np.add, np.subtract, np.multiply, np.negative)
+"""Ufuncs that do with mpmath numbers what the ops do."""
 _OWN: dict[str, Callable[..., Any]] = {
     "amax": _reduced(max),
     "amin": _reduced(min),

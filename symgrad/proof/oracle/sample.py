@@ -25,9 +25,9 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int64
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
+from symgrad.ops.logic import COMPARISONS
 
 _CARRIERS = frozenset(("expand", "reshape", "permute", "slice", "concat", "diagonal", "cast"))
-_RELATIONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
 
 @dataclass
@@ -78,7 +78,7 @@ def integer_uses(nodes: Iterable[Node]) -> dict[str, IntegerUse]:
             found[name].extents.append(extent)
         for name, extent in _indexed(node, chosen):
             found[name].likely.append(extent)
-        if node.op in _RELATIONS:
+        if node.op in COMPARISONS:
             _compared(node, chosen, found)
     return found
 

@@ -29,6 +29,7 @@ from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.sample import DENOMINATOR, IntegerUse, Point
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator
+from symgrad.proof.scalars.bodies import asked
 
 LINES = 2
 MOST_ROOTS = 24
@@ -39,8 +40,6 @@ WORK = 40_000
 LARGEST_NUMBER = 600
 MOST_NUMBERS = 6
 GRID = sorted({0.0, *(sign * 2.0**k for k in range(-6, 12) for sign in (1, -1))})
-_RELATIONS = ("eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum")
-_KINKED = ("relu", "abs", "sign")
 _BESIDE = 1e-9
 _SAME, _ROUNDING = 1e-6, 1e-13
 _FREE = ("constant", "interval", "positive", "nonnegative", "negative", "nonzero")
@@ -113,10 +112,8 @@ def _differences(nodes: Iterable[Node]) -> Iterator[tuple[Node, Node | None]]:
     for node in nodes:
         if not node.args or not node.args[0].dtype.is_float:
             continue
-        if node.op in _RELATIONS:
-            yield node.args[0], node.args[1]
-        elif node.op in _KINKED:
-            yield node.args[0], None
+        for one, other in asked(node.op):
+            yield node.args[one], None if other is None else node.args[other]
 
 
 class _Line:
@@ -244,7 +241,7 @@ def _numbers(nodes: Iterable[Node]) -> list[int]:
     """Numbers that something is compared with, too large for the usual samples."""
     found: dict[int, None] = {}
     for node in nodes:
-        if node.op in _RELATIONS:
+        if (0, 1) in asked(node.op):
             for arg in node.args:
                 while arg.op in ("expand", "reshape", "cast"):
                     arg = arg.args[0]

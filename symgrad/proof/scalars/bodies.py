@@ -54,6 +54,44 @@ def _partial(op: Op, arity: int, position: int) -> Any:
     return derivative.replace(lambda part: isinstance(part, jumps), lambda part: sympy.Integer(0))
 
 
+def restricted_operands(function: str) -> Sequence[tuple[int, str]]:
+    """Operands that themselves have to be positive, nonnegative or nonzero: places and which."""
+    return _restricted(get(function))
+
+
+@cache
+def _restricted(op: Op) -> Sequence[tuple[int, str]]:
+    found = []
+    for constraint in op.scalar.domain if op.scalar is not None else ():
+        where = constraint.expression(sympy, *SYMBOLS[: op.arity])
+        if where in SYMBOLS:
+            found.append((SYMBOLS.index(where), constraint.kind))
+    return found
+
+
+def asked(function: str) -> Sequence[tuple[int, int | None]]:
+    """The operands whose order an op asks for, or whose sign: at its kinks they are equal, or 0.
+
+    Where a domain ends, nothing is asked.
+    """
+    return _asked(get(function))
+
+
+@cache
+def _asked(op: Op) -> Sequence[tuple[int, int | None]]:
+    found: list[tuple[int, int | None]] = []
+    if op.scalar is None or op.scalar.domain:
+        return found
+    operands = SYMBOLS[: op.arity]
+    for kink in op.scalar.kinks:
+        at = kink.expression(sympy, *operands)
+        if at in operands:
+            found.append((operands.index(at), None))
+        elif op.arity == 2 and at == operands[0] - operands[1]:
+            found.append((0, 1))
+    return found
+
+
 # -- functions of sympy's: called by their class, polygamma also by its order
 
 
