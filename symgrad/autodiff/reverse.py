@@ -3,16 +3,86 @@
 In: nodes of a graph, and cotangents (or tangents) in the same graph.  Out: more nodes in it.
 
 Both walk the nodes in order of creation, never recursively.  Cotangents of a node that is used
-several times are added in that order, so results are reproducible to the bit.
+several times are added in that order, so results are reproducible to the bit.  There is one walk
+in reverse, ``adjoints``; what a node passes on to its arguments is a parameter of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from symgrad.errors import UnsupportedOpError
-from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.function import AppliedRule
+from symgrad.ir.graph import Follow, Node, all_args, ancestors
+from symgrad.ir.rewrite import rewrite
+from symgrad.ops.markers import recorded_args
 from symgrad.ops.record import Op, apply, get
+
+Test = Callable[[Node], bool]
+Parts = Iterable[tuple[Node, "Node | None"]]
+"""The arguments of a node with what they get of its cotangent; None for zero."""
+
+
+def _is_float(node: Node) -> bool:
+    return node.dtype.is_float
+
+
+def by_op(node: Node, cotangent: Node) -> Parts:
+    """What the op's own VJP passes on; nothing where it has none."""
+    rule = get(node.op).vjp
+    return () if rule is None else zip(node.args, rule(node, cotangent), strict=True)
+
+
+def by_record(rule_of: Callable[[int], AppliedRule], flows: Test) -> Callable[[Node, Node], Parts]:
+    """What PyTorch's record of a computation passes on: nothing through ``detach``.
+
+    ``rule_of``: the backward behind an ``applied`` marker, by its attribute ``rule``.
+    """
+
+    def parts(node: Node, cotangent: Node) -> Parts:
+        if node.op == "detach":
+            return ()
+        if node.op == "applied":
+            return by_rule(node, rule_of(node.attributes["rule"]), cotangent, flows)
+        return by_op(node, cotangent)
+
+    return parts
+
+
+def by_rule(
+    node: Node, rule: AppliedRule, cotangent: Node, flows: Test = _is_float
+) -> list[tuple[Node, Node]]:
+    """What a Function's backward makes of the cotangent of one of its outputs."""
+    graph, chosen = node.graph, node.attributes["output"]
+    known = {
+        own: cotangent if place == chosen else graph.lift(0.0, own)
+        for place, own in enumerate(rule.cotangents)
+        if own is not None
+    }
+    pairs = zip(node.args[1:], rule.gradients, strict=True)
+    wanted = [(arg, found) for arg, found in pairs if found is not None and flows(arg)]
+    new = rewrite(graph, (found for _, found in wanted), known)
+    return [(arg, new[found]) for arg, found in wanted]
+
+
+def adjoints(
+    outputs: Iterable[tuple[Node, Node]], order: Sequence[Node], *, flows: Test = _is_float,
+    parts: Callable[[Node, Node], Parts] = by_op,
+) -> dict[Node, Node]:  # fmt: skip
+    """The adjoints of nodes, given those of ``outputs``.
+
+    ``order``: the nodes that pass on what they get, arguments first.  ``flows``: which nodes get
+    something.  ``parts``: what a node passes on.
+    """
+    found: dict[Node, Node] = {}
+    for node, cotangent in outputs:
+        _accumulate(found, node, cotangent)
+    for node in reversed(order):
+        if node in found and flows(node):
+            for arg, part in parts(node, found[node]):
+                if part is not None and flows(arg):
+                    _accumulate(found, arg, part)
+    return found
 
 
 def vjp(
@@ -22,23 +92,35 @@ def vjp(
 
     ``cotangents[i]`` has the type of ``outputs[i]``, or is None for zero.  An entry of the result
     is None where no path of differentiable ops leads from the node to an output.
-    Raises UnsupportedOpError for an op without a VJP.
     """
     order = ancestors(outputs)
-    active = _reachable(order, wrt)
-    found: dict[int, Node] = {}
-    for node, cotangent in zip(outputs, cotangents, strict=True):
-        if cotangent is not None:
-            _accumulate(found, node, cotangent)
-    keep = {node.index for node in wrt}
-    for node in reversed(order):
-        if node.index not in found or node.index not in active or not node.args:
-            continue
-        cotangent = found[node.index] if node.index in keep else found.pop(node.index)
-        for arg, contribution in zip(node.args, _contributions(node, cotangent), strict=True):
-            if contribution is not None and arg.index in active:
-                _accumulate(found, arg, contribution)
-    return [found.get(node.index) for node in wrt]
+    found = adjoints(_given(outputs, cotangents), order, flows=reached(order, wrt).__contains__)
+    return [found.get(node) for node in wrt]
+
+
+def recorded_vjp(
+    outputs: Sequence[Node], cotangents: Sequence[Node | None], wrt: Sequence[Node],
+    rule_of: Callable[[int], AppliedRule],
+) -> list[Node | None]:  # fmt: skip
+    """The same as PyTorch takes it from a trace with markers; ``wrt`` are leaves.
+
+    ``rule_of``: as for ``by_record``.  Raises what a hand-written backward raised.
+    """
+    leaves = set(wrt)
+    order = [node for node in ancestors(outputs, stop=leaves) if node not in leaves]
+    flows = reached(order, wrt, recorded_args).__contains__
+    parts = by_record(rule_of, flows)
+    found = adjoints(_given(outputs, cotangents), order, flows=flows, parts=parts)
+    return [found.get(node) for node in wrt]
+
+
+def reached(order: Iterable[Node], wrt: Iterable[Node], follow: Follow = all_args) -> set[Node]:
+    """The nodes that depend on one of ``wrt`` through floats; ``follow``: by these arguments."""
+    found = set(wrt)
+    for node in order:
+        if node.dtype.is_float and any(arg in found for arg in follow(node)):
+            found.add(node)
+    return found
 
 
 def jvp(
@@ -58,25 +140,16 @@ def jvp(
     return [found.get(node.index) for node in outputs]
 
 
-def _reachable(order: Iterable[Node], wrt: Sequence[Node]) -> set[int]:
-    """The nodes that depend on one of ``wrt`` through floats."""
-    active = {node.index for node in wrt}
-    for node in order:
-        if node.dtype.is_float and any(arg.index in active for arg in node.args):
-            active.add(node.index)
-    return active
+def _given(
+    outputs: Sequence[Node], cotangents: Sequence[Node | None]
+) -> Iterable[tuple[Node, Node]]:
+    pairs = zip(outputs, cotangents, strict=True)
+    return [(node, cotangent) for node, cotangent in pairs if cotangent is not None]
 
 
-def _contributions(node: Node, cotangent: Node) -> Sequence[Node | None]:
-    op = get(node.op)
-    if op.vjp is None:
-        return [None] * len(node.args)
-    return op.vjp(node, cotangent)
-
-
-def _accumulate(found: dict[int, Node], node: Node, cotangent: Node) -> None:
-    known = found.get(node.index)
-    found[node.index] = cotangent if known is None else known + cotangent
+def _accumulate(found: dict[Node, Node], node: Node, cotangent: Node) -> None:
+    known = found.get(node)
+    found[node] = cotangent if known is None else known + cotangent
 
 
 def _tangent(node: Node, tangents: list[Node | None]) -> Node | None:

@@ -12,7 +12,7 @@ Broadcasting is explicit: elementwise ops take arguments of one shape, ``expand`
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -137,6 +137,10 @@ class Node:
         return self.graph.apply("neg", self)
 
 
+Follow = Callable[[Node], Sequence[Node]]
+"""Which arguments of a node a walk goes to."""
+
+
 class Graph:
     """A builder and holder of nodes.  ``outputs`` is an ordered mapping of names to nodes."""
 
@@ -221,8 +225,18 @@ class Graph:
         self.outputs[name] = node
 
 
-def ancestors(roots: Iterable[Node], stop: Iterable[Node] = ()) -> list[Node]:
-    """The nodes that ``roots`` need, themselves included, arguments first; ``stop`` not entered."""
+def all_args(node: Node) -> Sequence[Node]:
+    """The arguments of a node."""
+    return node.args
+
+
+def ancestors(
+    roots: Iterable[Node], stop: Iterable[Node] = (), follow: Follow = all_args
+) -> list[Node]:
+    """The nodes that ``roots`` need, themselves included, arguments first; ``stop`` not entered.
+
+    ``follow``: the arguments of a node that count as needed.
+    """
     found: dict[int, Node] = {}
     closed = {node.index for node in stop}
     todo = list(roots)
@@ -232,22 +246,8 @@ def ancestors(roots: Iterable[Node], stop: Iterable[Node] = ()) -> list[Node]:
             continue
         found[node.index] = node
         if node.index not in closed:
-            todo.extend(node.args)
+            todo.extend(follow(node))
     return [found[index] for index in sorted(found)]
-
-
-def copy_into(target: Graph, nodes: Iterable[Node], known: Mapping[Node, Node]) -> dict[Node, Node]:
-    """Rebuild ``nodes`` (arguments first) in ``target``; ``known`` gives nodes already there."""
-    new = dict(known)
-    for node in nodes:
-        if node not in new:
-            copied = target.apply(node.op, *(new[arg] for arg in node.args), **node.attributes)
-            copied.name = copied.name or node.name
-            copied.location = copied.location or node.location
-            if node.op == "input":
-                target.inputs.setdefault(node.attributes["name"], copied)
-            new[node] = copied
-    return new
 
 
 def intern_key(op: str, args: Sequence[Node], attrs: Attrs) -> tuple[Any, ...]:

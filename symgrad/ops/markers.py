@@ -15,7 +15,8 @@ from typing import Any
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
-from symgrad.ir.graph import Graph, Node, copy_into
+from symgrad.ir.graph import Graph, Node
+from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import Array, Reader, structural
 
@@ -41,20 +42,27 @@ structural(
 )
 
 
-def without_markers(graph: Graph, roots: Iterable[Node]) -> dict[Node, Node]:
-    """What the values of ``roots`` need, in ``graph``, markers left out: where each node went."""
-    needed: dict[int, Node] = {}
-    todo = list(roots)
-    while todo:
-        node = todo.pop()
-        if node.index not in needed:
-            needed[node.index] = node
-            todo.extend(node.args[:1] if node.op in MARKERS else node.args)
-    new: dict[Node, Node] = {}
-    for index in sorted(needed):
-        node = needed[index]
-        if node.op in MARKERS:
-            new[node] = new[node.args[0]]
-        else:
-            new.update(copy_into(graph, [node], new))
-    return new
+def value_args(node: Node) -> Sequence[Node]:
+    """The arguments that the value of a node is computed from."""
+    return node.args[:1] if node.op in MARKERS else node.args
+
+
+def recorded_args(node: Node) -> Sequence[Node]:
+    """The arguments that a node is recorded to depend on."""
+    if node.op == "detach":
+        return ()
+    return node.args[1:] if node.op == "applied" else node.args
+
+
+def without_markers(
+    graph: Graph, roots: Iterable[Node], known: Mapping[Node, Node] | None = None
+) -> dict[Node, Node]:
+    """What the values of ``roots`` need, in ``graph``, markers left out: where each node went.
+
+    ``known``: what stands for some nodes in ``graph``.
+    """
+
+    def rule(node: Node, args: Sequence[Node]) -> Node | None:
+        return args[0] if node.op in MARKERS else None
+
+    return rewrite(graph, roots, known, rule, follow=value_args)

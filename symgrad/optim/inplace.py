@@ -24,7 +24,7 @@ from symgrad.frontend.trace import trace
 from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.formula import formulas
 from symgrad.ir.function import FunctionCase
-from symgrad.ir.graph import Graph, ancestors, copy_into
+from symgrad.ir.rewrite import extract
 from symgrad.kernels import op_name
 from symgrad.passes.simplify import simplify
 from symgrad.runtime.op import CompiledOp, make_op
@@ -70,11 +70,11 @@ def in_place_texts(
 
 def _emitted(case: FunctionCase, names: Sequence[str], name: str) -> EmittedKernel:
     """The kernel of forward alone."""
-    graph = Graph()
-    new = copy_into(graph, [*case.inputs, *ancestors(case.outputs)], {})
-    for output, node in zip(case.output_names, case.outputs, strict=True):
-        graph.output(f"new_{output}" if output in names else output, new[node])
-    graph = simplify(graph)
+    outputs = {
+        f"new_{output}" if output in names else output: node
+        for output, node in zip(case.output_names, case.outputs, strict=True)
+    }
+    graph = simplify(extract(outputs, case.inputs))
     return emit_kernel(graph, name, KernelDoc(name.replace("_", " "), formulas(graph), ""))
 
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from symgrad.errors import UnsupportedOpError
 from symgrad.ir.dim import Dim
-from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.graph import Graph, Node
+from symgrad.ir.rewrite import rewrite
 from symgrad.ops.contraction import parse
 from symgrad.ops.record import apply, get
 
@@ -35,20 +36,18 @@ def batch(outputs: Sequence[Node], inputs: Mapping[Node, Batched], size: Dim) ->
 
     Raises UnsupportedOpError for an op without a rule.
     """
-    new: dict[Node, Batched] = dict(inputs)
-    graph = next((one.node.graph for one in new.values()), None) or Graph()
-    for node in ancestors(outputs, stop=list(new)):
-        if node in new:
-            continue
-        args = [new[arg] for arg in node.args]
-        if any(arg.whole for arg in args):
-            found = Batched(_rule(node)(node, args, size), whole=True)
-        else:
-            plain = graph.apply(node.op, *(arg.node for arg in args), **node.attributes)
-            found = Batched(plain, whole=False)
-        found.node.location = found.node.location or node.location
-        new[node] = found
-    return [new[node] for node in outputs]
+    graph = next((one.node.graph for one in inputs.values()), None) or Graph()
+    whole = {node for node, one in inputs.items() if one.whole}
+
+    def rule(node: Node, args: Sequence[Node]) -> Node | None:
+        given = [Batched(arg, old in whole) for old, arg in zip(node.args, args, strict=True)]
+        if not any(arg.whole for arg in given):
+            return None
+        whole.add(node)
+        return _rule(node)(node, given, size)
+
+    new = rewrite(graph, outputs, {node: one.node for node, one in inputs.items()}, rule)
+    return [Batched(new[node], node in whole) for node in outputs]
 
 
 def widened(arg: Batched, size: Dim) -> Node:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symgrad.ir.graph import Graph, Node, ancestors, copy_into
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.printer import fresh_name
+from symgrad.ir.rewrite import extract, rewrite
 
 
 @dataclass(frozen=True)
@@ -131,14 +132,8 @@ def _fresh(wanted: str, taken: set[str | None]) -> str:
 
 def _forward(joint: Joint, extra: Sequence[ResidualNode]) -> Graph:
     """A graph of the outputs and the extra residuals; every input stays, used or not."""
-    graph = Graph()
-    roots = [*joint.outputs, *(residual.node for residual in extra)]
-    new = copy_into(graph, [*joint.inputs, *ancestors(roots)], {})
-    for name, node in zip(joint.output_names, joint.outputs, strict=True):
-        graph.output(name, new[node])
-    for residual in extra:
-        graph.output(residual.name, new[residual.node])
-    return graph
+    outputs = dict(zip(joint.output_names, joint.outputs, strict=True))
+    return extract(outputs | {one.name: one.node for one in extra}, joint.inputs)
 
 
 def _backward(
@@ -163,7 +158,7 @@ def _backward(
     for name, node in given:
         known[node] = graph.input(name, node.type)
         known[node].location = node.location
-    new = copy_into(graph, needed, known)
+    new = rewrite(graph, wanted.values(), known)
     for position, node in wanted.items():
         graph.output(_fresh(gradient_name(joint.inputs[position]), set(graph.inputs)), new[node])
     return BackwardGraph(graph, mask, tuple(wanted), tuple(used), tuple(cotangents))

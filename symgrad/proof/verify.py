@@ -20,6 +20,7 @@ from symgrad.errors import NotProvedError, ShapeError, SymgradError, is_limit
 from symgrad.ir.assume import Assumption, check_names, check_square, parse_all
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
+from symgrad.ir.rewrite import rewrite
 from symgrad.proof.judge.conditions import FEW, FoundCondition, find_conditions
 from symgrad.proof.judge.decide import BUDGET, Judgement, judge
 from symgrad.proof.judge.jvp import NAME as JVP
@@ -29,7 +30,6 @@ from symgrad.proof.judge.protocol import VARIANTS, findings, variants_agree
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.repair.diagnose import Diagnosis, diagnose
 from symgrad.proof.repair.formulas import Formulas
 from symgrad.proof.repair.suggest import Paste
@@ -299,7 +299,8 @@ def _copied_case(
     cotangents = [node for node in case.cotangents if node is not None]
     returned = [g.returned for g in case.gradients if g.returned is not None]
     roots = [*case.inputs, *case.outputs, *cotangents, *case.saved, *given, *returned]
-    graph, new = copied(roots)
+    graph = Graph()
+    new = rewrite(graph, roots)
     inputs = {node.attributes["name"]: node for node in case.inputs}
     constant = {a.name for a in declared if a.kind == "constant"}
     gradients: dict[str, Node] = {}
@@ -309,7 +310,7 @@ def _copied_case(
         if gradient.node is not None:
             gradients[gradient.input] = new[gradient.node]
         elif gradient.input not in constant:
-            gradients[gradient.input] = zero_like(graph, new[inputs[gradient.input]])
+            gradients[gradient.input] = graph.lift(0.0, new[inputs[gradient.input]])
     return graph, new, gradients
 
 
@@ -319,7 +320,9 @@ def _with_surrogate(
     """The subject whose outputs are those of the surrogate.  Raises ShapeError."""
     graph, new, gradients = _copied_case(case, declared)
     inputs = {node.attributes["name"]: new[node] for node in case.inputs}
-    outputs = transplant(graph, surrogate.outputs, inputs)
+    known = {node: inputs[node.attributes["name"]] for node in surrogate.inputs}
+    copies = rewrite(graph, surrogate.outputs, known)
+    outputs = [copies[node] for node in surrogate.outputs]
     if len(outputs) != len(case.outputs):
         raise ShapeError(
             f"the surrogate has {len(outputs)} outputs, forward has {len(case.outputs)}",

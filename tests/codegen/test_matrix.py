@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from symgrad.errors import KernelArgumentError
-from symgrad.ir.graph import Graph, copy_into
+from symgrad.ir.graph import Graph
+from symgrad.ir.rewrite import extract
 from symgrad.ops.record import get
 from symgrad.passes.evaluate import evaluate
 from tests.codegen.support import FAST, Array, Kernel, compile_graphs
@@ -46,11 +47,7 @@ def drawn(strategy: st.SearchStrategy[T], count: int) -> list[T]:
 
 def graph_of(case: Case) -> Graph:
     """A graph whose output is the use of the op."""
-    graph = Graph()
-    nodes = [*case.args, case.node]
-    new = copy_into(graph, nodes, {})
-    graph.output("y", new[case.node])
-    return graph
+    return extract({"y": case.node}, case.args)
 
 
 def assert_close(got: Array, wanted: Array, what: object) -> None:

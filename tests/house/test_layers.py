@@ -23,6 +23,7 @@ PLANTED = [
     ("runtime/__init__.py", "def f():\n    import symgrad.proof", "Imports point one way"),
     ("frontend/__init__.py", "import symgrad.index", "Only proof and codegen"),
     ("ops/__init__.py", "import sympy", "sympy stays in the proof"),
+    ("proof/oracle/values.py", "import symgrad.autodiff", "What judges a gradient"),
     ("runtime/__init__.py", "import jinja2", "Templates are the code generator's affair"),
 ]
 

@@ -20,11 +20,11 @@ from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.function import SizeCondition
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Graph, Node
+from symgrad.ir.rewrite import rewrite
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.oracle.refute import suspicious
 from symgrad.proof.oracle.subject import NoPointError, Subject
-from symgrad.proof.rebuild import copied
 from symgrad.proof.report.verdict import Verdict
 
 CHECKS = 5
@@ -190,8 +190,9 @@ def _specialised(subject: Subject, name: str, symbol: str, value: Dim) -> Subjec
     """The subject with a size replaced; None where its shapes then do not fit."""
     roots = [node for pair in subject.outputs for node in pair]
     roots += [*subject.inputs, subject.gradients[name]]
+    graph = Graph()
     try:
-        graph, new = copied(roots, {Size(symbol): value})
+        new = rewrite(graph, roots, sizes={Size(symbol): value})
     except SymgradError:
         return None
     pairs = [(new[node], new[cotangent]) for node, cotangent in subject.outputs]

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.proof.judge.decide import Judgement, judge
-from symgrad.proof.oracle.adjoints import reverse
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.rebuild import copied, transplant, zero_like
 from symgrad.proof.report.records import Finding
 from symgrad.proof.report.verdict import Verdict
 
@@ -118,15 +118,16 @@ def _parts(case: FunctionCase) -> tuple[list[Node], list[Node], list[Node]]:
 def _slope(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     """Forward, with the gradient of ``<w, jvp(x, t)>`` by t as if it were backward's."""
     outputs, cotangents, pushed = _parts(case)
-    graph, new = copied([*case.inputs, *outputs, *cotangents, *pushed])
+    graph = Graph()
+    new = rewrite(graph, [*case.inputs, *outputs, *cotangents, *pushed])
     by_name = {node.attributes["name"]: new[node] for node in case.inputs}
     names = [name for name in by_name if PREFIX + name in by_name]
     along = [by_name[PREFIX + name] for name in names]
     weights = [new[node] for node in cotangents]
     tangents = [new[node] for node in pushed]
-    found = reverse(list(zip(tangents, weights, strict=True)), ancestors(tangents))
+    found = adjoints(list(zip(tangents, weights, strict=True)), ancestors(tangents))
     gradients = {
-        name: found[tangent] if tangent in found else zero_like(graph, by_name[name])
+        name: found[tangent] if tangent in found else graph.lift(0.0, by_name[name])
         for name, tangent in zip(names, along, strict=True)
     }
     pairs = [(new[node], weight) for node, weight in zip(outputs, weights, strict=True)]
@@ -136,12 +137,17 @@ def _slope(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
 def _at_zero(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     """A multiple of ``jvp(x, 0)``, whose derivative by the factor is to be zero."""
     _, cotangents, pushed = _parts(case)
-    graph, new = copied([*case.inputs, *cotangents])
+    graph = Graph()
+    new = rewrite(graph, [*case.inputs, *cotangents])
     by_name = {node.attributes["name"]: new[node] for node in case.inputs}
     tangents = [name for name in by_name if name.startswith(PREFIX)]
-    still = by_name | {name: zero_like(graph, by_name[name]) for name in tangents}
     weights = [new[node] for node in cotangents]
-    values = transplant(graph, pushed, still)
+    still = {
+        node: graph.lift(0.0, new[node]) if node.attributes["name"] in tangents else new[node]
+        for node in case.inputs
+    }
+    made = rewrite(graph, pushed, still)
+    values = [made[node] for node in pushed]
     dtype = values[0].dtype
     scale = graph.input(_SCALE, TensorType(dtype))
     pairs = [
@@ -149,7 +155,7 @@ def _at_zero(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
         for value, weight in zip(values, weights, strict=True)
     ]
     inputs = [*(by_name[name] for name in by_name if name not in tangents), scale]
-    gradients = {_SCALE: zero_like(graph, scale)}
+    gradients = {_SCALE: graph.lift(0.0, scale)}
     return _subject(case, graph, inputs, pairs, gradients, declared)
 
 

@@ -10,13 +10,14 @@ proved it under no condition.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.rewrite import rewrite
 from symgrad.ops.linalg import matmul, transpose, triangle
 from symgrad.ops.sorting import sort
 from symgrad.proof.judge.equality import Equality
@@ -77,7 +78,6 @@ class _Rewriting:
     def __init__(self, subject: Subject, facts: Facts, equal: EqualUnder) -> None:
         self.subject, self.facts, self.equal = subject, facts, equal
         self.graph = Graph()
-        self.new: dict[Node, Node] = {}
         self.matrices: list[Node] = []
         self.factor: dict[Node, Node] = {}
         self._judged: set[Node] = set()
@@ -87,23 +87,18 @@ class _Rewriting:
         old = self.subject
         roots = old.everything.results
         factors = [node for node in old.everything.nodes if node.op == "cholesky"]
-        for node in ancestors([*factors, *roots]):
-            made = self._made(node, [self.new[arg] for arg in node.args])
-            made.name, made.location = made.name or node.name, made.location or node.location
-            if node.op == "input":
-                self.graph.inputs.setdefault(node.attributes["name"], made)
-            self.new[node] = made
+        new = rewrite(self.graph, [*factors, *roots], rule=self._made)
         again = Subject(
             self.graph,
-            [self.new[node] for node in old.inputs],
-            [(self.new[node], self.new[cotangent]) for node, cotangent in old.outputs],
-            {name: self.new[node] for name, node in old.gradients.items()},
+            [new[node] for node in old.inputs],
+            [(new[node], new[cotangent]) for node, cotangent in old.outputs],
+            {name: new[node] for name, node in old.gradients.items()},
             conditions=old.conditions, assumptions=old.assumptions, recognised=old.recognised,
         )  # fmt: skip
         again.sampler.modes = old.sampler.modes
         return again
 
-    def _made(self, node: Node, args: list[Node]) -> Node:
+    def _made(self, node: Node, args: Sequence[Node]) -> Node | None:
         if node.op == "inverse":
             return self._inverse(args[0])
         if node.op == "solve_triangular":
@@ -120,7 +115,7 @@ class _Rewriting:
             made = self.graph.apply("cholesky", self._known(args[0])[0])
             self._learn_factor(made)
             return made
-        return self.graph.apply(node.op, *args, **node.attributes)
+        return None
 
     # -- inverses
 

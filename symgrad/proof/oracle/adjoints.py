@@ -11,35 +11,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
-from symgrad.ir.graph import Graph, Node, ancestors, copy_into
-from symgrad.ops.record import get
+from symgrad.ir.graph import Graph, Node
+from symgrad.ir.rewrite import rewrite
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator
 
 _CLOSE = 1e-9
-
-
-def reverse(
-    outputs: Sequence[tuple[Node, Node]], nodes: Sequence[Node], held: Sequence[Node] = ()
-) -> dict[Node, Node]:
-    """The adjoint of every node of ``nodes`` (arguments first), by the op records' VJPs.
-
-    ``held``: nodes that are treated as constants.
-    """
-    adjoint: dict[Node, Node] = {}
-    constant = set(held)
-    for node, cotangent in outputs:
-        adjoint[node] = adjoint[node] + cotangent if node in adjoint else cotangent
-    for node in reversed(nodes):
-        rule = get(node.op).vjp
-        if node not in adjoint or rule is None or node in constant:
-            continue
-        for arg, part in zip(node.args, rule(node, adjoint[node]), strict=True):
-            if part is not None and arg.dtype.is_float:
-                adjoint[arg] = adjoint[arg] + part if arg in adjoint else part
-    return adjoint
 
 
 def derived_gradients(
@@ -51,10 +31,10 @@ def derived_gradients(
     """
     graph = Graph()
     roots = [node for pair in subject.outputs for node in pair]
-    copies = copy_into(graph, ancestors(roots), {})
+    copies = rewrite(graph, roots)
     outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
-    forward = [copies[node] for node in subject.forward.nodes]
-    found = reverse(outputs, forward, [copies[node] for node in held])
+    order = [copies[node] for node in subject.forward.nodes if node not in held]
+    found = adjoints(outputs, order)
     return (
         graph,
         copies,

@@ -17,10 +17,11 @@ from itertools import islice
 
 import numpy as np
 
+from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, Gradient
-from symgrad.ir.graph import Graph, Node, ancestors, copy_into
-from symgrad.proof.oracle.adjoints import reverse
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.rewrite import rewrite
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Evaluation, Subject
 from symgrad.proof.repair.search import Fix, complexity, fixes, shape_fixes
@@ -201,11 +202,11 @@ def _gradient_without(
 ) -> tuple[Graph, Node | None]:  # fmt: skip
     graph = Graph()
     roots = [node for pair in subject.outputs for node in pair]
-    copies = copy_into(graph, ancestors(roots), {})
+    copies = rewrite(graph, roots)
     outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
-    nodes = [copies[node] for node in subject.forward.nodes]
+    order = [copies[node] for node in subject.forward.nodes if node is not held]
     try:
-        found = reverse(outputs, nodes, held=[copies[held]])
+        found = adjoints(outputs, order)
     except SymgradError:
         return graph, None
     return graph, found.get(copies[subject.by_name[name]])

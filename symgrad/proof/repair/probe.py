@@ -13,10 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
-from symgrad.proof.oracle.adjoints import reverse
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.repair.trials import Trials
@@ -110,7 +110,7 @@ def _adjoints(
     """
     at = trials.points[0]
     try:
-        found = reverse([(root, seed)], inner)
+        found = adjoints([(root, seed)], inner)
         known = [node for node in wanted if node in found]
         program = Evaluator([found[node] for node in known], list(at.values))
         with np.errstate(all="ignore"):

@@ -20,6 +20,7 @@ import numpy as np
 from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.rewrite import rewrite
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.probe import Probe
@@ -36,21 +37,6 @@ class Fix:
     node: Node
     words: str
     blamed: tuple[Node, ...] = ()
-
-
-def replaced(root: Node, old: Node, new: Node) -> Node | None:
-    """``root`` with ``old`` replaced by ``new``."""
-    if new.shape != old.shape or new.dtype != old.dtype:
-        return None
-    made: dict[Node, Node] = {old: new}
-    for node in ancestors([root], stop=[old]):
-        if node is old:
-            continue
-        args = [made.get(arg, arg) for arg in node.args]
-        if any(a is not b for a, b in zip(args, node.args, strict=True)):
-            made[node] = node.graph.apply(node.op, *args, **node.attributes)
-            made[node].location = made[node].location or node.location
-    return made.get(root)
 
 
 def attempt(make: Callable[[], Node | None]) -> Node | None:
@@ -281,7 +267,13 @@ class Variations:
                     yield Fix(made, variant.words, (*blamed, *variant.named))
 
     def _rebuilt(self, node: Node, new: Node) -> Node | None:
-        return new if node is self.root else attempt(lambda: replaced(self.root, node, new))
+        """The gradient with one node replaced; what is made of it is no longer the user's."""
+        if node is self.root:
+            return new
+        if new.type != node.type:
+            return None
+        graph = node.graph
+        return attempt(lambda: rewrite(graph, [self.root], {node: new}, named=False)[self.root])
 
     # -- what fits
 

@@ -16,7 +16,6 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.rebuild import zero_like
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 from symgrad.proof.words.spelling import size_sources
@@ -157,5 +156,5 @@ def _derived(subject: Subject, name: str, held: Sequence[Node]) -> Derived | Non
     if node is None:
         if wanted not in copies:
             copies[wanted] = graph.input(name, wanted.type)
-        node = zero_like(graph, copies[wanted])
+        node = graph.lift(0.0, copies[wanted])
     return Derived(graph, node, copies)

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from symgrad.autodiff.reverse import adjoints, by_rule
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node, ancestors
-from symgrad.proof.oracle.adjoints import reverse
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.values import DomainError, Evaluator
@@ -105,14 +105,12 @@ def _share(
 def _passed(recorded: Recorded, marker: Marker, cotangent: Node) -> list[tuple[Node, Node]]:
     if marker.rule is None:
         return []
-    parts = recorded.by_rule(marker.node, marker.rule, cotangent)
-    pairs = zip(marker.node.args[1:], parts, strict=False)
-    return [(arg, part) for arg, part in pairs if part is not None]
+    return by_rule(marker.node, marker.rule, cotangent)
 
 
 def _by_input(outputs: Sequence[tuple[Node, Node]], name: str) -> Node | None:
     nodes = ancestors([node for node, _ in outputs])
-    found = reverse(outputs, nodes)
+    found = adjoints(outputs, nodes)
     return next((found.get(n) for n in nodes if n.attributes.get("name") == name), None)
 
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from symgrad.autodiff.reverse import Parts, adjoints, by_record
 from symgrad.ir.function import AppliedRule, FunctionCase, HistoryRecord
 from symgrad.ir.graph import Graph, Node, ancestors
-from symgrad.ops.markers import MARKERS, without_markers
-from symgrad.ops.record import get
-from symgrad.proof.rebuild import zero_like
+from symgrad.ir.rewrite import rewrite
+from symgrad.ops.markers import MARKERS, recorded_args, value_args, without_markers
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,21 @@ class Recorded:
         The second of each pair is its cotangent.  ``read_late`` is what this needs of values that
         have been written over by then.
         """
-        adjoint: dict[Node, Node] = {}
-        for node, cotangent in outputs:
-            _add(adjoint, node, cotangent)
-        for node in reversed(float_ancestors([node for node, _ in outputs])):
-            if node not in adjoint or not self.depends[node]:
-                continue
+
+        def flows(node: Node) -> bool:
+            return bool(self.depends.get(node))
+
+        recorded = by_record(self._rules.__getitem__, flows)
+
+        def parts(node: Node, cotangent: Node) -> Parts:
             before = len(self.graph.nodes)
-            for arg, part in self._parts(node, adjoint[node]):
-                if part is not None and self.depends.get(arg):
-                    if node not in self._writes:
-                        self._note_read(part, before)
-                    _add(adjoint, arg, part)
-        return adjoint
+            for arg, part in recorded(node, cotangent):
+                if part is not None and flows(arg) and node not in self._writes:
+                    self._note_read(part, before)
+                yield arg, part
+
+        order = ancestors(node for node, _ in outputs)
+        return adjoints(outputs, order, flows=flows, parts=parts)
 
     def _note_read(self, part: Node, before: int) -> None:
         """Remember what nodes that were made since ``before`` read of what was written over."""
@@ -100,59 +102,22 @@ class Recorded:
                 self.read_late.update(dict.fromkeys(a for a in node.args if a in self.overwritten))
                 todo.extend(node.args)
 
-    def _parts(self, node: Node, cotangent: Node) -> Iterable[tuple[Node, Node | None]]:
-        if node.op == "detach":
-            return ()
-        if node.op == "applied":
-            rule = self._rule(node)
-            assert rule is not None
-            return zip(node.args[1:], self.by_rule(node, rule, cotangent), strict=False)
-        backward = get(node.op).vjp
-        if backward is None:
-            return ()
-        return zip(node.args, backward(node, cotangent), strict=True)
-
-    def by_rule(self, node: Node, rule: AppliedRule, cotangent: Node) -> list[Node | None]:
-        """What a Function's backward makes of the cotangent of one of its outputs."""
-        place = node.attributes["output"]
-        known = {
-            own: cotangent if number == place else zero_like(self.graph, own)
-            for number, own in enumerate(rule.cotangents) if own is not None
-        }  # fmt: skip
-        wanted = [gradient for gradient in rule.gradients if gradient is not None]
-        new = dict(known)
-        for one in _reached(ancestors(wanted), known):
-            new[one] = _copied(self.graph, one, [new.get(arg, arg) for arg in one.args])
-        return [None if one is None else new.get(one, one) for one in rule.gradients]
-
 
 def _marked(
     graph: Graph, nodes: Sequence[Node], depends: Mapping[Node, frozenset[str]], trusted: bool
 ) -> dict[Node, Node]:
     """``nodes`` in ``graph``, without the markers that change no derivative."""
-    plain: dict[Node, Node] = {}
-    marked: dict[Node, Node] = {}
-    for node in nodes:
+    plain = without_markers(graph, nodes)
+
+    def rule(node: Node, args: Sequence[Node]) -> Node | None:
         if node.op not in MARKERS:
-            plain[node] = _copied(graph, node, [plain[arg] for arg in node.args])
-            marked[node] = _copied(graph, node, [marked[arg] for arg in node.args])
-            continue
-        value = plain[node] = plain[node.args[0]]
+            return None
+        value = plain[node]
         if not depends[node] or (trusted and node.attributes.get("rule") == 0):
-            marked[node] = value
-        else:
-            args = [value, *(marked[arg] for arg in node.args[1:])]
-            marked[node] = _copied(graph, node, args)
-    return marked
+            return value
+        return graph.apply(node.op, value, *args[1:], **node.attributes)
 
-
-def _copied(graph: Graph, node: Node, args: Sequence[Node]) -> Node:
-    made = graph.apply(node.op, *args, **node.attributes)
-    made.name = made.name or node.name
-    made.location = made.location or node.location
-    if node.op == "input":
-        graph.inputs.setdefault(node.attributes["name"], made)
-    return made
+    return rewrite(graph, nodes, rule=rule)
 
 
 def _moved(rule: AppliedRule, new: Mapping[Node, Node]) -> AppliedRule:
@@ -180,36 +145,14 @@ def dependence(nodes: Iterable[Node], inputs: Sequence[Node]) -> dict[Node, froz
         if node in own:
             found[node] = own[node]
             continue
-        args = node.args[:1] if node.op in MARKERS else node.args
-        parts = [found[arg] for arg in args if found[arg]] if node.dtype.is_float else []
+        parts = [found[arg] for arg in value_args(node) if found[arg]]
+        parts = parts if node.dtype.is_float else []
         found[node] = parts[0].union(*parts[1:]) if parts else nothing
     return found
 
 
 def float_ancestors(roots: Iterable[Node]) -> list[Node]:
     """What ``roots`` are recorded to depend on through floats, arguments first."""
-    found: dict[int, Node] = {}
-    todo = list(roots)
-    while todo:
-        node = todo.pop()
-        if node.index in found:
-            continue
-        found[node.index] = node
-        args = {"detach": (), "applied": node.args[1:]}.get(node.op, node.args)
-        todo.extend(arg for arg in args if arg.dtype.is_float)
-    return [found[index] for index in sorted(found)]
-
-
-def _reached(nodes: Iterable[Node], known: Mapping[Node, Node]) -> list[Node]:
-    """The nodes that depend on one of ``known``, in order."""
-    reached = set(known)
-    found = []
-    for node in nodes:
-        if node not in reached and any(arg in reached for arg in node.args):
-            reached.add(node)
-            found.append(node)
-    return found
-
-
-def _add(adjoint: dict[Node, Node], node: Node, part: Node) -> None:
-    adjoint[node] = adjoint[node] + part if node in adjoint else part
+    return ancestors(
+        roots, follow=lambda node: [arg for arg in recorded_args(node) if arg.dtype.is_float]
+    )

@@ -21,7 +21,6 @@ from symgrad.proof.judge.protocol import digest
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.rebuild import zero_like
 from symgrad.proof.repair.suggest import spelled, writer_for
 from symgrad.proof.report.records import CounterexampleReport, Finding
 from symgrad.proof.report.verdict import Verdict, worst
@@ -163,9 +162,7 @@ class _Twice:
                 [*recorded.inputs, *recorded.cotangents], strict=True,
             )
         )  # fmt: skip
-        found = {
-            name: adjoint.get(by_name[name], zero_like(graph, by_name[name])) for name in names
-        }
+        found = {name: adjoint.get(by_name[name], graph.lift(0.0, by_name[name])) for name in names}
         inputs = [*recorded.all_inputs, *recorded.cotangents]
         roots = [*inputs, *(node for pair in outputs for node in pair), *found.values()]
         roots += [node for m in recorded.markers for node in (m.node, adjoint.get(m.node))

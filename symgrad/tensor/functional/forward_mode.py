@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from symgrad.autodiff import recorded_vjp
 from symgrad.frontend.context import state_of
 from symgrad.frontend.forward_mode import has_jvp, run_jvp
 from symgrad.frontend.function import (
@@ -33,7 +34,6 @@ from symgrad.tensor.modes import enable_grad
 from symgrad.tensor.tape.gradients import grad
 from symgrad.tensor.tensor import wrap
 from symgrad.tensor.trace.lifting import LiftingSession
-from symgrad.tensor.trace.pullback import pull_back
 from symgrad.tensor.trace.symbolic import is_symbolic, is_tensor, zeros_like
 
 _made: WeakKeyDictionary[type[Function], type[Function]] = WeakKeyDictionary()
@@ -122,7 +122,7 @@ def _gradients(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> Seque
     if isinstance(session, LiftingSession) and is_symbolic(outputs[0]):
         nodes = [as_node(one) for one in outputs]
         given = [as_node(one, node.dtype) for one, node in zip(cotangents, nodes, strict=True)]
-        found = pull_back(session, nodes, given, [one.node for one in wanted])
+        found = recorded_vjp(nodes, given, [one.node for one in wanted], session.history.rule)
         return [None if node is None else fresh(node) for node in found]
     return grad(outputs, wanted, cotangents, create_graph=True, allow_unused=True)
 

@@ -15,19 +15,20 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autodiff import recorded_vjp
 from symgrad.emission import emit
 from symgrad.frontend.session import activate
 from symgrad.frontend.symbolic_math import symbolic_math
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.kernels import OpPlan, plan
+from symgrad.ops.markers import without_markers
 from symgrad.runtime.op import CompiledOp, make_op
 from symgrad.tensor.modes import enable_grad
 from symgrad.tensor.tape import kernelnode
 from symgrad.tensor.tape.kernelnode import Mask
 from symgrad.tensor.tensor import Tensor, wrap
 from symgrad.tensor.trace.lifting import LiftingSession, Untraceable, number_of, satisfied
-from symgrad.tensor.trace.pullback import pull_back, settled
 
 Sizes = Mapping[str, int]
 MOST_NODES = 4000
@@ -72,7 +73,7 @@ class Traced:
         ]
         wanted = [node for node, asked in zip(self.inputs, mask, strict=True) if asked]
         with activate(self.session), symbolic_math(), enable_grad():
-            found = iter(pull_back(self.session, self.outputs, cotangents, wanted))
+            found = iter(recorded_vjp(self.outputs, cotangents, wanted, self.session.history.rule))
         return cotangents, [next(found) if asked else None for asked in mask]
 
     def planned(self, needs: Mask) -> OpPlan:
@@ -85,7 +86,7 @@ class Traced:
         graph = Graph()
         known = {node: graph.input(str(node.name), node.type) for node in given}
         roots = [*self.outputs, *(node for node in gradients if node is not None)]
-        new = settled(graph, roots, known)
+        new = without_markers(graph, roots, known)
         if len(graph.nodes) > MOST_NODES:
             raise Untraceable(f"its graph has {len(graph.nodes)} nodes")
         names = [f"output_{place}" for place in range(len(self.outputs))]

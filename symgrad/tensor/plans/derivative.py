@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.autodiff import vjp
-from symgrad.ir.graph import Graph, Node, ancestors, copy_into
+from symgrad.autodiff.reverse import reached, vjp
+from symgrad.ir.graph import Graph, Node
+from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
 from symgrad.tensor.plans.program import Program, Runs, sizes
 
@@ -47,11 +48,11 @@ class Derivative:
         self.needs = needs
         graph = plan.graph
         wanted = [node for node, need in zip(plan.inputs, needs, strict=True) if need]
-        reached = _float_paths(graph, wanted)
+        floats = reached(graph.nodes, wanted)
         self.tracked = tuple(
             place
             for place, output in enumerate(plan.outputs)
-            if (output.kind in _DIFFERENTIABLE and output.node.index in reached)
+            if (output.kind in _DIFFERENTIABLE and output.node in floats)
             or (output.kind == "written" and needs[output.place])
         )
         self._before = len(graph.nodes)
@@ -108,10 +109,10 @@ class Derivative:
         """Shape and dtype of a gradient that is zero; None where no path of floats leads here."""
         if place not in self._zeros:
             node = self.plan.inputs[place]
-            reached = _float_paths(self.plan.graph, [node])
+            floats = reached(self.plan.graph.nodes, [node])
             outputs = (self.plan.outputs[number] for number in self.tracked)
             leads = any(
-                output.node.index in reached or (output.kind == "written" and output.place == place)
+                output.node in floats or (output.kind == "written" and output.place == place)
                 for output in outputs
             )
             found = sizes(node.shape), np.dtype(str(node.dtype))
@@ -169,7 +170,7 @@ class Derivative:
             node if chosen else None for node, chosen in zip(self._gradients, mask, strict=True)
         ]
         present = [node for node in wanted if node is not None]
-        copied = copy_into(graph, ancestors(present, stop=leaves), known)
+        copied = rewrite(graph, present, known)
         inputs = [known[node] for node in leaves]
         return graph, inputs, [None if node is None else copied[node] for node in wanted]
 
@@ -193,15 +194,6 @@ class LinkedGradients:
 def _is_cheap(node: Node) -> bool:
     """Is it computed again rather than kept?"""
     return node.op == "cast" or get(node.op).kind in ("movement", "source")
-
-
-def _float_paths(graph: Graph, wanted: Sequence[Node]) -> set[int]:
-    """The nodes that depend on one of ``wanted`` through floats."""
-    found = {node.index for node in wanted}
-    for node in graph.nodes:
-        if node.dtype.is_float and any(arg.index in found for arg in node.args):
-            found.add(node.index)
-    return found
 
 
 def _dependents(graph: Graph, inputs: Sequence[Node]) -> set[int]:

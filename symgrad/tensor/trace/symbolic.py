@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.autodiff import recorded_vjp
 from symgrad.errors import UnsupportedOpError
 from symgrad.frontend.history import GRADIENT, History, unlinked
 from symgrad.frontend.lift import as_node
@@ -19,7 +20,6 @@ from symgrad.ir.graph import Node
 from symgrad.tensor import errors
 from symgrad.tensor.tensor import Tensor
 from symgrad.tensor.trace.lifting import LiftingSession, NeedsNumbers, Untraceable
-from symgrad.tensor.trace.pullback import pull_back
 
 MOST_UNROLLED = 64
 """A Jacobian of more rows (or columns) is not unrolled into a trace."""
@@ -106,13 +106,13 @@ def grad(
     ``unused``: None for an input that is not used; ``zeros``: zeros; ``create``: in a backward,
     they have a history themselves.  Raises AutogradError, UnsupportedOpError.
     """
-    session, _ = recorded_trace()
+    session, history = recorded_trace()
     nodes = [as_node(output) for output in outputs]
     cotangents = [
         _cotangent(session, node, vector) for node, vector in zip(nodes, vectors, strict=True)
     ]
     wanted = [_leaf(one) for one in inputs]
-    found = pull_back(session, nodes, cotangents, wanted)
+    found = recorded_vjp(nodes, cotangents, wanted, history.rule)
     results: list[Any] = []
     for number, (gradient, node) in enumerate(zip(found, wanted, strict=True)):
         if gradient is None and not unused and not zeros:
