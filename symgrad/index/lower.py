@@ -25,8 +25,8 @@ from symgrad.ir.expr import (
     ExprPool,
     IntValue,
     Literal,
+    fold,
     free_axes,
-    postorder,
 )
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.record import get
@@ -223,21 +223,17 @@ _ARITHMETIC: dict[str, Callable[..., Dim]] = {
 
 def as_dim(expr: Expr) -> Dim | None:
     """An integer expression as an index; None where it is no arithmetic of integers."""
-    found: dict[Expr, Dim | None] = {}
-    for one in postorder([expr]):
-        if isinstance(one, IntValue):
-            found[one] = one.value
-        elif isinstance(one, Literal):
-            found[one] = Dim.of(int(one.value)) if not one.dtype.is_float else None
-        elif isinstance(one, Access):
-            indexed = not one.dtype.is_float
-            found[one] = Dim.of(Element(one.tensor, one.indices)) if indexed else None
-        else:
-            found[one] = _arithmetic(one, [found[arg] for arg in one.args])
-    return found[expr]
+    return fold([expr], _one_dim)[expr]
 
 
-def _arithmetic(expr: Expr, args: Sequence[Dim | None]) -> Dim | None:
+def _one_dim(expr: Expr, found: Mapping[Expr, Dim | None]) -> Dim | None:
+    if isinstance(expr, IntValue):
+        return expr.value
+    if isinstance(expr, Literal):
+        return Dim.of(int(expr.value)) if not expr.dtype.is_float else None
+    if isinstance(expr, Access):
+        return Dim.of(Element(expr.tensor, expr.indices)) if not expr.dtype.is_float else None
+    args = [found[arg] for arg in expr.args]
     if isinstance(expr, Call) and expr.function == "cast" and expr.operands[0].dtype.is_integer:
         return args[0]  # exact between integers
     if not isinstance(expr, Call) or expr.dtype != int64 or expr.function not in _ARITHMETIC:

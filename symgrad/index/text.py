@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from symgrad.ir.dim import Axis, Dim, Element
-from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
+from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, fold
 from symgrad.ops.record import Infix, get
 
 LETTERS = "ijklpqrst"
@@ -45,13 +45,14 @@ class IndexText:
     def whole(self, body: Expr, known: Mapping[int, str] | None = None) -> str:
         """The text of an expression; ``known``: names of parts, by their numbers."""
         given = known or {}
-        texts: dict[int, tuple[str, int]] = {}
-        for expr in postorder([body]):
-            name = given.get(expr.number)
-            texts[expr.number] = (name, _TIGHT) if name else self._one(expr, texts)
-        return texts[body.number][0]
 
-    def _one(self, expr: Expr, texts: Mapping[int, tuple[str, int]]) -> tuple[str, int]:
+        def step(expr: Expr, texts: Mapping[Expr, tuple[str, int]]) -> tuple[str, int]:
+            name = given.get(expr.number)
+            return (name, _TIGHT) if name else self._one(expr, texts)
+
+        return fold([body], step)[body][0]
+
+    def _one(self, expr: Expr, texts: Mapping[Expr, tuple[str, int]]) -> tuple[str, int]:
         if isinstance(expr, Literal):
             return repr(expr.value), _TIGHT
         if isinstance(expr, IntValue):
@@ -60,21 +61,21 @@ class IndexText:
         if isinstance(expr, Access):
             return self._access(expr.tensor, expr.indices), _TIGHT
         if isinstance(expr, Reduce):
-            return f"{expr.kind}[{self.axis(expr.axis)}]({texts[expr.body.number][0]})", _TIGHT
+            return f"{expr.kind}[{self.axis(expr.axis)}]({texts[expr.body][0]})", _TIGHT
         assert isinstance(expr, Call)
         return self._call(expr, texts)
 
-    def _call(self, expr: Call, texts: Mapping[int, tuple[str, int]]) -> tuple[str, int]:
+    def _call(self, expr: Call, texts: Mapping[Expr, tuple[str, int]]) -> tuple[str, int]:
         scalar = get(expr.function).scalar
         spelling = scalar.c if scalar is not None else None
         if isinstance(spelling, Infix) and len(expr.operands) == 2:
             level = _LEVELS.get(spelling.symbol, _LOOSE)
-            left, right = (texts[operand.number] for operand in expr.operands)
+            left, right = (texts[operand] for operand in expr.operands)
             first = left[0] if left[1] >= max(level, 1) else f"({left[0]})"
             second = right[0] if right[1] > level else f"({right[0]})"
             gap = "" if level == _LEVELS["*"] else " "
             return f"{first}{gap}{spelling.symbol}{gap}{second}", level
-        operands = ", ".join(texts[operand.number][0] for operand in expr.operands)
+        operands = ", ".join(texts[operand][0] for operand in expr.operands)
         return f"{expr.function}({operands})", _TIGHT
 
     def _access(self, tensor: str, indices: Sequence[Dim]) -> str:

@@ -15,14 +15,15 @@ A ``Reduce`` binds its axis: an inner one may bind an axis of the same name agai
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from symgrad.ir.dim import Axis, Dim
+from symgrad.ir.dim import Atom, Axis, Dim
 from symgrad.ir.dtype import DType, bool_, int64
 from symgrad.ir.graph import ConstantValue, Scalar
 
+T = TypeVar("T")
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 
 
@@ -198,16 +199,78 @@ def free_axes(dims: Iterable[Dim]) -> frozenset[Axis]:
     return frozenset(axis for dim in dims for axis in dim.axes)
 
 
-def postorder(roots: Iterable[Expr]) -> list[Expr]:
-    """All expressions that ``roots`` are made of, arguments first."""
+def postorder(roots: Iterable[Expr], known: Container[Expr] = ()) -> list[Expr]:
+    """All expressions that ``roots`` are made of, arguments first; ``known`` are not entered."""
     found: dict[int, Expr] = {}
     todo = list(roots)
     while todo:
         expr = todo.pop()
-        if expr.number not in found:
+        if expr.number not in found and expr not in known:
             found[expr.number] = expr
             todo.extend(expr.args)
     return [found[number] for number in sorted(found)]
+
+
+def fold(
+    roots: Iterable[Expr], step: Callable[[Expr, Mapping[Expr, T]], T],
+    memo: dict[Expr, T] | None = None,
+) -> dict[Expr, T]:  # fmt: skip
+    """What ``step`` makes of each expression and of what it made of those inside it.
+
+    ``memo``: what is known already; it grows, and is the result.
+    """
+    found: dict[Expr, T] = {} if memo is None else memo
+    for expr in postorder(roots, found):
+        if expr not in found:  # a step may fold by itself
+            found[expr] = step(expr, found)
+    return found
+
+
+def rebuild(
+    pool: ExprPool, roots: Iterable[Expr],
+    rule: Callable[[Expr, Mapping[Expr, Expr]], Expr | None],
+    memo: dict[Expr, Expr] | None = None,
+) -> dict[Expr, Expr]:  # fmt: skip
+    """What stands for each expression, given what stands for those inside it.
+
+    Where ``rule`` gives None, it is the expression itself, with its arguments replaced.
+    """
+
+    def step(expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
+        return rule(expr, new) or with_args(pool, expr, new)
+
+    return fold(roots, step, memo)
+
+
+def with_args(pool: ExprPool, expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
+    """``expr`` with its arguments replaced."""
+    if isinstance(expr, Call) and any(new[arg] is not arg for arg in expr.operands):
+        return pool.call(expr.function, *(new[arg] for arg in expr.operands), dtype=expr.dtype)
+    if isinstance(expr, Reduce) and new[expr.body] is not expr.body:
+        return pool.reduce(expr.kind, expr.axis, new[expr.body])
+    return expr
+
+
+def substitute(pool: ExprPool, root: Expr, mapping: Mapping[Axis, Dim]) -> Expr | None:
+    """``root`` with axes replaced; None where a reduction in it binds an axis that is put in."""
+    put: dict[Atom, Dim] = dict(mapping.items())
+    brought = free_axes(mapping.values()) | set(mapping)
+
+    def captures(expr: Expr) -> bool:
+        binds = isinstance(expr, Reduce) and expr.axis in brought
+        return binds and not expr.free.isdisjoint(mapping)
+
+    def rule(expr: Expr, new: Mapping[Expr, Expr]) -> Expr | None:
+        if expr.free.isdisjoint(mapping):
+            return expr
+        if isinstance(expr, Access):
+            indices = tuple(index.substitute(put) for index in expr.indices)
+            return pool.access(expr.tensor, indices, expr.dtype)
+        if isinstance(expr, IntValue):
+            return pool.integer(expr.value.substitute(put), expr.dtype)
+        return None
+
+    return None if any(map(captures, postorder([root]))) else rebuild(pool, [root], rule)[root]
 
 
 def _decided(function: str, left: Dim, right: Dim) -> bool | None:

@@ -15,9 +15,8 @@ from itertools import pairwise
 
 from symgrad.codegen.program.definitions import Definition, KernelProgram
 from symgrad.codegen.program.patterns import recognise
-from symgrad.codegen.program.rewrite import with_args
 from symgrad.ir.dim import Atom, Axis, Dim, Element
-from symgrad.ir.expr import Access, Expr, ExprPool, IntValue, Reduce, free_axes, postorder
+from symgrad.ir.expr import Access, Expr, ExprPool, IntValue, Reduce, free_axes, postorder, rebuild
 
 Pair = tuple[Axis, Axis]
 
@@ -222,7 +221,8 @@ class _Collapse:
     def program(self) -> KernelProgram:
         """The new program."""
         old = self._old
-        self._rewrite(old.pool, [definition.body for definition in old.definitions])
+        bodies = [definition.body for definition in old.definitions]
+        rebuild(old.pool, bodies, self._rule, self._new)
         arrays = dict(old.arrays)
         for use in _uses(old):
             dtype, shape = old.arrays[use.tensor]
@@ -261,16 +261,14 @@ class _Collapse:
         }
         return dim.substitute(put)
 
-    def _rewrite(self, pool: ExprPool, roots: Sequence[Expr]) -> None:
-        for expr in postorder(roots):
-            if isinstance(expr, Access):
-                new = pool.access(expr.tensor, self._indices(expr.indices), expr.dtype)
-            elif isinstance(expr, IntValue):
-                new = pool.integer(self._dim(expr.value), expr.dtype)
-            elif isinstance(expr, Reduce) and expr.axis in self._inner:
-                new = self._new[expr.body]  # its outer axis, somewhere around or inside, is both
-            elif isinstance(expr, Reduce) and expr.axis in self._whole:
-                new = pool.reduce(expr.kind, self._whole[expr.axis], self._new[expr.body])
-            else:
-                new = with_args(pool, expr, self._new)
-            self._new[expr] = new
+    def _rule(self, expr: Expr, new: Mapping[Expr, Expr]) -> Expr | None:
+        pool = self._old.pool
+        if isinstance(expr, Access):
+            return pool.access(expr.tensor, self._indices(expr.indices), expr.dtype)
+        if isinstance(expr, IntValue):
+            return pool.integer(self._dim(expr.value), expr.dtype)
+        if isinstance(expr, Reduce) and expr.axis in self._inner:
+            return new[expr.body]  # its outer axis, somewhere around or inside, is both
+        if isinstance(expr, Reduce) and expr.axis in self._whole:
+            return pool.reduce(expr.kind, self._whole[expr.axis], new[expr.body])
+        return None

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symgrad.codegen.program.rewrite import conjuncts, equation, solve, substitute, sum_of_choices
+from symgrad.codegen.program.rewrite import conjuncts, equation, solve, sum_of_choices
 from symgrad.ir.dim import Axis, Dim
-from symgrad.ir.expr import Call, Expr, ExprPool, IntValue, Literal, Reduce, free_axes
+from symgrad.ir.expr import Call, Expr, ExprPool, IntValue, Literal, Reduce, free_axes, substitute
 
 
 @dataclass(frozen=True)

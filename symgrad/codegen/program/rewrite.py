@@ -1,4 +1,4 @@
-"""Index notation to index notation: substitution of axes, elimination of deltas.
+"""Index notation to index notation: elimination of deltas, and questions about conditions.
 
 In: expressions of one pool.  Out: expressions of the same pool, equal in value.
 
@@ -8,9 +8,9 @@ is surely in the range of ``p``.  Gradients of gathers are full of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
-from symgrad.ir.dim import Atom, Axis, Dim, Element
+from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.expr import (
     Access,
     Call,
@@ -20,47 +20,10 @@ from symgrad.ir.expr import (
     Literal,
     Reduce,
     free_axes,
-    postorder,
+    rebuild,
+    substitute,
+    with_args,
 )
-
-Rebuild = Callable[[Expr], Expr]
-
-
-def rebuild(pool: ExprPool, roots: Iterable[Expr], change: Rebuild) -> dict[Expr, Expr]:
-    """Every expression under ``roots`` with its arguments rebuilt and ``change`` applied."""
-    new: dict[Expr, Expr] = {}
-    for expr in postorder(roots):
-        new[expr] = change(with_args(pool, expr, new))
-    return new
-
-
-def with_args(pool: ExprPool, expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
-    """``expr`` with its arguments replaced."""
-    if isinstance(expr, Call) and any(new[arg] is not arg for arg in expr.operands):
-        return pool.call(expr.function, *(new[arg] for arg in expr.operands), dtype=expr.dtype)
-    if isinstance(expr, Reduce) and new[expr.body] is not expr.body:
-        return pool.reduce(expr.kind, expr.axis, new[expr.body])
-    return expr
-
-
-def substitute(pool: ExprPool, root: Expr, mapping: Mapping[Axis, Dim]) -> Expr | None:
-    """``root`` with axes replaced; None where a reduction in it binds an axis that is put in."""
-    put: dict[Atom, Dim] = dict(mapping.items())
-    brought = free_axes(mapping.values()) | set(mapping)
-    new: dict[Expr, Expr] = {}
-    for expr in postorder([root]):
-        if expr.free.isdisjoint(mapping):
-            new[expr] = expr
-        elif isinstance(expr, Access):
-            indices = tuple(index.substitute(put) for index in expr.indices)
-            new[expr] = pool.access(expr.tensor, indices, expr.dtype)
-        elif isinstance(expr, IntValue):
-            new[expr] = pool.integer(expr.value.substitute(put), expr.dtype)
-        elif isinstance(expr, Reduce) and expr.axis in brought:
-            return None
-        else:
-            new[expr] = with_args(pool, expr, new)
-    return new[root]
 
 
 def is_zero(expr: Expr) -> bool:
@@ -128,7 +91,7 @@ def sum_of_choices(expr: Expr) -> tuple[list[Axis], Call] | None:
 
 def eliminate_deltas(pool: ExprPool, roots: Iterable[Expr]) -> dict[Expr, Expr]:
     """Every expression under ``roots`` without the sums that one index alone contributes to."""
-    return rebuild(pool, roots, lambda expr: _eliminate(pool, expr))
+    return rebuild(pool, roots, lambda expr, new: _eliminate(pool, with_args(pool, expr, new)))
 
 
 def _eliminate(pool: ExprPool, expr: Expr) -> Expr:
@@ -151,12 +114,4 @@ def _without_condition(pool: ExprPool, body: Expr, choice: Call, condition: Expr
     """``body`` with ``condition`` taken out of the choice at its bottom."""
     rest = [other for other in conjuncts(choice.operands[0]) if other is not condition]
     bottom = pool.select(pool.conjunction(rest), *choice.operands[1:])
-    new: dict[Expr, Expr] = {choice: bottom}
-    chain: list[Expr] = []
-    while body is not choice:
-        chain.append(body)
-        assert isinstance(body, Reduce)
-        body = body.body
-    for expr in reversed(chain):
-        new[expr] = with_args(pool, expr, new)
-    return new[chain[0]] if chain else bottom
+    return rebuild(pool, [body], lambda *_: None, {choice: bottom})[body]

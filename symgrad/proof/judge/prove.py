@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
-from symgrad.ir.expr import Access, Call, Expr, Reduce, postorder
+from symgrad.ir.expr import Access, Expr, rebuild
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.judge.equality import Equality, merge
@@ -273,16 +273,10 @@ def _reads(reader: Node, node: Node, proved: Iterable[Node]) -> bool:
 
 def unfold(lowering: Lowering, expr: Expr, leaves: Mapping[str, Node]) -> Expr:
     """``expr`` with the elements of some cut nodes replaced by what ``lowering`` makes of them."""
-    pool = lowering.pool
-    made: dict[int, Expr] = {}
-    for part in postorder([expr]):
-        result = part
-        if isinstance(part, Access) and part.tensor in leaves:
-            result = lowering.element(leaves[part.tensor], part.indices)
-        elif isinstance(part, Call):
-            operands = [made[operand.number] for operand in part.operands]
-            result = pool.call(part.function, *operands, dtype=part.dtype)
-        elif isinstance(part, Reduce):
-            result = pool.reduce(part.kind, part.axis, made[part.body.number])
-        made[part.number] = result
-    return made[expr.number]
+
+    def rule(part: Expr, _: object) -> Expr | None:
+        if not isinstance(part, Access) or part.tensor not in leaves:
+            return None
+        return lowering.element(leaves[part.tensor], part.indices)
+
+    return rebuild(lowering.pool, [expr], rule)[expr]

@@ -16,9 +16,19 @@ from collections.abc import Iterable, Sequence
 
 from symgrad.errors import GraphError
 from symgrad.index.lower import Lowering
-from symgrad.ir.dim import Atom, Axis, Dim
+from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.dtype import bool_
-from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Literal, Reduce, postorder
+from symgrad.ir.expr import (
+    Access,
+    Call,
+    Expr,
+    IntValue,
+    Literal,
+    Reduce,
+    postorder,
+    rebuild,
+    substitute,
+)
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.scalars.bodies import partial_expr
@@ -160,19 +170,14 @@ class Tangent:
 
     def _filled(self, expr: Expr, names: dict[str, Node]) -> Expr:
         """``expr`` with the placeholders replaced by tangents."""
-        made: dict[int, Expr] = {}
-        for part in postorder([expr]):
-            result = part
-            if isinstance(part, Access) and part.tensor in names:
-                element = self.lowering.element(names[part.tensor], part.indices)
-                result = self._get(element) or self.pool.literal(0.0, part.dtype)
-            elif isinstance(part, Call):
-                operands = [made[operand.number] for operand in part.operands]
-                result = self.pool.call(part.function, *operands, dtype=part.dtype)
-            elif isinstance(part, Reduce):
-                result = self.pool.reduce(part.kind, part.axis, made[part.body.number])
-            made[part.number] = result
-        return made[expr.number]
+
+        def rule(part: Expr, _: object) -> Expr | None:
+            if not isinstance(part, Access) or part.tensor not in names:
+                return None
+            element = self.lowering.element(names[part.tensor], part.indices)
+            return self._get(element) or self.pool.literal(0.0, part.dtype)
+
+        return rebuild(self.pool, [expr], rule)[expr]
 
     def _call(self, expr: Call) -> Expr | None:
         name = expr.function
@@ -226,7 +231,9 @@ class Tangent:
         other = Axis(f"{expr.axis.name}'", expr.axis.extent)
         while other in expr.body.free or other in _bound(expr.body):
             other = Axis(f"{other.name}'", expr.axis.extent)
-        factor = substitute_axis(self.pool, expr.body, expr.axis, other)
+        factor = substitute(self.pool, expr.body, {expr.axis: Dim.of(other)})
+        if factor is None:
+            raise GraphError("a product over an axis that the extent of another depends on")
         same = self.pool.relation("eq", Dim.of(other), Dim.of(expr.axis))
         one = self.pool.literal(1.0, expr.dtype)
         return self.pool.reduce("prod", other, self.pool.select(same, one, factor))
@@ -248,27 +255,6 @@ class Tangent:
         if isinstance(condition, Literal):
             return value if condition.value else None
         return self.pool.select(condition, value, self.pool.literal(0.0, value.dtype))
-
-
-def substitute_axis(pool: ExprPool, expr: Expr, old: Axis, new: Axis) -> Expr:
-    """``expr`` with another free axis in the place of ``old``; ``new`` must not be bound in it."""
-    mapping: dict[Atom, Dim] = {old: Dim.of(new)}
-    made: dict[int, Expr] = {}
-    for part in postorder([expr]):
-        result = part
-        if old in part.free:
-            if isinstance(part, IntValue):
-                result = pool.integer(part.value.substitute(mapping), part.dtype)
-            elif isinstance(part, Access):
-                indices = tuple(index.substitute(mapping) for index in part.indices)
-                result = pool.access(part.tensor, indices, part.dtype)
-            elif isinstance(part, Call):
-                operands = [made[operand.number] for operand in part.operands]
-                result = pool.call(part.function, *operands, dtype=part.dtype)
-            elif isinstance(part, Reduce) and part.axis != old:
-                result = pool.reduce(part.kind, part.axis, made[part.body.number])
-        made[part.number] = result
-    return made[expr.number]
 
 
 def _bound(expr: Expr) -> set[Axis]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from symgrad.ir.dim import Axis, Dim, Element, Size
-from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
+from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, fold, postorder
 from symgrad.ops.record import Op, get
 
 LETTERS = "ijklpqrstuvabcdefgh"
@@ -110,12 +110,9 @@ class LatexWriter:
 
     def text(self, body: Expr) -> str:
         """One expression."""
-        texts: dict[int, Text] = {}
-        for part in postorder([body]):
-            texts[part.number] = self._one(part, texts)
-        return texts[body.number][0]
+        return fold([body], self._one)[body][0]
 
-    def _one(self, part: Expr, texts: Mapping[int, Text]) -> Text:
+    def _one(self, part: Expr, texts: Mapping[Expr, Text]) -> Text:
         if part.number in self.shared:
             name, axes = self.shared[part.number]
             return self.element(name, [Dim.of(axis) for axis in axes]), _ATOM
@@ -127,9 +124,9 @@ class LatexWriter:
         if isinstance(part, Access):
             return self.element(self.names.get(part.tensor, part.tensor), part.indices), _ATOM
         if isinstance(part, Reduce):
-            return self._reduce(part, texts[part.body.number])
+            return self._reduce(part, texts[part.body])
         assert isinstance(part, Call)
-        return self._call(part, [texts[operand.number] for operand in part.operands])
+        return self._call(part, [texts[operand] for operand in part.operands])
 
     def _reduce(self, part: Reduce, body: Text) -> Text:
         letter, sign = self.letter(part.axis), _REDUCTIONS[part.kind]
