@@ -20,8 +20,6 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node
 
-SizeLike = Any  # int | SymInt, or a rank-0 NumPy integer
-
 
 class PackSize:
     """The sizes of all axes of a pack, as one item of a shape, to be handed on and not looked at.

@@ -1,6 +1,6 @@
 """Order: the rank of each element along an axis, and what is made of it.
 
-In: a node.  Out: the record of ``rank``; ``sort`` and ``topk`` as graphs.
+In: a node.  Out: the record of ``rank``; ``sort`` as a graph.
 
 ``rank(x, axis, descending)`` is where each element goes when the axis is sorted.  The sort is
 stable: equal elements keep their order.  NaN counts as greater than every number, as in torch.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import DTypeError, ShapeError
-from symgrad.ir.dim import Dim, DimLike
+from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node
@@ -92,15 +92,4 @@ def sort(node: Node, axis: int, *, descending: bool = False) -> tuple[Node, Node
     places = [ranks if a == axis else positions(node, a) for a in range(node.rank)]
     values = apply("index_add", node, *places, shape=node.shape)
     origins = apply("index_add", positions(node, axis), *places, shape=node.shape)
-    return values, origins
-
-
-def topk(node: Node, count: DimLike, axis: int, *, largest: bool = True) -> tuple[Node, Node]:
-    """The ``count`` greatest (or least) elements along an axis, in order, and their places."""
-    sizes = tuple(Dim.of(count) if a == axis else size for a, size in enumerate(node.shape))
-    starts, steps = (0,) * node.rank, (1,) * node.rank
-    values, origins = (
-        apply("slice", part, starts=starts, steps=steps, sizes=sizes)
-        for part in sort(node, axis, descending=largest)
-    )
     return values, origins

@@ -290,12 +290,6 @@ def _quadratic_sign(terms: dict[Monomial, Number], roots: list[Monomial]) -> int
     return POSITIVE if spare else NONNEGATIVE
 
 
-def semidefinite(matrix: list[list[Fraction]]) -> bool:
-    """Is a symmetric matrix of fractions positive semidefinite?  By exact elimination."""
-    squares = diagonal(matrix)
-    return squares is not None and all(scale >= 0 for scale, _ in squares)
-
-
 def diagonal(matrix: list[list[Fraction]]) -> list[tuple[Fraction, list[Fraction]]] | None:
     """A quadratic form as ``sum scale * (row . h)**2``; None where a pivot is 0 but its row not."""
     rows = [list(row) for row in matrix]

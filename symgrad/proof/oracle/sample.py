@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -453,8 +453,3 @@ _HOLDS = {
     ">": lambda left, right: left > right,
     ">=": lambda left, right: left >= right,
 }
-
-
-def with_scale(style: Style, scale: Fraction) -> Style:
-    """The same style at another magnitude."""
-    return replace(style, scale=scale)
