@@ -11,9 +11,10 @@ An equality that can be solved for a size replaces that size everywhere, so that
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import gcd
 
-from symgrad.ir.dim import Atom, Derived, Dim, DimLike, Size
+from symgrad.ir.dim import Atom, Dim, DimLike, Size
 from symgrad.ir.function import SizeCondition
 
 OPPOSITE = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -83,29 +84,11 @@ class SizeFacts:
     def _nonnegative(self, value: Dim) -> bool:
         """Is ``value >= 0`` for all sizes that fit the facts?  True only with a proof."""
         facts = [fact for fact in self.nonnegative if fact.atoms & value.atoms]
-        if self._positive_sum(value) or any(self._positive_sum(value - fact) for fact in facts):
-            return True
-        if any(self._positive_sum(value - fact * 2) for fact in facts):
-            return True
-        return any(
-            self._positive_sum(value - first - second)
-            for position, first in enumerate(facts)
-            for second in facts[position + 1 :]
-        )
+        sums = [Dim.of(0), *facts, *(fact * 2 for fact in facts)]
+        sums += [first + second for first, second in combinations(facts, 2)]
+        return any(value.at_least(known, least_size=self._least) for known in sums)
 
-    def _positive_sum(self, value: Dim) -> bool:
-        """Is it a sum of nonnegative terms, each size written as its least value and more?"""
-        shifted = value.substitute(
-            {size: Dim.of(size) + self._least(size) for size in value.atoms if _is_size(size)}
-        )
-        if shifted.least is not None and shifted.least >= 0:
-            return True
-        if value.at_least(0, least_size=self.least):
-            return True
-        cleared = _without_quotients(shifted)
-        return cleared is not None and cleared.least is not None and cleared.least >= 0
-
-    def _least(self, size: Atom) -> int:
+    def _least(self, size: Size) -> int:
         """The least value of a size that a fact ``size - c >= 0`` gives."""
         bounds = [self.least]
         for fact in self.nonnegative:
@@ -214,41 +197,6 @@ class SizeFacts:
             if self._nonnegative(dim - self.least):
                 return ((name, dim),)
         return (solutions[0],) if solutions else None
-
-
-def _is_size(atom: Atom) -> bool:
-    return isinstance(atom, Size)
-
-
-def _without_quotients(value: Dim) -> Dim | None:
-    """A polynomial without ``X // c`` and ``X % c`` that is ``>= 0`` only if ``value`` is.
-
-    None when there is nothing to do.  ``c * (X // c)`` lies in ``X - c + 1 .. X``, and an integer
-    is ``>= 0`` when c times it is ``> -c``.
-    """
-    found = False
-    for atom in sorted(value.atoms, key=lambda atom: atom.key):
-        if not isinstance(atom, Derived) or atom.function not in ("floordiv", "mod"):
-            continue
-        factor, divisor = _linear_factor(value, atom), atom.right.constant
-        if not factor or divisor is None or divisor <= 0:
-            continue
-        found = True
-        rest = value - Dim.of(atom) * factor
-        if atom.function == "mod":
-            value = rest + (factor * (divisor - 1) if factor < 0 else 0)
-        else:
-            least = atom.left - (divisor - 1 if factor > 0 else 0)
-            value = rest * divisor + least * factor + (divisor - 1)
-    return value if found else None
-
-
-def _linear_factor(value: Dim, atom: Atom) -> int:
-    """The coefficient of an atom that occurs once, by itself; 0 otherwise."""
-    holders = [term for term in value.terms if any(a == atom for a, _ in term[0])]
-    if len(holders) != 1 or holders[0][0] != ((atom, 1),):
-        return 0
-    return holders[0][1]
 
 
 def _parity(value: Dim) -> bool:

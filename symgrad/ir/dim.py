@@ -11,6 +11,7 @@ Division and remainder round as Python's do.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import cached_property
 from typing import Union
 
@@ -25,6 +26,7 @@ from symgrad.ir.atoms import (
     multiply,
     term_key,
 )
+from symgrad.ir.bounds import Terms, nonnegative
 
 __all__ = [
     "Atom",
@@ -113,39 +115,11 @@ class Dim:
     @cached_property
     def least(self) -> int | None:
         """A lower bound for all sizes >= 0 and all indices in range, or None."""
-        return self._bound(lambda atom: atom.least)
-
-    def at_least(self, value: DimLike, *, least_size: int = 0) -> bool:
-        """Is it provably ``>= value``, given that every size is ``>= least_size``?"""
-
-        def low(atom: Atom) -> int | None:
-            return least_size if isinstance(atom, Size) else atom.least
-
-        difference = (self - value)._expand_axes()
-        shifted = difference.substitute(
-            {a: Dim.of(a) + least_size for a in difference.atoms if isinstance(a, Size)}
-        )
-        bounds = (shifted.least, difference._bound(low))
-        return any(bound is not None and bound >= 0 for bound in bounds)
-
-    def _expand_axes(self) -> Dim:
-        """Each axis that occurs only linearly with a negative factor, at its greatest value."""
-        result = self
-        for axis in self.axes:
-            holders = [(m, c) for m, c in result.terms if any(a == axis for a, _ in m)]
-            nested = any(axis in a.atoms and a != axis for m, _ in result.terms for a, _ in m)
-            if nested or not holders or any(c > 0 for _, c in holders):
-                continue
-            if all((axis, 1) in m for m, _ in holders):
-                result = result.substitute({axis: axis.extent - 1})
-        return result
-
-    def _bound(self, low: Callable[[Atom], int | None]) -> int | None:
         total = 0
         for monomial, value in self.terms:
             product = 1
             for atom, power in monomial:
-                bound = low(atom)
+                bound = atom.least
                 if bound is None or bound < 0:
                     return None
                 product *= bound**power
@@ -153,6 +127,14 @@ class Dim:
                 return None
             total += value * product
         return total
+
+    def at_least(self, value: DimLike, *, least_size: int | Callable[[Size], int] = 0) -> bool:
+        """Is it provably ``>= value``, given that every size is ``>= least_size``?"""
+        difference = self - value
+        if difference.least is not None and difference.least >= 0:
+            return True
+        least = least_size if callable(least_size) else lambda size: least_size
+        return nonnegative(dict(difference.terms), _Ranges(least))
 
     # -- arithmetic
 
@@ -302,6 +284,50 @@ class Dim:
         if self.constant is not None:
             return self.constant != 0
         raise TypeError(f"the truth value of the symbolic size {self} is not known")
+
+
+class _Ranges:
+    """The ranges of the atoms of a polynomial, for ``bounds.nonnegative``."""
+
+    def __init__(self, least_size: Callable[[Size], int]) -> None:
+        self._least_size = least_size
+
+    def least(self, atom: Atom) -> int | None:
+        """What a size is declared to be; for a quotient, what sizes that start there make it."""
+        if isinstance(atom, Size):
+            return self._least_size(atom)
+        if not isinstance(atom, Derived):
+            return atom.least
+        sizes = (size for size in atom.atoms if isinstance(size, Size))
+        started: dict[Atom, Dim] = {size: Dim.of(size) + self._least_size(size) for size in sizes}
+        return Dim.of(atom).substitute(started).least
+
+    def ends(self, atom: Atom) -> tuple[Terms, Terms] | None:
+        """Of an index, and of quotients and remainders by a number."""
+        if isinstance(atom, Axis):
+            return {}, dict((atom.extent - 1).terms)
+        divisor = atom.right.constant if isinstance(atom, Derived) else None
+        if not isinstance(atom, Derived) or divisor is None or divisor <= 0:
+            return None
+        if atom.function == "mod":
+            return {}, {(): divisor - 1}
+        if atom.function == "floordiv":
+            low = atom.left - (divisor - 1)
+            return _divided(low, divisor), _divided(atom.left, divisor)
+        return None
+
+    def has_sign(self, atom: Atom, power: int) -> bool:
+        """Is it never negative?"""
+        least = self.least(atom)
+        return least is not None and least >= 0
+
+    def order(self, atom: Atom) -> tuple[bool, str]:
+        """Quotients before the indices in them."""
+        return isinstance(atom, Axis), atom.key
+
+
+def _divided(dim: Dim, divisor: int) -> Terms:
+    return {monomial: Fraction(value, divisor) for monomial, value in dim.terms}
 
 
 def _substitute(atom: Atom, mapping: Mapping[Atom, Dim]) -> Dim:

@@ -19,6 +19,7 @@ from math import gcd, lcm
 from typing import Any
 
 from symgrad.ir import dim as dims
+from symgrad.ir.bounds import Terms, nonnegative, replaced
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Context
@@ -32,7 +33,6 @@ from symgrad.proof.normal.poly import (
     constant,
     exact,
     exponent_of,
-    in_terms,
     magnitude,
     monomial_key,
     of_atom,
@@ -1224,9 +1224,7 @@ def extent_of(context: Context, atom: Atom) -> Poly | None:
 def integer_nonnegative(context: Context, poly: Poly) -> bool:
     """Is an integer polynomial ``>= 0`` for all sizes >= 1 and all indices in range?
 
-    Each ranged atom goes to the end of its range that makes the polynomial least; what is left
-    has sizes only, shifted to start at 0, and must have no negative coefficient.
-    [rule: integer-range]
+    See ``ir.bounds``.  [rule: integer-range]
     """
     memo = context.memo.setdefault("nonnegative", {})
     found = memo.get(poly)
@@ -1242,31 +1240,33 @@ def _find_nonnegative(context: Context, poly: Poly) -> bool:
     ):
         return True
     whole = is_whole(context, poly)
-    poly = _divide_indices(context, poly)
-    for _ in range(24):
-        if _shifted_nonnegative(context, poly, whole):
-            return True
-        step = _eliminate_one(context, poly)
-        if step is None:
-            return False
-        poly = step
-    return False
+    return nonnegative(_divide_indices(context, poly).terms, _Ranges(context), whole=whole)
 
 
-def _eliminate_one(context: Context, poly: Poly) -> Poly | None:
-    """One ranged atom that occurs linearly, with one sign, at the end that makes it least."""
-    candidates = {a for m in poly.terms for a, _ in m}
-    for atom in sorted(candidates, key=lambda a: (a.kind, a.key)):
-        ends = _integer_ends(context, atom)
-        if ends is None:
-            continue
-        values = [(c, e) for m, c in poly.terms.items() for a, e in m if a is atom]
-        if any(e != 1 for _, e in values) or len({c > 0 for c, _ in values}) > 1:
-            continue
-        if not _others_nonnegative(context, poly, atom):
-            continue
-        return in_terms(poly, atom, ends[1] if values[0][0] < 0 else ends[0])
-    return None
+class _Ranges:
+    """The ranges of integer atoms, for ``bounds.nonnegative``."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def least(self, atom: Atom) -> int | None:
+        """What a size is declared to be at least; other atoms have ends, or none."""
+        if atom.kind != kinds.SIZE:
+            return None
+        return self._context.facts.least_sizes.get(atom.data[0], 1)
+
+    def ends(self, atom: Atom) -> tuple[Terms, Terms] | None:
+        """The least and the greatest value of an index, a count, a floor or a quotient."""
+        found = _integer_ends(self._context, atom)
+        return None if found is None else (found[0].terms, found[1].terms)
+
+    def has_sign(self, atom: Atom, power: Number) -> bool:
+        """Is this power of the atom never negative?"""
+        return factor_sign(self._context, atom, power) != UNKNOWN
+
+    def order(self, atom: Atom) -> tuple[str, int]:
+        """By kind: quotients before the indices in them."""
+        return atom.kind, atom.key
 
 
 def _integer_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
@@ -1283,28 +1283,6 @@ def _integer_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
     return None if extent is None else (Poly({}), extent.plus(-1))
 
 
-def _others_nonnegative(context: Context, poly: Poly, atom: Atom) -> bool:
-    """Are all cofactors of ``atom`` nonnegative, so that its coefficients tell the slope?"""
-    return all(
-        factor_sign(context, other, exponent) != UNKNOWN
-        for monomial in poly.terms
-        if any(a is atom for a, _ in monomial)
-        for other, exponent in monomial
-        if other is not atom
-    )
-
-
-def _shifted_nonnegative(context: Context, poly: Poly, whole: bool) -> bool:
-    """``whole``: the value bounds an integer, which is at least 0 where it is more than -1."""
-    sizes = {a for m in poly.terms for a, _ in m}
-    if any(atom.kind != kinds.SIZE for atom in sizes):
-        return False
-    for atom in sorted(sizes, key=lambda a: a.key):
-        least = context.facts.least_sizes.get(atom.data[0], 1)
-        poly = in_terms(poly, atom, of_atom(atom).plus(least))
-    return all(value >= 0 or (whole and not m and value > -1) for m, value in poly.terms.items())
-
-
 def _divide_indices(context: Context, poly: Poly) -> Poly:
     """Write k as ``q * (k // q) + remainder`` where ``k // q`` occurs and q divides the extent."""
     for atom in sorted({a for m in poly.terms for a, _ in m}, key=lambda a: a.key):
@@ -1318,8 +1296,8 @@ def _divide_indices(context: Context, poly: Poly) -> Poly:
         high = of_atom(context.atom(kinds.INDEX, f"quotient {atom.key}", parts))
         low = of_atom(context.atom(kinds.INDEX, f"remainder {atom.key}", divisor))
         whole = plain_product(divisor, high) + low
-        poly = in_terms(poly, atom, high)
-        poly = in_terms(poly, index, whole)
+        terms = replaced(replaced(poly.terms, atom, high.terms), index, whole.terms)
+        poly = Poly({monomial: exact(value) for monomial, value in terms.items()})
     return poly
 
 

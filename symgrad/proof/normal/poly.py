@@ -246,19 +246,6 @@ def plain_product(left: Poly, right: Poly | Atom) -> Poly:
     return Poly({m: exact(c) for m, c in terms.items() if c})
 
 
-def in_terms(poly: Poly, atom: Atom, value: Poly) -> Poly:
-    """Replace an atom that occurs as a factor with positive integer exponents, not inside atoms."""
-    result: list[Poly] = []
-    for monomial, coefficient in poly.terms.items():
-        exponents = dict(monomial)
-        power = exponents.pop(atom, 0)
-        term = Poly({tuple(exponents.items()): coefficient})
-        while power > 0:
-            term, power = plain_product(term, value), power - 1
-        result.append(term)
-    return total(result)
-
-
 def monomial_key(monomial: Monomial) -> int:
     """A number that orders monomials."""
     return hash(tuple([(atom.key, hash(exponent)) for atom, exponent in monomial]))
