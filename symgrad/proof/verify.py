@@ -643,5 +643,5 @@ def check_none(report: Report) -> None:
                 f"{report.name}: kernels take None for a cotangent of zeros, and backward, which "
                 f"is given None, is not proved to do the same: {finding.text}",
                 location=report.location,
-                hint="mend it, or leave out ctx.set_materialize_grads(False)",
+                hint="correct it, or leave out ctx.set_materialize_grads(False)",
             )

@@ -268,7 +268,7 @@ class _Decision:
         return doubtful
 
     def _precise_sizes(self) -> Iterable[dict[str, int]]:
-        """Small shapes first: 60 digits are dear."""
+        """Small shapes first: 60-digit evaluation is expensive."""
         sampler = self.subject.sampler
         smallest = sampler.small_choices(40)
         chosen = [sizes for sizes in smallest if len(set(sizes.values())) > 1] or smallest

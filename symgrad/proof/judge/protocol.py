@@ -1,4 +1,4 @@
-"""Theorems of the protocol: what every backward owes, whatever it computes.
+"""Theorems of the protocol: what holds of every correct backward, whatever it computes.
 
 In: the cases of a traced Function, their subjects and judgements.  Out: ``Finding`` records.
 """

@@ -1,6 +1,6 @@
-"""Witnesses: what an almost-everywhere step owes, paid by rigorous interval evaluation.
+"""Discharges almost-everywhere obligations by interval evaluation.
 
-In: an ``Obligation`` of the normal form.  Out: the conditions to print, or why it is not paid.
+In: an ``Obligation`` of the normal form.  Out: the conditions to print, or why it is not met.
 
 An expression that is analytic on a connected domain and has one value whose interval leaves out
 0 vanishes on a null set only.
@@ -33,8 +33,8 @@ _SIZES = (2, 3, 1, 5)
 
 
 @dataclass(frozen=True)
-class Payment:
-    """What comes with a paid obligation; ``problem`` says why it is not paid.
+class Discharge:
+    """What follows from an obligation that is met; ``problem`` says why it is not met.
 
     ``nonzero``: the base may vanish on more than a null set, and what holds is told of where it
     does not.
@@ -45,39 +45,39 @@ class Payment:
     nonzero: bool = False
 
 
-def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
+def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Discharge:
     """Find witnesses for an obligation.
 
     Where the base vanishes for some sizes only, that is a printed condition; where no witness is
-    found at all, the obligation is not paid.
+    found at all, the obligation is not met.
     """
     base = obligation.base
     if obligation.distinct is not None and obligation.piecewise:
-        return Payment(problem=f"ties of {text.of(base)} may fill an open set")
+        return Discharge(problem=f"ties of {text.of(base)} may fill an open set")
     if obligation.distinct is not None:
         return _distinct(obligation, facts, text)
     names = _size_names(base, facts)
-    paid, vanishing = False, []
+    nonzero, vanishing = False, []
     for sizes in _size_choices(names, facts):
         answer = _nonzero_at(base, facts, sizes, None)
         if answer is None:
             continue
-        paid = paid or answer
+        nonzero = nonzero or answer
         if not answer:
             vanishing.append(sizes)
-    if not paid:
-        return Payment(problem=f"no point was found at which {text.of(base)} is not zero")
+    if not nonzero:
+        return Discharge(problem=f"no point was found at which {text.of(base)} is not zero")
     if vanishing or obligation.piecewise:
-        return Payment(nonzero=True)
-    return Payment()
+        return Discharge(nonzero=True)
+    return Discharge()
 
 
-def _distinct(obligation: Obligation, facts: Facts, text: PolyText) -> Payment:
+def _distinct(obligation: Obligation, facts: Facts, text: PolyText) -> Discharge:
     names = _size_names(obligation.base, facts)
     for sizes in _size_choices(names, facts):
         if _nonzero_at(obligation.base, facts, sizes, obligation.distinct):
-            return Payment((Condition("ties", f"{text.of(obligation.base)} == 0"),))
-    return Payment(problem=f"no point was found at which {text.of(obligation.base)} is not zero")
+            return Discharge((Condition("ties", f"{text.of(obligation.base)} == 0"),))
+    return Discharge(problem=f"no point was found at which {text.of(obligation.base)} is not zero")
 
 
 def _size_choices(names: list[str], facts: Facts) -> Iterator[dict[str, int]]:

@@ -740,7 +740,7 @@ def _positive(context: Context, poly: Poly) -> Poly:
         return ZERO
     if _has_infinity(poly):
         return _infinite_positive(poly)
-    if is_integral(context, poly):
+    if is_integral(poly):
         scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
         return at_least(context, poly.scaled(scale).plus(-1))
     special = context.apply_rules(context.rules.piece_comparisons, poly)
@@ -788,7 +788,7 @@ def _removable(context: Context, atom: Atom, exponent: Number) -> bool:
 
 def not_negative(context: Context, poly: Poly) -> Poly:
     """[P >= 0] for a real or an integer P."""
-    if is_integral(context, poly):
+    if is_integral(poly):
         scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
         return at_least(context, poly.scaled(scale))
     return ONE - positive(context, -poly)
@@ -801,7 +801,7 @@ def sign(context: Context, poly: Poly) -> Poly:
 
 def equal(context: Context, poly: Poly) -> Poly:
     """[P == 0] for a real or an integer P; almost everywhere 0 where P is analytic."""
-    if is_integral(context, poly):
+    if is_integral(poly):
         scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
         return equal_integers(context, poly.scaled(scale))
     return ONE - positive(context, poly) - positive(context, -poly)
@@ -1064,7 +1064,7 @@ def _find_sign(context: Context, poly: Poly, ends: int) -> int:
     signs = [_term_sign(context, m, c) for m, c in poly.terms.items()]
     if UNKNOWN not in signs:
         return max(signs)
-    if is_integral(context, poly):
+    if is_integral(poly):
         if integer_nonnegative(context, poly.plus(-1)):
             return POSITIVE
         return NONNEGATIVE if integer_nonnegative(context, poly) else UNKNOWN
@@ -1170,7 +1170,7 @@ def _affine(poly: Poly, atom: Atom) -> tuple[Poly | None, Poly]:
 # -- integers
 
 
-def is_integral(context: Context, poly: Poly) -> bool:
+def is_integral(poly: Poly) -> bool:
     """Is it made of sizes, indices, integer leaves and floors alone, with integer exponents?"""
     return all(_integral(a) and isinstance(e, int) and e > 0 for m in poly.terms for a, e in m)
 
@@ -1183,9 +1183,9 @@ def _integral(atom: Atom) -> bool:
     return atom.kind in _INTEGRAL or is_floor(atom)
 
 
-def is_whole(context: Context, poly: Poly) -> bool:
+def is_whole(poly: Poly) -> bool:
     """Is its value always an integer?"""
-    return is_integral(context, poly) and all(isinstance(c, int) for c in poly.terms.values())
+    return is_integral(poly) and all(isinstance(c, int) for c in poly.terms.values())
 
 
 def is_floor(atom: Atom) -> bool:
@@ -1239,7 +1239,7 @@ def _find_nonnegative(context: Context, poly: Poly) -> bool:
         _integral(a) and factor_sign(context, a, 1) for m in poly.terms for a, _ in m
     ):
         return True
-    whole = is_whole(context, poly)
+    whole = is_whole(poly)
     return nonnegative(_divide_indices(context, poly).terms, _Ranges(context), whole=whole)
 
 

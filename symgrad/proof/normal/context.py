@@ -29,7 +29,7 @@ DEFAULT_BUDGET = 150_000
 
 @dataclass(frozen=True)
 class Obligation:
-    """What an almost-everywhere rule owes: ``base`` must not vanish identically.
+    """What an almost-everywhere rule relies on: ``base`` must not vanish identically.
 
     For each value of its index variables, ``base`` as a function of the leaves must be nonzero
     somewhere.  Where ``piecewise`` is false it is analytic on a connected domain, so one

@@ -186,7 +186,7 @@ def _divide(context: Context, left: Poly, right: Poly) -> Poly:
 
 def _to_integer(context: Context, function: str, value: Poly) -> Poly:
     """Rounding, which leaves integers as they are.  [rule: floor]."""
-    if is_whole(context, value):
+    if is_whole(value):
         return value
     return apply_body(context, bodies.body(function, 1), {bodies.SYMBOLS[0]: value})
 

@@ -284,9 +284,7 @@ def _recurrence(context: Context, name: str, argument: Poly) -> Poly | None:
 def _floor(context: Context, argument: Poly) -> Poly:
     """floor: integer parts come out.  [rule: floor]."""
     integers: dict[kinds.Monomial, Number] = {
-        m: c
-        for m, c in argument.terms.items()
-        if isinstance(c, int) and is_integral(context, Poly({m: c}))
+        m: c for m, c in argument.terms.items() if isinstance(c, int) and is_integral(Poly({m: c}))
     }
     outside = Poly(integers)
     inside = argument - outside
