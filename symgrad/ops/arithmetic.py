@@ -34,7 +34,7 @@ def number(dtype: DType) -> bool:
 
 elementwise(
     "add", numpy=np.add, sympy=lambda sp, x, y: x + y, c=Infix("+"), takes=number,
-    program="{0} + {1}", code="{0} + {1}",
+    program="{0} + {1}", code="{0} + {1}", latex=Latex("{0:sum} + {1:sum}", "sum"),
     vjp=lambda g, out, x, y: (g, g),
 )  # fmt: skip
 elementwise(
@@ -46,6 +46,7 @@ elementwise(
 elementwise(
     "mul", numpy=np.multiply, sympy=lambda sp, x, y: x * y, c=Infix("*"), takes=number,
     program="{0} * {1}", code="{0} * {1}",
+    latex=Latex(r"{0:product} \, {1:product}", "product"),
     vjp=lambda g, out, x, y: (g * y, g * x),
 )  # fmt: skip
 elementwise(

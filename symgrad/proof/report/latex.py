@@ -139,15 +139,14 @@ class LatexWriter:
     def _call(self, part: Call, operands: Sequence[Text]) -> Text:
         name = part.function
         if name in ("add", "mul") and part.operands[0] is part.operands[1]:
-            return _square(operands) if name == "mul" else _mul([("2", _ATOM), operands[0]])
-        if name in ("add", "mul"):
-            return (_add if name == "add" else _mul)(operands)
+            doubled = ("square", operands[:1]) if name == "mul" else ("mul", [_TWO, operands[0]])
+            return _applied(*doubled)
         if name == "pi":
             return r"\pi", _ATOM
         if name == "cast":
             was_bool = part.operands[0].dtype.short == "bool" and part.dtype.short != "bool"
             return (rf"\left[{operands[0][0]}\right]", _ATOM) if was_bool else operands[0]
-        return _by_record(get(name), operands)
+        return _applied(name, operands)
 
     # -- integers
 
@@ -206,24 +205,32 @@ def _number(value: float | int | bool) -> Text:
     return text, _SUM if value < 0 else _ATOM
 
 
-def _add(operands: Sequence[Text]) -> Text:
+def _sum(operands: Sequence[Text]) -> Text | None:
+    """A sum whose right operand begins with a sign: only that is put in parentheses."""
     left, right = operands
     if right[0].startswith("-") and right[1] == _SUM:
         return rf"{left[0]} + \left({right[0]}\right)", _SUM
-    return f"{_within(left, _SUM)} + {_within(right, _SUM)}", _SUM
+    return None
 
 
-def _mul(operands: Sequence[Text]) -> Text:
+def _product(operands: Sequence[Text]) -> Text | None:
+    """A product that begins with a negative number, or in which a number comes second."""
     left, right = (_within(operand, _PRODUCT) for operand in operands)
-    level = _PRODUCT
-    if _NEGATIVE.fullmatch(operands[0][0]):
-        left, level = operands[0][0], _SUM
+    negative = _NEGATIVE.fullmatch(operands[0][0])
+    if not negative and not right[:1].isdigit():
+        return None
     sign = r"\cdot" if right[:1].isdigit() else r"\,"
-    return f"{left} {sign} {right}", level
+    return f"{operands[0][0] if negative else left} {sign} {right}", _SUM if negative else _PRODUCT
 
 
-def _square(operands: Sequence[Text]) -> Text:
-    return f"{_within(operands[0], _ATOM)}^{{2}}", _POWER
+_TWO: Text = "2", _ATOM
+_ADJUSTED = {"add": _sum, "mul": _product}
+
+
+def _applied(name: str, operands: Sequence[Text]) -> Text:
+    """An op applied: as its record says, unless the signs of its operands ask for more."""
+    adjusted = _ADJUSTED[name](operands) if name in _ADJUSTED else None
+    return adjusted or _by_record(get(name), operands)
 
 
 class _Operand:
