@@ -13,6 +13,7 @@ import numpy as np
 
 from symgrad.codegen.wrapper.literals import op_literal
 from symgrad.errors import KernelArgumentError
+from symgrad.interpreters import interpreter_of
 from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.graph import Graph
@@ -20,7 +21,6 @@ from symgrad.kernels import KernelPlan, OpPlan, signatures
 from symgrad.passes.evaluate import evaluate
 from symgrad.runtime import spec
 from symgrad.runtime.load import Library
-from symgrad.runtime.op import overriding
 from symgrad.runtime.residuals import Residuals
 from symgrad.runtime.support import Caller
 from symgrad.runtime.values import given
@@ -50,9 +50,9 @@ class NumpyOp:
         ``values``: plain arguments, those that the op is made for, as a compiled op takes them.
         """
         inputs = tuple(self.caller.values.without(self.name, inputs, values))
-        override = overriding(inputs)
-        if override is not None:
-            return override(self, inputs, out)
+        interpreter = interpreter_of(inputs)
+        if interpreter is not None:
+            return interpreter.compiled(self, inputs, out)
         return self.caller.inference(inputs, out)
 
     def inference(self, *inputs: Any, out: Any = None, **values: Any) -> Any:

@@ -16,7 +16,7 @@ from symgrad.drawing.picture import BACKWARD, FORWARD, SAVED, Builder, Picture, 
 from symgrad.frontend.context import state_of
 from symgrad.ir.dtype import BY_NAME
 from symgrad.tensor.apply import FunctionNode
-from symgrad.tensor.plans.opnode import OperationNode
+from symgrad.tensor.plans.run import OperationNode
 from symgrad.tensor.tape.kernelnode import KernelNode
 from symgrad.tensor.tape.node import AccumulateGrad, Node, SavedTensor, edge_of
 from symgrad.tensor.tensor import Tensor

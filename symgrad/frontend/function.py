@@ -20,10 +20,10 @@ from symgrad.errors import ProtocolError
 from symgrad.frontend.context import Context, state_of
 from symgrad.frontend.session import Session, active, here
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interpreters import interpreter_of
 from symgrad.ir.function import InnerCall
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
-OVERRIDE = "__symgrad_apply__"
 
 
 class Function(Context):
@@ -82,18 +82,17 @@ def _apply(function: type[Function] | Function, args: Sequence[Any], kwargs: Any
     substitute = substitution.get()
     if substitute is not None:
         function = substitute(function)
-    for arg in (*args, *kwargs.values()):
-        override = getattr(type(arg), OVERRIDE, None)
-        if override is not None:
-            return override(arg, function, args, kwargs)
     session = active()
-    if session is None:
+    if session is not None:
+        return _inline(session, function, session.taken(args), session.taken(kwargs))
+    interpreter = interpreter_of((*args, *kwargs.values()))
+    if interpreter is None:
         name = class_of(function).__name__
         raise ProtocolError(
             f"{name}.apply takes symbolic tensors, while a Function is traced", location=here(),
             hint=f"for arrays compile it first: op = sg.compile({name}, ...); y = op(x)",
         )  # fmt: skip
-    return _inline(session, function, args, kwargs)
+    return interpreter.function(function, args, kwargs)
 
 
 def by_position(

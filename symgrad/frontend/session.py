@@ -17,6 +17,7 @@ import symgrad.ops  # noqa: F401  (registers the ops)
 from symgrad.errors import Location, ProtocolError, SymgradError
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
 from symgrad.frontend.naming import Namer
+from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import InnerCall, SizeCondition
@@ -186,6 +187,22 @@ class Session:
 
     def note_write(self, storage: Any) -> None:
         """Some memory is about to be written."""
+
+    def taken(self, value: Any) -> Any:
+        """The value with operands of other classes as this trace takes them.
+
+        They are looked for in tuples, lists and dicts.
+        """
+        kind = type(value)
+        if kind is tuple or kind is list:
+            return kind(map(self.taken, value))
+        if kind is dict:
+            return {name: self.taken(item) for name, item in value.items()}
+        return self.foreign(value) if hasattr(kind, ATTRIBUTE) else value
+
+    def foreign(self, value: Any) -> Any:
+        """An operand of another class: a constant of this trace."""
+        return getattr(type(value), ATTRIBUTE).constant(value)
 
     def call(self, name: str, raw: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call the operation of a name."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from symgrad.errors import ProtocolError, TraceError
@@ -16,6 +16,7 @@ from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import active, here
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interpreters import interpreter_of
 
 FUNCTIONS: dict[str, Any] = {}
 """The public functions over tensors, by name."""
@@ -26,7 +27,6 @@ class OperationTypeError(TraceError, TypeError):
 
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
-OVERRIDE = "__symgrad_function__"
 
 
 def operation(
@@ -140,28 +140,28 @@ def in_place(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     return written
 
 
-def public(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """What ``sg.<name>`` is: other tensor classes may take the call over.
+def operands(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Iterator[Any]:
+    """The arguments; the items of tuples and lists among them."""
+    for arg in (*args, *kwargs.values()):
+        yield from arg if isinstance(arg, (list, tuple)) and not isinstance(arg, Shape) else (arg,)
 
-    A class takes it over by a method ``__symgrad_function__(name, args, kwargs)``.
-    """
+
+def public(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """What ``sg.<name>`` is: an operation of the trace in progress, else of its operands."""
 
     @functools.wraps(call)
     def dispatch(*args: Any, **kwargs: Any) -> Any:
-        for arg in (*args, *kwargs.values()):
-            several = isinstance(arg, (list, tuple)) and not isinstance(arg, Shape)
-            for item in arg if several else (arg,):
-                override = getattr(type(item), OVERRIDE, None)
-                if override is not None:
-                    return override(item, name, args, kwargs)
         session = active()
-        if session is None:
+        if session is not None:
+            return session.call(name, call, session.taken(args), session.taken(kwargs))
+        interpreter = interpreter_of(operands(args, kwargs))
+        if interpreter is None:
             raise ProtocolError(
                 f"sg.{name} computes with symbolic tensors, while a Function is traced",
                 location=here(),
                 hint="call it inside forward or backward; outside, use NumPy",
             )
-        return session.call(name, call, args, kwargs)
+        return interpreter.operation(name, call, args, kwargs)
 
     dispatch.__name__ = dispatch.__qualname__ = name
     return dispatch

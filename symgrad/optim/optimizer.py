@@ -15,8 +15,8 @@ import numpy as np
 
 from symgrad.optim.errors import OptimizerTypeError, OptimizerValueError
 from symgrad.tensor import Tensor
+from symgrad.tensor.gradients import zero_grads
 from symgrad.tensor.modes import enable_grad
-from symgrad.tensor.tape.gradients import zero_grads
 from symgrad.tensor.tensor import Array, wrap
 
 Group = dict[str, Any]

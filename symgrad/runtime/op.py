@@ -14,27 +14,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy
-
+from symgrad.interpreters import interpreter_of
 from symgrad.plain import PlainArgument
 from symgrad.runtime.digests import digest
 from symgrad.runtime.load import keep_in_memory
 from symgrad.runtime.support import Caller
 from symgrad.runtime.values import given
-
-OVERRIDE = "__symgrad_compiled__"
-"""A class whose objects are no arrays may have this method, which then takes a call over:
-``value.__symgrad_compiled__(op, inputs, out)``."""
-
-
-def overriding(inputs: Sequence[Any]) -> Any:
-    """The method ``OVERRIDE`` of the first input that has one; None where none does."""
-    for value in inputs:
-        if type(value) is not numpy.ndarray:
-            found = getattr(type(value), OVERRIDE, None)
-            if found is not None:
-                return found.__get__(value)
-    return None
 
 
 class CompiledOp:
@@ -71,9 +56,9 @@ class CompiledOp:
         """
         if values or self.caller.op.values:
             inputs = tuple(self.caller.values.without(self.name, inputs, values))
-        override = overriding(inputs)
-        if override is not None:
-            return override(self, inputs, out)
+        interpreter = interpreter_of(inputs)
+        if interpreter is not None:
+            return interpreter.compiled(self, inputs, out)
         return self.inference(*inputs, out=out)
 
     def __repr__(self) -> str:

@@ -15,16 +15,14 @@ import sys
 import types
 from typing import Any
 
-from symgrad.tensor import apply as _apply  # noqa: F401  (attaches what Functions call)
-from symgrad.tensor import compiledop as _compiledop  # noqa: F401  (attaches what ops call)
+from symgrad.tensor import gradients as _gradients  # noqa: F401  (attaches backward and hooks)
+from symgrad.tensor import interpreters as _interpreters  # noqa: F401  (of tensors)
 from symgrad.tensor import methods as _methods  # noqa: F401  (attaches methods)
 from symgrad.tensor.creation import as_tensor as as_tensor
 from symgrad.tensor.creation import from_numpy as from_numpy
 from symgrad.tensor.functions import FUNCTIONS as FUNCTIONS
-from symgrad.tensor.tape import gradients as _gradients  # noqa: F401  (attaches backward, hooks)
 from symgrad.tensor.tensor import Size as Size
 from symgrad.tensor.tensor import Tensor as Tensor
-from symgrad.tensor.vmap import run as _vmap_run  # noqa: F401  (attaches what batches run on)
 
 
 class _CallablePackage(types.ModuleType):

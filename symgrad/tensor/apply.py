@@ -23,12 +23,9 @@ from symgrad.frontend.function import (
     run_backward,
     run_forward,
 )
-from symgrad.frontend.table import FUNCTIONS
 from symgrad.tensor import errors, shipped
-from symgrad.tensor.batched import BatchedTensor, levels
 from symgrad.tensor.modes import enable_grad, no_grad, state
-from symgrad.tensor.plans import inplace
-from symgrad.tensor.plans.dispatch import invoke, tracing
+from symgrad.tensor.plans.run import rebase
 from symgrad.tensor.tape.node import Grad, Node, SavedTensor, edge_of, named
 from symgrad.tensor.tensor import Tensor, wrap
 
@@ -150,9 +147,6 @@ class DelayedError(Node):
 
 def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Run forward without recording, and put a node behind its outputs."""
-    traced = tracing(args, kwargs)
-    if traced is not None:
-        return _applied(function)(*traced[0], **traced[1])
     found = shipped.call(function, args, kwargs)
     if found is not None:
         return found
@@ -162,13 +156,9 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
     tensors = [arg for arg in args if isinstance(arg, Tensor)]
     recorded = state.grad_enabled and any(tensor.requires_grad for tensor in tensors)
     ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
-    _check_keywords(function, kwargs)
+    check_keywords(function, kwargs)
     if recorded and not has_backward(function):
         return _as_written(function, ctx, args, kwargs)
-    if recorded and levels.active and any(isinstance(one, BatchedTensor) for one in tensors):
-        from symgrad.tensor.vmap.apply import apply_batched
-
-        return apply_batched(function, args, kwargs)
     node = None
     if recorded:
         kind = named(FunctionNode, f"{class_of(function).__name__}Backward")
@@ -189,7 +179,7 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
     return tuple(outputs) if several else outputs[0]
 
 
-def _check_keywords(function: AnyFunction, kwargs: Mapping[str, Any]) -> None:
+def check_keywords(function: AnyFunction, kwargs: Mapping[str, Any]) -> None:
     """Raises ProtocolError for a tensor whose gradient would be lost."""
     if kwargs and state.grad_enabled and has_backward(function):
         for name, value in kwargs.items():
@@ -232,10 +222,6 @@ def _missing_backward(function: AnyFunction) -> errors.MissingBackwardError:
     )
 
 
-def _applied(function: AnyFunction) -> Any:
-    return function.apply if isinstance(function, type) else function
-
-
 class _Outputs:
     """Gives histories to what forward returned."""
 
@@ -270,7 +256,7 @@ class _Outputs:
         )
         if dirty:
             if tracked:
-                inplace.rebase(output, self.node, place)
+                rebase(output, self.node, place)
             return output
         if given or output.requires_grad or (tracked and output._base is not None):
             output = self._alias(output)
@@ -293,19 +279,3 @@ def _check_dirty(tensor: Tensor) -> None:
         raise errors.InPlaceError(errors.LEAF_VIEW_IN_PLACE)
     if tensor.is_leaf and tensor.requires_grad:
         raise errors.InPlaceError(errors.LEAF_IN_PLACE.replace("is being", "has been"))
-
-
-def _apply_hook(self: Tensor, function: AnyFunction, args: Any, kwargs: Any) -> Any:
-    return apply(function, args, kwargs)
-
-
-def _function_hook(self: Tensor, name: str, args: Any, kwargs: Any) -> Any:
-    """A function of the frontend's table was called with a tensor."""
-    traced = tracing(args, kwargs)
-    if traced is not None:
-        return FUNCTIONS[name](*traced[0], **traced[1])
-    return invoke(name, FUNCTIONS[name].__wrapped__, args, kwargs)
-
-
-setattr(Tensor, "__symgrad_apply__", _apply_hook)  # noqa: B010
-setattr(Tensor, "__symgrad_function__", _function_hook)  # noqa: B010

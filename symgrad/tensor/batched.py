@@ -9,17 +9,15 @@ them is told so.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from symgrad.tensor import errors
+from symgrad.tensor.errors import VmapError
 from symgrad.tensor.tensor import Tensor, wrap
-
-
-class VmapError(errors.AutogradError, NotImplementedError):
-    """Something that cannot be done for all elements of a batch at once."""
 
 
 class Level:
@@ -41,6 +39,17 @@ class _Levels(threading.local):
 
 levels = _Levels()
 """``active``: those in progress in this thread, the outermost first."""
+
+
+@contextmanager
+def entered(size: int, randomness: str) -> Iterator[Level]:
+    """A level of its own."""
+    level = Level(size, len(levels.active), randomness)
+    levels.active.append(level)
+    try:
+        yield level
+    finally:
+        levels.active.pop()
 
 
 class Description:
@@ -69,8 +78,8 @@ class Description:
 
     @property
     def flags(self) -> Any:
-        """Raises BatchedArgument: an operation looks at how the array lies in memory."""
-        raise errors.BatchedArgument
+        """Raises ForeignOperand: an operation looks at how the array lies in memory."""
+        raise errors.ForeignOperand
 
     @property
     def strides(self) -> tuple[int, ...]:

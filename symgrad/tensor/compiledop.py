@@ -16,13 +16,12 @@ from symgrad.errors import BuildError, CacheError, KernelArgumentError
 from symgrad.frontend.function import class_of, is_instance_style
 from symgrad.frontend.request import Argument, Binding, bind
 from symgrad.frontend.session import active
-from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.runtime.strict import fall_back
 from symgrad.tensor.batched import levels
+from symgrad.tensor.gradients import grad
 from symgrad.tensor.jit.variant import EmptyTensor, Variant
 from symgrad.tensor.modes import enable_grad
 from symgrad.tensor.tape import kernelnode
-from symgrad.tensor.tape.gradients import grad
 from symgrad.tensor.tape.kernelnode import Mask
 from symgrad.tensor.tensor import Tensor
 
@@ -114,16 +113,14 @@ def kernels_of(op: Any) -> OpKernels:
     return op.behind_tape
 
 
-def _called(self: Any, op: Any, inputs: Sequence[Any], out: Any) -> Any:
-    """An op is called with a tensor among its inputs."""
-    if out is not None:
-        raise KernelArgumentError(
-            f"{op.name}: out= takes arrays, and is for calls with arrays alone",
-            hint="call it under sg.no_grad() with tensor.numpy() and out=",
-        )
-    kernels = kernels_of(op)
+def call_op(op: Any, inputs: Sequence[Any], out: Any) -> Any:
+    """What an op gives for tensors: by its kernels.  Raises KernelArgumentError.
+
+    Under ``vmap`` the Function itself is applied, whose backward takes vectors of whole batches.
+    """
     if active() is not None or levels.active:
-        return kernels.apply(*inputs)
+        return inline_op(op, inputs, out)
+    kernels = _kernels(op, out)
     count = len(kernels.differentiable)
     if len(inputs) != count:
         raise KernelArgumentError(f"{op.name} takes {count} inputs, {len(inputs)} were given")
@@ -131,5 +128,15 @@ def _called(self: Any, op: Any, inputs: Sequence[Any], out: Any) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-for _kind in (Tensor, SymbolicTensor):
-    setattr(_kind, "__symgrad_compiled__", _called)  # noqa: B010
+def inline_op(op: Any, inputs: Sequence[Any], out: Any) -> Any:
+    """What the Function gives that an op was compiled from.  Raises KernelArgumentError."""
+    return _kernels(op, out).apply(*inputs)
+
+
+def _kernels(op: Any, out: Any) -> OpKernels:
+    if out is not None:
+        raise KernelArgumentError(
+            f"{op.name}: out= takes arrays, and is for calls with arrays alone",
+            hint="call it under sg.no_grad() with tensor.numpy() and out=",
+        )
+    return kernels_of(op)

@@ -32,8 +32,12 @@ class GradcheckError(AutogradError):
     """Numerical and analytical gradients differ."""
 
 
-class BatchedArgument(Exception):
-    """One of the arguments of an operation is batched, so that the operation has to be, too."""
+class VmapError(AutogradError, NotImplementedError):
+    """Something that cannot be done for all elements of a batch at once."""
+
+
+class ForeignOperand(Exception):
+    """An operand of an operation is no array with a tape: another interpreter applies it."""
 
 
 class DivisionError(AutogradError, ZeroDivisionError):

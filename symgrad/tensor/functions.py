@@ -19,7 +19,7 @@ from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, modes, selection
 from symgrad.tensor.creation import CLASSES
 from symgrad.tensor.errors import NotATensorError
-from symgrad.tensor.plans.dispatch import invoke, tracing
+from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.tensor import Tensor
 
 FUNCTIONS: dict[str, Any] = {}
@@ -37,9 +37,8 @@ def _function(name: str, dispatch: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(call)
     def function(*args: Any, **kwargs: Any) -> Any:
-        traced = tracing(args, kwargs)
-        if traced is not None:
-            return dispatch(*traced[0], **traced[1])
+        if active() is not None:
+            return dispatch(*args, **kwargs)
         if not args or type(args[0]) not in _KNOWN:
             _check(name, args, kwargs)
         requires_grad = kwargs.pop("requires_grad", False) if kwargs else False

@@ -17,13 +17,13 @@ import numpy as np
 from symgrad.frontend import unsupported
 from symgrad.frontend.functions.casting import to as symbolic_to
 from symgrad.frontend.functions.creation import new as symbolic_new
-from symgrad.frontend.session import here
+from symgrad.frontend.session import current, here
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, errors, printing, selection
 from symgrad.tensor.batched import BatchedTensor, drawn
 from symgrad.tensor.modes import state
 from symgrad.tensor.plans import inplace
-from symgrad.tensor.plans.dispatch import as_traced, invoke
+from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.tensor import Size, Tensor, new_array, wrap
 
 _PYTHONS = (
@@ -239,7 +239,8 @@ def _lifting(call: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(call)
     def method(self: SymbolicTensor, *args: Any, **kwargs: Any) -> Any:
         if state.lifting and (kwargs or any(isinstance(arg, _MAY_HOLD) for arg in args)):
-            return call(self, *as_traced(args), **as_traced(kwargs))
+            session = current()
+            return call(self, *session.taken(args), **session.taken(kwargs))
         return call(self, *args, **kwargs)
 
     return method

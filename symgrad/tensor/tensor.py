@@ -3,7 +3,7 @@
 In: an array.  Out: what it is, what it holds, where it comes from.
 
 Its operations are attached by ``symgrad.tensor.methods``, out of the frontend's table, and what
-concerns backward by ``symgrad.tensor.tape.gradients``.
+concerns backward by ``symgrad.tensor.gradients``.
 """
 
 from __future__ import annotations

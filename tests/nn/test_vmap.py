@@ -15,7 +15,7 @@ import symgrad.nn.functional as F
 from symgrad import nn
 from symgrad.errors import SymgradError
 from symgrad.nn.errors import ModuleIndexError
-from symgrad.tensor.batched import VmapError
+from symgrad.tensor.errors import VmapError
 
 SIZE = 3
 _numbers = np.random.default_rng(0)

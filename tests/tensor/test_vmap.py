@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.errors import SymgradError
-from symgrad.tensor.batched import VmapError
-from symgrad.tensor.errors import TensorValueError
+from symgrad.tensor.errors import TensorValueError, VmapError
 
 Array = np.ndarray[Any, Any]
 

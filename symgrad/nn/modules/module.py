@@ -16,7 +16,7 @@ from symgrad.nn.modules.printing import described
 from symgrad.nn.modules.state import Incompatible, load_state
 from symgrad.nn.parameter import Parameter
 from symgrad.tensor import Tensor
-from symgrad.tensor.tape.gradients import zero_grads
+from symgrad.tensor.gradients import zero_grads
 from symgrad.tensor.tape.node import RemovableHandle
 
 Self = TypeVar("Self", bound="Module")

@@ -15,10 +15,9 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.tensor import errors
 from symgrad.tensor.functional.forward_mode import honouring_jvp
 from symgrad.tensor.functional.level import Level, leads_out, settled
+from symgrad.tensor.gradients import grad as gradients
 from symgrad.tensor.modes import enable_grad, lifted, state
-from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.pytree import each, leaves, leaves_like
-from symgrad.tensor.tape.gradients import grad as gradients
 from symgrad.tensor.tensor import Tensor, wrap
 from symgrad.tensor.trace.symbolic import basis, is_symbolic, is_tensor, zeros_like
 
@@ -250,8 +249,7 @@ def _basis(tensor: Any) -> list[Any]:
 def _stacked(tensors: Sequence[Any], axis: int, shape: Sequence[int], like: Any) -> Any:
     if not tensors:
         return wrap(np.zeros(tuple(shape), str(like.dtype)))
-    call = FUNCTIONS["stack"].__wrapped__
-    return invoke("stack", call, (list(tensors), axis), {}).reshape(tuple(shape))
+    return FUNCTIONS["stack"](list(tensors), axis).reshape(tuple(shape))
 
 
 def rows(made: Run) -> list[list[Any]]:

@@ -30,8 +30,8 @@ from symgrad.frontend.session import active
 from symgrad.frontend.tensor import fresh
 from symgrad.tensor import errors
 from symgrad.tensor.batched import spread
+from symgrad.tensor.gradients import grad
 from symgrad.tensor.modes import enable_grad
-from symgrad.tensor.tape.gradients import grad
 from symgrad.tensor.tensor import wrap
 from symgrad.tensor.trace.lifting import LiftingSession
 from symgrad.tensor.trace.symbolic import is_symbolic, is_tensor, zeros_like

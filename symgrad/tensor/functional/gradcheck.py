@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.tensor import errors
+from symgrad.tensor.gradients import grad
 from symgrad.tensor.modes import enable_grad
-from symgrad.tensor.tape.gradients import grad
 from symgrad.tensor.tensor import Array, Tensor, wrap
 
 

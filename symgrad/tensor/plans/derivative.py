@@ -94,13 +94,11 @@ class Derivative:
 
     def linked(self, mask: tuple[bool, ...]) -> LinkedGradients:
         """The same as a plan, which is recorded when it runs."""
-        from symgrad.tensor.plans.plan import higher_plan
-
         found = self._linked.get(mask)
         if found is None:
             graph, given, nodes = self._extract(self._outer, mask)
             present = [node for node in nodes if node is not None]
-            plan = higher_plan(f"{self.plan.name}Backward", graph, given, present)
+            plan = self.plan.computing(f"{self.plan.name}Backward", graph, given, present)
             found = LinkedGradients(plan, tuple(node is not None for node in nodes))
             self._linked[mask] = found
         return found

@@ -7,53 +7,44 @@ Plans are cached under the dtypes and shapes of the tensors and the values of ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.frontend.session import active
+from symgrad.errors import TraceError
+from symgrad.frontend.session import current
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interpreters import interpreter_of
 from symgrad.ir.dtype import LISTED
 from symgrad.tensor import errors
-from symgrad.tensor.errors import BatchedArgument
+from symgrad.tensor.errors import ForeignOperand
 from symgrad.tensor.modes import state
-from symgrad.tensor.plans.plan import Place, Plan, Slot, make_plan
-from symgrad.tensor.plans.run import run
+from symgrad.tensor.plans.plan import Place, Plan, Slot, make_plan, slot_of
+from symgrad.tensor.plans.run import run, run_any
 from symgrad.tensor.tensor import DTYPES, Tensor, wrap
 
 MOST_PLANS = 8192
 _plans: dict[Any, Plan] = {}
 
 
-_BATCHED: list[Tensor] = []
-_batched: list[Callable[..., Any]] = []
-"""``symgrad.tensor.vmap.run.invoke``, entered there."""
-
-
-def provide_batched(call: Callable[..., Any]) -> None:
-    """Say how an operation is applied to batched tensors."""
-    _batched[:] = [call]
-
-
-class _SymbolicArgument(Exception):
-    """One of the arguments is symbolic: a Function is being traced."""
-
-
 def invoke(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
-    """Apply the operation ``call`` of the frontend to tensors, arrays and plain values."""
+    """Apply the operation ``call`` of the frontend to tensors, arrays and plain values.
+
+    Arrays with a tape are the usual case, and are looked at once; the interpreter of other operands
+    applies it to those.
+    """
     if state.lifting:
-        return call(*as_traced(args), **as_traced(kwargs or {}))
+        return in_trace(call, args, kwargs)
     tensors: list[Tensor] = []
     try:
         parts = [_frozen(arg, tensors) for arg in args]
         named = [(word, _frozen(kwargs[word], tensors)) for word in kwargs] if kwargs else ()
-    except _SymbolicArgument:
-        return call(*as_traced(args), **as_traced(kwargs or {}))
-    except BatchedArgument:
-        tensors = _BATCHED
-    if tensors is _BATCHED:
-        return _batched[0](name, call, args, kwargs)
+    except ForeignOperand:
+        found = interpreter_of(args)
+        if found is None or not found.level:
+            found = interpreter_of(_leaves((*args, *(kwargs or {}).values())))
+        return found.operation(name, call, args, kwargs)
     key = (call, state.dtype.name, *parts, *named)
     try:
         plan = _plans.get(key)
@@ -63,10 +54,19 @@ def invoke(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: Any
         ) from None
     if plan is None:
         plan = _new_plan(name, call, args, kwargs)
-        if len(_plans) >= MOST_PLANS:
-            _plans.pop(next(iter(_plans)))
-        _plans[key] = plan
+        _keep(key, plan)
     return run(plan, tensors)
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """What tuples, lists and slices hold, however deep."""
+    if isinstance(value, slice):
+        value = value.start, value.stop, value.step
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
 
 
 def _frozen(value: Any, tensors: list[Tensor]) -> Any:
@@ -91,7 +91,7 @@ def _frozen(value: Any, tensors: list[Tensor]) -> Any:
 
 def _rarely_frozen(value: Any, tensors: list[Tensor]) -> Any:
     if isinstance(value, SymbolicTensor):
-        raise _SymbolicArgument
+        raise ForeignOperand
     if isinstance(value, slice):
         ends = (value.start, value.stop, value.step)
         return slice, tuple([_frozen(item, tensors) for item in ends])
@@ -114,43 +114,68 @@ def as_tensor(array: Any) -> Tensor:
 
 def _new_plan(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Plan:
     slots: list[Slot] = []
-    template = tuple(_template(arg, slots) for arg in args)
-    keywords = {word: _template(kwargs[word], slots) for word in kwargs or ()}
+    template = tuple(_template(arg, slots, []) for arg in args)
+    keywords = {word: _template(kwargs[word], slots, []) for word in kwargs or ()}
     return make_plan(name, call, template, keywords, slots, state.dtype)
 
 
-def _template(value: Any, slots: list[Slot]) -> Any:
+def _keep(key: Any, plan: Plan) -> None:
+    """Let a plan be found again; the oldest one goes where there are too many."""
+    if len(_plans) >= MOST_PLANS:
+        _plans.pop(next(iter(_plans)))
+    _plans[key] = plan
+
+
+def _template(value: Any, slots: list[Slot], tensors: list[Tensor]) -> Any:
     """The argument with a ``Place`` for each tensor."""
     if isinstance(value, np.ndarray):
         value = as_tensor(value)
     if isinstance(value, Tensor):
-        array = value._array
-        strides = tuple(step // array.itemsize for step in array.strides)
-        contiguous = bool(array.flags.c_contiguous)
-        slots.append(Slot(DTYPES[array.dtype], array.shape, None if contiguous else strides))
+        tensors.append(value)
+        slots.append(slot_of(value))
         return Place(len(slots) - 1)
     if isinstance(value, (tuple, list)):
-        items = [_template(item, slots) for item in value]
+        items = [_template(item, slots, tensors) for item in value]
         return tuple(items) if isinstance(value, tuple) else items
     if isinstance(value, slice):
-        return slice(*(_template(item, slots) for item in (value.start, value.stop, value.step)))
+        ends = (value.start, value.stop, value.step)
+        return slice(*(_template(item, slots, tensors) for item in ends))
     return value.item() if isinstance(value, np.generic) else value
 
 
-def as_traced(value: Any) -> Any:
-    """Arguments for a trace: tensors are constants of it; inputs, where the trace lifts them."""
-    if isinstance(value, Tensor):
-        session: Any = active()
-        return session.lift(value) if state.lifting else value._array
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        return type(value)(as_traced(item) for item in value)
-    if isinstance(value, Mapping):
-        return {name: as_traced(item) for name, item in value.items()}
-    return value
+def in_trace(call: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
+    """Apply an operation in the trace in progress."""
+    session = current()
+    return call(*session.taken(args), **session.taken(kwargs or {}))
 
 
-def tracing(args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    """The arguments for the trace in progress; None if there is none."""
-    if active() is None:
-        return None
-    return as_traced(tuple(args)), as_traced(kwargs)
+# -- whole batches
+
+
+def invoke_batched(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
+    """Apply an operation of the frontend, some of whose tensors are batched."""
+    tensors: list[Tensor] = []
+    slots: list[Slot] = []
+    template = tuple(_template(arg, slots, tensors) for arg in args)
+    keywords = {word: _template(kwargs[word], slots, tensors) for word in kwargs or ()}
+    key = call, state.dtype.name, _key(template), _key(tuple(keywords.items())), tuple(slots)
+    plan = _plans.get(key)
+    if plan is None:
+        try:
+            plan = make_plan(name, call, template, keywords, slots, state.dtype)
+        except TraceError as error:
+            error.what = f"in vmap: {error.what}"
+            raise
+        _keep(key, plan)
+    return run_any(plan, tensors)
+
+
+def _key(value: Any) -> Any:
+    """A key of a described argument."""
+    if isinstance(value, (tuple, list)):
+        return type(value).__name__, tuple(map(_key, value))
+    if isinstance(value, slice):
+        return "slice", _key((value.start, value.stop, value.step))
+    if isinstance(value, float):
+        return "float", value.hex()
+    return type(value), value

@@ -1,15 +1,11 @@
-"""Writing to tensors in place: what is allowed, and what becomes of histories.
+"""Writing to tensors in place: what is allowed, and the plans of what it does to histories.
 
-In: a tensor that an operation writes to.  Out: the same tensor, and its base, with new histories.
-
-The history of a base that is written through a view is the history that it had, with the written
-part replaced; views of it make their own histories anew when they are asked for.
+In: a tensor that an operation writes to.  Out: nothing, or an error; plans of views and writes.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -17,11 +13,9 @@ from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.views import Step
 from symgrad.tensor import errors
 from symgrad.tensor.modes import state
-from symgrad.tensor.plans.opnode import operation_node
 from symgrad.tensor.plans.plan import Place, Plan, Slot, make_plan
 from symgrad.tensor.plans.program import sizes
-from symgrad.tensor.tape.node import Node, retain
-from symgrad.tensor.tensor import DTYPES, Array, Tensor, wrap
+from symgrad.tensor.tensor import Array, Tensor
 
 
 def check(tensor: Tensor) -> None:
@@ -74,54 +68,6 @@ def write(tensor: Tensor, contents: Array) -> None:
     tensor.counter().value = before + 1
     if tensor._base is None:
         tensor._seen = before + 1
-
-
-def rebase(tensor: Tensor, node: Node, number: int) -> None:
-    """The tensor was written by ``node``: that, and not what came before, is its history."""
-    base = tensor._base
-    if base is None:
-        _succeed(tensor, node, number)
-        return
-    written = wrap(tensor._array)
-    written._grad_fn, written._output_number = node, number
-    plan = slices_plan(_slot(base), tensor._steps)
-    _succeed(base, *_history(plan, [base, written]))
-    _regenerate(tensor)
-
-
-def _succeed(tensor: Tensor, node: Node, number: int) -> None:
-    """Put a new history in place of the old one; a gradient that is kept is that of the new one."""
-    if tensor._retains:
-        retain(tensor, node, number)
-    tensor._grad_fn, tensor._output_number = node, number
-
-
-def _history(plan: Plan, tensors: list[Tensor]) -> tuple[Any, int]:
-    """The node that the plan would leave behind, without computing anything."""
-    needs = tuple(tensor.requires_grad for tensor in tensors)
-    node = operation_node(plan.derivative(needs), tensors)
-    assert not node.derivative.kept, "views and writes save nothing"
-    return node, 0
-
-
-def _regenerate(tensor: Tensor) -> None:
-    """Make the history of a view of its base anew."""
-    base = tensor._base
-    assert base is not None
-    tensor._seen = tensor.counter().value
-    if base.requires_grad:
-        plan = view_plan(_slot(base), tensor._steps)
-        _succeed(tensor, *_history(plan, [base]))
-
-
-setattr(Tensor, "_regenerate", _regenerate)  # noqa: B010
-
-
-def _slot(tensor: Tensor) -> Slot:
-    array = tensor._array
-    strides = tuple(step // array.itemsize for step in array.strides)
-    contiguous = bool(array.flags.c_contiguous)
-    return Slot(DTYPES[array.dtype], array.shape, None if contiguous else strides)
 
 
 @functools.lru_cache(maxsize=2048)

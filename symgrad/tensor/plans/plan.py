@@ -22,10 +22,12 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
+from symgrad.tensor.batched import real_array
 from symgrad.tensor.errors import DIVISION_BY_ZERO, DivisionError, EagerDTypeError, EagerShapeError
 from symgrad.tensor.plans.derivative import Derivative
 from symgrad.tensor.plans.program import Program, Runs
 from symgrad.tensor.plans.shippedplan import KernelDerivative, KernelPlan, equip
+from symgrad.tensor.tensor import DTYPES, Tensor
 
 
 class EagerSession(Session):
@@ -42,6 +44,16 @@ class Slot:
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None = None
+
+
+def slot_of(tensor: Tensor) -> Slot:
+    """Dtype, shape, and how the tensor, or one element of all its batches, lies in memory."""
+    array, shape = real_array(tensor), tuple(tensor._array.shape)
+    dtype, outer = DTYPES[array.dtype], array.ndim - len(shape)
+    one = array[(0,) * outer] if outer and array.size else array
+    if one.flags.c_contiguous or not array.size:
+        return Slot(dtype, shape)
+    return Slot(dtype, shape, tuple(step // array.itemsize for step in one.strides))
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,7 @@ class Plan:
 
     ``computed``: the nodes that ``program`` computes: the values and the new contents.
     ``divisors``: the places of the inputs by which integers are divided.
+    ``batched``: the plans over whole batches that were made of it (``batch.py``).
     ``rebuild``: makes the result, as the operation returns it, of the tensors that come out.
     """
 
@@ -84,6 +97,14 @@ class Plan:
         self._kernels: KernelPlan | None = None
         self.simple = len(self.outputs) == 1 and self.outputs[0].kind == "value"
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
+        self.batched: dict[tuple[tuple[bool, ...], int], Any] = {}
+
+    @classmethod
+    def computing(
+        cls, name: str, graph: Graph, inputs: Sequence[Node], nodes: Sequence[Node]
+    ) -> Plan:
+        """A plan that computes nodes of a graph as they are: a list of tensors."""
+        return cls(name, graph, inputs, [Output("value", node) for node in nodes], list)
 
     def use(self, kernels: KernelPlan) -> None:
         """Compute with kernels in place of NumPy."""
@@ -123,11 +144,6 @@ def _divisors(inputs: Sequence[Node], outputs: Sequence[Output]) -> tuple[int, .
         if divisor.index in places:
             found.add(places[divisor.index])
     return tuple(sorted(found))
-
-
-def higher_plan(name: str, graph: Graph, inputs: Sequence[Node], outputs: Sequence[Node]) -> Plan:
-    """A plan that computes nodes of a graph as they are: a list of tensors."""
-    return Plan(name, graph, inputs, [Output("value", node) for node in outputs], list)
 
 
 def make_plan(

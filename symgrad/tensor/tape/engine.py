@@ -181,13 +181,13 @@ class Run:
 
     def _prehooks(self, node: Node, grads: list[Grad]) -> list[Grad]:
         """What hooks before a node make of the gradients that it gets."""
-        for hook in list((node.prehooks or {}).values()):
+        for hook in list(node.prehooks.values()) if node.prehooks else ():
             grads = self._hooked(hook, grads, hook(tuple(map(self.tensor, grads))))
         return grads
 
     def _after(self, node: Node, results: list[Grad], grads: list[Grad]) -> list[Grad]:
         """What hooks behind a node make of the gradients that it gives."""
-        for hook in list((node.hooks or {}).values()):
+        for hook in list(node.hooks.values()) if node.hooks else ():
             found = hook(tuple(map(self.tensor, results)), tuple(map(self.tensor, grads)))
             results = self._hooked(hook, results, found)
         return results
@@ -253,7 +253,7 @@ class Run:
             known._array += grad
             known.counter().value += 1
             known._seen = known.counter().value
-        for hook in list((tensor._after_hooks or {}).values()):
+        for hook in list(tensor._after_hooks.values()) if tensor._after_hooks else ():
             hook(tensor)
 
 

@@ -100,6 +100,11 @@ class LiftingSession(Session):
         self.given.append((found, node))
         return found
 
+    def foreign(self, value: Any) -> Any:
+        """A tensor as an input of the trace, while it lifts them."""
+        lifts = state.lifting and isinstance(value, Tensor)
+        return self.lift(value) if lifts else super().foreign(value)
+
     def lift(self, tensor: Tensor) -> SymbolicTensor:
         """The input that stands for a tensor that the function closes over."""
         for known, symbol in self.captured:

@@ -16,31 +16,42 @@ from symgrad.frontend.context import Context, attributes_of, state_of
 from symgrad.frontend.function import (
     Function,
     class_of,
+    has_backward,
     new_context,
     run_backward,
     run_forward,
 )
-from symgrad.tensor import apply as applying
+from symgrad.tensor.apply import apply, check_keywords
 from symgrad.tensor.batched import (
     BatchedTensor,
     Level,
     batched,
     deepest,
     enclosed,
+    entered,
     inside,
     levels,
     physical,
 )
+from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import Tensor
 
 
 def apply_batched(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """``Function.apply`` where a tensor is batched."""
+    """``Function.apply`` where a tensor is batched.
+
+    What needs no gradient, or has no backward, is what the operations of forward make of it.
+    """
+    tensors = [arg for arg in args if isinstance(arg, Tensor)]
+    recorded = state.grad_enabled and any(tensor.requires_grad for tensor in tensors)
+    if not recorded or not has_backward(function):
+        return apply(function, args, kwargs)
+    check_keywords(function, kwargs)
     level = deepest(args)
     assert level is not None
     lowered = _Lowered(function, level, args, kwargs)
     whole = [inside(arg, level)[0] for arg in args]
-    result = applying.apply(lowered.function(), whole, {})
+    result = lowered.function().apply(*whole)
     several = isinstance(result, tuple)
     outputs = [
         batched(one, level) if has else one
@@ -146,8 +157,6 @@ def _lowered_gradient(value: Any, has: bool, level: Level) -> Any:
 @contextmanager
 def _again(level: Level) -> Iterator[Level]:
     """The level, or one of its size where that ``vmap`` is over."""
-    from symgrad.tensor.vmap.vmap import entered
-
     if level in levels.active:
         yield level
     else:

@@ -20,11 +20,10 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.types import TensorType
 from symgrad.passes.batch import Batched, batch, moved, widened
 from symgrad.tensor import errors
-from symgrad.tensor.batched import VmapError
+from symgrad.tensor.errors import VmapError
 from symgrad.tensor.modes import state
-from symgrad.tensor.tensor import Tensor
 from symgrad.tensor.trace.lifting import LiftingSession, Untraceable
-from symgrad.tensor.vmap import vmap
+from symgrad.tensor.vmap import structures
 
 _numbers = itertools.count()
 
@@ -38,16 +37,16 @@ def traced_vmap(
     """
     session: Any = active()
     assert isinstance(session, Session)
-    axes, named_axes = vmap.axes_of(in_dims, args), vmap.first_axes(kwargs)
+    axes, named_axes = structures.axes_of(in_dims, args), structures.first_axes(kwargs)
     elements = _Elements(session)
-    given = vmap.mapped(elements.take, args, axes)
-    named = vmap.mapped(elements.take, kwargs, named_axes)
+    given = structures.mapped(elements.take, args, axes)
+    named = structures.mapped(elements.take, kwargs, named_axes)
     size = elements.size
     if size is None:
         raise errors.TensorValueError("vmap: at least one of in_dims must be a number")
     result = func(*given, **named)
-    out_axes = vmap.broadcast(out_dims, result, "out_dims")
-    nodes = [_node(value) for value, _ in vmap.leaves(result, out_axes)]
+    out_axes = structures.broadcast(out_dims, result, "out_dims")
+    nodes = [_node(value) for value, _ in structures.leaves(result, out_axes)]
     elements.check_unwritten()
     inputs = {element: Batched(whole, True) for element, whole in elements.whole.items()}
     found = iter(batch(nodes, inputs | _markers(session, nodes, inputs, size), size))
@@ -63,7 +62,7 @@ def traced_vmap(
         whole = widened(one, size)
         return fresh(moved(whole, 0, axis % whole.rank))
 
-    return vmap.mapped(leave, result, out_axes)
+    return structures.mapped(leave, result, out_axes)
 
 
 class _Elements:
@@ -77,8 +76,8 @@ class _Elements:
 
     def take(self, value: Any, axis: int | None) -> Any:
         """The element of an argument; what is not mapped over is itself."""
-        if isinstance(value, Tensor) and isinstance(self.session, LiftingSession) and state.lifting:
-            value = self.session.lift(value)
+        if state.lifting:
+            value = self.session.taken(value)
         if axis is None:
             return value
         node = _node(value)

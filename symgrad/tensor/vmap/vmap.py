@@ -9,15 +9,16 @@ given the batch as its first axis; the tape records what is run.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.frontend.session import active
+from symgrad.frontend.table import FUNCTIONS
 from symgrad.tensor import creation, errors
-from symgrad.tensor.batched import Level, batched, inside, levels, whole
-from symgrad.tensor.modes import state
+from symgrad.tensor.batched import Level, batched, entered, inside, whole
 from symgrad.tensor.trace.symbolic import is_tensor
+from symgrad.tensor.vmap.structures import axes_of, broadcast, first_axes, leaves, mapped, size_of
+from symgrad.tensor.vmap.trace import traced_vmap
 
 
 def vmap(
@@ -41,9 +42,7 @@ def vmap(
 
     @functools.wraps(func)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
-        if state.lifting or active() is not None:
-            from symgrad.tensor.vmap.trace import traced_vmap
-
+        if active() is not None:
             return traced_vmap(func, in_dims, out_dims, args, kwargs)
         axes = axes_of(in_dims, args)
         size = size_of(args, axes, kwargs)
@@ -62,129 +61,6 @@ def vmap(
             return mapped(_leave(level), result, broadcast(out_dims, result, "out_dims"))
 
     return vectorized
-
-
-@contextmanager
-def entered(size: int, randomness: str) -> Iterator[Level]:
-    """A level of its own."""
-    level = Level(size, len(levels.active), randomness)
-    levels.active.append(level)
-    try:
-        yield level
-    finally:
-        levels.active.pop()
-
-
-# -- structures
-
-
-def broadcast(dims: Any, value: Any, name: str) -> Any:
-    """``dims`` in the structure of ``value``; one number stands for all that lies below."""
-    if dims is None or isinstance(dims, int):
-        return _each(value, dims)
-    if isinstance(value, dict) and isinstance(dims, dict) and set(value) == set(dims):
-        return {key: broadcast(dims[key], value[key], name) for key in value}
-    if (
-        isinstance(value, (tuple, list)) and isinstance(dims, (tuple, list))
-        and len(value) == len(dims)
-    ):  # fmt: skip
-        return [broadcast(dim, item, name) for dim, item in zip(dims, value, strict=True)]
-    if name == "out_dims" and isinstance(dims, (tuple, list)) and len(dims) == 1:
-        return broadcast(dims[0], value, name)
-    raise errors.TensorValueError(
-        f"vmap: {name}={dims!r} does not have the structure of what it is for",
-        hint="a number or None, or numbers in the same tuples, lists and dicts",
-    )
-
-
-def _each(value: Any, dim: int | None) -> Any:
-    if isinstance(value, (tuple, list)):
-        return [_each(item, dim) for item in value]
-    if isinstance(value, dict):
-        return {key: _each(item, dim) for key, item in value.items()}
-    return dim
-
-
-def axes_of(in_dims: Any, args: Sequence[Any]) -> Any:
-    """``in_dims`` in the structure of the arguments.  Raises TensorValueError."""
-    if not args:
-        raise errors.TensorValueError(
-            "vmap: got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over "
-            "a function with no inputs. The latter is unsupported."
-        )
-    found = broadcast(in_dims, args, "in_dims")
-    _check_axes(args, found, given=not isinstance(in_dims, int))
-    return found
-
-
-def _check_axes(value: Any, axes: Any, *, given: bool) -> None:
-    """Raises TensorValueError for an axis that a tensor does not have, or of no tensor."""
-    if isinstance(axes, list):
-        for item, axis in zip(value, axes, strict=True):
-            _check_axes(item, axis, given=given)
-    elif isinstance(axes, dict):
-        for key in axes:
-            _check_axes(value[key], axes[key], given=given)
-    elif axes is not None and is_tensor(value):
-        if not -value.ndim <= axes < value.ndim:
-            raise errors.TensorValueError(
-                f"vmap: got in_dim={axes} for an input, but that is a tensor of {value.ndim} "
-                "dimensions"
-            )
-    elif axes is not None:
-        raise errors.TensorValueError(
-            f"vmap: got in_dim={axes} for an input that is a {type(value).__name__}; only "
-            "tensors can be mapped over",
-            hint="in_dims=None for an argument that is the same for all elements",
-        )
-
-
-def first_axes(kwargs: Any) -> Any:
-    """Keyword arguments are mapped over their first axis, where they are tensors."""
-    if isinstance(kwargs, dict):
-        return {key: first_axes(item) for key, item in kwargs.items()}
-    if isinstance(kwargs, (tuple, list)):
-        return [first_axes(item) for item in kwargs]
-    return 0 if is_tensor(kwargs) else None
-
-
-def leaves(value: Any, axes: Any) -> Iterator[tuple[Any, int | None]]:
-    """The leaves of a value with their axes, in order."""
-    if isinstance(axes, list):
-        for item, axis in zip(value, axes, strict=True):
-            yield from leaves(item, axis)
-    elif isinstance(axes, dict):
-        for key in axes:
-            yield from leaves(value[key], axes[key])
-    else:
-        yield value, axes
-
-
-def size_of(args: Any, axes: Any, kwargs: Any) -> int:
-    """How many elements there are.  Raises TensorValueError where arguments disagree."""
-    pairs = [*leaves(args, axes), *leaves(kwargs, first_axes(kwargs))]
-    sizes = [value.shape[axis] for value, axis in pairs if axis is not None]
-    if not sizes:
-        raise errors.TensorValueError(
-            f"vmap: at least one of in_dims must be a number, got {axes!r}"
-        )
-    if len(set(sizes)) > 1:
-        raise errors.TensorValueError(
-            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-            f"{sizes} for the mapped dimension"
-        )
-    return int(sizes[0])
-
-
-def mapped(change: Callable[[Any, Any], Any], value: Any, axes: Any) -> Any:
-    """The value with ``change(leaf, axis)`` in place of each leaf."""
-    if isinstance(axes, list):
-        items = [mapped(change, item, axis) for item, axis in zip(value, axes, strict=True)]
-        kind: Any = type(value)
-        return kind(*items) if hasattr(kind, "_fields") else kind(items)
-    if isinstance(axes, dict):
-        return type(value)((key, mapped(change, value[key], axes[key])) for key in axes)
-    return change(value, axes)
 
 
 def _enter(level: Level) -> Callable[[Any, Any], Any]:
@@ -250,6 +126,4 @@ def _in_chunks(
 
 
 def _concatenated(column: Sequence[tuple[Any, Any]]) -> Any:
-    from symgrad.tensor.functions import FUNCTIONS
-
     return FUNCTIONS["cat"]([value for value, _ in column], column[0][1])

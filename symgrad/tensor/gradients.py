@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interpreters import interpreter_of
 from symgrad.tensor import errors
-from symgrad.tensor.batched import BatchedTensor, levels
+from symgrad.tensor.batched import (
+    BatchedTensor,
+    Level,
+    batched,
+    deepest,
+    enclosed,
+    physical,
+)
 from symgrad.tensor.modes import no_grad, state
-from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.tape.engine import Run, initial
 from symgrad.tensor.tape.node import AccumulateGrad, Edge, Grad, RemovableHandle, edge_of, retain
 from symgrad.tensor.tensor import Tensor, wrap
-from symgrad.tensor.trace.symbolic import backward as symbolic_backward
-from symgrad.tensor.trace.symbolic import grad as symbolic_grad
 from symgrad.tensor.trace.symbolic import is_symbolic
 
 Several = Tensor | Sequence[Any] | None
@@ -67,21 +73,23 @@ def backward(
         raise errors.AutogradError("`inputs` argument to `backward()` cannot be empty.")
     if state.levels:
         raise errors.AutogradError(errors.BACKWARD_INSIDE, hint="use sg.grad or sg.vjp inside")
-    if any(map(is_symbolic, roots)):
-        wanted = None if inputs is None else _sequence(inputs)
-        symbolic_backward(roots, given, wanted, create=create_graph)
-        return
     keep = create_graph if retain_graph is None else retain_graph
-    if levels.active and any(isinstance(one, BatchedTensor) for one in (*roots, *given)):
-        raise errors.AutogradError(
-            "vmap: backward() adds to .grad, which elements of a batch do not have",
-            hint="use sg.grad or sg.vjp inside of vmap",
-        )
+    wanted = None if inputs is None else _sequence(inputs)
+    interpreter = interpreter_of((*roots, *given))
+    found = add_to_leaves if interpreter is None else interpreter.backward
+    found(roots, given, wanted, keep, create_graph)
+
+
+def add_to_leaves(
+    roots: Sequence[Any], given: Sequence[Any], inputs: Sequence[Any] | None, keep: bool,
+    create_graph: bool,
+) -> None:  # fmt: skip
+    """``backward`` by what the tape recorded.  Raises AutogradError."""
     starts = _roots(roots, given, record=create_graph)
     if create_graph:
-        warnings.warn(errors.CREATE_GRAPH, UserWarning, stacklevel=3)
-    wanted = _sequence(inputs)
-    captured = _edges(wanted) if inputs is not None else None
+        warnings.warn(errors.CREATE_GRAPH, UserWarning, stacklevel=4)
+    wanted = inputs or []
+    captured = None if inputs is None else _edges(inputs)
     run = Run(keep=keep, record=create_graph, captured=captured, accumulate=True)
     found = run.run(starts)
     for tensor, edge in zip(wanted, captured or [], strict=True):
@@ -119,76 +127,67 @@ def grad(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
             "allow_unused=False."
         )
-    if any(map(is_symbolic, (*roots, *wanted))):
-        unused, zeros = bool(allow_unused), materialize_grads
-        return symbolic_grad(
-            roots, wanted, given, unused=unused, zeros=zeros, create=create_graph
-        )  # fmt: skip
-    if levels.active and any(isinstance(one, BatchedTensor) for one in (*roots, *wanted, *given)):
-        from symgrad.tensor.vmap.gradients import batched_grad
+    asked = Asked(keep, create_graph, allow_unused, materialize_grads, is_grads_batched)
+    interpreter = interpreter_of((*roots, *wanted, *given))
+    found = of_arrays if interpreter is None else interpreter.gradients
+    return found(roots, wanted, given, asked)
 
-        return batched_grad(
-            roots, wanted, given, keep=keep, create=create_graph, unused=allow_unused,
-            zeros=materialize_grads,
-        )  # fmt: skip
-    if is_grads_batched:
-        return _batched(roots, wanted, given, keep, create_graph, allow_unused)
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for beside gradients.
+
+    ``keep``: the graph, for another backward; ``create``: gradients with histories; ``unused``: may
+    an input have no gradient; ``zeros``: zeros instead; ``rows``: the first axis of the vectors
+    counts gradients.
+    """
+
+    keep: bool
+    create: bool
+    unused: bool | None
+    zeros: bool
+    rows: bool = False
+
+
+def of_arrays(
+    roots: Sequence[Any], wanted: Sequence[Any], given: Sequence[Any], asked: Asked
+) -> tuple[Any, ...]:
+    """The gradients by what the tape recorded.  Raises AutogradError."""
+    if asked.rows:
+        return _row_by_row(roots, wanted, given, asked)
     if len(given) != len(roots):
         raise errors.AutogradError(f"got {len(roots)} tensors and {len(given)} gradients")
-    return _found(roots, wanted, given, keep, create_graph, bool(allow_unused), materialize_grads)
-
-
-def recorded_grad(
-    roots: Sequence[Any], wanted: Sequence[Any], given: Sequence[Any], unused: bool | None,
-    zeros: bool,
-) -> tuple[Any, ...]:  # fmt: skip
-    """The same by a backward that is recorded, which vectors of any class go through."""
-    return _found(roots, wanted, given, True, True, bool(unused), zeros)
-
-
-def _found(
-    roots: Sequence[Any], wanted: Sequence[Any], given: Sequence[Any], keep: bool, record: bool,
-    unused: bool, zeros: bool,
-) -> tuple[Any, ...]:  # fmt: skip
-    starts = _roots(roots, given, record=record)
+    starts = _roots(roots, given, record=asked.create)
     edges = _edges(wanted)
-    run = Run(keep=keep, record=record, captured=edges, accumulate=False)
+    run = Run(keep=asked.keep, record=asked.create, captured=edges, accumulate=False)
     found = run.run(starts)
     results: list[Any] = []
     for number, (tensor, edge) in enumerate(zip(wanted, edges, strict=True)):
         value = found.get(edge)
-        if value is None and not (unused or zeros):
+        if value is None and not (asked.unused or asked.zeros):
             raise errors.AutogradError(errors.UNUSED.format(number=number))
         if value is None:
             zero = wrap(np.zeros_like(tensor._array))
-            zero._requires_grad = record and zeros
-            results.append(zero if zeros else None)
+            zero._requires_grad = asked.create and asked.zeros
+            results.append(zero if asked.zeros else None)
         else:
             results.append(value if isinstance(value, Tensor) else wrap(np.array(value)))
     return tuple(results)
 
 
-def _batched(
-    roots: list[Any], wanted: list[Any], given: list[Any], keep: bool, create: bool,
-    unused: bool | None,
-) -> tuple[Any, ...]:  # fmt: skip
+def _row_by_row(
+    roots: Sequence[Any], wanted: Sequence[Any], given: Sequence[Any], asked: Asked
+) -> tuple[Any, ...]:
     """One gradient after the other, stacked."""
     count = len(given[0])
-    rows = [
-        grad(
-            roots, wanted, [one[number] for one in given], keep or number < count - 1, create,
-            unused,
-        )
-        for number in range(count)
-    ]  # fmt: skip
+    rows = []
+    for number in range(count):
+        one = replace(asked, keep=asked.keep or number < count - 1, rows=False, zeros=False)
+        rows.append(of_arrays(roots, wanted, [vector[number] for vector in given], one))
+    stack = FUNCTIONS["stack"]
     return tuple(
-        None if column[0] is None else _stack(column) for column in zip(*rows, strict=True)
+        None if column[0] is None else stack(list(column)) for column in zip(*rows, strict=True)
     )
-
-
-def _stack(tensors: Sequence[Tensor]) -> Tensor:
-    found: Tensor = invoke("stack", FUNCTIONS["stack"].__wrapped__, (list(tensors),), {})
-    return found
 
 
 def zero_grads(tensors: Iterable[Tensor], set_to_none: bool) -> None:
@@ -202,6 +201,83 @@ def zero_grads(tensors: Iterable[Tensor], set_to_none: bool) -> None:
         else:
             with no_grad():
                 tensor.grad = grad.detach().zero_()
+
+
+# -- of whole batches: an element of the outputs depends on the same element of the inputs only,
+# so that one backward of the whole batch gives the gradients of all
+
+
+def of_batches(
+    roots: Sequence[Any], wanted: Sequence[Any], given: Sequence[Any], asked: Asked
+) -> tuple[Any, ...]:
+    """The gradients where a tensor is batched.  Raises VmapError, AutogradError."""
+    level = deepest([*roots, *wanted])
+    if level is None:  # vectors alone: they are carried through a backward that is recorded
+        found = of_arrays(roots, wanted, given, replace(asked, keep=True, create=True, rows=False))
+        return found if asked.create else tuple(_detached(one) for one in found)
+    starts = [_vector(root, vector, level) for root, vector in zip(roots, given, strict=True)]
+    whole_roots = [physical(root, level) for root in roots]
+    whole_wanted = [physical(one, level) for one in wanted]
+    if any(has for _, has in whole_roots) and not all(has for _, has in whole_wanted):
+        raise errors.VmapError(
+            "vmap: a gradient by a tensor that is the same for all elements of the batch, of an "
+            "output that is not",
+            hint="use sg.grad or sg.vjp, or pass the tensor with in_dims",
+        )
+    inner = [one for one, _ in whole_roots], [one for one, _ in whole_wanted]
+    found = _below(*inner, starts, replace(asked, rows=False))
+    return tuple(
+        enclosed(one, level) if isinstance(one, Tensor) and has else one
+        for one, (_, has) in zip(found, whole_wanted, strict=True)
+    )
+
+
+def _below(
+    roots: Sequence[Any], wanted: Sequence[Any], given: Sequence[Any], asked: Asked
+) -> tuple[Any, ...]:
+    """The gradients with one level less; its vectors may be batched where nothing else is."""
+    if deepest([*roots, *wanted]) is not None:
+        return of_batches(roots, wanted, given, asked)
+    if deepest(given) is not None:
+        asked = replace(asked, keep=True, create=True)
+    return of_arrays(roots, wanted, given, asked)
+
+
+def _detached(value: Any) -> Any:
+    return value.detach() if isinstance(value, Tensor) else value
+
+
+def _vector(root: Tensor, vector: Any, level: Level) -> Any:
+    """The vector for the whole batch of an output."""
+    _, has = physical(root, level)
+    if vector is None:
+        if root.numel() != 1:
+            raise errors.AutogradError(errors.NOT_SCALAR)
+        shape = ((level.size,) if has else ()) + tuple(root.shape)
+        return wrap(np.ones(shape, str(root.dtype)))
+    if tuple(vector.shape) != tuple(root.shape):
+        raise errors.AutogradError(
+            f"Mismatch in shape: a vector of shape {vector.shape} for an output of shape "
+            f"{root.shape}."
+        )
+    found, vector_has = physical(vector, level)
+    if has and not vector_has:
+        return _repeated(vector, level)
+    if vector_has and not has:
+        raise errors.VmapError(
+            "vmap: a vector that differs from element to element for an output that does not, "
+            "beside other outputs",
+            hint="call sg.vjp inside of vmap",
+        )
+    return found
+
+
+def _repeated(vector: Tensor, level: Level) -> Any:
+    """A vector that is the same for all elements, once for each, below deeper levels."""
+    if isinstance(vector, BatchedTensor) and vector._level.depth > level.depth:
+        inner = _repeated(vector._value, level)
+        return batched(inner.movedim(1, 0), vector._level)
+    return vector.expand((level.size, *vector.shape))
 
 
 # -- methods
