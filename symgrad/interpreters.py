@@ -45,9 +45,8 @@ def interpreter_of(operands: Iterable[Any]) -> Any:
     """The interpreter of the greatest level that an operand names; None where none does."""
     found: Any = None
     for value in operands:
-        kind = type(value)
-        if kind is not ndarray:
-            one = getattr(kind, ATTRIBUTE, None)
+        if type(value) is not ndarray:
+            one = getattr(type(value), ATTRIBUTE, None)
             if one is not found and one is not None and (found is None or one.level > found.level):
                 found = one
     return found

@@ -120,7 +120,9 @@ def call_op(op: Any, inputs: Sequence[Any], out: Any) -> Any:
     """
     if active() is not None or levels.active:
         return inline_op(op, inputs, out)
-    kernels = _kernels(op, out)
+    if out is not None:
+        raise _takes_arrays(op)
+    kernels = kernels_of(op)
     count = len(kernels.differentiable)
     if len(inputs) != count:
         raise KernelArgumentError(f"{op.name} takes {count} inputs, {len(inputs)} were given")
@@ -130,13 +132,13 @@ def call_op(op: Any, inputs: Sequence[Any], out: Any) -> Any:
 
 def inline_op(op: Any, inputs: Sequence[Any], out: Any) -> Any:
     """What the Function gives that an op was compiled from.  Raises KernelArgumentError."""
-    return _kernels(op, out).apply(*inputs)
-
-
-def _kernels(op: Any, out: Any) -> OpKernels:
     if out is not None:
-        raise KernelArgumentError(
-            f"{op.name}: out= takes arrays, and is for calls with arrays alone",
-            hint="call it under sg.no_grad() with tensor.numpy() and out=",
-        )
-    return kernels_of(op)
+        raise _takes_arrays(op)
+    return kernels_of(op).apply(*inputs)
+
+
+def _takes_arrays(op: Any) -> KernelArgumentError:
+    return KernelArgumentError(
+        f"{op.name}: out= takes arrays, and is for calls with arrays alone",
+        hint="call it under sg.no_grad() with tensor.numpy() and out=",
+    )

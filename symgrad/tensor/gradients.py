@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -133,8 +132,7 @@ def grad(
     return found(roots, wanted, given, asked)
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """What is asked for beside gradients.
 
     ``keep``: the graph, for another backward; ``create``: gradients with histories; ``unused``: may
@@ -182,7 +180,7 @@ def _row_by_row(
     count = len(given[0])
     rows = []
     for number in range(count):
-        one = replace(asked, keep=asked.keep or number < count - 1, rows=False, zeros=False)
+        one = asked._replace(keep=asked.keep or number < count - 1, rows=False, zeros=False)
         rows.append(of_arrays(roots, wanted, [vector[number] for vector in given], one))
     stack = FUNCTIONS["stack"]
     return tuple(
@@ -213,7 +211,7 @@ def of_batches(
     """The gradients where a tensor is batched.  Raises VmapError, AutogradError."""
     level = deepest([*roots, *wanted])
     if level is None:  # vectors alone: they are carried through a backward that is recorded
-        found = of_arrays(roots, wanted, given, replace(asked, keep=True, create=True, rows=False))
+        found = of_arrays(roots, wanted, given, asked._replace(keep=True, create=True, rows=False))
         return found if asked.create else tuple(_detached(one) for one in found)
     starts = [_vector(root, vector, level) for root, vector in zip(roots, given, strict=True)]
     whole_roots = [physical(root, level) for root in roots]
@@ -225,7 +223,7 @@ def of_batches(
             hint="use sg.grad or sg.vjp, or pass the tensor with in_dims",
         )
     inner = [one for one, _ in whole_roots], [one for one, _ in whole_wanted]
-    found = _below(*inner, starts, replace(asked, rows=False))
+    found = _below(*inner, starts, asked._replace(rows=False))
     return tuple(
         enclosed(one, level) if isinstance(one, Tensor) and has else one
         for one, (_, has) in zip(found, whole_wanted, strict=True)
@@ -239,7 +237,7 @@ def _below(
     if deepest([*roots, *wanted]) is not None:
         return of_batches(roots, wanted, given, asked)
     if deepest(given) is not None:
-        asked = replace(asked, keep=True, create=True)
+        asked = asked._replace(keep=True, create=True)
     return of_arrays(roots, wanted, given, asked)
 
 

@@ -100,7 +100,8 @@ class Run:
             for number, grad in enumerate(grads):
                 if (node, number) in self.captured:
                     self.found[node, number] = grad
-        needed = [self._wanted(edge) for edge in node.edges]
+        kept = self.needed
+        needed = [edge is not None and (kept is None or edge[0] in kept) for edge in node.edges]
         if not self._runs(node, grads, needed):
             return
         grads = self._prehooks(node, grads)
@@ -122,11 +123,6 @@ class Run:
         if all(grad is None for grad in grads) and not node.runs_on_nothing:
             return False
         return any(needed) or (self.accumulate and self.captured is not None and wanted)
-
-    def _wanted(self, edge: Edge | None) -> bool:
-        if edge is None:
-            return False
-        return self.needed is None or edge[0] in self.needed
 
     def _pass_on(self, node: Node, grads: list[Grad], needed: Sequence[bool]) -> None:
         results = list(node.backward(grads, needed, self.record))
