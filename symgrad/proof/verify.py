@@ -28,7 +28,6 @@ from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.protocol import VARIANTS, findings, variants_agree
 from symgrad.proof.oracle.refute import Counterexample, input_values
-from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.diagnose import Diagnosis, diagnose
 from symgrad.proof.repair.formulas import Formulas
@@ -45,6 +44,7 @@ from symgrad.proof.report.verdict import Verdict, failure, worst
 from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
+from symgrad.proof.words.snippet import numpy_snippet
 
 REPAIR_BUDGET, REPAIR_TOTAL = 20_000, 60_000
 """Work for a normal form, and for all, of a repair: no more than a verdict may cost."""

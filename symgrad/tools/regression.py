@@ -31,8 +31,8 @@ from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import trace
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
-from symgrad.proof.oracle.snippet import numpy_name
 from symgrad.proof.report.records import CounterexampleReport
+from symgrad.proof.words.snippet import numpy_name
 from symgrad.tools.discover import OWN_MODULES
 from symgrad.tools.judging import Judged, Request
 

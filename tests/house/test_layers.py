@@ -22,6 +22,7 @@ PLANTED = [
     ("autodiff/__init__.py", "import symgrad.codegen", "Imports point one way"),
     ("runtime/__init__.py", "def f():\n    import symgrad.proof", "Imports point one way"),
     ("frontend/__init__.py", "import symgrad.index", "Only proof and codegen"),
+    ("proof/oracle/values.py", "import symgrad.proof.normal.zero", "The rooms of the proof"),
     ("ops/__init__.py", "import sympy", "sympy stays in the proof"),
     ("proof/oracle/values.py", "import symgrad.autodiff", "What judges a gradient"),
     ("runtime/__init__.py", "import jinja2", "Templates are the code generator's affair"),

@@ -19,9 +19,9 @@ from symgrad.ir.dtype import bool_, float32, float64
 from symgrad.ir.expr import ExprPool
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import Bounds, Op, get
-from symgrad.proof.oracle.snippet import Writer
 from symgrad.proof.scalars import bodies as scalars
 from symgrad.proof.words.code import CodeWriter
+from symgrad.proof.words.snippet import Writer
 from symgrad.proof.words.spelling import WRITING
 from tests.ops.cases import ELEMENTWISE, OPS, Case, cases, inside
 from tests.ops.test_meanings import assert_close

@@ -14,9 +14,9 @@ from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.oracle.refute import check_element, confirmed, refute, simple_point
 from symgrad.proof.oracle.sample import DENOMINATOR, Point
-from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.words.snippet import numpy_snippet
 from tests.proof.builders import K, M, N, elementwise, softmax, subject, tensor
 
 

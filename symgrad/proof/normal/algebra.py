@@ -44,9 +44,17 @@ from symgrad.proof.scalars.bodies import op_of
 
 Exponents = dict[Atom, Number]
 
+UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
+"""What is known of a sign."""
+
 LARGEST_EXPONENT = 64
 MOST_RELATIONS = 12
 """Of more conditions in one monomial no triples are compared."""
+MOST_ENDS = 3
+"""So many bounded atoms are put at an end of their range to find a sign."""
+_INTEGRAL = (
+    kinds.INDEX, kinds.SIZE, kinds.ARGMAX, kinds.FLOORDIV, kinds.EQUAL, kinds.ATLEAST,
+)  # fmt: skip
 
 # -- products
 
@@ -310,14 +318,13 @@ def _combine_equal(context: Context, exponents: Exponents, equal: Atom, least: A
     return True
 
 
-# -- conditions that others imply: order relations, and elements of triangular matrices.  An
-# element ``L[i, k]`` of a lower triangular matrix stands for ``[i >= k] L[i, k]``.
+# -- conditions that others imply: order relations, and elements of triangular matrices
 
 
 def _triangular_gap(context: Context, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
     """What must be at least 0 for an element of a triangular matrix not to be 0.
 
-    [rule: triangular]
+    An element ``L[i, k]`` of a lower one stands for ``[i >= k] L[i, k]``.  [rule: triangular]
     """
     if len(indices) < 2:
         return None
@@ -879,7 +886,7 @@ def _compare_exponentials(context: Context, poly: Poly) -> Poly | None:
     return positive(context, gap if value > 0 else -gap)
 
 
-# -- integers
+# -- conditions on integers
 
 
 def equal_integers(context: Context, poly: Poly) -> Poly:
@@ -971,13 +978,6 @@ def _tightened(poly: Poly) -> Poly:
 
 
 # -- signs and ranges: sufficient tests that never guess; False means "not proved"
-
-
-UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
-MOST_ENDS = 3
-_INTEGRAL = (
-    kinds.INDEX, kinds.SIZE, kinds.ARGMAX, kinds.FLOORDIV, kinds.EQUAL, kinds.ATLEAST,
-)  # fmt: skip
 
 
 def factor_sign(context: Context, atom: Atom, exponent: Number) -> int:
@@ -1167,7 +1167,7 @@ def _affine(poly: Poly, atom: Atom) -> tuple[Poly | None, Poly]:
     return Poly(slope), Poly(rest)
 
 
-# -- integers
+# -- ranges of integers
 
 
 def is_integral(poly: Poly) -> bool:

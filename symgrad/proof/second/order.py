@@ -19,13 +19,13 @@ from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.protocol import digest
 from symgrad.proof.oracle.refute import Counterexample, input_values
-from symgrad.proof.oracle.snippet import numpy_snippet
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.suggest import spelled, writer_for
 from symgrad.proof.report.records import CounterexampleReport, Finding
 from symgrad.proof.report.verdict import Verdict, worst
 from symgrad.proof.second.blame import blamed
 from symgrad.proof.second.history import Recorded, stripped
+from symgrad.proof.words.snippet import numpy_snippet
 
 NAME = "second order"
 _KEPT = "nothing that backward reads has lost its dependence on the inputs"
