@@ -4,9 +4,12 @@ In: the facts of an op, each once.  Out: ``Op`` records, registered by name, and
 ``elementwise``, ``reduction`` and ``structural``.
 
 An op says its shape rule (``infer``), its NumPy meaning, its meaning in index notation (``lower``;
-for an elementwise op a scalar function with a sympy body and a C spelling) and its
-vector-Jacobian product, from graph to graph.  sympy is handed to the scalar meanings as their
-first argument, so that importing ops does not import it.
+for an elementwise op a scalar function with a sympy body and a C spelling), its vector-Jacobian
+product, from graph to graph, and how it is written: as a NumPy program, as tensor code, in LaTeX.
+What follows from these is stated nowhere: the partial derivatives, the values in 60 digits and
+parity come from the sympy body.  sympy is handed to the scalar meanings as their first argument,
+so that importing ops does not import it.  ``tests/ops/test_complete.py`` compares each fact with
+the NumPy meaning.
 """
 
 from __future__ import annotations
