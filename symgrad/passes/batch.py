@@ -31,20 +31,26 @@ class Batched:
 Rule = Callable[[Node, Sequence[Batched], Dim], Node]
 
 
-def batch(outputs: Sequence[Node], inputs: Mapping[Node, Batched], size: Dim) -> list[Batched]:
+def batch(
+    outputs: Sequence[Node],
+    inputs: Mapping[Node, Batched],
+    size: Dim,
+    rules: Mapping[str, Rule] | None = None,
+) -> list[Batched]:
     """``outputs`` for a batch of ``size``, in the graph of the nodes that ``inputs`` gives.
 
-    Raises UnsupportedOpError for an op without a rule.
+    ``rules``: for ops that have none here.  Raises UnsupportedOpError for an op without a rule.
     """
     graph = next((one.node.graph for one in inputs.values()), None) or Graph()
     whole = {node for node, one in inputs.items() if one.whole}
+    own = rules or {}
 
     def rule(node: Node, args: Sequence[Node]) -> Node | None:
         given = [Batched(arg, old in whole) for old, arg in zip(node.args, args, strict=True)]
         if not any(arg.whole for arg in given):
             return None
         whole.add(node)
-        return _rule(node)(node, given, size)
+        return (own.get(node.op) or _rule(node))(node, given, size)
 
     new = rewrite(graph, outputs, {node: one.node for node, one in inputs.items()}, rule)
     return [Batched(new[node], node in whole) for node in outputs]

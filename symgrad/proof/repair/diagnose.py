@@ -17,11 +17,10 @@ from itertools import islice
 
 import numpy as np
 
-from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, Gradient
 from symgrad.ir.graph import Graph, Node, ancestors
-from symgrad.ir.rewrite import rewrite
+from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Evaluation, Subject
 from symgrad.proof.repair.search import Fix, complexity, fixes, shape_fixes
@@ -200,13 +199,8 @@ def _without(
 def _gradient_without(
     subject: Subject, name: str, held: Node
 ) -> tuple[Graph, Node | None]:  # fmt: skip
-    graph = Graph()
-    roots = [node for pair in subject.outputs for node in pair]
-    copies = rewrite(graph, roots)
-    outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
-    order = [copies[node] for node in subject.forward.nodes if node is not held]
     try:
-        found = adjoints(outputs, order)
+        graph, _, found = derived_gradients(subject, [held])
     except SymgradError:
-        return graph, None
-    return graph, found.get(copies[subject.by_name[name]])
+        return Graph(), None
+    return graph, found.get(subject.by_name[name])

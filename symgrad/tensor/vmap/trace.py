@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dim import Dim
-from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 from symgrad.passes.batch import Batched, batch, moved, widened
 from symgrad.tensor import errors
@@ -49,7 +50,7 @@ def traced_vmap(
     nodes = [_node(value) for value, _ in structures.leaves(result, out_axes)]
     elements.check_unwritten()
     inputs = {element: Batched(whole, True) for element, whole in elements.whole.items()}
-    found = iter(batch(nodes, inputs | _markers(session, nodes, inputs, size), size))
+    found = iter(batch(nodes, inputs, size, {"applied": partial(_unmarked, session)}))
 
     def leave(value: Any, axis: int | None) -> SymbolicTensor:
         one = next(found)
@@ -119,26 +120,15 @@ def _node(value: Any) -> Node:
     return value.node
 
 
-def _markers(
-    session: Session, nodes: Sequence[Node], inputs: dict[Node, Batched], size: Dim
-) -> dict[Node, Batched]:
-    """Batched nodes in place of the marks that renewed tensors bear.
+def _unmarked(session: Session, node: Node, args: Sequence[Batched], size: Dim) -> Node:
+    """The value of a renewed tensor, whose mark is left out.
 
     A mark that does not depend on the elements is that of a derivative outside, and stays.  Raises
     Untraceable where the record says more of a node than its graph.
     """
-    found: dict[Node, Batched] = {}
-    differ = set(inputs)
-    for node in ancestors(nodes, stop=list(inputs)):
-        if not differ.intersection(node.args):
-            continue
-        differ.add(node)
-        if node.op != "applied":
-            continue
-        rule = None
-        if isinstance(session, LiftingSession):
-            rule = session.history.rule(node.attributes["rule"])
-        if rule is None or rule.name != "renewed":
-            raise Untraceable("vmap over a Function in a trace: its backward is written by hand")
-        found[node] = batch([node.args[0]], inputs | found, size)[0]
-    return found
+    rule = None
+    if isinstance(session, LiftingSession):
+        rule = session.history.rule(node.attributes["rule"])
+    if rule is None or rule.name != "renewed":
+        raise Untraceable("vmap over a Function in a trace: its backward is written by hand")
+    return widened(args[0], size)
