@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from symgrad.frontend.function import custom_bwd as custom_bwd
     from symgrad.frontend.function import custom_fwd as custom_fwd
     from symgrad.frontend.function import once_differentiable as once_differentiable
+    from symgrad.frontend.request import InferredShapesWarning as InferredShapesWarning
     from symgrad.frontend.surrogate import assume as assume
     from symgrad.frontend.surrogate import surrogate as surrogate
     from symgrad.ir.dtype import bool_ as bool  # noqa: F401
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
 # The module that a name comes from, and its name there where it differs.
 _SOURCES: dict[str, str] = {
     "Function": "symgrad.frontend.function",
+    "InferredShapesWarning": "symgrad.frontend.request",
     "JitWarning": "symgrad.tensor.jit.jit",
     "NumpyBackendWarning": "symgrad.runtime.strict",
     "PROVED": "symgrad.proof.report.verdict",

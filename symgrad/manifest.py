@@ -1,6 +1,6 @@
 """What a generated package holds, and what its manifest says of each op.
 
-In: plans and reports.  Out: the package's files.
+In: requests, plans and reports.  Out: the package's files.
 
 The manifest is a certificate: the verdict with its conditions, digests of the source, of the
 traced forward and backward and of the normal forms of both sides of each gradient, the versions
@@ -13,13 +13,14 @@ import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.codegen.wrapper.view import render_package
 from symgrad.emission import emit
+from symgrad.frontend.request import Request
+from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.printer import graph_text
 from symgrad.kernels import OpPlan
@@ -34,29 +35,20 @@ def proof_line(report: Report) -> str:
     """What was proved, in one line, for the top of the C."""
     conditions = "; ".join(str(condition) for condition in report.conditions)
     under = f", under: {conditions}" if conditions else ""
-    return f"Backward {report.stated}{under}."
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What the ops of a package were built with: what proving them again needs.
-
-    ``root``: source files are named relative to it.
-    """
-
-    specs: tuple[str | None, ...] = ()
-    root: Path | None = None
+    return f"Backward {report.stated}{under}.{report.inferred and f' {report.inferred}'}"
 
 
 def packaged(
-    ops: Sequence[tuple[OpPlan, Report]], asked: Asked | None = None, folder: Path | None = None
-) -> dict[str, str]:
+    ops: Sequence[tuple[Request, OpPlan, Report]], root: Path | None = None,
+    folder: Path | None = None,
+) -> dict[str, str]:  # fmt: skip
     """Every file of the package by its path; the same bytes for the same input.
 
-    ``folder``: where the package may be already.  Where nothing but the versions in its manifest
-    would change, they are left as they are: nothing was built anew.
+    ``root``: source files are named relative to it.  ``folder``: where the package may be already.
+    Where nothing but the versions in its manifest would change, they are left as they are: nothing
+    was built anew.
     """
-    found = [packaged_op(plan, report, asked or Asked()) for plan, report in ops]
+    found = [packaged_op(*op, root) for op in ops]
     init = render_package([op.stem for op in found])
     files = package_files(found, init, facts_of(versions()))
     before = _manifest(folder) if folder is not None else None
@@ -91,19 +83,21 @@ def _manifest(folder: Path) -> str | None:
         return None
 
 
-def record(plan: OpPlan, report: Report, asked: Asked | None = None) -> dict[str, Any]:
+def record(
+    request: Request, plan: OpPlan, report: Report, root: Path | None = None
+) -> dict[str, Any]:
     """What the manifest says of one op."""
-    graphs, asked = plan.graphs, asked or Asked()
+    graphs = plan.graphs
     return {
         "function": graphs.name,
-        "file": _relative(graphs.location.file, asked.root) if graphs.location else None,
+        "file": _relative(graphs.location.file, root) if graphs.location else None,
         "inputs": {
             name: " or ".join(dict.fromkeys(str(case.inputs[place].type) for case in graphs.cases))
             for place, name in enumerate(graphs.input_names)
         },
-        "specs": list(asked.specs) or None,
+        "specs": _specs(request),
         "static": {name: repr(value) for name, value in graphs.static},
-        "assume": dict(graphs.assumptions),
+        "assume": _assume(graphs),
         "source_sha256": _digest(graphs.source),
         "graph_sha256": _digest("".join(graph_text(case.graph) for case in graphs.cases)),
         "forward_sha256": forward_digest(graphs),
@@ -135,12 +129,31 @@ def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
     }
 
 
-def packaged_op(plan: OpPlan, report: Report, asked: Asked) -> PackagedOp:
+def packaged_op(
+    request: Request, plan: OpPlan, report: Report, root: Path | None = None
+) -> PackagedOp:
     """The files of one op, and what the manifest says of it."""
     emitted = emit(plan, proof_line(report))
-    return PackagedOp(
-        plan.name, emitted.wrapper("._runtime"), emitted.texts, record(plan, report, asked)
-    )
+    said = record(request, plan, report, root)
+    return PackagedOp(plan.name, emitted.wrapper("._runtime"), emitted.texts, said)
+
+
+def _specs(request: Request) -> Any:
+    """The shapes as they were stated, or inferred by name; None for those of annotations."""
+    if isinstance(request.specs, Mapping):
+        return {name: _text(spec) for name, spec in request.specs.items()}
+    return [_text(spec) for spec in request.specs] or None
+
+
+def _text(spec: Any) -> Any:
+    return str(spec) if isinstance(spec, TensorSpec) else spec
+
+
+def _assume(graphs: FunctionGraphs) -> dict[str, str]:
+    found: dict[str, list[str]] = {}
+    for one in graphs.assumptions:
+        found.setdefault(one.name, []).append(one.text)
+    return {name: ", ".join(texts) for name, texts in found.items()}
 
 
 def _relative(file: str, root: Path | None) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _SHAPES = "symgrad_shapes"
 _VALUES = "symgrad_values"
 _SECTIONS = {
-    _SHAPES: "symgrad: shapes found by trying",
+    _SHAPES: "symgrad: inferred shapes",
     _VALUES: "symgrad: values of arguments that verdicts hold for, derived backwards",
 }
 _CLASS = re.compile(r"^\s*class\s+\w+\s*\(", re.MULTILINE)
@@ -83,11 +83,11 @@ class FunctionItem(pytest.Item):
 
     def runtest(self) -> None:
         """Judge it.  Raises NotPassed, which holds the report."""
-        from symgrad.tools.judging import Request, judge
+        from symgrad.tools.judging import judge
 
-        judged = judge(self.function, Request(order=_order(self.config)))
-        if judged.shapes.text:
-            self.user_properties.append((_SHAPES, judged.guessed))
+        judged = judge(self.function, order=_order(self.config))
+        if judged.inferred:
+            self.user_properties.append((_SHAPES, judged.inferred))
         if judged.report is not None and (judged.given or judged.derived):
             self.user_properties.append((_VALUES, judged.report.stated))
         if not judged.proved and judged.verdict not in _allowed(self.config):
@@ -145,7 +145,7 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Nothing is silent, for passed tests either: shapes found by trying, plain values."""
+    """Nothing is silent, for passed tests either: inferred shapes, plain values."""
     for key, title in _SECTIONS.items():
         lines = [
             f"{report.nodeid}: {text}"

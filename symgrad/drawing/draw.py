@@ -17,9 +17,10 @@ from symgrad.drawing.render import svg
 from symgrad.drawing.tape import Names, tape_picture
 from symgrad.errors import SpecError
 from symgrad.frontend.function import Function
-from symgrad.frontend.trace import trace
+from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import FunctionGraphs
 from symgrad.kernels import with_backward
+from symgrad.shapes import requested
 from symgrad.tensor.tensor import Tensor
 
 
@@ -78,7 +79,7 @@ def draw(
                 f"sg.draw takes tensors or a Function, not {type(target).__name__}",
                 hint='sg.draw(y), or sg.draw(Softplus, "n m")',
             )
-        graphs = trace(target, *specs, static=static)
+        graphs = trace_request(requested(target, specs, static))
     graphs = with_backward(graphs)
     if not 0 <= case < len(graphs.cases):
         raise DrawingError(f"{graphs.name} has {len(graphs.cases)} cases of sizes, no case {case}")

@@ -1,6 +1,6 @@
 """One case of a trace: forward, then backward on what forward saved, in one graph.
 
-In: a Function, its bound arguments, what is known of the sizes.  Out: a ``FunctionCase``.
+In: a ``Request``, what is known of the sizes.  Out: a ``FunctionCase``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from symgrad.frontend import gradients
 from symgrad.frontend.context import Context, kept_tensors, state_of
 from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.function import (
-    Function,
     class_of,
     has_backward,
     new_context,
@@ -28,7 +27,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
 from symgrad.frontend.outcome import as_symgrad_error
-from symgrad.frontend.request import Binding
+from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate
 from symgrad.frontend.symbolic_math import symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor, fresh
@@ -37,18 +36,14 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.types import TensorType
 from symgrad.ops.markers import without_markers
 
-AnyFunctionType = type[Function] | Function
-
 
 def trace_case(
-    function: AnyFunctionType,
-    binding: Binding,
+    request: Request,
     facts: SizeFacts,
     needed: Mapping[str, bool],
     given_cotangents: Sequence[bool] | None,
     *,
     caller: FrameType,
-    distinct: frozenset[str] = frozenset(),
     inner: dict[Any, InnerCall] | None = None,
     histories: bool = False,
     new_session: Callable[..., Session] = Session,
@@ -60,9 +55,9 @@ def trace_case(
     """
 
     def start() -> _Run:
-        session = new_session(facts, distinct=distinct, inner=inner)
+        session = new_session(facts, distinct=request.distinct, inner=inner)
         session.namer.start(caller)
-        return _Run(session, function, binding, needed)
+        return _Run(session, request, needed)
 
     if histories:
         return _traced(start(), given_cotangents, follow=True)
@@ -79,7 +74,7 @@ def _traced(
 
     ``follow``: with histories; ``twice``: then too, backward is run again to compare.
     """
-    session, function = run.session, run.function
+    session, function = run.session, run.request.function
     run.twice = twice or not follow
     if follow:
         session.history = History(session)
@@ -162,8 +157,7 @@ class _Run:
     """
 
     session: Session
-    function: AnyFunctionType
-    binding: Binding
+    request: Request
     needed: Mapping[str, bool]
     inputs: dict[str, Node] = field(default_factory=dict)
     outputs: list[Node] = field(default_factory=list)
@@ -178,19 +172,19 @@ class _Run:
 
     def forward(self) -> None:
         """Run forward on new inputs."""
-        self.context = new_context(self.function, dict(self.binding.init))
-        handles = {arg.name: self._value(arg) for arg in self.binding.arguments}
+        self.context = new_context(self.request.function, dict(self.request.init))
+        handles = {arg.name: self._value(arg) for arg in self.request.arguments}
         self.handles = tuple(handles.values())
         if self.session.history is not None:
             self.begun = self.session.history.mark()
-        positional = [handles[arg.name] for arg in self.binding.arguments if not arg.keyword]
-        named = {arg.name: handles[arg.name] for arg in self.binding.arguments if arg.keyword}
+        positional = [handles[arg.name] for arg in self.request.positional]
+        named = {arg.name: handles[arg.name] for arg in self.request.arguments if arg.keyword}
         self.context.needs_input_grad = tuple(
             isinstance(value, SymbolicTensor) and value.dtype.is_float and self.needed[arg.name]
-            for arg, value in zip(self.binding.arguments, positional, strict=False)
+            for arg, value in zip(self.request.arguments, positional, strict=False)
         )
         try:
-            output = run_forward(self.function, self.context, positional, named)
+            output = run_forward(self.request.function, self.context, positional, named)
         except Exception as error:
             found = as_symgrad_error(error, "forward")
             raise found from found.__cause__
@@ -286,9 +280,9 @@ class _Run:
     def _cotangent_parameters(self) -> list[str]:
         """The names of backward's parameters, one for each thing that forward returned."""
         blank = [""] * len(self.slots)
-        if not has_backward(self.function):
+        if not has_backward(self.request.function):
             return blank
-        plain, hidden = raw_method(self.function, "backward")
+        plain, hidden = raw_method(self.request.function, "backward")
         code = getattr(inspect.unwrap(plain), "__code__", None)
         if code is None:
             return blank
@@ -340,9 +334,8 @@ class _Run:
 
     def _gradients(self) -> tuple[Gradient, ...]:
         values = [make() for make in self.given]
-        returned = run_backward(self.function, self.context, values)
-        positional = [arg for arg in self.binding.arguments if not arg.keyword]
-        return gradients.collect(self.session, returned, positional, self.inputs)
+        returned = run_backward(self.request.function, self.context, values)
+        return gradients.collect(self.session, returned, self.request.positional, self.inputs)
 
     def _same_again(self, found: tuple[Gradient, ...]) -> bool:
         """Does a second call give the same gradients: is nothing that it reads used up?"""

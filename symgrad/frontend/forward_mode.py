@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from symgrad.errors import ProtocolError, is_limit
 from symgrad.frontend.context import Context, state_of
 from symgrad.frontend.function import Function, class_of, new_context, run_forward
 from symgrad.frontend.outcome import as_symgrad_error
-from symgrad.frontend.request import Argument, Binding, bind
+from symgrad.frontend.request import AnyFunction, Argument, Request
 from symgrad.frontend.tensor import SymbolicTensor
 
 PREFIX = "tangent_"
@@ -33,13 +33,13 @@ class JvpError(ProtocolError):
     undecided = False
 
 
-def has_jvp(function: type[Function] | Function) -> bool:
+def has_jvp(function: AnyFunction) -> bool:
     """Is there a hand-written ``jvp``?"""
     return class_of(function).jvp is not Function.jvp
 
 
 def run_jvp(
-    function: type[Function] | Function, ctx: Context, tangents: Sequence[Any],
+    function: AnyFunction, ctx: Context, tangents: Sequence[Any],
     outputs: Sequence[Any],
 ) -> list[Any]:  # fmt: skip
     """The tangent of each output, None for none.  Raises JvpError for another number of them."""
@@ -57,45 +57,29 @@ def run_jvp(
 # -- for the proof
 
 
-@dataclass(frozen=True)
-class Pushing:
-    """A Function of inputs and their tangents, and what to trace it with."""
-
-    function: type[Function]
-    specs: tuple[Any, ...]
-    static: Mapping[str, Any]
-
-
-def pushing(
-    function: type[Function] | Function, specs: Sequence[Any], static: Mapping[str, Any] | None,
-    *, reference: type[Function] | Function | None = None,
-) -> Pushing:  # fmt: skip
+def pushing(request: Request, *, reference: AnyFunction | None = None) -> Request:
     """The Function that returns the float outputs of forward, and behind them their tangents.
 
     Its arguments are those of forward, then ``tangent_<name>`` for each float tensor.
-    ``reference``: whose outputs are returned instead (a declared surrogate's).  Raises SpecError.
+    ``reference``: whose outputs are returned instead (a declared surrogate's).
     """
-    binding = bind(function, specs, static)
-    tensors = [arg for arg in binding.arguments if arg.is_tensor]
-    floats = [arg for arg in tensors if _is_float(arg)]
-    names = [arg.name for arg in binding.arguments]
-    along = [PREFIX + arg.name for arg in floats]
+    floats = [arg for arg in request.tensors if _is_float(arg)]
+    along = [replace(arg, name=PREFIX + arg.name) for arg in floats]
+    arguments = tuple(replace(arg, keyword=False) for arg in (*request.arguments, *along))
+    names = [arg.name for arg in arguments]
 
     def forward(ctx: Any, *values: Any) -> Any:
-        given = dict(zip([*names, *along], values, strict=True))
-        return _both(function, reference, binding, given)
+        return _both(request, reference, dict(zip(names, values, strict=True)))
 
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        return (None,) * (len(names) + len(along))
+        return (None,) * len(names)
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(name, kind) for name in ("ctx", *names, *along)]
+    parameters = [inspect.Parameter(name, kind) for name in ("ctx", *names)]
     forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    made = type(class_of(function).__name__, (Function,), members)
-    shapes = [arg.spec for arg in tensors] + [arg.spec for arg in floats]
-    plain = {arg.name: arg.value for arg in binding.arguments if not arg.is_tensor}
-    return Pushing(made, tuple(shapes), plain)
+    made = type(request.cls.__name__, (Function,), members)
+    return Request(made, arguments, assumptions=request.assumptions)
 
 
 def _is_float(argument: Argument) -> bool:
@@ -103,11 +87,12 @@ def _is_float(argument: Argument) -> bool:
     return spec is not None and (spec.dtype is None or spec.dtype.is_float)
 
 
-def _both(function: Any, reference: Any, binding: Binding, given: Mapping[str, Any]) -> Any:
+def _both(request: Request, reference: Any, given: Mapping[str, Any]) -> Any:
     """The float outputs, and their tangents."""
-    ctx = new_context(function, dict(binding.init))
-    positional = [given[arg.name] for arg in binding.arguments if not arg.keyword]
-    named = {arg.name: given[arg.name] for arg in binding.arguments if arg.keyword}
+    function = request.function
+    ctx = new_context(function, dict(request.init))
+    positional = [given[arg.name] for arg in request.positional]
+    named = {arg.name: given[arg.name] for arg in request.arguments if arg.keyword}
     ctx.needs_input_grad = tuple(
         isinstance(value, SymbolicTensor) and value.dtype.is_float for value in positional
     )
@@ -115,7 +100,7 @@ def _both(function: Any, reference: Any, binding: Binding, given: Mapping[str, A
     outputs = list(result) if isinstance(result, (tuple, list)) else [result]
     said = state_of(ctx)
     constant = said.non_differentiable
-    tangents = [given.get(PREFIX + arg.name) for arg in binding.arguments if not arg.keyword]
+    tangents = [given.get(PREFIX + arg.name) for arg in request.positional]
     said.pushing = True
     try:
         found = run_jvp(function, ctx, tangents, outputs)

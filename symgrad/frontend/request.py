@@ -1,28 +1,38 @@
-"""Which argument of forward is a tensor of which shape, and which is a plain value.
+"""A Function, its arguments, the assumptions: what every stage is asked about, in one object.
 
-In: a Function, shape specs in the order of its tensor arguments, values by name.
-Out: ``Argument`` records in call order.
+In: a Function, shape specs, values by name, declared assumptions.  Out: a ``Request``.
 
-A spec may also be None (an absent optional tensor) or a number (a value for a plain argument).
-Parameters named in ``static``, and those whose default is a plain value, take no spec; a
-``TensorSpec`` in ``static`` is one all the same.
+Specs come in the order of the tensor arguments, or by name.  One may also be None (an absent
+optional tensor) or a number (a value for a plain argument).  Parameters named in ``static``, and
+those whose default is a plain value, take no spec by position.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from symgrad.errors import SpecError
 from symgrad.frontend.annotations import annotated_spec
 from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
+from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec, as_spec
+from symgrad.ir.assume import Assumption, check_names, parse_all
 from symgrad.plain import PlainArgument
 
+AnyFunction = type[Function] | Function
+Specs = Sequence[Any] | Mapping[str, Any]
 Kind = inspect._ParameterKind
 _EMPTY = inspect.Parameter.empty
+MOST_OPTIONAL = 3
+"""Optional tensors of which every subset is judged: 8 verdicts, each as long as the first."""
+
+
+class InferredShapesWarning(UserWarning):
+    """Kernels are made for shapes that nobody stated."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +54,39 @@ class Argument:
         return self.spec is not None
 
 
-@dataclass(frozen=True)
-class Binding:
-    """The arguments of forward, less trailing defaults that PyTorch would not pass; and of init."""
+@dataclass(frozen=True, eq=False)
+class Request:
+    """One Function and what it is called with, bound and checked once; every stage takes it.
 
+    ``arguments``: those of forward in call order, less trailing defaults that PyTorch would not
+    pass.  ``init``: what an instance is made with.  ``assumptions``: those of the class, and those
+    that were stated.  ``order``: 2 where the backward of the backward is asked about too.
+    ``specs``: the shapes as they were stated, empty for those of annotations.  ``guess``: how the
+    shapes were inferred, where nobody stated them.
+    """
+
+    function: AnyFunction
     arguments: tuple[Argument, ...]
     init: tuple[tuple[str, Any], ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    order: int = 1
+    specs: Specs = ()
+    guess: Guess | None = None
+
+    @property
+    def cls(self) -> type[Function]:
+        """The class of the Function."""
+        return class_of(self.function)
+
+    @property
+    def tensors(self) -> tuple[Argument, ...]:
+        """The arguments that are tensors."""
+        return tuple(argument for argument in self.arguments if argument.is_tensor)
+
+    @property
+    def positional(self) -> tuple[Argument, ...]:
+        """The arguments that backward returns a gradient for, or None."""
+        return tuple(argument for argument in self.arguments if not argument.keyword)
 
     @property
     def static(self) -> tuple[tuple[str, Any], ...]:
@@ -57,81 +94,219 @@ class Binding:
         plain = [(arg.name, arg.value) for arg in self.arguments if not arg.is_tensor]
         return (*self.init, *plain)
 
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The names of all sizes, in order of appearance."""
+        return tuple(dict.fromkeys(name for arg in self.arguments if arg.spec
+                                   for name in arg.spec.sizes))  # fmt: skip
+
+    @property
+    def distinct(self) -> frozenset[str]:
+        """The inputs whose entries are declared to be all different."""
+        return frozenset(one.name for one in self.assumptions if one.kind == "unique")
+
+    @property
+    def batches(self) -> dict[str, str]:
+        """For each group of batch axes the name of the number of its elements: its own, if free.
+
+        It is free if no other size is called so, nor as an axis of the group is, where they are
+        written out.
+        """
+        taken: set[str] = set(self.sizes)
+        found: dict[str, str] = {}
+        for argument in self.arguments:
+            batch = argument.spec.batch if argument.spec else None
+            if batch is not None and batch not in found:
+                found[batch] = next(
+                    name for count in itertools.count()
+                    if (name := batch + "_all" * count) not in taken
+                    and not any(_is_axis(one, name) or _is_axis(name, one) for one in taken)
+                )  # fmt: skip
+                taken.add(found[batch])
+        return found
+
+    def with_specs(self, change: Callable[[TensorSpec], TensorSpec]) -> Request:
+        """The same with other specs of its tensors."""
+        arguments = tuple(
+            one if one.spec is None else replace(one, spec=change(one.spec))
+            for one in self.arguments
+        )
+        return replace(self, arguments=arguments)
+
+    def without(self, absent: Collection[str]) -> Request:
+        """The same with None for some tensors, and nothing assumed about them."""
+        arguments = tuple(
+            replace(one, spec=None, value=None, given=True) if one.name in absent else one
+            for one in self.arguments
+        )
+        assumptions = tuple(one for one in self.assumptions if one.name not in absent)
+        return replace(self, arguments=arguments, assumptions=assumptions)
+
+    def plain_values(self) -> tuple[PlainArgument, ...]:
+        """What each argument that is no tensor is.
+
+        The defaults that are used are among them, and what an instance was made with.
+        """
+        known = {argument.name for argument in self.arguments}
+        left = [
+            Argument(one.name, value=one.default, keyword=one.kind is Kind.KEYWORD_ONLY)
+            for one in parameters(self.function)
+            if one.name not in known and one.default is not _EMPTY
+        ]
+        passed = [*self.arguments, *left]
+        positional = [argument.name for argument in passed if not argument.keyword]
+        found = [
+            PlainArgument(one.name, one.value, None if one.keyword else positional.index(one.name))
+            for one in passed if not one.is_tensor
+        ]  # fmt: skip
+        return (*self._made_with({argument.name for argument in passed}), *found)
+
+    def _made_with(self, names: Collection[str]) -> Iterator[PlainArgument]:
+        """What an instance was made with, or is to be: all but what an argument is called, too."""
+        made = dict(self.init)
+        if isinstance(self.function, type):
+            for name, parameter in init_parameters(self.function).items():
+                if parameter.default is not _EMPTY:
+                    made.setdefault(name, parameter.default)
+        else:
+            made |= vars(self.function)
+        for name, value in made.items():
+            if name not in names and not name.startswith("_"):
+                yield PlainArgument(name, value)
+
+
+@dataclass(frozen=True)
+class Presence:
+    """A call of forward with some optional tensors, and None for the others."""
+
+    given: tuple[str, ...]
+    absent: tuple[str, ...]
+    request: Request
+
+    def __str__(self) -> str:
+        """``weight given, bias absent``."""
+        parts = [(self.given, "given"), (self.absent, "absent")]
+        return ", ".join(f"{' and '.join(names)} {word}" for names, word in parts if names)
+
+
+@dataclass(frozen=True, eq=False)
+class Guess:
+    """Shapes that nobody stated, inferred from what forward accepts.
+
+    ``text``: ``x[n, m], flag = True``.  ``partly``: the annotations say some of them.
+    ``presences``: optional tensors given and absent, each with shapes that forward accepts.
+    ``refused``: those that forward does not accept, of whatever shapes; ``unfound``: those for
+    which no shapes were found.  ``others``: the same with other ranks, and with tensors for plain
+    defaults.
+    """
+
+    text: str
+    partly: bool = False
+    presences: tuple[Presence, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict)
+    unfound: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[Request, ...] = ()
+
+    def __str__(self) -> str:
+        shapes = "Not all shapes" if self.partly else "No shapes"
+        return f"{shapes} were given; symgrad inferred {self.text}."
+
 
 def bind(
-    function: type[Function] | Function,
-    specs: Sequence[Any] = (),
+    function: AnyFunction,
+    specs: Specs = (),
     static: Mapping[str, Any] | None = None,
-) -> Binding:
-    """Match specs and values with the parameters of forward.  Raises SpecError."""
+    assume: Mapping[str, str] | None = None,
+    order: int = 1,
+) -> Request:
+    """Match specs, values and assumptions with the parameters of forward.  Raises SpecError."""
+    check_stated(function, static or {}, assume or {}, order)
     values = dict(static or {})
     init = tuple((name, values.pop(name)) for name in init_parameters(function) if name in values)
-    binder = _Binder(function, list(specs), values)
+    binder = _Binder(function, specs, values)
     for parameter in parameters(function):
         binder.take(parameter)
-    return Binding(binder.finish(), init)
+    found = Request(function, binder.finish(), init, order=order, specs=specs)
+    return replace(found, assumptions=_assumptions(found, assume or {}))
 
 
-def positions(
-    function: type[Function] | Function,
-    specs: Sequence[Any] = (),
-    static: Mapping[str, Any] | None = None,
-) -> dict[str, int]:
-    """Where in backward's result the gradient of each argument stands."""
-    found = bind(function, specs, static).arguments
-    positional = (argument.name for argument in found if not argument.keyword)
-    return {name: position for position, name in enumerate(positional)}
+def _assumptions(request: Request, stated: Mapping[str, str]) -> tuple[Assumption, ...]:
+    """What the class declares, and what is stated on top of it.  Raises SpecError."""
+    tensors = [argument.name for argument in request.tensors]
+    optional = {one.name for one in parameters(request.function) if one.default is None}
+    absent = optional - set(tensors)
+    own = {
+        name: text for name, text in declared(request.cls).items()
+        if name not in absent and name not in stated
+    }  # fmt: skip
+    try:
+        found = parse_all(own)
+        check_names(found, tensors)
+    except SpecError as error:
+        error.location = class_location(request.cls)
+        raise
+    mine = parse_all(stated)
+    check_names(mine, tensors)
+    return (*found, *mine)
 
 
-def plain_values(
-    function: type[Function] | Function,
-    specs: Sequence[Any] = (),
-    static: Mapping[str, Any] | None = None,
-) -> tuple[PlainArgument, ...]:
-    """What each argument that is no tensor is.
+def declared(found: type) -> dict[str, str]:
+    """The assumptions that a class states."""
+    stated = getattr(found, "assume", {})
+    if not isinstance(stated, Mapping):
+        return {}
+    return {str(name): str(text) for name, text in stated.items()}
 
-    The defaults that are used are among them, and what an instance was made with.
+
+def presences(request: Request) -> tuple[Presence, ...]:
+    """One for each subset of the optional tensors; of many, all, none, and each alone.
+
+    Optional is a tensor whose parameter has the default None; what is stated as None is no tensor.
+    Empty where nothing is optional.
     """
-    bound = bind(function, specs, static)
-    known = {argument.name for argument in bound.arguments}
-    left = [
-        Argument(one.name, value=one.default, keyword=one.kind is Kind.KEYWORD_ONLY)
-        for one in parameters(function) if one.name not in known and one.default is not _EMPTY
-    ]  # fmt: skip
-    passed = [*bound.arguments, *left]
-    positional = [argument.name for argument in passed if not argument.keyword]
-    found = [
-        PlainArgument(one.name, one.value, None if one.keyword else positional.index(one.name))
-        for one in passed if not one.is_tensor
-    ]  # fmt: skip
-    names = {*known, *(argument.name for argument in left)}
-    return (*_made_with(function, bound, names), *found)
+    if request.guess is not None and request.guess.presences:
+        return tuple(
+            replace(one, request=replace(one.request, function=request.function))
+            for one in request.guess.presences
+        )
+    tensors = {argument.name for argument in request.tensors}
+    names = [one.name for one in parameters(request.function) if one.default is None]
+    optional = tuple(name for name in names if name in tensors)
+    found = []
+    for given in subsets(optional) if optional else ():
+        absent = tuple(name for name in optional if name not in given)
+        found.append(Presence(given, absent, request.without(absent)))
+    return tuple(found)
 
 
-def _made_with(
-    function: type[Function] | Function, bound: Binding, names: Collection[str]
-) -> Iterator[PlainArgument]:
-    """What an instance was made with, or is to be: all but what an argument is called, too."""
-    made = dict(bound.init)
-    if isinstance(function, type):
-        for name, parameter in init_parameters(function).items():
-            if parameter.default is not _EMPTY:
-                made.setdefault(name, parameter.default)
-    else:
-        made |= vars(function)
-    for name, value in made.items():
-        if name not in names and not name.startswith("_"):
-            yield PlainArgument(name, value)
+def subsets(names: tuple[str, ...]) -> Iterable[tuple[str, ...]]:
+    """The greatest first."""
+    if len(names) > MOST_OPTIONAL:
+        return [names, *((name,) for name in names), ()]
+    sizes = range(len(names), -1, -1)
+    return itertools.chain.from_iterable(itertools.combinations(names, size) for size in sizes)
 
 
-def check_static(function: type[Function] | Function, static: Mapping[str, Any]) -> None:
-    """Is each name of ``static`` an argument, and is a tensor left?  Raises SpecError."""
+def _is_axis(size: str, group: str) -> bool:
+    return size.startswith(f"{group}_") and size[len(group) + 1 :].isdigit()
+
+
+def check_stated(
+    function: AnyFunction, static: Mapping[str, Any], assume: Mapping[str, str], order: int
+) -> None:
+    """Is each name an argument, can each fact be read, is a tensor left?  Raises SpecError."""
+    if order not in (1, 2):
+        raise SpecError(f"order={order!r} is not supported", hint="1, or 2 for its derivative too")
     own, name = parameters(function), class_of(function).__name__
-    known = [*init_parameters(function), *(one.name for one in own)]
+    names = [one.name for one in own]
+    known = [*init_parameters(function), *names]
     if not any(one.kind is Kind.VAR_KEYWORD for one in own):
         for given in static:
             if given not in known:
                 raise _no_argument(name, given, known)
+    facts = parse_all(assume)
+    if not any(one.kind is Kind.VAR_POSITIONAL for one in own):
+        check_names(facts, names)
     scope, left = _scope(function), not static
     for one in own:
         spec = annotated_spec(one.annotation, scope)
@@ -150,7 +325,7 @@ def check_static(function: type[Function] | Function, static: Mapping[str, Any])
         )
 
 
-def _scope(function: type[Function] | Function) -> dict[str, Any]:
+def _scope(function: AnyFunction) -> dict[str, Any]:
     """The names that annotations of forward may use."""
     plain, _ = raw_method(function, "forward")
     found: dict[str, Any] = getattr(inspect.unwrap(plain), "__globals__", {})
@@ -167,7 +342,7 @@ def _no_argument(function: str, name: str, known: Sequence[str]) -> SpecError:
     )
 
 
-def parameters(function: type[Function] | Function) -> list[inspect.Parameter]:
+def parameters(function: AnyFunction) -> list[inspect.Parameter]:
     """The parameters of forward that are the user's: without ctx, self and cls."""
     plain, hidden = raw_method(function, "forward")
     found = list(inspect.signature(plain).parameters.values())
@@ -179,22 +354,24 @@ def parameters(function: type[Function] | Function) -> list[inspect.Parameter]:
 class _Binder:
     """Goes through the parameters once, taking specs and values away as they are used."""
 
-    def __init__(
-        self, function: type[Function] | Function, specs: list[Any], values: dict[str, Any]
-    ) -> None:
+    def __init__(self, function: AnyFunction, specs: Specs, values: dict[str, Any]) -> None:
         self.name = class_of(function).__name__
         self.scope = _scope(function)
-        self.annotated = not specs
-        self.specs = specs
+        self.named = dict(specs) if isinstance(specs, Mapping) else {}
+        self.specs = [] if isinstance(specs, Mapping) else list(specs)
+        self.annotated = not self.specs
         self.values = values
         self.found: list[Argument] = []
 
     def take(self, parameter: inspect.Parameter) -> None:
         """Find what one parameter is given."""
         if parameter.kind is Kind.VAR_POSITIONAL:
-            for number, spec in enumerate(self.specs):
-                self._add(f"{parameter.name}_{number}", spec, keyword=False)
-            self.specs = []
+            for number in itertools.count():
+                name = f"{parameter.name}_{number}"
+                if name not in self.named and not self.specs:
+                    break
+                spec = self.named.pop(name) if name in self.named else self.specs.pop(0)
+                self._add(name, spec, keyword=False)
         elif parameter.kind is Kind.VAR_KEYWORD:
             for name in list(self.values):
                 self.found.append(Argument(name, value=self.values.pop(name), keyword=True))
@@ -204,11 +381,10 @@ class _Binder:
     def _take_one(self, parameter: inspect.Parameter, keyword: bool) -> None:
         name, default = parameter.name, parameter.default
         if name in self.values:
-            value = self.values.pop(name)
-            if isinstance(value, TensorSpec):
-                self._add(name, value, keyword=keyword)
-            else:
-                self.found.append(Argument(name, value=value, keyword=keyword))
+            self.found.append(Argument(name, value=self.values.pop(name), keyword=keyword))
+            return
+        if name in self.named:
+            self._add(name, self.named.pop(name), keyword=keyword)
             return
         spec = annotated_spec(parameter.annotation, self.scope) if self.annotated else None
         if spec is not None:
@@ -242,9 +418,8 @@ class _Binder:
                 f"{self.name}: {_counted(len(self.specs), 'shape spec')} too many; "
                 f"its arguments: {', '.join(arg.name for arg in self.found) or 'none'}"
             )
-        if self.values:
-            known = [arg.name for arg in self.found]
-            raise _no_argument(self.name, next(iter(self.values)), known)
+        for name in (*self.values, *self.named):
+            raise _no_argument(self.name, name, [arg.name for arg in self.found])
         positional = [arg for arg in self.found if not arg.keyword]
         while positional and not positional[-1].given:
             positional.pop()

@@ -64,11 +64,19 @@ class TensorSpec:
             names.extend(name for name in dim.sizes if name not in names)
         return tuple(names)
 
-    def __str__(self) -> str:
+    @property
+    def _words(self) -> list[str]:
         words = [str(dim).replace(" ", "") for dim in self.dims]
         if self.batch is not None:
             words.insert(self.position, f"*{self.batch}")
-        return f"{self.dtype.short if self.dtype else 'float'}[{' '.join(words)}]"
+        return words
+
+    def __str__(self) -> str:
+        return f"{self.dtype.short if self.dtype else 'float'}[{' '.join(self._words)}]"
+
+    def of(self, name: str) -> str:
+        """``i64 labels[n, m]``: an argument of this shape, in a sentence."""
+        return f"{f'{self.dtype.short} ' if self.dtype else ''}{name}[{', '.join(self._words)}]"
 
 
 def parse_spec(text: str) -> TensorSpec:

@@ -5,11 +5,12 @@ In: what the frontend found.  Out: frozen records that the later stages read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from symgrad.errors import Location, SymgradError
 from symgrad.ir.abi import BatchAxes
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node
 from symgrad.plain import PlainArgument
@@ -154,7 +155,7 @@ class FunctionGraphs:
 
     ``differentiable``: the inputs that have a gradient (float, not declared otherwise).
     ``derived``: there is no hand-written backward.  ``static``: the non-tensor arguments that
-    are passed.
+    are passed.  ``assumptions``: what is declared of the inputs.
     ``source``: the text of forward and backward, for digests.  ``refused``: sizes that have no
     case, because forward does not accept them.  ``inner``: the Functions that it applies.
     ``asked``: the inputs that ``needs_input_grad`` was true for.  ``once``: backward is marked
@@ -170,7 +171,7 @@ class FunctionGraphs:
     derived: bool
     static: tuple[tuple[str, Any], ...] = ()
     source: str = ""
-    assumptions: tuple[tuple[str, str], ...] = field(default=())
+    assumptions: tuple[Assumption, ...] = ()
     refused: tuple[RefusedCase, ...] = ()
     inner: tuple[InnerCall, ...] = ()
     asked: tuple[str, ...] = ()

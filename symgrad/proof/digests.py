@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.errors import SymgradError
-from symgrad.ir.assume import parse_all
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.graph import Node
@@ -57,7 +56,7 @@ def backward_digest(graphs: FunctionGraphs) -> str:
 
 def normal_forms(graphs: FunctionGraphs) -> dict[str, Sides]:
     """Digests of both sides, by input; sizes that are told apart are judged one after another."""
-    declared = parse_all(graphs.assumptions)
+    declared = graphs.assumptions
     hand: dict[str, list[str | None]] = {}
     true: dict[str, list[str | None]] = {}
     for case in graphs.cases:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import NotProvedError, ShapeError, SymgradError, is_limit
-from symgrad.ir.assume import Assumption, check_names, check_square, parse_all
+from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
@@ -54,8 +54,8 @@ REPAIR_BUDGET, REPAIR_TOTAL = 20_000, 60_000
 class VerifyOptions:
     """How to verify.
 
-    ``assume``: declared assumptions by input, beside those of the class.  ``surrogate``: the
-    traced function that backward is meant to be the derivative of, with the same inputs.
+    ``surrogate``: the traced function that backward is meant to be the derivative of, with the
+    same inputs.
     ``variants``: the same Function traced for other ``needs_input_grad`` masks; ``undefined``: for
     each pattern of cotangents that backward gets None for.  ``budget``: work
     for one normal form.  ``suggest``: look for a repair of what is refuted.  ``order``: 2 where the
@@ -64,7 +64,6 @@ class VerifyOptions:
     ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not.
     """
 
-    assume: Mapping[str, str] = field(default_factory=dict)
     surrogate: FunctionGraphs | None = None
     variants: Sequence[FunctionGraphs] = ()
     undefined: Sequence[FunctionGraphs] = ()
@@ -93,7 +92,7 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
     """Judge the backward of a traced Function, input by input.
 
     What the judge itself fails at is UNDECIDED, with the reason.  Raises SpecError for an
-    assumption that cannot be read or names no input, ShapeError for a surrogate of other shapes.
+    assumption that does not fit the shapes, ShapeError for a surrogate of other shapes.
     """
     try:
         return _verified(graphs, options or VerifyOptions())
@@ -123,8 +122,7 @@ def _values(graphs: FunctionGraphs) -> tuple[tuple[str, str], ...]:
 
 def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     started = time.perf_counter()
-    declared = parse_all([*graphs.assumptions, *options.assume.items()])
-    check_names(declared, graphs.input_names)
+    declared = graphs.assumptions
     for case in graphs.cases:
         check_square(declared, {str(node.attributes["name"]): node.shape for node in case.inputs})
     judged = [
@@ -245,7 +243,7 @@ def gradient_is_proved(
 
     ``modes``: those in which another backward of the same forward was judged.
     """
-    declared = parse_all([*graphs.assumptions, *options.assume.items()])
+    declared = graphs.assumptions
     for number, case in enumerate(graphs.cases):
         if case.problem is not None:
             return False

@@ -1,7 +1,7 @@
 """Shapes found by trying, for a Function of which nobody said what it takes.
 
-In: a Function, the values of plain arguments that are known.  Out: ``FoundShapes``: specs as text,
-values, and a line that says both.
+In: a Function, shapes, values and assumptions as far as they are stated.  Out: a ``Request``, with
+a ``Guess`` where shapes were inferred.
 
 Candidates of every argument have a price (``candidates``); combinations are traced in the order
 of their price (``search``).  Every axis begins with a size of its own; where the tracer says that
@@ -11,7 +11,27 @@ forward allows.  What backward raises never makes sizes equal: that would hide i
 
 from __future__ import annotations
 
-from symgrad.shapes.candidates import are_known
-from symgrad.shapes.search import FoundShapes, find
+from collections.abc import Mapping
+from typing import Any
 
-__all__ = ["FoundShapes", "are_known", "find"]
+from symgrad.frontend.outcome import told
+from symgrad.frontend.request import AnyFunction, Request, Specs, bind
+from symgrad.shapes.candidates import are_known
+from symgrad.shapes.search import find
+
+
+def requested(
+    function: AnyFunction,
+    specs: Specs = (),
+    static: Mapping[str, Any] | None = None,
+    assume: Mapping[str, str] | None = None,
+    order: int = 1,
+) -> Request:
+    """The request for one Function, of the shapes that are stated, or else of inferred ones.
+
+    Raises SpecError for what does not fit the Function, and where no shapes are found.
+    """
+    if specs or are_known(function, static):
+        return bind(function, specs, static, assume, order)
+    with told(f"finding shapes for {getattr(function, '__name__', type(function).__name__)}"):
+        return find(function, static or {}, assume or {}, order)

@@ -17,13 +17,12 @@ from typing import Any
 
 from symgrad.errors import SpecError
 from symgrad.frontend.annotations import annotated_spec
-from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
-from symgrad.frontend.request import bind, parameters
+from symgrad.frontend.function import class_of, init_parameters, raw_method
+from symgrad.frontend.request import AnyFunction, bind, parameters
 from symgrad.frontend.source import method_sources
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dtype import DType, bool_, int64
 
-AnyFunction = type[Function] | Function
 Parameter = inspect.Parameter
 
 
@@ -51,15 +50,10 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Unknown:
-    """An argument and its candidates, the cheapest first.
-
-    ``plain``: it takes no spec.  ``named``: its spec is given by its name.
-    """
+    """An argument and its candidates, the cheapest first."""
 
     name: str
     candidates: tuple[Candidate, ...]
-    plain: bool = False
-    named: bool = False
 
 
 def are_known(function: AnyFunction, static: Mapping[str, Any] | None = None) -> bool:
@@ -78,7 +72,7 @@ def are_known(function: AnyFunction, static: Mapping[str, Any] | None = None) ->
     if any(_is_open(one) and one.name not in values for one in init_parameters(function).values()):
         return False
     try:
-        return any(argument.is_tensor for argument in bind(function, (), values).arguments)
+        return bool(bind(function, (), values).tensors)
     except SpecError:
         return False
 
@@ -87,7 +81,7 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
     """The arguments to find, and those whose annotation says what they are, in call order."""
     for name, parameter in init_parameters(function).items():
         if name not in static and _is_open(parameter):
-            yield Unknown(name, _plain_values(parameter), plain=True)
+            yield Unknown(name, _plain_values(parameter))
     evidence = _evidence(function)
     forward, _ = raw_method(function, "forward")
     scope = getattr(inspect.unwrap(forward), "__globals__", {})
@@ -100,9 +94,7 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         spec = annotated_spec(parameter.annotation, scope)
         if spec is not None:
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
-            keyword = parameter.kind is Parameter.KEYWORD_ONLY
-            named = not (keyword or _is_open(parameter) or parameter.default is None)
-            yield Unknown(parameter.name, given, keyword, named)
+            yield Unknown(parameter.name, given)
         elif _is_open(parameter) or parameter.default is None:
             yield _unknown(parameter, evidence.get(parameter.name, ""))
 
@@ -124,10 +116,12 @@ def left_out(
             and _annotation(parameter) not in _PLAIN
         ):
             number = isinstance(parameter.default, (int, float))
-            yield Unknown(parameter.name, (_NUMBER_SPEC, *floats) if number else floats, named=True)
+            yield Unknown(parameter.name, (_NUMBER_SPEC, *floats) if number else floats)
 
 
 # -- prices
+
+ABSENT = Candidate(5, absent=True)
 
 
 def _priced(candidates: Sequence[Candidate], extra: int = 0) -> tuple[Candidate, ...]:
@@ -177,7 +171,7 @@ def _of_rank(rank: int) -> tuple[Candidate, ...]:
 
 def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
     if parameter.kind is Parameter.KEYWORD_ONLY:
-        return Unknown(parameter.name, _plain_values(parameter), plain=True)
+        return Unknown(parameter.name, _plain_values(parameter))
     candidates = _PLAIN.get(_annotation(parameter))
     if candidates is None:
         evidence = evidence or ("mask" if "mask" in parameter.name.lower() else "")
@@ -186,7 +180,7 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
         else:
             candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
     if parameter.default is None:
-        candidates = (*candidates, Candidate(5, absent=True))
+        candidates = (*candidates, ABSENT)
     return Unknown(parameter.name, _priced(candidates))
 
 

@@ -1,6 +1,6 @@
 """Best-first search over what the arguments of a Function may be.
 
-In: a Function, values of plain arguments.  Out: ``FoundShapes``.
+In: a Function, values of plain arguments, assumptions.  Out: a ``Request``.
 
 Shapes for which backward raises, or returns a gradient that does not fit, are taken only where
 there are no others; a number or integers for what gets a gradient, only where forward accepts
@@ -14,21 +14,32 @@ from __future__ import annotations
 
 import heapq
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError
 from symgrad.frontend.function import class_of, raw_method
 from symgrad.frontend.outcome import as_symgrad_error, refuses_sizes
-from symgrad.frontend.request import check_static
+from symgrad.frontend.request import (
+    AnyFunction,
+    Guess,
+    Presence,
+    Request,
+    bind,
+    check_stated,
+    declared,
+    parameters,
+    subsets,
+)
 from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
-from symgrad.frontend.trace import trace
+from symgrad.frontend.trace import trace_request
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs
-from symgrad.shapes.candidates import AnyFunction, Candidate, Unknown, left_out, unknowns
+from symgrad.shapes.candidates import ABSENT, Candidate, Unknown, left_out, unknowns
 from symgrad.shapes.sizes import (
     Specs,
     Step,
@@ -59,33 +70,21 @@ MOST_OTHERS = 4
 MISTAKE_PRICE = 1
 """A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
 SHOWN_ERRORS = 3
-
-
-@dataclass(frozen=True)
-class FoundShapes:
-    """What a Function was found to take.
-
-    ``specs``: one a tensor argument.  ``static``: plain values, those that were given included.
-    ``assume``: which numbers have no gradient.  ``text``: what was guessed, for a person.
-    ``others``: the same with other ranks, as far as forward and backward accept them, and with
-    tensors for plain defaults.
-    """
-
-    specs: tuple[str | None, ...] = ()
-    static: Mapping[str, Any] = field(default_factory=dict)
-    assume: Mapping[str, str] = field(default_factory=dict)
-    text: str = ""
-    others: tuple[FoundShapes, ...] = ()
+NONE: frozenset[str] = frozenset()
+BOTH = (True, False)
 
 
 def find(
-    function: AnyFunction, static: Mapping[str, Any] | None = None, square: Sequence[str] = ()
-) -> FoundShapes:
+    function: AnyFunction, static: Mapping[str, Any], assume: Mapping[str, str], order: int = 1
+) -> Request:
     """The cheapest shapes with which forward, and if possible backward, can be traced.
 
-    Raises SpecError, which lists what was tried, where there are none.
+    Its ``guess`` holds the same with other ranks, as far as forward and backward accept them, with
+    tensors for plain defaults, and with optional tensors given and absent.  Raises SpecError,
+    which lists what was tried, where there are none.
     """
-    return _Search(function, dict(static or {}), square).run()
+    check_stated(function, static, assume, order)
+    return _Search(function, static, assume, order).run()
 
 
 @dataclass(frozen=True)
@@ -115,13 +114,16 @@ class _Trial:
 
 class _Search:
     def __init__(
-        self, function: AnyFunction, static: dict[str, Any], square: Sequence[str] = ()
-    ) -> None:
+        self, function: AnyFunction, static: Mapping[str, Any], assume: Mapping[str, str],
+        order: int,
+    ) -> None:  # fmt: skip
         self.function = function
-        self.square = frozenset(square)
-        self.static = static
-        check_static(function, static)
+        self.static, self.assume, self.order = static, assume, order
+        facts = {**declared(class_of(function)), **assume}
+        self.square = frozenset(name for name, fact in facts.items() if "symmetric" in fact)
         self.unknowns: list[Unknown] = list(unknowns(function, static))
+        self.partly = any(one.spec for unknown in self.unknowns for one in unknown.candidates)
+        self.refusals: list[Exception] = []
         self.trials = 0
         self.errors: dict[str, str] = {}
         self.first: Exception | None = None
@@ -131,7 +133,7 @@ class _Search:
         self.many_cases = False
         """Did a trial end because forward asks too much about its sizes?"""
 
-    def run(self) -> FoundShapes:
+    def run(self) -> Request:
         """The cheapest combination of those that forward accepts."""
         found = self._cheapest(MOST_TRIALS)
         if found is None and self.many_cases:
@@ -141,9 +143,115 @@ class _Search:
             raise self._nothing()
         if not found.failing:
             found = self._with_tensors(found)
+        guess = self._presences(found)
         others = [self._found(other) for other in self._others(found)]
         longer = [] if found.failing else [*self._indexed(found), *self._longer(found)]
-        return replace(self._found(found), others=(*longer, *others[:MOST_OTHERS]))
+        guess = replace(guess, others=(*longer, *others[:MOST_OTHERS]))
+        return replace(self._found(found), guess=guess)
+
+    # -- optional tensors
+
+    def _presences(self, found: _Trial) -> Guess:
+        """Optional tensors given and absent, each time with shapes that forward accepts.
+
+        Shapes of a call with all of them need not be those of a call without some: what is not
+        read beside another tensor is of any shape there.
+        """
+        main = {
+            unknown.name for unknown, one in zip(self.unknowns, found.chosen, strict=True)
+            if one.is_tensor
+        }  # fmt: skip
+        candidates = [
+            one.name for one in parameters(self.function) if one.default is None
+            and any(one.name == other.name and any(c.is_tensor for c in other.candidates)
+                    for other in self.unknowns)
+        ]  # fmt: skip
+        known: dict[frozenset[str], _Trial] = {frozenset(main.intersection(candidates)): found}
+        refused: dict[frozenset[str], str] = {}
+        unfound: dict[frozenset[str], str] = {}
+
+        def look(given: frozenset[str], optional: Sequence[str]) -> None:
+            if given in known or given in refused or given in unfound:
+                return
+            trial, why, sizes = self._given(found, given, optional)
+            if trial is not None:
+                known[given] = trial
+            elif why:
+                (unfound if sizes else refused)[given] = why
+
+        for name in candidates:  # is it a tensor, beside the others or alone?
+            if name not in main:
+                look(frozenset({*main.intersection(candidates), name}), candidates)
+                look(frozenset({name}), candidates)
+        accepted = frozenset().union(*known, *unfound)
+        optional = tuple(name for name in candidates if name in accepted)
+        for names in subsets(optional):
+            look(frozenset(names), optional)
+
+        def presence(given: frozenset[str]) -> Presence:
+            names = [tuple(name for name in optional if (name in given) is so) for so in BOTH]
+            return Presence(names[0], names[1], self._found(known.get(given, found)))
+
+        guess = self._guess(found)
+        if not optional:
+            return guess
+        order = dict.fromkeys([*list(known)[:1], *map(frozenset, subsets(optional)), *known])
+        every = {given: presence(given) for given in order if given in known}
+        text = guess.text
+        for given, one in every.items():
+            own = self._shapes(known[given], one.absent)
+            if own != self._shapes(found, one.absent):
+                text += f"; with {one}: {own}"
+        return replace(
+            guess, text=text, presences=tuple(every.values()),
+            refused={str(presence(given)): why for given, why in refused.items()
+                     if given <= set(optional)},
+            unfound={str(presence(given)): why for given, why in unfound.items()},
+        )  # fmt: skip
+
+    def _given(
+        self, found: _Trial, given: Collection[str], optional: Collection[str]
+    ) -> tuple[_Trial | None, str, bool]:
+        """A call with just these optional tensors; or why forward refuses it, and for its sizes?"""
+        tensors = {
+            unknown.name for unknown, one in zip(self.unknowns, found.chosen, strict=True)
+            if one.is_tensor
+        }  # fmt: skip
+        wanted = frozenset(given) - tensors
+        near: list[tuple[Candidate, ...]] = []
+        freely: list[tuple[Candidate, ...]] = []
+        for unknown, one in zip(self.unknowns, found.chosen, strict=True):
+            floats = tuple(other for other in unknown.candidates if _is_float(other))
+            if unknown.name in optional and unknown.name not in given:
+                near.append((ABSENT,))
+                freely.append((ABSENT,))
+            elif unknown.name in wanted:
+                near.append(floats)
+                freely.append(floats)
+            else:
+                near.append((one,))
+                own = tuple(other for other in unknown.candidates if other.is_tensor)
+                freely.append(own if unknown.name in given else unknown.candidates)
+        self.refusals = []
+        tried = [self._tried(chosen, wanted) for chosen in itertools.product(*near)]
+        near_refusals, kept = list(self.refusals), self.unknowns
+        if all(one is None or one.failing for one in tried):
+            self.unknowns = [
+                replace(unknown, candidates=some)
+                for unknown, some in zip(kept, freely, strict=True)
+            ]
+            tried.append(self._cheapest(self.trials + MOST_AS_TENSOR, wanted))
+            self.unknowns = kept
+        fitting = [one for one in tried if one is not None]
+        if fitting:
+            return min(fitting, key=lambda one: one.price), "", False
+        errors = [as_symgrad_error(error, "forward") for error in near_refusals]
+        alike = len(self.refusals) > 1 and len({str(error) for error in self.refusals}) == 1
+        sizes = any(map(refuses_sizes, errors)) and not alike
+        what = errors[0].what if errors else ""
+        return None, f"no shapes were found that forward accepts: {what}" if sizes else what, sizes
+
+    # -- what else an argument may be
 
     def _with_tensors(self, found: _Trial) -> _Trial:
         """The same with a tensor for every argument that is one where it gets a gradient.
@@ -160,8 +268,9 @@ class _Search:
             self.unknowns[position] = replace(unknown, candidates=floats)
             near = [(*found.chosen[:position], one, *found.chosen[position + 1 :])
                     for one in floats]  # fmt: skip
-            tried = [self._tried(chosen, unknown.name) for chosen in near]
-            tried.append(self._cheapest(self.trials + MOST_AS_TENSOR, unknown.name))
+            wanted = frozenset({unknown.name})
+            tried = [self._tried(chosen, wanted) for chosen in near]
+            tried.append(self._cheapest(self.trials + MOST_AS_TENSOR, wanted))
             fitting = [one for one in tried if one is not None]
             if fitting:
                 found = min(fitting, key=lambda one: one.price)
@@ -170,7 +279,7 @@ class _Search:
         self.unknowns = every
         return found
 
-    def _indexed(self, found: _Trial) -> Iterator[FoundShapes]:
+    def _indexed(self, found: _Trial) -> Iterator[Request]:
         """The same with integers, or a mask, for what is a plain value or None, where both fit."""
         for position, unknown in enumerate(self.unknowns):
             for dtype in () if found.chosen[position].is_tensor else (int64, bool_):
@@ -182,7 +291,7 @@ class _Search:
                 if fitting:
                     yield self._found(min(fitting, key=lambda one: one.price))
 
-    def _longer(self, found: _Trial) -> Iterator[FoundShapes]:
+    def _longer(self, found: _Trial) -> Iterator[Request]:
         """The same with one tensor more, where forward takes it and backward returns a gradient.
 
         What has a plain default is a plain value where backward raises for a tensor.
@@ -191,19 +300,20 @@ class _Search:
         known = {unknown.name: one for unknown, one in zip(kept, found.chosen, strict=True)}
         for unknown in left_out(self.function, self.static, known):
             self.unknowns = [*kept, unknown]
-            tried = [self._tried((*found.chosen, one), unknown.name) for one in unknown.candidates]
+            wanted = frozenset({unknown.name})
+            tried = [self._tried((*found.chosen, one), wanted) for one in unknown.candidates]
             returned = [one for one in tried if one is not None and not one.raising]
             if returned:
                 yield self._found(min(returned, key=lambda one: one.price))
         self.unknowns = kept
 
-    def _cheapest(self, last: int, tensor: str = "") -> _Trial | None:
-        """``tensor``: an argument that is to get a gradient."""
+    def _cheapest(self, last: int, wanted: frozenset[str] = NONE) -> _Trial | None:
+        """``wanted``: arguments that are to get a gradient."""
         best: _Trial | None = None
         for price, chosen in self._combinations():
             if self.trials >= last or (best is not None and price >= best.price):
                 break
-            trial = self._tried(chosen, tensor)
+            trial = self._tried(chosen, wanted)
             if trial is None:
                 continue
             last = min(last, self.trials + MOST_AFTER_A_TRACE)
@@ -211,10 +321,10 @@ class _Search:
                 best = trial
         return best
 
-    def _tried(self, chosen: tuple[Candidate, ...], tensor: str = "") -> _Trial | None:
+    def _tried(self, chosen: tuple[Candidate, ...], wanted: frozenset[str] = NONE) -> _Trial | None:
         """A combination as forward accepts it; None where it does not, or nothing is to prove.
 
-        ``tensor``: an argument of which backward has to make a gradient.
+        ``wanted``: arguments of which backward has to make a gradient.
         """
         if any(
             unknown.name in self.square and one.rank is not None and one.rank < 2
@@ -224,7 +334,7 @@ class _Search:
         trial, graphs = self._forward(chosen)
         if trial is None or graphs is None or not self._has_gradients(chosen, graphs):
             return None
-        if tensor and (_takes_no_floats(graphs) or tensor not in _with_gradient(graphs)):
+        if wanted and (_takes_no_floats(graphs) or not wanted <= _with_gradient(graphs)):
             return None
         problem = _problem(graphs)
         for _ in range(MOST_STEPS):
@@ -310,15 +420,15 @@ class _Search:
                 return trial, graphs
             after = following(step, trial.guessed, error)
             if after is None:
+                self.refusals.append(error)
                 break
             step = after
         return None, None
 
     def _trace(self, trial: _Trial) -> tuple[FunctionGraphs | None, Exception | None]:
         self.trials += 1
-        specs, static, _ = self._call(trial)
         try:
-            found = trace(self.function, *specs, static=static, most_cases=self.most_cases)
+            found = trace_request(self._request(trial), most_cases=self.most_cases)
         except Exception as error:  # forward may raise anything on what it is not meant for
             what = error.what if isinstance(error, SymgradError) else error
             if all(one.is_tensor and not one.constant for one in trial.chosen):
@@ -326,7 +436,7 @@ class _Search:
                 self.alike &= str(error) == str(first)
             self.many_cases |= "cases" in str(what) and isinstance(error, ControlFlowError)
             if len(self.errors) < SHOWN_ERRORS:
-                self.errors[self._text(trial)] = f"{type(error).__name__}: {what}"
+                self.errors[self._shapes(trial)] = f"{type(error).__name__}: {what}"
             return None, error
         return found, None
 
@@ -347,39 +457,35 @@ class _Search:
 
     # -- what is found
 
-    def _call(self, trial: _Trial) -> tuple[tuple[str | None, ...], dict[str, Any], dict[str, str]]:
-        """Specs, plain values and assumptions, as ``verify`` takes them."""
-        specs: list[str | None] = []
-        static = dict(self.static)
-        assume = {}
-        rows = zip(self.unknowns, trial.chosen, trial.specs, strict=True)
-        for unknown, one, spec in rows:
-            if one.constant:
-                assume[unknown.name] = "constant"
-            if unknown.named:
-                static[unknown.name] = spec
-            elif unknown.plain or not (one.is_tensor or one.absent):
-                if spec is None:  # a keyword with a spec is found by its annotation alone
-                    static[unknown.name] = one.value
-            else:
-                specs.append(None if spec is None else _spec_text(spec))
-        return tuple(specs), static, assume
-
-    def _text(self, trial: _Trial) -> str:
-        parts = []
+    def _request(self, trial: _Trial) -> Request:
+        """A combination, bound.  Raises SpecError."""
+        specs, static, assume = {}, dict(self.static), dict(self.assume)
         for unknown, one, spec in zip(self.unknowns, trial.chosen, trial.specs, strict=True):
-            if one.constant:
-                parts.append(f"{unknown.name}: any number, without a gradient")
-            elif spec is not None:
-                parts.append(f"{unknown.name}: {_spec_text(spec) or 'a number'}")
+            name = unknown.name
+            if spec is not None:
+                specs[name] = _spec_text(spec)
             else:
-                parts.append(f"{unknown.name} = {one.value!r}")
-        return ", ".join(parts)
+                static[name] = one.value
+            if one.constant:
+                assume[name] = ", ".join(filter(None, ["constant", assume.get(name)]))
+        return bind(self.function, specs, static, assume, self.order)
 
-    def _found(self, trial: _Trial) -> FoundShapes:
-        trial = replace(trial, specs=renamed(trial.specs, trial.guessed))
-        specs, static, assume = self._call(trial)
-        return FoundShapes(specs, static, assume, self._text(trial))
+    def _shapes(self, trial: _Trial, absent: Collection[str] = ()) -> str:
+        """What is inferred of the arguments but those that are absent, with sizes in order."""
+        shown = [unknown.name not in absent for unknown in self.unknowns]
+        specs = tuple(spec if kept else None for spec, kept in zip(trial.specs, shown, strict=True))
+        specs = renamed(specs, trial.guessed)
+        rows = zip(self.unknowns, trial.chosen, specs, shown, strict=True)
+        return ", ".join(
+            _described(unknown.name, one, spec) for unknown, one, spec, kept in rows if kept
+        )
+
+    def _guess(self, trial: _Trial) -> Guess:
+        return Guess(self._shapes(trial), self.partly)
+
+    def _found(self, trial: _Trial) -> Request:
+        specs = renamed(trial.specs, trial.guessed)
+        return replace(self._request(replace(trial, specs=specs)), guess=self._guess(trial))
 
     def _no_argument(self) -> SpecError:
         cls = class_of(self.function)
@@ -413,6 +519,12 @@ class _Search:
             f'"{"; ".join("n m" for _ in wanted) or "n m"}", one spec a tensor, and '
             "--static NAME=VALUE for what is no tensor",
         )
+
+
+def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:
+    if one.constant:
+        return f"{name} (any number, without a gradient)"
+    return f"{name} = {one.value!r}" if spec is None else spec.of(name)
 
 
 def _price_of(unknown: Unknown, rank: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 from symgrad.errors import BuildError, CacheError, KernelArgumentError
 from symgrad.frontend.function import class_of, is_instance_style
-from symgrad.frontend.request import Argument, Binding, bind
+from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import active
 from symgrad.runtime.strict import fall_back
 from symgrad.tensor.batched import levels
@@ -104,11 +104,11 @@ def kernels_of(op: Any) -> OpKernels:
                 f"{op.name}: nothing says which Function it was compiled from",
                 hint="call it with NumPy arrays, or compile it with sg.compile",
             )
-        function, specs, static = op.origin
-        binding: Binding = bind(function, specs, static)
-        if binding.init and isinstance(function, type) and is_instance_style(function):
-            function = function(**dict(binding.init))
-        op.behind_tape = OpKernels(op, function, binding.arguments)
+        request: Request = op.origin
+        function = request.function
+        if request.init and isinstance(function, type) and is_instance_style(function):
+            function = function(**dict(request.init))
+        op.behind_tape = OpKernels(op, function, request.arguments)
     assert isinstance(op.behind_tape, OpKernels)
     return op.behind_tape
 

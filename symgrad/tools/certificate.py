@@ -29,7 +29,8 @@ from symgrad import compiler
 from symgrad.codegen.wrapper.view import render_package
 from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
-from symgrad.manifest import VERSIONS, Asked, packaged_op, versions
+from symgrad.frontend.request import bind
+from symgrad.manifest import VERSIONS, packaged_op, versions
 from symgrad.plain import stated
 from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
 from symgrad.runtime.package import MANIFEST, PackagedOp, check_stem, read_op, shared_files
@@ -305,14 +306,16 @@ def _proved_again(
     stem: str, said: Mapping[str, Any], function: type[Function], place: Path
 ) -> PackagedOp:  # fmt: skip
     specs, assume = said.get("specs") or [], _table(said.get("assume"))
-    texts = [*specs, *assume.values()] if isinstance(specs, list) else [7]
+    shapes = specs.values() if isinstance(specs, dict) else specs
+    texts = [*shapes, *assume.values()] if isinstance(specs, (list, dict)) else [7]
     if not all(text is None or isinstance(text, str) for text in texts):
         raise SpecError("the manifest states shapes or facts that are no texts")
     static = _values(_table(said.get("static")))
+    request = bind(function, specs, static, assume)
     planned, report = compiler.judged_plan(
-        function, specs, static, assume, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False
+        request, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False
     )
-    return packaged_op(planned, report, Asked(tuple(specs), place))
+    return packaged_op(request, planned, report, place)
 
 
 def _values(written: Mapping[str, Any]) -> dict[str, Any]:

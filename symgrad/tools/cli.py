@@ -11,6 +11,7 @@ import json
 import math
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from io import TextIOWrapper
@@ -23,10 +24,11 @@ from rich.markup import escape
 
 from symgrad import compiler
 from symgrad.errors import SpecError, SymgradError
+from symgrad.frontend.request import InferredShapesWarning
 from symgrad.tools import discover, watched
 
 if TYPE_CHECKING:
-    from symgrad.tools.judging import Judged, Request
+    from symgrad.tools.judging import Judged
 
 
 class _Group(click.Group):
@@ -41,7 +43,8 @@ class _Group(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):  # file names need not be text
                 stream.reconfigure(errors="backslashreplace")
-        with context.obj or nullcontext():
+        with warnings.catch_warnings(), context.obj or nullcontext():
+            warnings.showwarning = _warned(warnings.showwarning)
             return self._invoke(context)
 
     def _invoke(self, context: click.Context) -> Any:
@@ -57,6 +60,18 @@ class _Group(click.Group):
 
 
 click.ClickException.exit_code = 2
+
+
+def _warned(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """What shows a warning: of inferred shapes the sentence alone, without a line of ours."""
+
+    def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
+        if category is InferredShapesWarning:
+            click.echo(str(message), err=True)
+        else:
+            otherwise(message, category, *where)
+
+    return show
 
 
 def _exit(status: int) -> NoReturn:
@@ -215,24 +230,19 @@ def verify(
     FILE is imported, so its code runs: verify no file that you would not run.
 
     Shapes come from --shapes, else from the annotations of forward (x: "f32[n m]", or
-    jaxtyping's types), else they are found by trying, which the report then says: the verdict
-    is the worst of those for the stated shapes.
+    jaxtyping's types), else they are inferred from what forward accepts, which the report then
+    says: the verdict is the worst of those for the shapes that it names.
     """
-    from symgrad.tools.judging import Request, judge_all, summary
+    from symgrad.tools.judging import judge_all, summary
 
     if certificate is not None:
         _certificate(certificate, root, targets, as_json)
     if not targets:
         raise click.UsageError("name a FILE or a PACKAGE, or --certificate DIR")
-    request = Request(_specs(shapes), _static(static), _pairs(assume, "--assume"), order)
     console = Console(stderr=as_json, highlight=False)
     chosen = [function for target in targets for function in discover.functions(target)]
-    for function in chosen:
-        request.check(function)
-    judged = judge_all(chosen, request, console)
-    for one in judged:
-        if one.error is not None and request.refused(one.error):
-            raise one.error
+    facts = _pairs(assume, "--assume")
+    judged = judge_all(chosen, console, _specs(shapes), _static(static), facts, order)
     if as_json:
         _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:
@@ -242,7 +252,7 @@ def verify(
                 console.print(escape(one.text), soft_wrap=True)
         if suggest:
             _print_diffs(judged)
-    _write_files(judged, request, sarif, junit, write_test)
+    _write_files(judged, sarif, junit, write_test)
     _exit(0 if all(one.proved for one in judged) else 1)
 
 
@@ -272,9 +282,8 @@ def _certificate(
 
 
 def _write_files(
-    judged: Sequence[Judged], request: Request, sarif: Path | None, junit: Path | None,
-    write_test: Path | None,
-) -> None:  # fmt: skip
+    judged: Sequence[Judged], sarif: Path | None, junit: Path | None, write_test: Path | None
+) -> None:
     """The verdicts as files, as far as they were asked for."""
     from symgrad.tools import outputs
 
@@ -286,7 +295,7 @@ def _write_files(
         return
     from symgrad.tools.regression import regression_tests
 
-    written = regression_tests(judged, request, write_test)
+    written = regression_tests(judged, write_test)
     if written.text:
         outputs.write(write_test, written.text)
         click.echo(f"written: {write_test}, {len(written.tests)} failing", err=True)

@@ -17,24 +17,24 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from symgrad.errors import SymgradError
-from symgrad.frontend.function import Function, init_parameters
-from symgrad.frontend.presence import presences
-from symgrad.frontend.request import Argument, bind
+from symgrad.frontend.request import Request, presences
 from symgrad.frontend.surrogate import surrogate_of
-from symgrad.frontend.trace import trace
+from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.proof.report.records import CounterexampleReport
 from symgrad.proof.words.snippet import numpy_name
 from symgrad.tools.discover import OWN_MODULES
-from symgrad.tools.judging import Judged, Request
+from symgrad.tools.judging import Judged
 
 _HEAD = '''"""Hand-written backwards against difference quotients of their forwards.
 
@@ -123,7 +123,7 @@ class WrittenTests:
     left_out: tuple[str, ...] = ()
 
 
-def regression_tests(judged: Sequence[Judged], request: Request, target: Path) -> WrittenTests:
+def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
     """A test for every counterexample, for a file that is to lie at ``target``."""
     bodies: list[str] = []
     names: list[str] = []
@@ -135,7 +135,7 @@ def regression_tests(judged: Sequence[Judged], request: Request, target: Path) -
                     left_out.append(f"{one.name}, gradient of {name}: {found.reason}")
                 continue
             title = _unique(f"test_{_snake(one.name)}_gradient_of_{_snake(name)}", names)
-            body = _test(one, name, found.counterexample, request, target, title)
+            body = _test(one, name, found.counterexample, target, title)
             if body is None:
                 left_out.append(
                     f"{one.name}, gradient of {name}: double precision does not show the difference"
@@ -174,10 +174,10 @@ def _imports(text: str) -> str:
 
 
 def _test(
-    one: Judged, name: str, found: CounterexampleReport, request: Request, target: Path, title: str
-) -> str | None:  # fmt: skip
+    one: Judged, name: str, found: CounterexampleReport, target: Path, title: str
+) -> str | None:
     """The first kind of test that fails, as it should."""
-    for body in (_by_import(one, name, found, request, target, title), _by_formula(found, title)):
+    for body in (_by_import(one, name, found, target, title), _by_formula(found, title)):
         if body is not None and _fails(_file([body]), title, target):
             return body
     return None
@@ -200,18 +200,16 @@ def _fails(text: str, title: str, target: Path) -> bool:
 
 
 def _by_import(
-    one: Judged, name: str, found: CounterexampleReport, request: Request, target: Path, title: str
-) -> str | None:  # fmt: skip
+    one: Judged, name: str, found: CounterexampleReport, target: Path, title: str
+) -> str | None:
     """The test that applies the user's class; None where it cannot be written."""
-    static = {**request.static, **one.shapes.static}
-    specs = one.shapes.specs or request.specs
-    if surrogate_of(one.function) is not None or "<locals>" in one.name:
+    if surrogate_of(one.function) is not None or "<locals>" in one.name or one.request is None:
         return None
-    traced = _traced(one.function, specs, static, found)
+    traced = _traced(one.request, found)
     if traced is None:
         return None
-    graphs, case, arguments = traced
-    call = _call(one, arguments, static)
+    request, graphs, case = traced
+    call = _call(request)
     if call is None:
         return None
     lines = [f"Function = {_import(one, target)}"]
@@ -232,20 +230,20 @@ def _by_import(
 
 
 def _traced(
-    function: type[Function], specs: Sequence[str | None], static: Mapping[str, Any],
-    found: CounterexampleReport,
-) -> tuple[FunctionGraphs, FunctionCase, Sequence[Argument]] | None:  # fmt: skip
-    """The trace, its case and the arguments that the counterexample is about.
+    request: Request, found: CounterexampleReport
+) -> tuple[Request, FunctionGraphs, FunctionCase] | None:
+    """The request, its trace and the case that the counterexample is about.
 
-    It may be about a call without some of the optional tensors.
+    It may be about a call without some of the optional tensors, or of other inferred shapes.
     """
-    every = [(one.specs, one.static) for one in presences(function, specs, static)]
-    for shapes, values in every or [(tuple(specs), static)]:
-        with suppress(SymgradError):
-            graphs = trace(function, *shapes, static=values)
-            case = _case_of(graphs, found)
-            if case is not None:
-                return graphs, case, bind(function, shapes, values).arguments
+    others = () if request.guess is None else request.guess.others
+    for one in sorted((request, *others), key=lambda one: -len(one.tensors)):
+        for call in [each.request for each in presences(one)] or [one]:
+            with suppress(SymgradError):
+                graphs = trace_request(call)
+                case = _case_of(graphs, found)
+                if case is not None:
+                    return call, graphs, case
     return None
 
 
@@ -253,7 +251,10 @@ def _case_of(graphs: FunctionGraphs, found: CounterexampleReport) -> FunctionCas
     """The case whose inputs and cotangents the counterexample gives values for."""
     for case in graphs.cases:
         nodes = [*case.inputs, *(node for node in case.cotangents if node is not None)]
-        if {_name(node) for node in nodes} <= set(found.inputs):
+        if all(
+            _name(node) in found.inputs and np.ndim(found.inputs[_name(node)]) == node.rank
+            for node in nodes
+        ):
             return case
     return None
 
@@ -262,17 +263,19 @@ def _name(node: Node) -> str:
     return str(node.attributes["name"])
 
 
-def _call(one: Judged, arguments: Sequence[Argument], static: dict[str, Any]) -> str | None:
+def _call(request: Request) -> str | None:
     """The expression that applies the Function; None where a value cannot be written down."""
+    guessed = () if request.guess is None else request.assumptions
+    numbers = {one.name for one in guessed if one.kind == "constant"}
     words = []
-    for argument in arguments:
+    for argument in request.arguments:
         text = argument.name if argument.is_tensor else _literal(argument.value)
-        if one.shapes.assume.get(argument.name) == "constant":
+        if argument.name in numbers:
             text = f"{argument.name}.item()"
         if text is None:
             return None
         words.append(f"{argument.name}={text}" if argument.keyword else text)
-    init = {key: _literal(static[key]) for key in init_parameters(one.function) if key in static}
+    init = {key: _literal(value) for key, value in request.init}
     if None in init.values():
         return None
     if init:

@@ -18,6 +18,7 @@ from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.fallback import NumpyOp
 from symgrad.frontend.anyrank.judge import rank_dependence
 from symgrad.frontend.anyrank.serving import serving
+from symgrad.frontend.request import bind
 from symgrad.frontend.spec import TensorSpec, parse_spec
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan, with_backward
@@ -303,10 +304,10 @@ def test_programs_that_are_blind_to_the_number_of_axes(name: str) -> None:
     specs = [one if "[" in one else f"f64[{one}]" for one in written]
     members = {"forward": staticmethod(lambda ctx, *args: program(*args))}
     function = type("Blind", (sg.Function,), members)
-    numbers = rank_dependence(function, *specs)
+    numbers = rank_dependence(bind(function, specs))
     assert isinstance(numbers, frozenset)
     graphs = trace(function, *specs)
-    op = NumpyOp(plan(replace(graphs, cases=serving(function, specs, None, None, numbers))))
+    op = NumpyOp(plan(replace(graphs, cases=serving(bind(function, specs), numbers))))
     for rank in sorted({0, 1, 2, 3} - numbers):
         check(op, function, specs, rank)
 

@@ -449,7 +449,7 @@ class Bias(sg.Function):
         path.with_name(f"bias{len(text)}.py").write_text(text)
         done = run("verify", str(path.with_name(f"bias{len(text)}.py")), "--json")
         assert done.exit_code == 0, done.output
-        assert "shapes_found_by_trying" not in json.loads(done.stdout)[0]
+        assert "inferred_shapes" not in json.loads(done.stdout)[0]
 
 
 def test_file_names_need_not_be_text(tmp_path: Path) -> None:

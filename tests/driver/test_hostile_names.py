@@ -20,12 +20,13 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.emission import EmittedOp, emit
 from symgrad.errors import ShapeError
-from symgrad.frontend.trace import trace
+from symgrad.frontend.request import bind
+from symgrad.frontend.trace import trace, trace_request
 from symgrad.kernels import op_name, plan
 from symgrad.manifest import packaged
 from symgrad.runtime.op import make_op
 from symgrad.tools import discover, outputs
-from symgrad.tools.judging import Request, judge
+from symgrad.tools.judging import judge
 from symgrad.tools.regression import regression_tests
 from tests.golden_files import compile_strictly
 
@@ -177,7 +178,8 @@ def test_a_package_of_hostile_names_can_be_written() -> None:
 
     function = hostile('a"b\n*/', ("M_PI", "I", "stdin", "errno", "int8_t"), '\udc80 """ */')
     report = verify(function, "M_E n", "M_E n", suggest=False)
-    files = packaged([(plan(trace(function, "M_E n", "M_E n")), report)])
+    request = bind(function, ("M_E n", "M_E n"))
+    files = packaged([(request, plan(trace_request(request)), report)])
     assert {"a_b_.py", "a_b_.c", "a_b_.h"} <= files.keys()
     assert all(text.encode("utf-8") for text in files.values() if text)
 
@@ -194,12 +196,12 @@ def test_reports_and_pictures_hold_any_name(tmp_path: Path) -> None:
     wrong = {"backward": staticmethod(lambda ctx, g: (g, g)), "__module__": module.__name__}
     function = type(EVIL, (sg.Function,), {**wrong, "forward": staticmethod(module.forward)})
     function.__qualname__ = EVIL
-    one = judge(function, Request(("n", "n")))
+    one = judge(function, ("n", "n"))
     assert one.report is not None
     found = one.report.inputs["x"].counterexample
     assert found is not None
     compile(found.snippet, "<snippet>", "exec")
-    ast.parse(regression_tests([one], Request(("n", "n")), tmp_path / "test_it.py").text)
+    ast.parse(regression_tests([one], tmp_path / "test_it.py").text)
     for text in (sg.draw(function, "n", "n").svg, outputs.junit([one]).partition("\n")[2]):
         ElementTree.fromstring(text)
     assert json.loads(outputs.sarif([one], tmp_path))["runs"][0]["results"]

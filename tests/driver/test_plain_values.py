@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.errors import KernelArgumentError, NotProvedError
 from symgrad.fallback import NumpyOp
-from symgrad.frontend.trace import trace
+from symgrad.frontend.request import bind
+from symgrad.frontend.trace import trace_request
 from symgrad.kernels import plan
 from symgrad.plain import described, literal
 from symgrad.runtime.spec import Op, Value
@@ -183,8 +184,8 @@ STATIC = {"k": math.nan, "f": double}
 def mixed(request: pytest.FixtureRequest) -> Any:
     if request.param == "compiled":
         return sg.compile(*MIXED, static=STATIC)
-    planned = plan(trace(*MIXED, static=STATIC))
-    return NumpyOp(planned, origin=(MIXED[0], MIXED[1:], STATIC))
+    bound = bind(MIXED[0], MIXED[1:], STATIC)
+    return NumpyOp(plan(trace_request(bound)), origin=bound)
 
 
 def test_a_call_passes_what_was_compiled_in(mixed: Any) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import symgrad as sg
 from symgrad.compiler import show
 from symgrad.errors import NotProvedError
-from symgrad.frontend.presence import MOST_OPTIONAL, presences
+from symgrad.frontend.request import MOST_OPTIONAL, bind, presences
 from symgrad.tools.cli import main
 
 SOURCE = """
@@ -142,7 +142,7 @@ def test_every_subset_of_a_few_is_judged() -> None:
 
     many = type("Many", (sg.Function,), {"forward": staticmethod(forward)})
     assert MOST_OPTIONAL == 3
-    assert [one.given for one in presences(many, ["n"] * 5, None)] == [
+    assert [one.given for one in presences(bind(many, ["n"] * 5))] == [
         ("a", "b", "c", "d"), ("a",), ("b",), ("c",), ("d",), ()
     ]  # fmt: skip
 
@@ -153,3 +153,100 @@ def test_what_is_compiled_says_for_which_presence() -> None:
     assert "absent" not in text
     with pytest.raises(NotProvedError):
         sg.compile(LinearBad, "n m", "k m", None)
+
+
+def only_one(a: Any, b: Any) -> Any:
+    if a is not None and b is not None:
+        raise ValueError("a or b, not both")
+    return chosen(a, b)
+
+
+def chosen(a: Any, b: Any) -> Any:
+    return a if a is not None else b
+
+
+ACCEPTS: dict[str, Any] = {
+    "elif": lambda x, a, b: x if chosen(a, b) is None else x @ chosen(a, b),
+    "other rank": lambda x, a, b: x @ a if a is not None else x if b is None else x * b,
+    "not both": lambda x, a, b: (only_one(a, b), x if chosen(a, b) is None else x @ chosen(a, b))[
+        1
+    ],
+    "one at least": lambda x, a, b: x @ chosen(a, b),
+    "both or none": lambda x, a, b: x if a is None and b is None else x @ a + b,
+}
+
+
+def either(kind: str, wrong: Any) -> type[sg.Function]:
+    """Two optional tensors; the gradient of x is doubled where ``wrong`` says so."""
+    accepts = ACCEPTS[kind]
+
+    def forward(ctx: Any, x: Any, a: Any = None, b: Any = None) -> Any:
+        ctx.save_for_backward(x, a, b)
+        return accepts(x, a, b)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        x, a, b = ctx.saved_tensors
+        factor = 2 if wrong(a is not None, b is not None) else 1
+        if kind == "other rank" and a is None and b is not None:
+            return factor * g * b, None, (g * x).sum_to_size(*b.shape)
+        if kind == "both or none" and a is not None:
+            return factor * (g @ a.t()), x.t() @ g, g.sum_to_size(*b.shape)
+        if chosen(a, b) is None:
+            return factor * g, None, None
+        of_matrix = x.t() @ g
+        return (
+            factor * (g @ chosen(a, b).t()), None if a is None else of_matrix,
+            None if b is None or a is not None else of_matrix,
+        )  # fmt: skip
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Either", (sg.Function,), members)
+
+
+CALLS = {
+    "elif": [(True, True), (True, False), (False, True), (False, False)],
+    "other rank": [(True, False), (False, True), (False, False)],
+    "not both": [(True, False), (False, True), (False, False)],
+    "one at least": [(True, True), (True, False), (False, True)],
+    "both or none": [(True, True), (False, False)],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"), [(k, one) for k, calls in CALLS.items() for one in calls]
+)
+def test_inferred_shapes_hide_no_presence(kind: str, call: tuple[bool, bool]) -> None:
+    """Whatever call is wrong alone: it is judged, with shapes that forward accepts."""
+    report = sg.verify(either(kind, lambda *given: given == call), suggest=False)
+    assert report == sg.REFUTED
+    assert "No shapes were given; symgrad inferred x[n, m]" in report.inferred
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_inferred_shapes_of_each_presence_are_told(kind: str) -> None:
+    report = sg.verify(either(kind, lambda *given: False), suggest=False)
+    assert report == sg.PROVED
+    assert len(report.presences) == len(CALLS[kind]) + (kind == "other rank")
+    notes = " ".join(report.notes)
+    assert ("not for" in notes) == (kind in ("not both", "one at least", "both or none"))
+
+
+def test_a_presence_without_shapes_is_undecided() -> None:
+    """Forward takes ``b`` alone, but in no shapes that are tried."""
+
+    def forward(ctx: Any, x: Any, a: Any = None, b: Any = None) -> Any:
+        ctx.given, ctx.alone = a is not None, a is None and b is not None
+        if ctx.alone:
+            if b.ndim != 5:
+                raise ValueError(f"b has {b.ndim} axes")
+            return x * b.sum()
+        return x + a if ctx.given else x * 1.0
+
+    def backward(ctx: Any, g: Any) -> Any:
+        return (2 * g if ctx.alone else g), (g if ctx.given else None), None
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    report = sg.verify(type("Hidden", (sg.Function,), members), suggest=False)
+    assert report == sg.UNDECIDED
+    said = " ".join(str(report).split())
+    assert "b given, a absent: no shapes were found that forward accepts" in said

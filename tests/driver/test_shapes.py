@@ -1,7 +1,8 @@
-"""Shapes found by trying: as general as forward allows, never chosen so that a mistake hides."""
+"""Inferred shapes: as general as forward allows, never chosen so that a mistake hides."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -9,15 +10,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad import shapes
 from symgrad.errors import SpecError
-from symgrad.frontend.trace import trace
-from symgrad.tools.judging import Request, judge
+from symgrad.frontend.request import Request, bind
+from symgrad.frontend.trace import trace_request
+from symgrad.shapes import requested
+from symgrad.tools.judging import Judged, judge
 
 
 def op(forward: Any, backward: Any = lambda ctx, grad: grad) -> type[sg.Function]:
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     return type("Op", (sg.Function,), methods)
+
+
+def inferred(judged: Judged) -> str:
+    """The shapes that the report names first."""
+    found = re.search(r"symgrad inferred (.*?)\.(?= Also| The)", judged.inferred)
+    return found[1] if found else ""
+
+
+def facts(request: Request) -> dict[str, str]:
+    return {one.name: one.text for one in request.assumptions}
 
 
 def cross(a: Any, b: Any, c: Any) -> list[Any]:
@@ -105,44 +117,49 @@ class Transposed(sg.Function):
 @pytest.mark.parametrize(
     ("function", "text"),
     [
-        (op(lambda ctx, x: x + 1), "x: n m"),
-        (op(lambda ctx, x, y: x + y), "x: n m, y: n m"),
-        (op(lambda ctx, q, k, v: q @ k.transpose(-1, -2) @ v), "q: n m, k: k m, v: k l"),
-        (op(lambda ctx, a, b: sg.bmm(a, b)), "a: n m k, b: n k l"),
-        (op(lambda ctx, a, b: sg.cat([a, b], 1)), "a: n m, b: n k"),
-        (op(lambda ctx, a, b: sg.stack([a, b])), "a: n m, b: n m"),
-        (op(lambda ctx, a: sg.linalg.inv(a)), "a: n n"),
-        (op(lambda ctx, x: x.mean((0, 2, 3))), "x: n m k l"),
-        (op(lambda ctx, x, w: x + w.view(3, 1)), "x: n, w: 3"),
-        (op(lambda ctx, *xs: sg.cat(xs, 0)), "xs_0: n m, xs_1: k m"),
-        (op(lambda ctx, x, *, flag: x if flag else 2 * x), "x: n m, flag = -1"),
-        (op(lambda ctx, x: sg.tanh(x.chunk(2, -1)[0])), "x: n 2*m"),
-        (op(lambda ctx, x: x[..., : x.shape[-1] // 3]), "x: n m"),
-        (op(lambda ctx, q: sg.stack(cross(*q.unbind(-1)))), "q: n 3"),
-        (op(lambda ctx, x, mask: x * mask), "x: n m, mask: bool[n m]"),
-        (op(unpacked), "x: n m k l, w: m"),
-        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum(1, keepdim=True))), "x: n m, w: n 1"),
-        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum((0, 1)))), "x: n m k, w: k"),
-        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum())), "x: n m, w: n m"),
+        (op(lambda ctx, x: x + 1), "x[n, m]"),
+        (op(lambda ctx, x, y: x + y), "x[n, m], y[n, m]"),
+        (op(lambda ctx, q, k, v: q @ k.transpose(-1, -2) @ v), "q[n, m], k[k, m], v[k, l]"),
+        (op(lambda ctx, a, b: sg.bmm(a, b)), "a[n, m, k], b[n, k, l]"),
+        (op(lambda ctx, a, b: sg.cat([a, b], 1)), "a[n, m], b[n, k]"),
+        (op(lambda ctx, a, b: sg.stack([a, b])), "a[n, m], b[n, m]"),
+        (op(lambda ctx, a: sg.linalg.inv(a)), "a[n, n]"),
+        (op(lambda ctx, x: x.mean((0, 2, 3))), "x[n, m, k, l]"),
+        (op(lambda ctx, x, w: x + w.view(3, 1)), "x[n], w[3]"),
+        (op(lambda ctx, *xs: sg.cat(xs, 0)), "xs_0[n, m], xs_1[k, m]"),
+        (op(lambda ctx, x, *, flag: x if flag else 2 * x), "x[n, m], flag = -1"),
+        (op(lambda ctx, x: sg.tanh(x.chunk(2, -1)[0])), "x[n, 2*m]"),
+        (op(lambda ctx, x: x[..., : x.shape[-1] // 3]), "x[n, m]"),
+        (op(lambda ctx, q: sg.stack(cross(*q.unbind(-1)))), "q[n, 3]"),
+        (op(lambda ctx, x, mask: x * mask), "x[n, m], bool mask[n, m]"),
+        (op(unpacked), "x[n, m, k, l], w[m]"),
+        (
+            op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum(1, keepdim=True))),
+            "x[n, m], w[n, 1]",
+        ),
+        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum((0, 1)))), "x[n, m, k], w[k]"),
+        (op(lambda ctx, x, w: x * w, lambda ctx, g: (g, g.sum())), "x[n, m], w[n, m]"),
         (
             op(lambda ctx, x, w: x * w.reshape(()), lambda ctx, g: (g, g.sum())),
-            "x: n m, w: a number",
+            "x[n, m], w[]",
         ),
-        (op(lambda ctx, x, order: x[:, order], lambda ctx, g: (g, None)), "x: n m, order: i64[m]"),
-        (Linear, "x: n m, weight: k m, bias: k"),
-        (Scaled, "x: n m, alpha: any number, without a gradient"),
-        (Product, "x: n m, y: n m"),
-        (Embedding, "weight: n m, tokens: i64[k]"),
-        (Halves, "x: n m, dim = -1, training = True"),
-        (Transposed, "x: n m, weight: m k"),
+        (op(lambda ctx, x, order: x[:, order], lambda ctx, g: (g, None)), "x[n, m], i64 order[m]"),
+        (Linear, "x[n, m], weight[k, m], bias[k]"),
+        (Scaled, "x[n, m], alpha (any number, without a gradient)"),
+        (Product, "x[n, m], y[n, m]"),
+        (Embedding, "weight[n, m], i64 tokens[k]"),
+        (Halves, "x[n, m], dim = -1, training = True"),
+        (Transposed, "x[n, m], weight[m, k]"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_found(function: type[sg.Function], text: str) -> None:
-    found = shapes.find(function)
-    assert found.text == text
-    graphs = trace(function, *found.specs, static=found.static, assume=found.assume)
-    assert graphs.cases
+    found = requested(function)
+    assert found.guess is not None
+    assert found.guess.text == text
+    assert trace_request(found).cases
+    again = bind(function, found.specs, dict(found.static), facts(found))
+    assert again.arguments == found.arguments
 
 
 @pytest.mark.parametrize(
@@ -151,10 +168,10 @@ def test_found(function: type[sg.Function], text: str) -> None:
      (Transposed, "REFUTED")],
 )  # fmt: skip
 def test_the_verdict_says_what_it_holds_for(function: type[sg.Function], verdict: str) -> None:
-    judged = judge(function, Request())
+    judged = judge(function)
     assert judged.verdict == verdict
-    assert judged.shapes.text
-    assert f"shapes found by trying: {judged.shapes.text}" in " ".join(judged.text.split())
+    assert "No shapes were given; symgrad inferred " in judged.inferred
+    assert judged.inferred in " ".join(judged.text.split())
 
 
 def linear(sum_of_bias: Any) -> type[sg.Function]:
@@ -182,10 +199,10 @@ def linear(sum_of_bias: Any) -> type[sg.Function]:
     ids=["right", "summed by torch", "a number", "wrong axis", "wrong factor"],
 )  # fmt: skip
 def test_a_bias_is_no_number(sum_of_bias: Any, verdict: str) -> None:
-    judged = judge(linear(sum_of_bias), Request())
+    judged = judge(linear(sum_of_bias))
     assert judged.verdict == verdict
-    assert judged.shapes.text == "input: n m, weight: k m, bias: k"
-    hint = 'if bias is a number, write bias: "f32[]"'
+    assert inferred(judged) == "input[n, m], weight[k, m], bias[k]"
+    hint = 'If bias is a number, write bias: "f32[]"'
     assert (hint in " ".join(judged.text.split())) == (sum_of_bias(sg.zeros(2, 3)).ndim == 0)
 
 
@@ -211,9 +228,9 @@ def test_what_gets_a_gradient_is_judged_as_a_tensor(name: str, kind: str) -> Non
     if kind == "optional":
         forward.__defaults__ = (None,)
     function = op(forward, lambda ctx, g: (g, None if ctx.axes is None else of_tensor(g, ctx.axes)))
-    judged = judge(function, Request())
-    assert (judged.verdict, judged.shapes.text[:9]) == (verdict, "x: n m, b")
-    assert "b:" in judged.shapes.text
+    judged = judge(function)
+    assert (judged.verdict, inferred(judged)[:10]) == (verdict, "x[n, m], b")
+    assert "b[" in inferred(judged)
 
 
 @pytest.mark.parametrize(
@@ -227,8 +244,8 @@ def test_what_backward_asks_the_value_of_is_no_tensor(asks: Any) -> None:
         ctx.k = k
         return x * k
 
-    judged = judge(op(forward, lambda ctx, g: (asks(g, ctx.k), None)), Request())
-    assert (judged.verdict, judged.shapes.text) == ("PROVED", "x: n m, k = -1")
+    judged = judge(op(forward, lambda ctx, g: (asks(g, ctx.k), None)))
+    assert (judged.verdict, inferred(judged)) == ("PROVED", "x[n, m], k = -1")
 
 
 def test_what_backward_takes_for_a_mask_is_one() -> None:
@@ -237,8 +254,8 @@ def test_what_backward_takes_for_a_mask_is_one() -> None:
         return x * mask
 
     function = op(forward, lambda ctx, g: (sg.where(~ctx.saved_tensors[0], 0.0, g), None))
-    judged = judge(function, Request())
-    assert (judged.verdict, judged.shapes.text) == ("PROVED", "x: n m, mask: bool[n m]")
+    judged = judge(function)
+    assert (judged.verdict, inferred(judged)) == ("PROVED", "x[n, m], bool mask[n, m]")
 
 
 @pytest.mark.parametrize("default", [1.0, (), False], ids=repr)
@@ -256,10 +273,10 @@ def test_a_tensor_instead_of_a_default_is_judged_as_well(name: str, default: Any
         of_b = None if ctx.axes is None else of_tensor(g, ctx.axes)
         return g, of_b, g if ctx.weighted else None
 
-    judged = judge(op(forward, backward), Request())
+    judged = judge(op(forward, backward))
     wrong = name == "twice" or (name == "a number" and default == ())
     assert judged.verdict == ("REFUTED" if wrong else "PROVED")
-    assert ("b: " in judged.guessed) == (name != "no such axis")
+    assert ("b[" in judged.inferred) == (name != "no such axis")
 
 
 @pytest.mark.parametrize("wrong", [1, 2, 3])
@@ -267,9 +284,9 @@ def test_one_tensor_more_than_two_is_judged_as_well(wrong: int) -> None:
     def backward(ctx: Any, g: Any) -> Any:
         return tuple(g if at < wrong else 2 * g for at in range(len(ctx.needs_input_grad)))
 
-    judged = judge(op(lambda ctx, *xs: sum(xs[1:], xs[0]), backward), Request())
+    judged = judge(op(lambda ctx, *xs: sum(xs[1:], xs[0]), backward))
     assert judged.verdict == ("PROVED" if wrong == 3 else "REFUTED")
-    assert "xs_2: n m" in judged.guessed or wrong == 1
+    assert "xs_2[n, m]" in judged.inferred or wrong == 1
 
 
 @pytest.mark.parametrize("default", [(), (None,)], ids=["open", "optional"])
@@ -291,9 +308,9 @@ def test_integers_are_judged_beside_a_plain_index(right: bool, default: tuple[An
         return zeros, None
 
     forward.__defaults__ = default
-    judged = judge(op(forward, backward), Request())
+    judged = judge(op(forward, backward))
     assert judged.verdict == ("PROVED" if right else "REFUTED")
-    assert "at: i64[k]" in judged.guessed
+    assert "i64 at[k]" in judged.inferred
 
 
 def test_an_annotation_of_one_argument_says_nothing_of_an_optional_one() -> None:
@@ -303,8 +320,8 @@ def test_an_annotation_of_one_argument_says_nothing_of_an_optional_one() -> None
 
     forward.__annotations__ = {"x": "f32[n m]"}
     function = op(forward, lambda ctx, g: (g, 3 * g.sum(0) if ctx.given else None))
-    judged = judge(function, Request())
-    assert (judged.verdict, judged.shapes.text) == ("REFUTED", "x: f32[n m], b: m")
+    judged = judge(function)
+    assert (judged.verdict, inferred(judged)) == ("REFUTED", "f32 x[n, m], b[m]")
 
 
 def test_an_axis_that_is_stretched_stays_of_any_size() -> None:
@@ -313,8 +330,8 @@ def test_an_axis_that_is_stretched_stays_of_any_size() -> None:
     def forward(ctx: Any, x: Any, b: Any) -> Any:
         return x + b.unsqueeze(1).expand_as(x)
 
-    judged = judge(op(forward, lambda ctx, g: (g, g.sum(0))), Request())
-    assert (judged.verdict, judged.shapes.text) == ("REFUTED", "x: n m, b: n")
+    judged = judge(op(forward, lambda ctx, g: (g, g.sum(0))))
+    assert (judged.verdict, inferred(judged)) == ("REFUTED", "x[n, m], b[n]")
 
 
 def softmax(axis: int) -> type[sg.Function]:
@@ -333,15 +350,15 @@ def softmax(axis: int) -> type[sg.Function]:
 
 
 def test_all_ranks_that_fit_are_judged_and_the_worst_is_told() -> None:
-    wrong, right = (judge(softmax(axis), Request()) for axis in (1, -1))
-    assert (wrong.verdict, wrong.shapes.text) == ("REFUTED", "x: n m k")
-    assert wrong.beside == {"x: n m": "PROVED"}
-    assert (right.verdict, right.shapes.text) == ("PROVED", "x: n m")
-    assert right.beside == {"x: n": "PROVED", "x: n m k": "PROVED"}
+    wrong, right = (judge(softmax(axis)) for axis in (1, -1))
+    assert (wrong.verdict, inferred(wrong)) == ("REFUTED", "x[n, m, k]")
+    assert wrong.report.beside == {"x[n, m]": "PROVED"}
+    assert (right.verdict, inferred(right)) == ("PROVED", "x[n, m]")
+    assert right.report.beside == {"x[n]": "PROVED", "x[n, m, k]": "PROVED"}
     for judged in (wrong, right):
         said = " ".join(judged.text.split())
-        assert all(f"{text} ({verdict})" in said for text, verdict in judged.beside.items())
-        assert judged.to_dict()["shapes_judged_as_well"] == judged.beside
+        assert all(f"{text} ({verdict})" in said for text, verdict in judged.report.beside.items())
+        assert judged.to_dict()["judged_as_well"] == judged.report.beside
 
 
 def test_a_gradient_that_integers_cannot_have_is_told() -> None:
@@ -361,8 +378,8 @@ def test_chains_of_products_of_matrices(transposed: list[bool]) -> None:
     source = "\n".join([f"def forward(ctx, x, {', '.join(names)}):", *lines, "    return x"])
     scope: dict[str, Any] = {}
     exec(source, scope)
-    found = shapes.find(op(scope["forward"]))
-    first, *rest = (str(spec).split() for spec in found.specs)
+    found = requested(op(scope["forward"]))
+    first, *rest = (str(spec).split() for spec in found.specs.values())
     inner = first[1]
     for turned, sizes in zip(transposed, rest, strict=True):
         rows, columns = reversed(sizes) if turned else sizes
@@ -376,29 +393,29 @@ def test_annotations_that_are_there_are_kept() -> None:
         return x + y
 
     forward.__annotations__["x"] = "f32[rows m]"
-    assert shapes.find(op(forward)).specs == ("f32[rows m]", "rows m")
+    assert requested(op(forward)).specs == {"x": "f32[rows m]", "y": "rows m"}
     forward.__annotations__["y"] = "f32[rows 1]"
     forward.__defaults__ = (1.0,)
     forward.__annotations__.pop("x")
-    assert shapes.find(op(forward)).text == "x: rows n, y: f32[rows 1]"
+    assert requested(op(forward)).guess.text == "x[rows, n], f32 y[rows, 1]"
 
 
 def test_a_matrix_that_is_declared_symmetric_is_square() -> None:
     function = sg.assume(a="symmetric")(op(lambda ctx, a: 2 * a, lambda ctx, g: 2 * g))
-    judged = judge(function, Request())
-    assert judged.shapes.text == "a: n n"
+    judged = judge(function)
+    assert inferred(judged) == "a[n, n]"
     assert judged.verdict == "PROVED"
-    oblong = judge(function, Request(specs=("n m",)))
+    oblong = judge(function, ("n m",))
     assert isinstance(oblong.error, SpecError)
     assert "its shape is [n m]" in oblong.text
 
 
 def test_values_that_are_given_are_kept() -> None:
     function = op(lambda ctx, x, beta: x * beta)
-    found = shapes.find(function, {"beta": 2.5})
-    assert found.specs == ("n m",)
-    assert found.static == {"beta": 2.5}
-    assert found.text == "x: n m"
+    found = requested(function, static={"beta": 2.5})
+    assert found.specs == {"x": "n m"}
+    assert dict(found.static) == {"beta": 2.5}
+    assert found.guess.text == "x[n, m]"
 
 
 def test_nothing_is_found() -> None:
@@ -406,9 +423,9 @@ def test_nothing_is_found() -> None:
         raise ValueError("never")
 
     with pytest.raises(SpecError) as caught:
-        shapes.find(op(forward))
+        requested(op(forward))
     said = str(caught.value)
-    assert "x: n m, y: k l: TraceError: forward raised ValueError: never" in said
+    assert "x[n, m], y[k, l]: TraceError: forward raised ValueError: never" in said
     assert '--shapes "n m; n m"' in said
     assert "--static" in said
     assert caught.value.location is not None

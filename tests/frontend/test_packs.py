@@ -19,6 +19,7 @@ from symgrad.errors import SymgradError
 from symgrad.frontend.anyrank.call import RULES, rule_of
 from symgrad.frontend.anyrank.judge import rank_dependence
 from symgrad.frontend.anyrank.observation import Observation
+from symgrad.frontend.request import bind
 from symgrad.frontend.spec import parse_spec
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
@@ -85,7 +86,7 @@ def test_blind(name: str) -> None:
     """It is known to be blind, and it is: the flattened results are those of one batch axis."""
     program, specs = BLIND[name]
     found = function(program, len(specs))
-    assert rank_dependence(found, *specs, dtype=float64) == frozenset()
+    assert rank_dependence(bind(found, specs), dtype=float64) == frozenset()
     for batch in BATCHES:
         results = outputs(found, specs, batch)
         flat = outputs(found, specs, (math.prod(batch),))
@@ -98,7 +99,7 @@ def test_blind(name: str) -> None:
 def test_looking(name: str) -> None:
     """It is caught, and the report says where."""
     program, specs = LOOKING[name]
-    observation = rank_dependence(function(program, len(specs)), *specs)
+    observation = rank_dependence(bind(function(program, len(specs)), specs))
     assert isinstance(observation, Observation)
     assert not observation.what.startswith(("with ", "tracing it raises"))  # caught in the trace
 
@@ -139,7 +140,7 @@ def test_axis_across_the_pack(name: str) -> None:
     """Whatever takes an axis is caught where it is counted across the pack."""
     for axis in (1, -4):
         found = function(lambda x, axis=axis: with_axis(name, FUNCTIONS[name], x, axis), 1)
-        observation = rank_dependence(found, "*batch 4 4")
+        observation = rank_dependence(bind(found, ["*batch 4 4"]))
         assert isinstance(observation, Observation)
         assert any(
             text in observation.what
@@ -176,7 +177,7 @@ def test_unlisted(name: str) -> None:
     def program(x: Any) -> Any:
         return FUNCTIONS[name](x) if name != "meshgrid" else FUNCTIONS[name](x, x)
 
-    observation = rank_dependence(function(program, 1), "*batch 4 4")
+    observation = rank_dependence(bind(function(program, 1), ["*batch 4 4"]))
     assert isinstance(observation, Observation)
     assert "is not known" in observation.what
 

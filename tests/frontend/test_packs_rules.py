@@ -23,6 +23,7 @@ from symgrad.frontend.anyrank.call import RULES, rule_of
 from symgrad.frontend.anyrank.judge import rank_dependence
 from symgrad.frontend.anyrank.observation import Observation
 from symgrad.frontend.anyrank.rules import ELEMENTWISE, OPERATORS, in_place
+from symgrad.frontend.request import bind
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import float64
@@ -154,7 +155,7 @@ def check(name: str, data: st.DataObject) -> None:
     specs = (first, data.draw(others), data.draw(others))
     found = function(name, *arguments(data.draw, name, signature_of(name)))
     try:
-        observation = rank_dependence(found, *specs, dtype=float64)
+        observation = rank_dependence(bind(found, specs), dtype=float64)
     except SymgradError:
         return
     if isinstance(observation, Observation):

@@ -16,7 +16,7 @@ from symgrad.errors import SymgradError
 from symgrad.proof import verify
 from symgrad.proof.judge import decide
 from symgrad.proof.oracle import subject
-from symgrad.tools.judging import Request, judge
+from symgrad.tools.judging import judge
 
 LITERALS = (
     *(0.0, -0.0, 5e-324, 1e-300, 1e-9, 0.3, 1.0, -2.0, 2.3e6, -1e9, 1e9, 1e17, 1e300, 10**30, 3),
@@ -163,7 +163,7 @@ def test_a_number_that_is_returned_as_it_is() -> None:
 
 def test_repairs_of_nothing_at_all() -> None:
     wrong = op(lambda ctx, x: (x * 2).reshape(x.shape[0], -1), lambda ctx, g: g)
-    assert judge(wrong, Request(("0 n",))).verdict in ("PROVED", "REFUTED", "UNDECIDED", "ERROR")
+    assert judge(wrong, ("0 n",)).verdict in ("PROVED", "REFUTED", "UNDECIDED", "ERROR")
 
 
 # -- the judge's own defects

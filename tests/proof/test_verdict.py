@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.proof.report.records import CaseReport, Finding, InputReport, Report
 from symgrad.proof.report.verdict import Verdict, worst
-from symgrad.tools.judging import Judged, Request, judge
+from symgrad.tools.judging import Judged, judge
 
 VERDICTS = (sg.PROVED, sg.UNDECIDED, sg.REFUTED)
 
@@ -121,7 +121,7 @@ def test_an_assertion_passes_for_the_right_backward_alone() -> None:
 
 
 def test_a_function_that_cannot_be_judged_is_not_true() -> None:
-    assert judge(Right, Request(("n",)))
-    assert not judge(Wrong, Request(("n",)))
-    assert not judge(Right, Request(("no size !",)))
+    assert judge(Right, ("n",))
+    assert not judge(Wrong, ("n",))
+    assert not judge(Right, ("no size !",))
     assert not Judged(Right)

@@ -1,6 +1,6 @@
 """Does what a Function does depend on the number of batch axes?
 
-In: a Function and specs, as for ``trace``.  Out: the first thing that depends on it, or None.
+In: a ``Request``.  Out: the first thing that depends on it, or None.
 
 If there is None, a trace with one batch axis stands for all of them (``docs/trust.md``).
 """
@@ -19,19 +19,14 @@ from symgrad.frontend.anyrank.observation import Observation, RankDependent, Ran
 from symgrad.frontend.anyrank.session import MARK, PackSession
 from symgrad.frontend.anyrank.tensor import PackTensor
 from symgrad.frontend.facts import SizeFacts
-from symgrad.frontend.function import Function, class_of
-from symgrad.frontend.request import Binding, bind
+from symgrad.frontend.request import Request
 from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import (
     CaseOptions,
     all_cases,
-    batch_sizes,
-    declared,
-    distinct_inputs,
     needed,
-    size_names,
-    trace,
+    trace_request,
     with_specs,
 )
 from symgrad.ir.dim import Dim
@@ -39,29 +34,16 @@ from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 
-AnyFunction = type[Function] | Function
 TRIED = 2
 """For how many numbers of batch axes the traces are compared all the same."""
-_LAST_AXES = {"symmetric": 2, "one": 1}
-
-
-def batch_groups(
-    function: AnyFunction, specs: Sequence[Any], static: Mapping[str, Any] | None = None
-) -> dict[str, str]:
-    """Each group of batch axes that specs leave open, and the name of its number of elements.
-
-    Raises SpecError.
-    """
-    return batch_sizes(bind(function, specs, static))
+_LAST_AXES = {"symmetric": 2, "one-hot": 1}
 
 
 def rank_dependence(
-    function: AnyFunction,
-    *specs: Any,
-    static: Mapping[str, Any] | None = None,
+    request: Request,
+    *,
     needs_input_grad: Mapping[str, bool] | Sequence[bool] | None = None,
     given_cotangents: Sequence[bool] | None = None,
-    assume: Mapping[str, str] | None = None,
     dtype: DType = float32,
     histories: bool = False,
     apart: frozenset[int] = frozenset(),
@@ -71,31 +53,28 @@ def rank_dependence(
     These are ``apart`` and those that the program treats by themselves, as in ``if x.ndim == 2``;
     for all others it does the same.
     """
-    binding = bind(function, specs, static)
-    assumptions = {**declared(class_of(function)), **(assume or {})}
-    positional = _short(binding, assumptions, lambda spec: len(spec.dims) - spec.position)
+    positional = _short(request, lambda spec: len(spec.dims) - spec.position)
     if positional is not None:
-        return Observation(positional, class_location(class_of(function)))
-    packs = batch_sizes(binding)
+        return Observation(positional, class_location(request.cls))
+    packs, packed = request.batches, _packed(request, dtype)
     names = tuple(
         packs.get(name.removeprefix(MARK), name) if name.startswith(MARK) else name
-        for name in size_names(_packed(binding, dtype))
+        for name in packed.sizes
     )
     options = CaseOptions(
-        function, _packed(binding, dtype), needed(binding, needs_input_grad),
-        given_cotangents, distinct_inputs(assumptions), histories=histories,
-    )  # fmt: skip
+        packed, needed(request, needs_input_grad), given_cotangents, histories=histories
+    )
     found = _traced(options, SizeFacts(names), packs, apart)
     if isinstance(found, Observation):
         return found
     cases, apart = found
     again = partial(
-        trace, function, *specs, static=static, needs_input_grad=needs_input_grad,
-        given_cotangents=given_cotangents, assume=assume, dtype=dtype, histories=histories,
+        trace_request, request, needs_input_grad=needs_input_grad,
+        given_cotangents=given_cotangents, dtype=dtype, histories=histories,
     )  # fmt: skip
     tried = [rank for rank in range(len(apart) + 3) if rank not in apart and rank != 1]
     others = {rank: partial(again, batch_rank=rank) for rank in tried[:TRIED]}
-    return _disagreement(function, cases, others) or apart
+    return _disagreement(request, cases, others) or apart
 
 
 def _traced(
@@ -118,34 +97,25 @@ def _traced(
             return cases, apart
 
 
-def _packed(binding: Binding, dtype: DType) -> Binding:
+def _packed(request: Request, dtype: DType) -> Request:
     return with_specs(
-        binding, dtype, lambda spec: spec.with_batch_axes([Dim.size(f"{MARK}{spec.batch}")])
+        request, dtype, lambda spec: spec.with_batch_axes([Dim.size(f"{MARK}{spec.batch}")])
     )
 
 
-def missing_axes(
-    function: AnyFunction,
-    specs: Sequence[Any],
-    static: Mapping[str, Any] | None,
-    assume: Mapping[str, str] | None,
-    rank: int,
-) -> str | None:
+def missing_axes(request: Request, rank: int) -> str | None:
     """What is declared of more axes than an input has with so many batch axes, as text."""
-    assumptions = {**declared(class_of(function)), **(assume or {})}
-    return _short(bind(function, specs, static), assumptions, lambda spec: len(spec.dims) + rank)
+    return _short(request, lambda spec: len(spec.dims) + rank)
 
 
-def _short(
-    binding: Binding, assumptions: Mapping[str, str], count: Callable[[TensorSpec], int]
-) -> str | None:
+def _short(request: Request, count: Callable[[TensorSpec], int]) -> str | None:
     """An assumption about the last axes of an input that has fewer.  ``count``: how many it has."""
-    for argument in binding.arguments:
+    for argument in request.tensors:
         if argument.spec is None or argument.spec.batch is None:
             continue
-        text = assumptions.get(argument.name, "")
-        if any(word in text and count(argument.spec) < axes for word, axes in _LAST_AXES.items()):
-            return f"{argument.name} is declared {text}"
+        for one in request.assumptions:
+            if one.name == argument.name and count(argument.spec) < _LAST_AXES.get(one.kind, 0):
+                return f"{argument.name} is declared {one.text}"
     return None
 
 
@@ -153,11 +123,11 @@ def _short(
 
 
 def _disagreement(
-    function: AnyFunction, cases: Sequence[FunctionCase], traces: Mapping[int, Any]
+    request: Request, cases: Sequence[FunctionCase], traces: Mapping[int, Any]
 ) -> Observation | None:
     """A number of batch axes at which a trace differs from that with packs, though none should."""
     for rank, make in traces.items():
-        where = class_location(class_of(function))
+        where = class_location(request.cls)
         try:
             graphs: FunctionGraphs = make()
         except SymgradError as error:

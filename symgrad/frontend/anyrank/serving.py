@@ -16,9 +16,8 @@ from functools import partial
 from typing import Any
 
 from symgrad.errors import SpecError
-from symgrad.frontend.function import Function
-from symgrad.frontend.request import bind
-from symgrad.frontend.trace import batch_axes, batch_sizes, trace
+from symgrad.frontend.request import Request
+from symgrad.frontend.trace import batch_axes, trace_request
 from symgrad.ir.abi import BatchAxes
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.function import AnyRank, FunctionCase
@@ -32,24 +31,20 @@ def typical_rank(apart: Collection[int]) -> int:
     return next(rank for rank in range(1, len(apart) + 2) if rank not in apart)
 
 
-def serving(
-    function: type[Function] | Function, specs: Sequence[Any], static: Mapping[str, Any] | None,
-    assume: Mapping[str, str] | None, apart: Collection[int],
-) -> tuple[FunctionCase, ...]:  # fmt: skip
+def serving(request: Request, apart: Collection[int]) -> tuple[FunctionCase, ...]:
     """The cases for all numbers of batch axes but those ``apart``.
 
     Raises SpecError where their outputs cannot be told apart from their batch axes.
     """
     typical = typical_rank(apart)
     several = typical_rank({1, *apart})
-    again = partial(trace, function, *specs, static=static, assume=assume)
+    again = partial(trace_request, request)
     cases = again(batch_rank=None if typical == 1 else typical).cases
     wide = cases if several == typical else again(batch_rank=several).cases
-    binding = bind(function, specs, static)
-    groups = batch_sizes(binding)
+    groups = request.batches
     inputs = tuple(
         BatchAxes(one.spec.batch, one.spec.position, typical) if one.spec.batch else None
-        for one in binding.arguments
+        for one in request.tensors
         if one.spec is not None
     )
     if len(cases) != len(wide) or any(

@@ -61,26 +61,84 @@ class Presence(Protocol):
     def given(self) -> tuple[str, ...]:
         """Their names."""
 
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The names of the others."""
+
 
 P = TypeVar("P", bound=Presence)
 
 
-def for_presences(every: Sequence[P], judge: Callable[[P], Report]) -> Report:
+class Guess(Protocol):
+    """Inferred shapes; as text, the sentence that says so."""
+
+    @property
+    def text(self) -> str:
+        """The shapes alone."""
+
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """What forward does not accept, of whatever shapes, and why."""
+
+    @property
+    def unfound(self) -> Mapping[str, str]:
+        """What no shapes were found for, and why."""
+
+
+def for_presences(
+    every: Sequence[P], judge: Callable[[P], Report], guess: Guess | None = None
+) -> Report:
     """One report for all that optional tensors may be, the first as it was asked for.
 
-    What forward does not accept is noted; what cannot be judged is UNDECIDED.
+    What forward does not accept is noted; what cannot be judged is UNDECIDED.  Where shapes were
+    inferred, it may be their fault that forward does not accept a call: that is UNDECIDED too.
     """
     reports: dict[str, Report] = {}
-    refused: dict[str, str] = {}
-    unjudged: dict[str, str] = {}
+    refused = {} if guess is None else dict(guess.refused)
+    unjudged = {} if guess is None else dict(guess.unfound)
     for one in every:
         try:
             reports[str(one)] = judge(one)
         except SymgradError as error:
             if one is every[0]:
                 raise
-            (unjudged if is_limit(error) else refused)[str(one)] = error.what
-    return _merged(reports, every[0].given, refused, unjudged)
+            limit = guess is not None or is_limit(error)
+            (unjudged if limit else refused)[str(one)] = error.what
+    return _merged(reports, (*every[0].given, *every[0].absent), refused, unjudged)
+
+
+G = TypeVar("G", bound=Guess)
+
+
+def for_guesses(reports: Mapping[G, Report]) -> Report:
+    """The worst of the reports by inferred shapes, the first of equal ones; it says which."""
+    chosen = max(reports, key=lambda one: reports[one].verdict)
+    report = reports[chosen]
+    if report.verdict is Verdict.PROVED:
+        report = with_conditions(report, reports.values())
+    beside = {one.text: str(found.verdict) for one, found in reports.items() if one is not chosen}
+    others = ", ".join(f"{text} ({verdict})" for text, verdict in beside.items())
+    said = f" Also judged: {others}." if others else ""
+    worst = "is the worst of these, and " if others else ""
+    numbers = [
+        f'If {one.name} is a number, write {one.name}: "f32[]".' for one in report.inputs.values()
+        if one.reason.startswith(f"the gradient of {one.name} has shape [],")
+    ]  # fmt: skip
+    inferred = " ".join(
+        [f"{chosen}{said} The verdict {worst}covers only these ranks.", *numbers]
+    )  # fmt: skip
+    return replace(report, inferred=inferred, beside=beside, notes=(*report.notes, inferred))
+
+
+def with_conditions(report: Report, others: Iterable[Report]) -> Report:
+    """The report with the conditions that other reports on the same inputs have as well."""
+    inputs = {}
+    for name, one in report.inputs.items():
+        found = [
+            c for other in others if name in other.inputs for c in other.inputs[name].conditions
+        ]
+        inputs[name] = replace(one, conditions=tuple(dict.fromkeys([*one.conditions, *found])))
+    return replace(report, inputs=inputs)
 
 
 def _merged(
@@ -155,17 +213,6 @@ def for_any_rank(
     notes = _rank_notes((report, *apart.values()), refused)
     whole = replace(report, domain=f"{report.domain}; {stated}", notes=notes)
     return _worst_rank(whole, {**apart, rank: whole})
-
-
-def with_conditions(report: Report, others: Iterable[Report]) -> Report:
-    """The report with the conditions that other reports on the same inputs have as well."""
-    inputs = {}
-    for name, one in report.inputs.items():
-        found = [
-            c for other in others if name in other.inputs for c in other.inputs[name].conditions
-        ]
-        inputs[name] = replace(one, conditions=tuple(dict.fromkeys([*one.conditions, *found])))
-    return replace(report, inputs=inputs)
 
 
 def _rank_notes(reports: Iterable[Report], refused: Mapping[int, str]) -> tuple[str, ...]:

@@ -109,7 +109,8 @@ class Report(HasVerdict):
     ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``values``: the plain
     arguments that they hold for, as names and texts.  ``presences``: which
     optional tensors are given and which are not.  ``derived``: there is no hand-written backward,
-    and the derived one was judged.  ``mend``: makes the diff.
+    and the derived one was judged.  ``inferred``: which shapes were, where nobody stated them;
+    ``beside``: the verdicts for other ranks, of which this is the worst.  ``mend``: makes the diff.
     """
 
     name: str
@@ -121,6 +122,8 @@ class Report(HasVerdict):
     values: tuple[tuple[str, str], ...] = ()
     presences: tuple[str, ...] = ()
     derived: bool = False
+    inferred: str = ""
+    beside: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
     mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
@@ -175,6 +178,7 @@ class Report(HasVerdict):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain dicts, lists, strings and numbers: what ``--json`` prints."""
+        shapes = {"inferred_shapes": self.inferred, "judged_as_well": dict(self.beside)}
         return {
             "function": self.name,
             "location": None if self.location is None else str(self.location),
@@ -187,6 +191,7 @@ class Report(HasVerdict):
             "inputs": {name: _plain(report) for name, report in self.inputs.items()},
             "protocol": [_plain(finding) for finding in self.protocol],
             "notes": list(self.notes),
+            **(shapes if self.inferred else {}),
         }
 
     def __str__(self) -> str:
