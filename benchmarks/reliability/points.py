@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from benchmarks.reliability.truth import Truth, plain, truth
 _GENERIC = (3, 2, 4, 5)
 _EXTENTS = (1, 2, 3, 4, 5, 6, 0)
 _RANDOM = 4
+_LARGE = (9000, 1100, 150, 20)
+_MOST_ELEMENTS = 30_000  # of any value of a program
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,33 @@ def absences(program: Program) -> list[frozenset[str]]:
 
 
 def points(program: Program, absent: frozenset[str], seed: str) -> list[Point]:
-    """Generic sizes, each size 1, all 1, all equal, each 0, and some at random."""
+    """Generic sizes, each size 1, all 1, all equal, each 0, each large, and some at random."""
     names, choice = program.sizes, random.Random(f"points {seed}")
+    found = [*_extents(len(names), choice), *((one, False) for one in _large(program))]
     return [
         Point(program, tuple(zip(names, extents, strict=True)), absent, ties, number)
-        for number, (extents, ties) in enumerate(_extents(len(names), choice))
+        for number, (extents, ties) in enumerate(found)
     ]
+
+
+def _large(program: Program) -> Iterator[tuple[int, ...]]:
+    """Each size as large as values of it may be: sums in blocks and groups, several threads."""
+    generic = _GENERIC[: len(program.sizes)]
+    for at in range(len(generic)):
+        for extent in _LARGE:
+            extents = (*generic[:at], extent, *generic[at + 1 :])
+            if _most_elements(program, extents) <= _MOST_ELEMENTS:
+                yield extents
+                break
+
+
+def _most_elements(program: Program, extents: tuple[int, ...]) -> int:
+    """How many elements the largest value has."""
+    sizes = dict(zip(program.sizes, extents, strict=True))
+    names = {"__builtins__": {}, "min": min, "max": max, **sizes}
+    return max(
+        prod(int(eval(size, names)) for size in value.shape) for value in program.values().values()
+    )
 
 
 def _extents(count: int, choice: random.Random) -> Iterator[tuple[tuple[int, ...], bool]]:

@@ -122,6 +122,35 @@ _UNARY = {  # text, slope, what the slope reads
     "T.zeros_like({a}) + {a}": ("{g}", ""),
     "{a} - {a}.detach()": ("{g}", ""),
     "{a} * {a}.numel()": ("{g} * {a}.numel()", "a"),
+    "T.acos(0.9 * T.tanh({a}))": (None, ""),
+    "T.asin(0.9 * T.tanh({a}))": (None, ""),
+    "T.atanh(0.9 * T.tanh({a}))": (None, ""),
+    "T.erfinv(0.9 * T.tanh({a}))": (None, ""),
+    "T.tan(0.5 * T.tanh({a}))": (None, ""),
+    "T.cosh(T.tanh({a}))": (None, ""),
+    "T.sinh(T.tanh({a}))": (None, ""),
+    "T.exp2(T.tanh({a}))": (None, ""),
+    "T.asinh({a})": (None, ""),
+    "T.acosh({a} * {a} + 1.5)": (None, ""),
+    "T.digamma({a} * {a} + 1)": (None, ""),
+    "T.lgamma({a} * {a} + 1)": (None, ""),
+    "T.polygamma(1, {a} * {a} + 1)": (None, ""),
+    "T.log2({a} * {a} + 1)": (None, ""),
+    "T.log10({a} * {a} + 1)": (None, ""),
+    "T.reciprocal({a} * {a} + 1)": (None, ""),
+    "T.xlogy({a}, {a} * {a} + 1)": (None, ""),
+    "T.erfc({a})": (None, ""),
+    "T.ceil({a}) * {a}": (None, ""),
+    "T.trunc({a}) * {a}": (None, ""),
+    "T.round({a}) - {a}": (None, ""),
+    "T.fmod({a}, 1.5)": (None, ""),
+    "T.remainder({a}, 1.5)": (None, ""),
+    "T.floor_divide({a}, 1.5) + {a}": (None, ""),
+    "T.nn.functional.logsigmoid({a})": (None, ""),
+    "((T.tanh({a}) * 100).to(T.int8) * 3).to({a}.dtype) * {a}": (None, ""),
+    "((T.tanh({a}) * 100 + 100).to(T.uint8) * 3).to({a}.dtype) * {a}": (None, ""),
+    "((T.tanh({a}) * 30000).to(T.int16) * 3).to({a}.dtype) / 30000": (None, ""),
+    "((T.tanh({a}) * 2.0e9).to(T.int32) * 3).to({a}.dtype) / 2.0e9": (None, ""),
 }
 _GROWING = ("T.exp", "** 3", "square", "numel", "expm1")
 
@@ -167,6 +196,13 @@ _BINARY = {
     "T.lerp({a}, {b}, 0.25)": ("{g} * 0.75", "{g} * 0.25", ""),
     "T.addcmul({a}, {a}, {b}, value=0.5)": (None, None, ""),
     "T.hypot({a} + 2, {b})": (None, None, ""),
+    "T.copysign({a}, {b})": (None, None, ""),
+    "T.logaddexp({a}, {b})": (None, None, ""),
+    "T.fmod({a}, {b} * {b} + 1)": (None, None, ""),
+    "T.remainder({a}, {b} * {b} + 1)": (None, None, ""),
+    "T.floor_divide({a}, {b} * {b} + 1) + {a}": (None, None, ""),
+    "T.where(T.logical_xor({a} > 0, {b} > 0), {a}, {b})": (None, None, ""),
+    "T.where({a} != {b}, {a} * 2, {b})": (None, None, ""),
 }  # fmt: skip
 
 
@@ -223,9 +259,23 @@ def reduction(draft: Draft) -> Step | None:
     axes = sorted(draft.choice.sample(range(len(a.shape)), draft.choice.randint(1, len(a.shape))))
     keep = draft.choice.random() < 0.4
     word = draft.choice.choice(
-        ["sum", "sum", "sum", "mean", "amax", "amin", "logsumexp", "norm", "prod", "max", "std"]
+        [
+            "sum",
+            "sum",
+            "sum",
+            "mean",
+            "amax",
+            "amin",
+            "logsumexp",
+            "norm",
+            "prod",
+            "max",
+            "min",
+            "std",
+            "std",
+        ]
     )
-    if word in ("prod", "max"):
+    if word in ("prod", "max", "min"):
         axes = axes[:1]
     kept = tuple("1" if i in axes else size for i, size in enumerate(a.shape))
     shape = kept if keep else tuple(s for i, s in enumerate(a.shape) if i not in axes)
@@ -247,13 +297,16 @@ def reduction(draft: Draft) -> Step | None:
         equal = f"({{a}} == {{y}}{back})"
         rule = f"{{g}}{back} * {equal} / {equal}.sum({tuple(axes)}, keepdim=True)"
         return draft.step(f"{{a}}.{word}({tail})", shape, [a], [rule], "ay")
-    if word == "max":
-        return draft.step(f"{{a}}.max({tail})[0]", shape, [a])
+    if word in ("max", "min"):
+        return draft.step(f"{{a}}.{word}({tail})[0]", shape, [a])
     if word == "norm":
         return draft.step(f"T.sqrt(({{a}} * {{a}}).sum({tail}) + 0.5)", shape, [a])
     if word == "std":
-        return draft.step(f"T.var({{a}}, {tail}, unbiased=False)".replace(tail, dims), tuple(
-            s for i, s in enumerate(a.shape) if i not in axes), [a])  # fmt: skip
+        text = draft.choice.choice(
+            ["T.var({a}, %s, unbiased=False)", "T.std({a}, %s, unbiased=False)"]
+        )
+        small = tuple(s for i, s in enumerate(a.shape) if i not in axes)
+        return draft.step(text.replace("%s", dims), small, [a])
     return draft.step(f"{{a}}.{word}({tail})", shape, [bounded(draft, a)])
 
 
@@ -333,6 +386,25 @@ def outer(draft: Draft) -> Step | None:
         return draft.step("({a} * {b}).sum()", (), [a, b], rules, "ab")
     text = draft.choice.choice(["T.outer({a}, {b})", "{a}[:, None] * {b}[None, :]"])
     return draft.step(text, (*a.shape, *b.shape), [a, b], ["{g} @ {b}", "{g}.t() @ {a}"], "ab")
+
+
+def matrix(draft: Draft) -> Step | None:
+    """What is known of a positive definite matrix."""
+    a = draft.pick(least=2, most=2)
+    if a is None:
+        return None
+    a = bounded(draft, a)
+    eye = "T.eye({a}.shape[0], dtype={a}.dtype)"
+    before = [f"{{y}}s = {{a}} @ {{a}}.transpose(0, 1) * 0.1 + {eye}"]
+    text, shape = draft.choice.choice([
+        ("T.linalg.cholesky({y}s)", (a.shape[0], a.shape[0])),
+        ("T.linalg.inv({y}s)", (a.shape[0], a.shape[0])), ("T.linalg.det({y}s)", ()),
+        ("T.linalg.slogdet({y}s)[1]", ()), ("T.logdet({y}s)", ()), ("T.trace({y}s)", ()),
+        ("T.linalg.solve({y}s, {a})", a.shape),
+        ("T.linalg.solve_triangular({y}s.tril(), {a}, upper=False)", a.shape),
+        ("T.linalg.solve_triangular({y}s.triu(), {a}, upper=True)", a.shape),
+    ])  # fmt: skip
+    return draft.step(text, shape, [a], before=before)
 
 
 # -- movement
@@ -427,9 +499,17 @@ def _squeeze(draft: Draft, a: Value) -> Step | None:
     return draft.step("{a}.squeeze().sum() * {a}", a.shape, [a])
 
 
+def _diagonal(draft: Draft, a: Value) -> Step:
+    if len(a.shape) < 2:
+        return draft.step("T.diag({a})", (*a.shape, *a.shape), [a], ["T.diagonal({g})"])
+    first, second, *rest = a.shape
+    text = draft.choice.choice(["T.diagonal({a})", "{a}.diagonal(0, 0, 1)", "T.diagonal({a}) * 1"])
+    return draft.step(text, (*rest, f"min({first},{second})"), [a])
+
+
 _MOVEMENTS: list[Callable[[Draft, Value], Step | None]] = [
     _permute, _permute, _merge, _unsqueeze, _expand, _slice, _slice, _select, _join, _join,
-    _triangle, _squeeze,
+    _triangle, _squeeze, _diagonal,
 ]  # fmt: skip
 
 # -- places and masks
@@ -525,6 +605,10 @@ def counted(draft: Draft) -> Step | None:
     if a is None:
         return None
     axis, name = draft.choice.randrange(len(a.shape)), draft.name()
+    if draft.choice.random() < 0.25:
+        shape = tuple(one for i, one in enumerate(a.shape) if i != axis)
+        text = f"({a.name} > -0.5).{draft.choice.choice(['all', 'any'])}({axis})"
+        return Step(Value(name, shape, BOOL), (f"{name} = {text}",), (a.name,), ())
     shape = tuple(one for i, one in enumerate(a.shape) if i != axis)
     text, below = draft.choice.choice([
         (f"{a.name}.argmax({axis})", a.shape[axis]), (f"({a.name} > 0).sum({axis})", ""),
@@ -635,7 +719,8 @@ def condition(draft: Draft, a: Value) -> str:
 
 
 WORDS: tuple[tuple[int, Word], ...] = (
-    (5, unary), (5, binary), (4, reduction), (2, along), (3, product), (1, outer), (4, movement),
+    (5, unary), (5, binary), (4, reduction), (2, along), (3, product), (1, outer), (1, matrix),
+    (4, movement),
     (2, places), (1, gathered), (2, masked), (1, counted), (1, converted), (2, written),
     (1, rowwise), (1, asked),
 )  # fmt: skip
