@@ -121,7 +121,7 @@ class Hostility:
             sizes = all_sizes(case, kept)
             try:
                 if serves(case, sizes):
-                    return [self._array(one, sizes) for one in case.inputs]
+                    return [self.array(one, sizes) for one in case.inputs]
             except (ArithmeticError, ValueError):
                 continue
         return None
@@ -133,7 +133,8 @@ class Hostility:
         count = self.choice.choice([rank for rank in _RANKS if rank not in case.apart])
         return tuple(self.choice.choice(_EXTENTS[:5]) for _ in range(count))
 
-    def _array(self, wanted: Any, sizes: dict[str, Any]) -> Any:
+    def array(self, wanted: Any, sizes: dict[str, Any]) -> Any:
+        """Right values for an input."""
         shape = shape_of(wanted, sizes)
         source = np.random.default_rng(self.choice.getrandbits(32))
         if wanted.dtype == "int64":
@@ -174,20 +175,26 @@ class Hostility:
         )  # fmt: skip
 
     def _outputs(self, way: str, call: Any, right: Any, tricks: list[Trick]) -> None:
-        inputs = [trick.value for trick in tricks]
-        clean = [trick.clean for trick in tricks]
-        known = self._right(right, clean)
+        known = self.right(right, [trick.clean for trick in tricks])
         given: list[Trick] = []
         if known is not None and self.choice.random() < 0.4:
+            inputs = [trick.value for trick in tricks]
             given = [hostile.output(one, inputs, self.choice) for one in known]
             self._note(f"{self.name}: {way}({_names(tricks)}, out={_names(given)})")
+        self.compute(way, call, tricks, known, given)
+
+    def compute(
+        self, way: str, call: Any, tricks: list[Trick], known: Any, given: list[Trick]
+    ) -> None:
+        """Call it, into ``given`` where there is any, and compare with what is known."""
+        inputs = [trick.value for trick in tricks]
         out = None
         if given:
             out = given[0].value if len(given) == 1 else tuple(one.value for one in given)
         usable = known is not None and all(one.clean is not None for one in given)
         found = self._guarded(way, lambda: call(*inputs, out=out), inputs, given, usable, tricks)
         if found is not None:
-            self._compare(way, _as_tuple(found), known, tricks + given)
+            self._compare(way, as_tuple(found), known, tricks + given)
 
     def _backward(self, tricks: list[Trick]) -> None:
         """Right inputs, then hostile residuals, cotangents, masks and buffers."""
@@ -200,9 +207,9 @@ class Hostility:
             return
         cotangents = [
             Trick("clean", value, value) if value is not None else Trick("none", None, None)
-            for value in map(_cotangent, _as_tuple(outputs))
+            for value in map(cotangent_of, as_tuple(outputs))
         ]
-        right = self._right(self.op.backward, [residuals, *(one.value for one in cotangents)])
+        right = self.right(self.op.backward, [residuals, *(one.value for one in cotangents)])
         kind = self.choice.choice(["cotangent", "cotangent", "out", "residuals", "mask", "between"])
         self._note(f"{self.name}: backward, {kind}")
         getattr(self, f"_backward_{kind}")(clean, residuals, cotangents, right)
@@ -213,13 +220,27 @@ class Hostility:
         place = self.choice.randrange(len(cotangents))
         if cotangents[place].value is not None:
             cotangents[place] = self._trick(cotangents[place].value)
+        self.differentiate(residuals, cotangents)
+
+    def differentiate(
+        self, residuals: Any, cotangents: list[Trick], mask: Any = None, by: Any = None
+    ) -> None:
+        """Gradients for these cotangents, compared with those for clean ones.
+
+        ``by``: residuals with one place changed in a way that keeps its values.
+        """
         values = [one.value for one in cotangents]
-        usable = [one.clean if one.value is not None else None for one in cotangents]
+        right = None
         if all(one.clean is not None or one.value is None for one in cotangents):
-            right = self._right(self.op.backward, [residuals, *usable])
-        else:
-            right = None
-        self._gradients(lambda: self.op.backward(residuals, *values), values, right, cotangents)
+            usable = [one.clean if one.value is not None else None for one in cotangents]
+            right = self.right(self.op.backward, [residuals, *usable])
+        given = residuals if by is None else by
+        self._gradients(
+            lambda: self.op.backward(given, *values, needs_input_grad=mask),
+            values,
+            right,
+            cotangents,
+        )
 
     def _backward_out(
         self, clean: list[Any], residuals: Any, cotangents: list[Trick], right: Any
@@ -227,18 +248,26 @@ class Hostility:
         """Into given arrays, which may be unfit."""
         if right is None:
             return
-        values = [one.value for one in cotangents]
-        taken = [*clean, *values]
+        taken = [*clean, *(one.value for one in cotangents)]
         given = [
             Trick("none", None, np.zeros(0)) if wanted is None or self.choice.random() < 0.1
             else hostile.output(wanted, taken, self.choice)
             for wanted in right
         ]  # fmt: skip
+        self.differentiate_into(residuals, cotangents, right, given, taken)
+
+    def differentiate_into(
+        self, residuals: Any, cotangents: list[Trick], right: Any, given: list[Trick],
+        taken: list[Any], mask: Any = None,
+    ) -> None:  # fmt: skip
+        """Gradients written into ``given``; ``right``: what they are for clean arguments."""
+        values = [one.value for one in cotangents]
         buffers = tuple(one.value for one in given)
         usable = all(one.clean is not None for one in given)
         found = self._guarded(
-            "backward", lambda: self.op.backward(residuals, *values, out=buffers), taken, given,
-            usable, cotangents,
+            "backward",
+            lambda: self.op.backward(residuals, *values, needs_input_grad=mask, out=buffers),
+            taken, given, usable, cotangents,
         )  # fmt: skip
         if found is not None:
             self._compare("backward", found, right, [*cotangents, *given])
@@ -260,7 +289,7 @@ class Hostility:
             [kind(kept), tuple(kept), kept, kind(kept[1:]), kind((*kept, 1)), None]
         )
         values = [one.value for one in cotangents]
-        self._survives(lambda: self.op.backward(made, *values), [*clean, *values])
+        self.survives(lambda: self.op.backward(made, *values), [*clean, *values])
 
     def _backward_mask(
         self, clean: list[Any], residuals: Any, cotangents: list[Trick], right: Any
@@ -272,7 +301,7 @@ class Hostility:
             (True, False),
         ])  # fmt: skip
         values = [one.value for one in cotangents]
-        self._survives(
+        self.survives(
             lambda: self.op.backward(residuals, *values, needs_input_grad=mask), [*clean, *values]
         )
 
@@ -299,14 +328,14 @@ class Hostility:
                 array[...] = self.choice.choice([-1, 10**6, 0])
         except (ValueError, AttributeError, TypeError):
             return
-        self._survives(lambda: self.op.backward(residuals, *values), [])
+        self.survives(lambda: self.op.backward(residuals, *values), [])
 
     def _gradients(self, call: Any, values: list[Any], right: Any, tricks: list[Trick]) -> None:
         found = self._guarded("backward", call, values, [], right is not None, tricks)
         if found is not None:
             self._compare("backward", found, right, tricks)
 
-    def _survives(self, call: Any, arrays: Sequence[Any]) -> None:
+    def survives(self, call: Any, arrays: Sequence[Any]) -> None:
         """The call ends in whatever way, and writes to nothing."""
         before = [one.tobytes() if isinstance(one, np.ndarray) else None for one in arrays]
         self.notes.counts["hostile: calls"] += 1
@@ -322,14 +351,14 @@ class Hostility:
 
     # -- what comes of it
 
-    def _right(self, call: Any, clean: list[Any]) -> tuple[Any, ...] | None:
+    def right(self, call: Any, clean: list[Any]) -> tuple[Any, ...] | None:
         """What clean arrays give; None where one of them stands for nothing, or is refused."""
         if any(one is None for one in clean[:1]) or (call is self.op and None in map(_kind, clean)):
             return None
         if any(_kind(one) is None for one in clean) and call is not self.op.backward:
             return None
         try:
-            return _as_tuple(call(*clean))
+            return as_tuple(call(*clean))
         except _REFUSED:
             return None
 
@@ -397,11 +426,11 @@ def _names(tricks: Sequence[Trick]) -> str:
     return ", ".join(trick.name for trick in tricks)
 
 
-def _as_tuple(value: Any) -> tuple[Any, ...]:
+def as_tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def _cotangent(value: Any) -> Any:
+def cotangent_of(value: Any) -> Any:
     value = np.asarray(value)
     return (
         np.sin(np.arange(value.size)).astype(value.dtype).reshape(value.shape)

@@ -45,20 +45,23 @@ def unit(seed: str, number: int) -> dict[str, Any]:
         }  # fmt: skip
         program = "benchmarks.reliability.covered"
         done = subprocess.run(
-            [sys.executable, "-m", program, seed, str(number), str(folder / "wrappers.json")],
+            [sys.executable, "-m", program, seed, str(number), str(folder / "found.json")],
             cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
-        notes = Notes()
         if done.returncode:
+            notes = Notes()
             notes.fail("coverage", f"ended with {done.returncode}: {done.stderr[-2000:]}")
             return notes.record()
-        c, wrappers = _of_c(folder), _of_wrappers(folder / "wrappers.json")
+        found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
+        c, wrappers = _of_c(folder), _of_wrappers(found["wrappers"])
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    record: dict[str, Any] = found["notes"]
+    counts = record["counts"]
     for name, forms in (("C", c), ("wrappers", wrappers)):
-        notes.counts[f"coverage: lines of {name}"] += sum(form[0] for form in forms.values())
-        notes.counts[f"coverage: lines of {name} run"] += sum(form[1] for form in forms.values())
-    return {**notes.record(), "coverage": {"C": c, "wrapper": wrappers}}
+        counts[f"coverage: lines of {name}"] = sum(form[0] for form in forms.values())
+        counts[f"coverage: lines of {name} run"] = sum(form[1] for form in forms.values())
+    return {**record, "coverage": {"C": c, "wrapper": wrappers}, "ops": found["ops"]}
 
 
 def form_of(line: str) -> str:
@@ -82,9 +85,9 @@ def _new() -> Forms:
     return defaultdict(lambda: [0, 0, [], ""])
 
 
-def _of_wrappers(path: Path) -> Forms:
+def _of_wrappers(found: list[tuple[str, list[int]]]) -> Forms:
     forms = _new()
-    for source, seen in json.loads(path.read_text(encoding="utf-8")):
+    for source, seen in found:
         text = source.splitlines()
         for line in lines_of(source):
             _noted(forms, text[line - 1], line in seen, [])

@@ -47,14 +47,20 @@ Sized: Any = type("Sized", (np.ndarray,), {"shape": property(_another_shape)})
 """A subclass that lies about its shape to whoever asks in Python."""
 
 
-def same(values: Any, choice: random.Random) -> Trick:
-    """The same values, lying in memory in one way or another."""
-    if choice.random() < 0.1:
-        first = values.reshape(-1)[0] if values.size else 0
-        wide = np.broadcast_to(np.asarray(first, values.dtype), values.shape)
-        return Trick("zero strides", wide, np.array(wide))
-    name = choice.choice([one for one in LAYOUTS if values.ndim or one not in _OF_AXES])
-    return Trick(name, LAYOUTS[name](values), values)
+def same(values: Any, choice: random.Random, name: str = "") -> Trick:
+    """The same values, lying in memory in one way or another: the one called ``name``."""
+    if not name and choice.random() < 0.9:
+        name = choice.choice(layouts(values))
+    if name in LAYOUTS:
+        return Trick(name, LAYOUTS[name](values), values)
+    first = values.reshape(-1)[0] if values.size else 0
+    wide = np.broadcast_to(np.asarray(first, values.dtype), values.shape)
+    return Trick("zero strides", wide, np.array(wide))
+
+
+def layouts(values: Any) -> list[str]:
+    """The ways in which such an array can lie in memory."""
+    return [one for one in LAYOUTS if values.ndim or one not in _OF_AXES]
 
 
 def _dtype(values: Any, choice: random.Random) -> Any:
@@ -118,7 +124,7 @@ def _lying(values: Any, choice: random.Random) -> Any:
     return values.copy().view(Sized)
 
 
-_BROKEN: dict[str, Callable[[Any, random.Random], Any]] = {
+BROKEN: dict[str, Callable[[Any, random.Random], Any]] = {
     "another dtype": _dtype, "another rank": _rank, "60 axes": _many_axes,
     "another size": _extent, "no array": _thing, "a lying subclass": _lying,
 }  # fmt: skip
@@ -127,10 +133,10 @@ _BROKEN: dict[str, Callable[[Any, random.Random], Any]] = {
 _PERHAPS_RIGHT = ("another size", "a lying subclass")  # it depends on the op
 
 
-def broken(values: Any, choice: random.Random) -> Trick:
-    """Something else, most of it no array that the op can take."""
-    name = choice.choice(list(_BROKEN))
-    value = _BROKEN[name](values, choice)
+def broken(values: Any, choice: random.Random, name: str = "") -> Trick:
+    """Something else, most of it no array that the op can take: the one called ``name``."""
+    name = name or choice.choice(list(BROKEN))
+    value = BROKEN[name](values, choice)
     return Trick(name, value, np.array(value) if name in _PERHAPS_RIGHT else None)
 
 
@@ -143,22 +149,29 @@ def misplaced(places: Any, choice: random.Random) -> Trick:
     return Trick("an index outside", changed)
 
 
-def output(wanted: Any, taken: list[Any], choice: random.Random) -> Trick:
-    """What is given to write into; ``clean`` where it may be written."""
+OUTPUTS = (
+    "room", *BROKEN, "fortran", "every other", "backwards", "byte-swapped", "misaligned",
+    "read-only", "an input", "within an input", "too short",
+)  # fmt: skip
+
+
+def output(wanted: Any, taken: list[Any], choice: random.Random, name: str = "") -> Trick:
+    """What is given to write into, the one called ``name``; ``clean`` where it may be written."""
+    if not name:
+        chance = choice.random()
+        name = "room" if chance < 0.5 else choice.choice(list(BROKEN if chance < 0.75 else OUTPUTS))
     room = np.full(wanted.size + 2, _BESIDE).astype(wanted.dtype)
     inside = room[1:-1].reshape(wanted.shape)
-    if choice.random() < 0.5:
-        return Trick("room", inside, inside)
-    if choice.random() < 0.5:
-        other = broken(np.array(inside), choice)
-        return Trick(other.name, other.value)
-    layouts = ["fortran", "every other", "backwards", "byte-swapped", "misaligned", "read-only"]
-    name = choice.choice([*layouts, "an input", "within an input", "too short"])
-    arrays = [one for one in taken if isinstance(one, np.ndarray) and one.dtype == wanted.dtype]
+    if name == "room":
+        return Trick(name, inside, inside)
+    if name in BROKEN:
+        other = broken(np.array(inside), choice, name)
+        return Trick(name, other.value)
     if name in LAYOUTS and (wanted.ndim or name not in _OF_AXES):
         found = LAYOUTS[name](np.array(inside))
         usable = found.flags.c_contiguous and found.flags.aligned and found.flags.writeable
         return Trick(name, found, found if usable and found.dtype == wanted.dtype else None)
+    arrays = [one for one in taken if isinstance(one, np.ndarray) and one.dtype == wanted.dtype]
     if name == "an input" and arrays:
         return Trick(name, choice.choice(arrays))
     if name == "within an input" and arrays:
@@ -167,6 +180,14 @@ def output(wanted: Any, taken: list[Any], choice: random.Random) -> Trick:
             name, flat[: wanted.size].reshape(wanted.shape) if flat.size >= wanted.size else flat
         )
     return Trick("too short", inside.reshape(-1)[:-1])
+
+
+def overlapping(array: Any, wanted: Any) -> tuple[Any, Any]:
+    """The array, and room for ``wanted``, in the same memory."""
+    memory = np.zeros(max(array.nbytes, wanted.nbytes), np.uint8)
+    first = memory[: array.nbytes].view(array.dtype).reshape(array.shape)
+    first[...] = array
+    return first, memory[: wanted.nbytes].view(wanted.dtype).reshape(wanted.shape)
 
 
 def is_whole(room: Any) -> bool:

@@ -46,6 +46,14 @@ class Notes:
         self.counts[f"{route}: refused"] += 1
         self.refusals[f"{route}: {type(error).__name__}: {said[:150]}"] += 1
 
+    def take(self, other: Notes, program: str) -> None:
+        """What was found of one program, too."""
+        self.counts += other.counts
+        self.refusals += other.refusals
+        for one in other.failures:
+            one.program = program
+            self.failures.append(one)
+
     def record(self) -> dict[str, Any]:
         """The notes as JSON takes them."""
         return {

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -78,13 +79,12 @@ def packaged(subject: Subject, notes: Notes) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def made_with(subject: Subject) -> Iterator[tuple[Any, list[Point], Subject]]:
-    """The compiled ops of a program, each with where it is compared."""
+def made_with(subject: Subject) -> Iterator[tuple[Any, OpPlan, list[Point]]]:
+    """The compiled ops of a program, each with what was planned and where it is compared."""
     for absent, points in subject.points.items():
-        try:
-            yield _made(subject, absent, "f64"), points, subject
-        except SymgradError:
-            continue
+        with suppress(SymgradError):
+            planned = _planned(subject, absent, "f64")
+            yield _op_of(planned), planned, points
 
 
 def _planned(subject: Subject, absent: frozenset[str], dtype: str) -> OpPlan:
@@ -92,7 +92,10 @@ def _planned(subject: Subject, absent: frozenset[str], dtype: str) -> OpPlan:
 
 
 def _made(subject: Subject, absent: frozenset[str], dtype: str) -> Any:
-    planned = _planned(subject, absent, dtype)
+    return _op_of(_planned(subject, absent, dtype))
+
+
+def _op_of(planned: OpPlan) -> Any:
     emitted = emit(planned, "")
     return make_op(emitted.wrapper(), emitted.texts, key_extra=planned.graphs.source)
 

@@ -12,6 +12,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from symgrad.ir.registry import names
+from symgrad.ops.record import get
+
 Record = dict[str, Any]
 MOST_SHOWN = 40
 
@@ -55,7 +58,8 @@ def failures(records: Iterable[Record]) -> list[Record]:
 def report(records: list[Record], seed: str) -> str:
     """The campaign as a page."""
     lines = [f"# The campaign, seed {seed}", ""]
-    lines += [*_table(records), "", *_refusals(records), "", *_covered(records), *_failed(records)]
+    lines += [*_table(records), "", *_refusals(records), "", *_covered(records)]
+    lines += [*_never_emitted(records), *_failed(records)]
     return "\n".join(lines) + "\n"
 
 
@@ -107,13 +111,28 @@ def _covered(records: list[Record]) -> Iterator[str]:
         if not forms:
             continue
         never = [one for one in forms if not one[1]]
+        some = [one for one in forms if 0 < one[1] < one[0]]
         half = [one for one in forms if one[1] and not all(one[2])]
         yield f"## Lines of {language}: {len(forms)} forms, {len(never)} never run"
         yield ""
-        for what, found in (("never run", never), ("a branch never taken", half)):
-            for emitted, _, _, example in found[:MOST_SHOWN]:
-                yield f"- {what}, emitted {emitted} times: `{example}`"
+        kinds = {"never run": never, "not always run": some, "a branch never taken": half}
+        for what, found in kinds.items():
+            for emitted, ran, _, example in found[:MOST_SHOWN]:
+                yield f"- {what}, emitted {emitted} times, run {ran} times: `{example}`"
         yield ""
+
+
+def _never_emitted(records: list[Record]) -> Iterator[str]:
+    """The ops of the registry that no program had in a kernel."""
+    emitted = {name for record in records for name in record.get("ops", ())}
+    if not emitted:
+        return
+    ops = [name for name in names() if get(name).kind not in ("source", "marker")]
+    never = [name for name in ops if name not in emitted]
+    yield f"## Ops of the registry: {len(ops)}, {len(never)} never emitted"
+    yield ""
+    yield ", ".join(never) or "All were."
+    yield ""
 
 
 def _forms(units: Iterable[dict[str, list[Any]]]) -> list[list[Any]]:
