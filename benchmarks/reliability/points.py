@@ -22,7 +22,7 @@ from benchmarks.reliability.truth import Truth, plain, truth
 _GENERIC = (3, 2, 4, 5)
 _EXTENTS = (1, 2, 3, 4, 5, 6, 0)
 _RANDOM = 4
-_LARGE = (9000, 1100, 300, 20)
+_LARGE = (9000, 1100, 301, 41)
 _MOST_ELEMENTS = 100_000  # of any value of a program
 
 

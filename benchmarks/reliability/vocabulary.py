@@ -507,9 +507,24 @@ def _diagonal(draft: Draft, a: Value) -> Step:
     return draft.step(text, (*rest, f"min({first},{second})"), [a])
 
 
+def _part(draft: Draft, a: Value) -> Step:
+    """Some elements along an axis, whose bounds may lie outside."""
+    axis = draft.choice.randrange(len(a.shape))
+    size = a.shape[axis]
+    text, length = draft.choice.choice([
+        (f"{{a}}.narrow({axis}, 1, 2)", "2"), (f"{{a}}.narrow({axis}, -2, 1)", "1"),
+        (f"{{a}}.narrow({axis}, 1, {{a}}.shape[{axis}] - 2)", f"max({size}-2,0)"),
+        (f"{{a}}.split([2, {{a}}.shape[{axis}] - 2], {axis})[1]", f"max({size}-2,0)"),
+        (f"{{a}}.kthvalue(2, {axis}, True)[0]", "1"), (f"{{a}}.topk(2, {axis})[0]", "2"),
+        (f"{{a}}.median({axis}, True)[0]", "1"),
+    ])  # fmt: skip
+    shape = tuple(length if i == axis else one for i, one in enumerate(a.shape))
+    return draft.step(text, shape, [a])
+
+
 _MOVEMENTS: list[Callable[[Draft, Value], Step | None]] = [
     _permute, _permute, _merge, _unsqueeze, _expand, _slice, _slice, _select, _join, _join,
-    _triangle, _squeeze, _diagonal,
+    _triangle, _squeeze, _diagonal, _part,
 ]  # fmt: skip
 
 # -- places and masks

@@ -103,6 +103,8 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **named
         total = sum(sizes, Dim.of(0))
         if total != whole:
             raise ShapeError(f"split into {total} of an axis of size {whole}", location=here())
+        if any(current().truth(size, "<", 0) for size in sizes):
+            raise ShapeError(f"split into sizes below 0: {list(wanted)}", location=here())
         return _pieces(source, axis, sizes)
     return _pieces(source, axis, _equal_sizes(whole, as_dim(wanted)))
 
@@ -336,7 +338,13 @@ def _padded(tensor: Tensor, axis: int, before: Dim, behind: Dim, value: Any) -> 
     first = -before if session.truth(before, "<", 0) else Dim.of(0)
     last = -behind if session.truth(behind, "<", 0) else Dim.of(0)
     if first != 0 or last != 0:
-        node = Slice(axis, first, 1, node.shape[axis] - first - last).read(session, node)
+        left = node.shape[axis] - first - last
+        if session.truth(left, "<", 0):
+            raise ShapeError(
+                f"pad: {first + last} elements less along an axis of {node.shape[axis]}",
+                location=here(),
+            )
+        node = Slice(axis, first, 1, left).read(session, node)
     before, behind = before + first, behind + last
     if before == 0 and behind == 0:
         return fresh(node)

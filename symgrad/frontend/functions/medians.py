@@ -15,13 +15,15 @@ from symgrad.frontend.functions.comparisons import isnan, logical_not, where
 from symgrad.frontend.functions.creation import filled
 from symgrad.frontend.functions.gathering import gather
 from symgrad.frontend.functions.mathematics import clamp
-from symgrad.frontend.functions.movement import axis_of
+from symgrad.frontend.functions.movement import axis_of, share
 from symgrad.frontend.functions.reductions import amax, any_, argmax, sum
 from symgrad.frontend.functions.sorting import Sorted, argsort
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import current, here
 from symgrad.frontend.table import OperationTypeError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.views import Slice
+from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64
 
 Tensor = SymbolicTensor
@@ -67,7 +69,7 @@ def _places(source: Tensor, axis: int, skipping: bool) -> Tensor:
     """Where the median of each row is; the axis stays with size 1."""
     order = argsort(source, axis)
     if not skipping:
-        middle: Tensor = order.narrow(axis, (source.shape[axis] - 1) // 2, 1)
+        middle = share(order, Slice(axis, (source.node.shape[axis] - 1) // 2, 1, Dim.of(1)))
         if not source.dtype.is_float:
             return middle
         odd = isnan(source)

@@ -306,10 +306,23 @@ def narrow(input: Any, dim: int, start: Any, length: Any) -> Tensor:
     """``length`` elements along an axis, from ``start``."""
     source = as_tensor(input)
     axis = axis_of(dim, source.ndim)
-    first = as_dim(start)
-    if first.constant is not None and first.constant < 0:
-        first = source.node.shape[axis] + first
-    return share(source, Slice(axis, first, 1, as_dim(length)))
+    first, count = as_dim(start), as_dim(length)
+    size, truth = source.node.shape[axis], current().truth
+    if truth(count, "<", 0):
+        raise ShapeError(f"narrow(): length must be non-negative, and is {length}", location=here())
+    if truth(first, "<", 0):
+        first = size + first
+    if truth(first, "<", 0) or truth(first, ">", size):
+        raise ShapeError(
+            f"start out of range (expected to be in range of [-{size}, {size}], but got {start})",
+            location=here(),
+        )
+    if truth(first + count, ">", size):
+        raise ShapeError(
+            f"start ({first}) + length ({length}) exceeds dimension size ({size}).",
+            location=here(),
+        )
+    return share(source, Slice(axis, first, 1, count))
 
 
 @operation("select")

@@ -72,7 +72,8 @@ def topk(
     """The ``k`` greatest (or least) elements of an axis, in order, and their places."""
     source = as_tensor(input)
     axis, count = axis_of(dim, source.ndim), as_dim(k)
-    if not current().truth(count, "<=", source.node.shape[axis]):
+    truth = current().truth
+    if truth(count, "<", 0) or not truth(count, "<=", source.node.shape[axis]):
         raise ShapeError(f"topk of {k} in an axis of size {source.shape[axis]}", location=here())
     values, order = sort(source, axis, largest)
     part = Slice(axis, Dim.of(0), 1, count)
@@ -82,9 +83,18 @@ def topk(
 @operation("kthvalue")
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Sorted:
     """The k-th least element of an axis (counted from 1), and its place."""
-    values, order = sort(input, dim)
-    axis = axis_of(dim, values.ndim)
-    found = [fresh(part.narrow(axis, k - 1, 1).node) for part in (values, order)]
+    source = as_tensor(input)
+    if not source.ndim:
+        source = source.reshape(1)
+        return Sorted(*(part.reshape(()) for part in kthvalue(source, k, 0)))
+    axis, place, truth = axis_of(dim, source.ndim), as_dim(k), current().truth
+    if truth(place, "<", 1) or not truth(place, "<=", source.node.shape[axis]):
+        raise ShapeError(
+            f"kthvalue(): selected number k out of range for dimension {axis}: {k} of"
+            f" {source.shape[axis]}", location=here(),
+        )  # fmt: skip
+    part = Slice(axis, place - 1, 1, Dim.of(1))
+    found = [fresh(share(one, part).node) for one in sort(source, axis)]
     return Sorted(*(part if keepdim else part.squeeze(axis) for part in found))
 
 
