@@ -120,7 +120,8 @@ def _pow(x: Array, y: Array) -> Array:
 
 
 def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
-    by_base = choose(compare("eq", y, 0.0), 0.0, g * (y * apply("pow", x, y - 1.0)))
+    constant = compare("eq", y, 0.0)  # no power of this is negative: the second derivative is 0 too
+    by_base = choose(constant, 0.0, g * (y * apply("pow", x, choose(constant, 1.0, y) - 1.0)))
     flat = apply("logical_and", compare("eq", x, 0.0), compare("ge", y, 0.0))
     return by_base, choose(flat, 0.0, g * (out * apply("log", x)))
 

@@ -5,11 +5,20 @@ In: tensors.  Out: tensors.
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any
 
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.functions.arithmetic import add, div, mul, sub
-from symgrad.frontend.functions.comparisons import isnan, logical_or, where
+from symgrad.frontend.functions.casting import converted
+from symgrad.frontend.functions.comparisons import (
+    isfinite,
+    isnan,
+    logical_and,
+    logical_or,
+    where,
+)
 from symgrad.frontend.functions.joining import cat, flip
 from symgrad.frontend.functions.mathematics import absolute, clamp_min, square
 from symgrad.frontend.functions.movement import axis_of, expand, permute
@@ -23,6 +32,7 @@ from symgrad.frontend.sizes import as_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along
+from symgrad.ir.dtype import int64
 
 Tensor = SymbolicTensor
 
@@ -95,9 +105,24 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
 
 @operation("logcumsumexp")
 def logcumsumexp(input: Any, dim: int) -> Tensor:
-    """``log(cumsum(exp(x)))``, shifted by the greatest element of the whole axis."""
-    high = finite_shift(input, dim)
-    return add(elementwise("log", cumsum(elementwise("exp", sub(input, high)), dim)), high)
+    """``log(cumsum(exp(x)))``, shifted by the greatest finite element of the whole axis, in double.
+
+    What lies more than 708 below it is lost in that sum: until something greater comes, NaN.
+    """
+    source = as_tensor(input)
+    if not source.dtype.is_float or not source.ndim:
+        return elementwise("add", source, 0.0, floats=True)
+    x = source.double()
+    high = finite_shift(where(isfinite(x), x, -math.inf), dim)
+    high = where(elementwise("gt", high, -_MOST_DOUBLE), high, 0.0)
+    total = cumsum(elementwise("exp", sub(x, high)), dim)
+    some = cumsum(converted(elementwise("gt", x, -math.inf), int64), dim)
+    lost = logical_and(elementwise("lt", total, _LEAST_DOUBLE), elementwise("gt", some, 0))
+    found = add(add(elementwise("log", total), high), where(lost, math.nan, 0.0))
+    return converted(found, source.dtype)
+
+
+_MOST_DOUBLE, _LEAST_DOUBLE = sys.float_info.max, sys.float_info.min
 
 
 @operation("pairwise_distance", method=False)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.arithmetic import add, div, power, sub
@@ -308,9 +310,13 @@ def shift(input: Any, dim: Any) -> Tensor:
 
 
 def finite_shift(input: Any, dim: Any) -> Tensor:
-    """The same, 0 where that is infinite or NaN."""
+    """The same, the nearest number where that is infinite: what is finite is far below it."""
     high = shift(input, dim)
-    return where(isfinite(high), high, 0.0)
+    if not high.dtype.is_float:
+        return high
+    most = float(np.finfo(high.dtype.name).max)
+    up, down = (fresh(current().constant(end, high.dtype)) for end in (most, -most))
+    return where(isfinite(high), high, where(elementwise("gt", high, 0.0), up, down))
 
 
 @operation("logsumexp")
