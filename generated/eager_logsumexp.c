@@ -35,8 +35,9 @@ int64_t eager_logsumexp_inference_workspace(int64_t n, int64_t m)
 
 /*
  * eager logsumexp inference
- *     t0 = sum(exp(x - where(abs(amax(x, axes=(1,))) < inf, amax(x, axes=(1,)), 0.0)), axes=(1,))
- *     output = log(t0) + where(abs(amax(x, axes=(1,))) < inf, amax(x, axes=(1,)), 0.0)
+ *     t0 = where(amax(x, axes=(1,)) > 0.0, 3.4028234663852886e+38, -3.4028234663852886e+38)
+ *     t1 = sum(exp(x - where(abs(amax(x, axes=(1,))) < inf, amax(x, axes=(1,)), t0)), axes=(1,))
+ *     output = log(t1) + where(abs(amax(x, axes=(1,))) < inf, amax(x, axes=(1,)), t0)
  * in:   x f32[n m]
  * out:  output f32[n]
  */
@@ -65,20 +66,22 @@ int eager_logsumexp_inference(
                         greatest[i - i0];
                 }
             }
+            #pragma omp simd
+            for (int64_t i = i0; i < i3; i++) {
+                output[i] = fabsf(greatest[i - i0]) < INFINITY ? greatest[i - i0] : greatest[i -
+                    i0] > 0.0f ? 3.4028235e+38f : -3.4028235e+38f;
+            }
             for (int64_t i = i0; i < i3; i++)
                 total[i - i0] = 0.0f;
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
-                for (int64_t i = i0; i < i3; i++) {
-                    const float t = x[i*x_s0 + j] - (fabsf(greatest[i - i0]) < INFINITY ?
-                        greatest[i - i0] : 0.0f);
-                    total[i - i0] += expf(t);
-                }
+                for (int64_t i = i0; i < i3; i++)
+                    total[i - i0] += expf(x[i*x_s0 + j] - output[i]);
             }
             #pragma omp simd
             for (int64_t i = i0; i < i3; i++) {
-                output[i] = logf(total[i - i0]) + (fabsf(greatest[i - i0]) < INFINITY ? greatest[i
-                    - i0] : 0.0f);
+                const float kept = output[i];
+                output[i] = logf(total[i - i0]) + kept;
             }
         }
     } else {
@@ -96,7 +99,8 @@ int eager_logsumexp_inference(
             if (greatest_nan)
                 greatest = NAN;
             double total_sum = 0.0;
-            const float t = fabsf(greatest) < INFINITY ? greatest : 0.0f;
+            const float t = fabsf(greatest) < INFINITY ? greatest : greatest > 0.0f ?
+                3.4028235e+38f : -3.4028235e+38f;
             for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                 const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                 float total_block = 0.0f;
@@ -121,7 +125,8 @@ int64_t eager_logsumexp_forward_workspace(int64_t n, int64_t m)
 
 /*
  * eager logsumexp forward
- *     residual_1 = where(abs(amax(x, axes=(1,))) < inf, amax(x, axes=(1,)), 0.0)
+ *     t0 = where(amax(x, axes=(1,)) > 0.0, 3.4028234663852886e+38, -3.4028234663852886e+38)
+ *     residual_1 = where(abs(amax(x, axes=(1,))) < inf, amax(x, axes=(1,)), t0)
  *     residual_2 = sum(exp(x - residual_1), axes=(1,))
  *     output = log(residual_2) + residual_1
  * in:   x f32[n m]
@@ -155,25 +160,21 @@ int eager_logsumexp_forward(
             }
             #pragma omp simd
             for (int64_t i = i0; i < i3; i++) {
+                const float t = residual_1_greatest[i - i0] > 0.0f ? 3.4028235e+38f :
+                    -3.4028235e+38f;
                 residual_1[i] = fabsf(residual_1_greatest[i - i0]) < INFINITY ?
-                    residual_1_greatest[i - i0] : 0.0f;
+                    residual_1_greatest[i - i0] : t;
             }
             for (int64_t i = i0; i < i3; i++)
                 residual_2[i] = 0.0f;
             for (int64_t j = 0; j < m; j++) {
                 #pragma omp simd
-                for (int64_t i = i0; i < i3; i++) {
-                    const float residual_1_ = fabsf(residual_1_greatest[i - i0]) < INFINITY ?
-                        residual_1_greatest[i - i0] : 0.0f;
-                    residual_2[i] += expf(x[i*x_s0 + j] - residual_1_);
-                }
+                for (int64_t i = i0; i < i3; i++)
+                    residual_2[i] += expf(x[i*x_s0 + j] - residual_1[i]);
             }
             #pragma omp simd
-            for (int64_t i = i0; i < i3; i++) {
-                const float residual_1_ = fabsf(residual_1_greatest[i - i0]) < INFINITY ?
-                    residual_1_greatest[i - i0] : 0.0f;
-                output[i] = logf(residual_2[i]) + residual_1_;
-            }
+            for (int64_t i = i0; i < i3; i++)
+                output[i] = logf(residual_2[i]) + residual_1[i];
         }
     } else {
         #pragma omp parallel for schedule(static) if(parallel: m*n > 8192)
@@ -189,23 +190,24 @@ int eager_logsumexp_forward(
             }
             if (residual_1_greatest_nan)
                 residual_1_greatest = NAN;
-            residual_1[i] = fabsf(residual_1_greatest) < INFINITY ? residual_1_greatest : 0.0f;
+            const float t = residual_1_greatest > 0.0f ? 3.4028235e+38f : -3.4028235e+38f;
+            residual_1[i] = fabsf(residual_1_greatest) < INFINITY ? residual_1_greatest : t;
             double residual_2_sum = 0.0;
             for (int64_t j0_ = 0; j0_ < m; j0_ += SUM_BLOCK) {
                 const int64_t j1_ = MIN(m, j0_ + SUM_BLOCK);
                 float residual_2_block = 0.0f;
                 #pragma omp simd reduction(+:residual_2_block)
                 for (int64_t j = j0_; j < j1_; j++) {
-                    const float t = x_i[j] - (fabsf(residual_1_greatest) < INFINITY ?
-                        residual_1_greatest : 0.0f);
-                    residual_2_block += expf(t);
+                    const float t_ = x_i[j] - (fabsf(residual_1_greatest) < INFINITY ?
+                        residual_1_greatest : t);
+                    residual_2_block += expf(t_);
                 }
                 residual_2_sum += residual_2_block;
             }
             const float residual_2_ = (float)residual_2_sum;
             residual_2[i] = residual_2_;
             output[i] = logf(residual_2_) + (fabsf(residual_1_greatest) < INFINITY ?
-                residual_1_greatest : 0.0f);
+                residual_1_greatest : t);
         }
     }
     return 0;

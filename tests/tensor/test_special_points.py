@@ -26,8 +26,8 @@ EACH = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 2.5, 20.0, -20.0,
 PAIRED = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, 2.5, INF, -INF, NAN)
 ROWS = (
     (1, 2, 3), (3, 1, 3), (2, 2, 2), (0, 0, 0), (0, 1, 2), (0, 0, 1), (-0.0, 0, 1), (-1, 0, 1),
-    (INF, 1, 2), (INF, INF, 1), (-INF, -INF, -INF), (-INF, 1, 2), (NAN, 1, 2), (1, NAN, NAN),
-    (INF, -INF, NAN), (INF, -INF, 0), (-1000, 0, 1), (-2, -2, -1), (30, -30, 0),
+    (INF, 1, 2), (INF, 1000, 2), (INF, INF, 1), (-INF, -INF, -INF), (-INF, 1, 2), (NAN, 1, 2),
+    (1, NAN, NAN), (INF, -INF, NAN), (INF, -INF, 0), (-1000, 0, 1), (-2, -2, -1), (30, -30, 0),
 )  # fmt: skip
 FUNCTIONAL = {torch: torch.nn.functional, sg: sg.nn.functional}
 
@@ -229,3 +229,29 @@ def test_compiled(group: Any) -> None:
     found = _run(sg, kernel, typed * len(table))
     for (name, function), one in zip(table.items(), found, strict=True):
         _compare(name, typed, one, function)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_running_logsumexp_is_torchs_or_nan(dtype: Any) -> None:
+    """What lies more than 708 below the greatest element is lost, and says so."""
+    rows = np.array([*ROWS, (-300, 0, 1), (0, -300, 300), (1e4, 0, -1e4)], dtype)
+    wanted = torch.logcumsumexp(torch.tensor(rows), 1).numpy()
+    found = sg.logcumsumexp(sg.tensor(rows), 1).numpy()
+    lost = rows[:, None, :] == [[-1000, 0, 1]]
+    lost = lost.all(-1) & (np.arange(3) == 0)
+    np.testing.assert_allclose(found[~lost], wanted[~lost], rtol=1e-6, atol=1e-7)
+    assert np.isnan(found[lost]).all()
+
+
+def test_powers_with_exponent_0_are_constants_of_every_order() -> None:
+    for exponent in (0, 0.0, sg.zeros(3, dtype=sg.float64)):
+
+        def power(x: Any, exponent: Any = exponent) -> Any:
+            return (x**exponent).sum()
+
+        def slope(x: Any, power: Any = power) -> Any:
+            return sg.grad(power)(x).sum()
+
+        x = sg.tensor([0.0, 2.0, -1.0], dtype=sg.float64)
+        np.testing.assert_array_equal(sg.grad(power)(x).numpy(), 0)
+        np.testing.assert_array_equal(sg.grad(slope)(x).numpy(), 0)

@@ -336,7 +336,7 @@ class CaseMaker:
 
     def _differs(self) -> Iterable[str]:
         for binding in self.sizes:
-            if not binding.plain:
+            if binding.offset > 0:
                 yield f"{binding.size} < 0"
         for batch in self.batches.values() if self.signature.apart else ():
             yield f"len({_axes_of(batch)}) in {self.signature.apart!r}"
