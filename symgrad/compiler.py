@@ -206,7 +206,7 @@ def _requested(
     """The request of what is to be compiled, with a warning where shapes were inferred."""
     request = requested(function, specs, static, assume)
     if request.guess is not None:
-        what = f"{request.cls.__name__}: {request.guess} The kernels serve only these ranks."
+        what = f"{request.cls.__name__}: {request.inferred} The kernels serve only these ranks."
         warnings.warn(what, InferredShapesWarning, stacklevel=3)
     return request
 
@@ -237,10 +237,8 @@ def _as_asked(
 ) -> Report:
     """The verdict on what is compiled: optional tensors as the specs have them, and no others."""
     report = _judged(request, graphs, ranks, suggest)
-    inferred = "" if request.guess is None else str(request.guess)
-    return replace(
-        report, presences=tuple(map(str, presences(request)[:1])), inferred=inferred
-    )  # fmt: skip
+    presence = tuple(map(str, presences(request)[:1]))
+    return replace(report, presences=presence, inferred=request.inferred)
 
 
 def _judged(

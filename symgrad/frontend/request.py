@@ -95,6 +95,16 @@ class Request:
         return (*self.init, *plain)
 
     @property
+    def inferred(self) -> str:
+        """The sentence that says which shapes nobody stated; empty where all were stated."""
+        if not isinstance(self.specs, Mapping):
+            return ""
+        shapes = ", ".join(one.spec.of(one.name) for one in self.tensors if one.spec)
+        scope = _scope(self.function)
+        some = any(annotated_spec(one.annotation, scope) for one in parameters(self.function))
+        return f"{'Not all' if some else 'No'} shapes were given; symgrad inferred {shapes}."
+
+    @property
     def sizes(self) -> tuple[str, ...]:
         """The names of all sizes, in order of appearance."""
         return tuple(dict.fromkeys(name for arg in self.arguments if arg.spec

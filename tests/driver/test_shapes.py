@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +17,9 @@ from symgrad.errors import SpecError
 from symgrad.frontend.request import Request, bind
 from symgrad.frontend.trace import trace_request
 from symgrad.shapes import requested
+from symgrad.tools.certificate import check
+from symgrad.tools.cli import main
+from symgrad.tools.discover import functions
 from symgrad.tools.judging import Judged, judge
 
 
@@ -429,3 +435,51 @@ def test_nothing_is_found() -> None:
     assert '--shapes "n m; n m"' in said
     assert "--static" in said
     assert caught.value.location is not None
+
+
+SQUARE = """
+import symgrad as sg
+
+
+class Square(sg.Function):
+    @staticmethod
+    def forward(ctx, x, scale=None):
+        ctx.save_for_backward(x, scale)
+        return x * x if scale is None else x * scale
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, scale = ctx.saved_tensors
+        return (2 * grad * x, None) if scale is None else (grad * scale, grad * x)
+"""
+SAID = "No shapes were given; symgrad inferred x[n, m], scale[n, m]."
+
+
+@pytest.mark.filterwarnings("default:.*No shapes were given")
+def test_what_is_made_of_inferred_shapes_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels, a package, a stage: the ranks that they serve stand in each."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "square.py").write_text(SQUARE)
+    run = CliRunner().invoke(main, ["show", "square.py", "--stage", "c"])
+    assert run.exit_code == 0
+    assert SAID in " ".join(run.output.replace(" *", "").split())
+    assert f"Square: {SAID} The kernels serve only these ranks." in run.output
+    run = CliRunner().invoke(main, ["build", "square.py", "-o", "made", "--no-compile"])
+    assert f"Square: {SAID} The kernels serve only these ranks." in run.output
+    made = json.loads((tmp_path / "made" / "MANIFEST.json").read_text())["ops"]["square"]
+    assert made["specs"] == {"x": "n m", "scale": "n m"}
+    assert check(tmp_path / "made").holds
+    with pytest.warns(sg.InferredShapesWarning, match="inferred x"):
+        assert sg.compile(functions("square.py")[0]).name == "square"
+
+
+def test_what_is_stated_is_checked_once_for_all() -> None:
+    for stated, said in (
+        ({"order": 3}, "order=3"), ({"static": {"y": 1}}, "no argument 'y'"),
+        ({"assume": {"y": "positive"}}, "no tensor input"), ({"assume": {"x": "odd"}}, "be read"),
+    ):  # fmt: skip
+        for specs in ((), ("n",)):
+            with pytest.raises(SpecError, match=said):
+                requested(op(lambda ctx, x: x + 1), specs, **stated)
