@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
 from symgrad.forks import forks_wait
 from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
-from symgrad.frontend.anyrank.observation import Observation
 from symgrad.frontend.anyrank.serving import serving, typical_rank
+from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.outcome import refuses_sizes, told
 from symgrad.frontend.request import AnyFunction, InferredShapesWarning, Request, presences

@@ -149,8 +149,8 @@ def _result_dtype(operands: Sequence[Any], bare: bool) -> DType:
 
 
 def _ranked(node: Node, bare: bool) -> bool:
-    only_pack = bare and node.rank == 1 and current().flat(node.shape[0]) != node.shape[0]
-    return node.rank > 0 and not only_pack
+    only_batch = bare and node.rank == 1 and current().flat(node.shape[0]) != node.shape[0]
+    return node.rank > 0 and not only_batch
 
 
 def broadcast_shapes(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:

@@ -77,11 +77,11 @@ class Session:
     ``distinct``: inputs whose entries are declared to be all different.
     ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
     ``history``: what PyTorch would record, where that is followed.
-    ``packed``: does one axis stand for any number of them (``symgrad.frontend.anyrank``)?
+    ``any_rank``: does one axis stand for any number of them (``symgrad.frontend.anyrank``)?
     ``tensor_class``: the class of its tensors where that is not ``SymbolicTensor``.
     """
 
-    packed = False
+    any_rank = False
     tensor_class: type[Any] | None = None
 
     def __init__(

@@ -21,10 +21,10 @@ from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node
 
 
-class PackSize:
-    """The sizes of all axes of a pack, as one item of a shape, to be handed on and not looked at.
+class AnyRankSize:
+    """The sizes of all batch axes, as one item of a shape, to be handed on and not looked at.
 
-    ``dim``: the size of the pack.  ``ticket``: the one call that it is for; None: it is ours.
+    ``dim``: the size of the batch axis.  ``ticket``: the one call that it is for; None: it is ours.
     """
 
     __slots__ = ("dim", "ticket")
@@ -41,7 +41,7 @@ def is_size(value: Any) -> bool:
 
 def as_dim(value: Any) -> Dim:
     """The ``Dim`` of a size.  Raises ControlFlowError for what is no integer."""
-    if isinstance(value, (SymInt, PackSize)):
+    if isinstance(value, (SymInt, AnyRankSize)):
         return value.dim
     if isinstance(value, Dim):
         return value
@@ -62,7 +62,7 @@ def as_size(dim: Dim | int) -> Any:
     """A ``Dim`` as the user sees it: an int when it is one, else a SymInt."""
     number = Dim.of(dim)
     session = active()
-    if session is not None and session.packed:
+    if session is not None and session.any_rank:
         number = session.flat(number)
     return SymInt(number) if number.constant is None else number.constant
 
@@ -76,10 +76,10 @@ class Shape(tuple[Any, ...]):
     def of(shape: Iterable[Dim]) -> Shape:
         """The shape of these sizes."""
         session = active()
-        if session is None or not session.packed:
+        if session is None or not session.any_rank:
             return Shape(map(as_size, shape))
         whole = map(Dim.of, shape)
-        return Shape(as_size(d) if session.flat(d) == d else PackSize(d) for d in whole)
+        return Shape(as_size(d) if session.flat(d) == d else AnyRankSize(d) for d in whole)
 
     def numel(self) -> Any:
         """The number of elements."""

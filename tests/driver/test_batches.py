@@ -24,7 +24,7 @@ from symgrad.frontend.trace import trace
 from symgrad.kernels import plan, with_backward
 from symgrad.passes.evaluate import evaluate
 from symgrad.runtime import spec
-from tests.frontend.pack_programs import BLIND
+from tests.frontend.anyrank_programs import BLIND
 
 Array = np.ndarray[Any, Any]
 AXES = {0: (), 1: (6,), 2: (2, 3), 3: (3, 1, 2), 4: (1, 2, 2, 2)}
@@ -286,7 +286,8 @@ def test_one_kernel_serves_all() -> None:
     ]  # fmt: skip
 
 
-FAST = ("star", "equal shapes", "flattened", "weight", "einsum", "left of the pack", "two packs",
+FAST = ("star", "equal shapes", "flattened", "weight", "einsum", "left of the batch axis",
+        "two batch axes",
         "scatter", "last size", "sum_to_size")  # fmt: skip
 
 

@@ -121,7 +121,7 @@ class AsksInItsSurrogate(Rounded):
     pass
 
 
-class TwoPacks(sg.Function):
+class TwoStars(sg.Function):
     @staticmethod
     def forward(ctx: Any, x: Any, y: Any) -> Any:
         ctx.shapes = x.shape, y.shape
@@ -141,7 +141,7 @@ def test_one_proof_for_all() -> None:
 
 
 @pytest.mark.parametrize("spec", ["*batch", "...", "n *batch", "n *batch m", "*_ m"])
-def test_the_pack_stands_anywhere(spec: str) -> None:
+def test_the_batch_axis_stands_anywhere(spec: str) -> None:
     report = sg.verify(Square, spec)
     assert str(report.verdict) == "PROVED"
     assert "any number of axes" in report.domain
@@ -178,8 +178,8 @@ def test_masks_and_second_order() -> None:
     assert "any number of axes" in report.domain
 
 
-def test_two_packs() -> None:
-    report = sg.verify(TwoPacks, "*one 3", "*other")
+def test_two_batch_axes() -> None:
+    report = sg.verify(TwoStars, "*one 3", "*other")
     assert str(report.verdict) == "PROVED"
     assert "*one: any number of axes" in report.domain
     assert "*other: any number of axes" in report.domain

@@ -1,9 +1,9 @@
-"""A call of an operation in a trace with packs: is it known to be blind to the number of axes?
+"""A call of an operation in an any-rank trace: is it known to be blind to the number of axes?
 
 In: the operation's name and arguments.  Out: its result, if a rule admits the call.
 
 A rule admits a call if, for every number of batch axes, the operation does to the batch axes what
-it does here to the pack: the result is the same after the batch indices are flattened.
+it does here to the batch axis: the result is the same after the batch indices are flattened.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frontend.anyrank.rank import PackRank
-from symgrad.frontend.anyrank.session import Layout, PackSession, is_pack, layout_of
-from symgrad.frontend.anyrank.shape import PackShape
+from symgrad.frontend.anyrank.session import AnyRankSession, Layout, is_batch_axis, layout_of
+from symgrad.frontend.anyrank.shape import AnyRank, AnyRankShape
 from symgrad.frontend.selection import SelectedTensor
-from symgrad.frontend.sizes import PackSize
+from symgrad.frontend.sizes import AnyRankSize
 from symgrad.frontend.table import renamed
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim
@@ -28,14 +27,14 @@ from symgrad.ir.registry import registered
 from symgrad.ops.record import get
 
 RULES: dict[str, Callable[[Call], Any]] = {}
-"""The rule of an operation that may meet a pack, by its name.  Elementwise ops need none."""
+"""The rule of an operation that may meet a batch axis, by its name.  Elementwise ops need none."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """An operation called with something that has a pack."""
+    """An operation called with something that has a batch axis."""
 
-    session: PackSession
+    session: AnyRankSession
     name: str
     raw: Callable[..., Any]
     args: tuple[Any, ...]
@@ -92,13 +91,13 @@ def rule_of(name: str, raw: Callable[..., Any]) -> Callable[[Call], Any] | None:
 
 
 def guarded(
-    session: PackSession, name: str, raw: Callable[..., Any], args: Any, kwargs: Any
+    session: AnyRankSession, name: str, raw: Callable[..., Any], args: Any, kwargs: Any
 ) -> Any:
-    """Call an operation, if nothing that it is given has a pack or its rule admits that."""
+    """Call an operation, if nothing that it is given has a batch axis or its rule admits that."""
     found = list(parts((args, kwargs)))
-    session.redeem(item for item in found if type(item) is PackSize)
+    session.redeem(item for item in found if type(item) is AnyRankSize)
     with session.computing():
-        if not any(map(has_pack, found)):
+        if not any(map(has_batch_axis, found)):
             return raw(*args, **kwargs)
         admit = rule_of(name, raw)
         if admit is None:
@@ -113,14 +112,16 @@ def guarded(
         return result
 
 
-def _well_formed(session: PackSession, shape: Sequence[Dim]) -> bool:
-    packs = [size for size in shape if is_pack(size)]
-    return len(packs) <= 1 and all(is_pack(size) or session.flat(size) == size for size in shape)
+def _well_formed(session: AnyRankSession, shape: Sequence[Dim]) -> bool:
+    batches = [size for size in shape if is_batch_axis(size)]
+    return len(batches) <= 1 and all(
+        is_batch_axis(size) or session.flat(size) == size for size in shape
+    )
 
 
 def parts(value: Any) -> Iterator[Any]:
     """A value, or what it holds: the items of tuples, lists, dicts and slices."""
-    if type(value) in (PackShape, PackSize, PackRank):
+    if type(value) in (AnyRankShape, AnyRankSize, AnyRank):
         yield value
     elif isinstance(value, Mapping):
         for item in value.values():
@@ -134,11 +135,11 @@ def parts(value: Any) -> Iterator[Any]:
         yield value
 
 
-def has_pack(value: Any) -> bool:
-    """Is it a tensor with a pack, its shape, or the pack itself?"""
+def has_batch_axis(value: Any) -> bool:
+    """Is it a tensor with a batch axis, its shape, or the batch axis itself?"""
     if isinstance(value, SymbolicTensor):
         return layout_of(shape_of(value)) is not None
-    return type(value) in (PackShape, PackSize, PackRank)
+    return type(value) in (AnyRankShape, AnyRankSize, AnyRank)
 
 
 def shape_of(tensor: Any) -> tuple[Any, ...]:
@@ -151,7 +152,7 @@ def shape_of(tensor: Any) -> tuple[Any, ...]:
 
 
 def layout(tensor: Any) -> Layout | None:
-    """Where the pack of a tensor stands; None where there is none."""
+    """Where the batch axis of a tensor stands; None where there is none."""
     return layout_of(shape_of(tensor))
 
 
@@ -159,42 +160,42 @@ def layout(tensor: Any) -> Layout | None:
 
 
 def broadcasts(call: Call, shapes: Sequence[Sequence[Any]]) -> None:
-    """Shapes that meet: packs at one place from the right, and nothing else in their place."""
+    """Shapes that meet: batch axes at one place from the right, and nothing else in their place."""
     found = [layout_of(shape) for shape in shapes]
-    packs = {(one.pack, one.right) for one in found if one is not None}
-    if len(packs) > 1:
+    batches = {(one.batch, one.right) for one in found if one is not None}
+    if len(batches) > 1:
         call.refuse("lets batch axes at different places meet")
     for shape, own in zip(shapes, found, strict=True):
-        if packs and own is None and len(shape) > next(iter(packs))[1]:
+        if batches and own is None and len(shape) > next(iter(batches))[1]:
             call.refuse(f"lets a tensor with {len(shape)} axes meet batch axes")
 
 
 def elementwise(call: Call) -> Any:
     """Element by element: the operands need only meet at the same batch axes."""
-    if any(has_pack(item) and not isinstance(item, SymbolicTensor) for item in call.args):
+    if any(has_batch_axis(item) and not isinstance(item, SymbolicTensor) for item in call.args):
         call.refuse("takes a shape")
     broadcasts(call, [shape_of(tensor) for tensor in call.tensors])
     return call.run()
 
 
 def same_layout(call: Call, tensors: Sequence[Any]) -> None:
-    """Tensors that must have their packs at one place, counted from both ends."""
+    """Tensors that must have their batch axes at one place, counted from both ends."""
     if len({layout(tensor) for tensor in tensors}) > 1:
         call.refuse("takes tensors whose batch axes are at different places")
 
 
-def off_pack(call: Call, axis: Any, found: Layout | None, added: int = 0) -> None:
+def off_batch_axis(call: Call, axis: Any, found: Layout | None, added: int = 0) -> None:
     """An axis must be counted from the end at which it stands.  ``added``: axes put in there."""
     if found is None:
         return
     if not isinstance(axis, int) or isinstance(axis, bool):
         call.refuse(f"takes the axis {axis!r}")
     if not (0 <= axis < found.left + added or -found.right - added <= axis < 0):
-        call.refuse(f"takes the axis {axis}, counted across {found.pack}")
+        call.refuse(f"takes the axis {axis}, counted across {found.batch}")
 
 
 def fits_right(call: Call, tensor: Any, axes: int) -> None:
-    """The operation works on so many last axes, which must stand right of the pack."""
+    """The operation works on so many last axes, which must stand right of the batch axis."""
     found = layout(tensor)
     if found is not None and found.right < axes:
         call.refuse(f"works on the last {axes} axes")

@@ -15,9 +15,14 @@ from typing import Any
 from symgrad.errors import SymgradError
 from symgrad.frontend.anyrank import rules, rules_products, rules_shapes  # noqa: F401  (fill RULES)
 from symgrad.frontend.anyrank.call import guarded
-from symgrad.frontend.anyrank.observation import Observation, RankDependent, RanksApart
-from symgrad.frontend.anyrank.session import MARK, PackSession
-from symgrad.frontend.anyrank.tensor import PackTensor
+from symgrad.frontend.anyrank.session import (
+    MARK,
+    AnyRankSession,
+    Observation,
+    RankDependent,
+    RanksApart,
+)
+from symgrad.frontend.anyrank.tensor import AnyRankTensor
 from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.request import Request
 from symgrad.frontend.source import class_location
@@ -56,15 +61,15 @@ def rank_dependence(
     positional = _short(request, lambda spec: len(spec.dims) - spec.position)
     if positional is not None:
         return Observation(positional, class_location(request.cls))
-    packs, packed = request.batches, _packed(request, dtype)
+    batches, any_rank = request.batches, _any_rank(request, dtype)
     names = tuple(
-        packs.get(name.removeprefix(MARK), name) if name.startswith(MARK) else name
-        for name in packed.sizes
+        batches.get(name.removeprefix(MARK), name) if name.startswith(MARK) else name
+        for name in any_rank.sizes
     )
     options = CaseOptions(
-        packed, needed(request, needs_input_grad), given_cotangents, histories=histories
+        any_rank, needed(request, needs_input_grad), given_cotangents, histories=histories
     )
-    found = _traced(options, SizeFacts(names), packs, apart)
+    found = _traced(options, SizeFacts(names), batches, apart)
     if isinstance(found, Observation):
         return found
     cases, apart = found
@@ -78,12 +83,12 @@ def rank_dependence(
 
 
 def _traced(
-    options: CaseOptions, facts: SizeFacts, packs: Mapping[str, str], apart: frozenset[int]
+    options: CaseOptions, facts: SizeFacts, batches: Mapping[str, str], apart: frozenset[int]
 ) -> Observation | tuple[list[FunctionCase], frozenset[int]]:
-    """The cases of a trace with packs, and the numbers of axes that they do not speak of."""
+    """The cases of an any-rank trace, and the numbers of axes that they do not speak of."""
     while True:
         session = partial(
-            PackSession, packs=packs, tensor_class=PackTensor, guard=guarded, apart=apart
+            AnyRankSession, batches=batches, tensor_class=AnyRankTensor, guard=guarded, apart=apart
         )
         try:
             cases, _ = all_cases(replace(options, new_session=session), facts)
@@ -97,7 +102,7 @@ def _traced(
             return cases, apart
 
 
-def _packed(request: Request, dtype: DType) -> Request:
+def _any_rank(request: Request, dtype: DType) -> Request:
     return with_specs(
         request, dtype, lambda spec: spec.with_batch_axes([Dim.size(f"{MARK}{spec.batch}")])
     )
@@ -125,7 +130,7 @@ def _short(request: Request, count: Callable[[TensorSpec], int]) -> str | None:
 def _disagreement(
     request: Request, cases: Sequence[FunctionCase], traces: Mapping[int, Any]
 ) -> Observation | None:
-    """A number of batch axes at which a trace differs from that with packs, though none should."""
+    """A number of batch axes at which a trace differs from the any-rank one, though none should."""
     for rank, make in traces.items():
         where = class_location(request.cls)
         try:
@@ -141,7 +146,7 @@ def _disagreement(
 
 
 def _skeleton(case: FunctionCase, rank: int | None) -> tuple[Any, ...]:
-    """What a trace gives, less the graph.  ``rank``: how many axes a pack counts for."""
+    """What a trace gives, less the graph.  ``rank``: how many axes a batch axis counts for."""
 
     def type_of(node: Node | None) -> Any:
         return None if node is None else (node.dtype, _rank(node, rank))
@@ -159,5 +164,5 @@ def _skeleton(case: FunctionCase, rank: int | None) -> tuple[Any, ...]:
 
 
 def _rank(node: Node, rank: int | None) -> int:
-    packs = [size for size in node.shape if any(name.startswith(MARK) for name in size.sizes)]
-    return node.rank + (0 if rank is None else len(packs) * (rank - 1))
+    batches = [size for size in node.shape if any(name.startswith(MARK) for name in size.sizes)]
+    return node.rank + (0 if rank is None else len(batches) * (rank - 1))

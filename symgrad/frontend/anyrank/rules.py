@@ -11,9 +11,9 @@ import symgrad.frontend.functions  # noqa: F401  (attaches the methods)
 from symgrad.frontend.anyrank.call import (
     Call,
     elementwise,
-    has_pack,
+    has_batch_axis,
     layout,
-    off_pack,
+    off_batch_axis,
     rule,
     same_layout,
     shape_of,
@@ -112,7 +112,7 @@ def _reduction(call: Call) -> Any:
 
 def _check_reduction(call: Call) -> None:
     tensor, *others = call.tensors
-    if any(map(has_pack, others)):
+    if any(map(has_batch_axis, others)):
         call.refuse("takes several tensors with batch axes")
     axes = _axes(call)
     if not axes and (call.given.get("keepdim") or call.name == "logsumexp"):
@@ -120,7 +120,7 @@ def _check_reduction(call: Call) -> None:
     if isinstance(call.given.get("dim"), bool) and call.name != "var":
         call.refuse("takes no axes")
     for axis in axes:
-        off_pack(call, axis, layout(tensor))
+        off_batch_axis(call, axis, layout(tensor))
 
 
 @rule("max min")
@@ -141,7 +141,7 @@ def _along_axes(call: Call) -> Any:
         call.refuse("names no axis")
     same_layout(call, call.tensors)
     for axis in axes:
-        off_pack(call, axis, layout(call.tensors[0]))
+        off_batch_axis(call, axis, layout(call.tensors[0]))
     return call.run()
 
 
@@ -153,25 +153,25 @@ def _places(call: Call) -> Any:
     dim = call.given["dim"]
     if isinstance(dim, SymbolicTensor):  # take_along_dim(input, indices, dim)
         dim = call.given["index"] if call.given["index"] is not None else call.given["axis"]
-    off_pack(call, dim, layout(tensors[0]))
+    off_batch_axis(call, dim, layout(tensors[0]))
     return call.run()
 
 
 @rule(f"{SLICES} {in_place('index_add index_fill index_copy')}")
 def _slices(call: Call) -> Any:
     """Slices along an axis that an index without batch axes names."""
-    if has_pack(call.given["index"]):
+    if has_batch_axis(call.given["index"]):
         call.refuse("takes an index with batch axes")
     given = [call.given[name] for name in ("input", "source", "value") if name in call.given]
     same_layout(call, [one for one in given if isinstance(one, SymbolicTensor) and shape_of(one)])
-    off_pack(call, call.given["dim"], layout(call.given["input"]))
+    off_batch_axis(call, call.given["dim"], layout(call.given["input"]))
     return call.run()
 
 
 @rule("embedding")
 def _embedding(call: Call) -> Any:
     """Rows of a table: the table has no batch axes."""
-    if has_pack(call.given["weight"]):
+    if has_batch_axis(call.given["weight"]):
         call.refuse("takes a table with batch axes")
     return call.run()
 
@@ -195,7 +195,7 @@ def _sum_to_size(call: Call) -> Any:
     found, other = layout(tensor), layout_of(wanted)
     if found is None or (other is None and len(wanted) > found.right):
         call.refuse("sums to a shape that fits only some numbers of batch axes")
-    elif other is not None and (other.pack, other.right) != (found.pack, found.right):
+    elif other is not None and (other.batch, other.right) != (found.batch, found.right):
         call.refuse("sums to a shape with batch axes at another place")
     return call.run()
 

@@ -11,7 +11,7 @@ from symgrad.frontend.anyrank.call import (
     Call,
     broadcasts,
     fits_right,
-    has_pack,
+    has_batch_axis,
     layout,
     rule,
     same_layout,
@@ -33,17 +33,17 @@ def _reflected(call: Call) -> Any:
 
 
 def _check_product(call: Call, left: Any, right: Any) -> None:
-    """Matrices right of the pack; or rows right of it on the left, times one matrix or vector.
+    """Matrices right of the batch axis; or rows right of it, times one matrix or vector.
 
     Without batch axes, rows times a matrix are a vector times a matrix.
     """
-    packs = [layout(side) for side in (left, right)]
-    rows, table = packs
+    batches = [layout(side) for side in (left, right)]
+    rows, table = batches
     if rows is not None and rows.right == 1 and table is None:
         if len(shape_of(right)) > 2:
             call.refuse("multiplies vectors by a batch of matrices")
         return
-    if any(found is not None and found.right < 2 for found in packs):
+    if any(found is not None and found.right < 2 for found in batches):
         call.refuse("takes batch axes for rows or columns")
     broadcasts(call, [_batch(side) for side in (left, right)])
 
@@ -57,7 +57,7 @@ def _batch(side: Any) -> tuple[Any, ...]:
 def _linear(call: Call) -> Any:
     """The weight and bias have no batch axes, and the vectors stand right of them."""
     fits_right(call, call.given["input"], 1)
-    if has_pack(call.given["weight"]) or has_pack(call.given["bias"]):
+    if has_batch_axis(call.given["weight"]) or has_batch_axis(call.given["bias"]):
         call.refuse("takes a weight with batch axes")
     bias = call.given["bias"]
     if bias is not None and len(shape_of(bias)) > 1:
@@ -72,7 +72,7 @@ def _einsum(call: Call) -> Any:
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = operands[0]
     words = call.given["equation"].replace(" ", "").partition("->")[0].split(",")
-    packs = set()
+    batches = set()
     for word, operand in zip(words, operands, strict=True):
         before, dots, after = word.partition("...")
         found = layout(operand)
@@ -82,15 +82,15 @@ def _einsum(call: Call) -> Any:
             dots and (found.left, found.right) == (len(before), len(after))
         ):
             call.refuse("labels batch axes")
-        packs |= {found.pack} if found is not None else set()
-    if len(packs) > 1:
+        batches |= {found.batch} if found is not None else set()
+    if len(batches) > 1:
         call.refuse("lets different batch axes meet")
     return call.run()
 
 
 @rule("scaled_dot_product_attention")
 def _attention(call: Call) -> Any:
-    """Matrices right of the pack; the mask has the same batch axes or none."""
+    """Matrices right of the batch axis; the mask has the same batch axes or none."""
     matrices = [call.given[name] for name in ("query", "key", "value")]
     same_layout(call, matrices)
     for matrix in matrices:

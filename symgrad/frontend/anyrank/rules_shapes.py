@@ -14,19 +14,18 @@ from symgrad.errors import ShapeError
 from symgrad.frontend.anyrank.call import (
     Call,
     broadcasts,
-    has_pack,
+    has_batch_axis,
     layout,
-    off_pack,
+    off_batch_axis,
     rule,
     same_layout,
     shape_of,
 )
-from symgrad.frontend.anyrank.rank import rank_of
-from symgrad.frontend.anyrank.session import Layout, is_pack, layout_of
-from symgrad.frontend.anyrank.shape import PackShape
+from symgrad.frontend.anyrank.session import Layout, is_batch_axis, layout_of
+from symgrad.frontend.anyrank.shape import AnyRankShape, rank_of
 from symgrad.frontend.functions.indexing import getitem
 from symgrad.frontend.functions.movement import sizes_of
-from symgrad.frontend.sizes import PackSize, as_dim, is_size
+from symgrad.frontend.sizes import AnyRankSize, as_dim, is_size
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Reshape
 from symgrad.ir.dim import Dim, product
@@ -45,7 +44,7 @@ def _view(call: Call) -> Any:
 
 
 def _is_sizes(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) or type(value) is PackSize or is_size(value)
+    return isinstance(value, (tuple, list)) or type(value) is AnyRankSize or is_size(value)
 
 
 @rule("reshape")
@@ -56,7 +55,7 @@ def _reshape(call: Call) -> Any:
 
 @rule("view_as reshape_as")
 def _reshape_as(call: Call) -> Any:
-    shape = PackShape.of(shape_of(call.given["other"]))
+    shape = AnyRankShape.of(shape_of(call.given["other"]))
     return _reshaped(call, call.given["self" if "self" in call.given else "input"], [shape],
                      shares=call.name == "view_as")  # fmt: skip
 
@@ -65,7 +64,7 @@ def _reshaped(call: Call, tensor: Any, sizes: Sequence[Any], *, shares: bool) ->
     """Elements keep their order, so that any shape of as many elements will do.
 
     Whether memory can be shared may depend on whether there are batch axes at all: where it
-    cannot be with a pack, it may be without.
+    cannot be with a batch axis, it may be without.
     """
     session = call.session
     wanted = [as_dim(size) for size in sizes_of(tuple(sizes))]
@@ -93,7 +92,7 @@ def _reshaped(call: Call, tensor: Any, sizes: Sequence[Any], *, shares: bool) ->
 
 @rule("flatten ravel")
 def _flatten(call: Call) -> Any:
-    """All axes, or neighbours on one side of the pack, or a run across it."""
+    """All axes, or neighbours on one side of the batch axis, or a run across it."""
     tensor = call.given["input"]
     found = layout(tensor)
     assert found is not None
@@ -101,9 +100,9 @@ def _flatten(call: Call) -> Any:
     shape = tensor.node.shape
     if (start, end) == (0, -1):
         return _reshaped(call, tensor, [_flat(call, shape)], shares=False)
-    off_pack(call, end, found)
+    off_batch_axis(call, end, found)
     if start != found.left or not found.right or end >= 0:
-        off_pack(call, start, found)
+        off_batch_axis(call, start, found)
     first, last = start % len(shape), end % len(shape)
     if first > last:
         raise ShapeError("start_dim comes after end_dim")
@@ -117,17 +116,17 @@ def _flat(call: Call, sizes: Sequence[Dim]) -> Dim:
 
 
 def _item(size: Dim) -> Any:
-    return PackSize(size) if is_pack(size) else size
+    return AnyRankSize(size) if is_batch_axis(size) else size
 
 
 @rule("unflatten")
 def _unflatten(call: Call) -> Any:
     """One axis that is no batch axis made several."""
     tensor = call.given["input"]
-    if any(map(has_pack, call.given["sizes"])):
+    if any(map(has_batch_axis, call.given["sizes"])):
         call.refuse("makes batch axes of an axis")
     if layout(tensor) is not None:
-        off_pack(call, call.given["dim"], layout(tensor))
+        off_batch_axis(call, call.given["dim"], layout(tensor))
     before = tensor.storage
     result = call.run()
     if result.storage is not before:
@@ -156,7 +155,7 @@ def _is_contiguous(call: Call) -> Any:
 
 @rule("unsqueeze expand_dims")
 def _unsqueeze(call: Call) -> Any:
-    off_pack(call, call.given["dim"], layout(call.given["input"]), added=1)
+    off_batch_axis(call, call.given["dim"], layout(call.given["input"]), added=1)
     return call.run()
 
 
@@ -166,22 +165,22 @@ def _unsqueeze(call: Call) -> Any:
 @rule("transpose swapaxes swapdims")
 def _transpose(call: Call) -> Any:
     found = layout(call.given["input"])
-    off_pack(call, call.given["dim0"], found)
-    off_pack(call, call.given["dim1"], found)
+    off_batch_axis(call, call.given["dim0"], found)
+    off_batch_axis(call, call.given["dim1"], found)
     return call.run()
 
 
 @rule("adjoint mT mH")
 def _adjoint(call: Call) -> Any:
-    off_pack(call, -2, layout(call.args[0]))
+    off_batch_axis(call, -2, layout(call.args[0]))
     return call.run()
 
 
 @rule("diagonal")
 def _diagonal(call: Call) -> Any:
     found = layout(call.given["input"])
-    off_pack(call, call.given["dim1"], found)
-    off_pack(call, call.given["dim2"], found)
+    off_batch_axis(call, call.given["dim1"], found)
+    off_batch_axis(call, call.given["dim2"], found)
     return call.run()
 
 
@@ -200,11 +199,11 @@ def _movedim(call: Call) -> Any:
     assert found is not None
     taken, places = (_several(call.given[name]) for name in ("source", "destination"))
     for axis in taken:
-        off_pack(call, axis, found)
+        off_batch_axis(call, axis, found)
     left = found.left - sum(axis >= 0 for axis in taken) + sum(place >= 0 for place in places)
     right = found.right - sum(axis < 0 for axis in taken) + sum(place < 0 for place in places)
     for place in places:
-        off_pack(call, place, Layout(left, found.pack, right))
+        off_batch_axis(call, place, Layout(left, found.batch, right))
     return call.run()
 
 
@@ -238,7 +237,7 @@ def _expand(call: Call) -> Any:
 def _cat(call: Call) -> Any:
     pieces = list(call.given["tensors"])
     same_layout(call, pieces)
-    off_pack(call, call.given["dim"], layout(pieces[0]))
+    off_batch_axis(call, call.given["dim"], layout(pieces[0]))
     return call.run()
 
 
@@ -246,7 +245,7 @@ def _cat(call: Call) -> Any:
 def _stack(call: Call) -> Any:
     pieces = list(call.given["tensors"])
     same_layout(call, pieces)
-    off_pack(call, call.given["dim"], layout(pieces[0]), added=1)
+    off_batch_axis(call, call.given["dim"], layout(pieces[0]), added=1)
     return call.run()
 
 
@@ -263,7 +262,7 @@ def _pad(call: Call) -> Any:
 @rule("zeros ones empty new_zeros new_ones new_empty full new_full")
 def _created(call: Call) -> Any:
     """Constants in a shape with batch axes."""
-    if has_pack(call.given.get("fill_value")):
+    if has_batch_axis(call.given.get("fill_value")):
         call.refuse("takes a value with batch axes")
     return call.run()
 
@@ -273,7 +272,7 @@ def _created(call: Call) -> Any:
 
 @rule("size")
 def _size(call: Call) -> Any:
-    shape = PackShape.of(shape_of(call.args[0]))
+    shape = AnyRankShape.of(shape_of(call.args[0]))
     dim = call.given["dim"]
     return shape if dim is None else shape[dim]
 
@@ -285,13 +284,13 @@ def _dim(call: Call) -> Any:
 
 @rule("is_same_size")
 def _is_same_size(call: Call) -> Any:
-    one, other = (PackShape.of(shape_of(tensor)) for tensor in call.args)
+    one, other = (AnyRankShape.of(shape_of(tensor)) for tensor in call.args)
     return bool(one == other)
 
 
 @rule("__len__ __iter__")
 def _first_axis(call: Call) -> Any:
-    off_pack(call, 0, layout(call.args[0]))
+    off_batch_axis(call, 0, layout(call.args[0]))
     return call.run()
 
 
@@ -300,7 +299,7 @@ def _first_axis(call: Call) -> Any:
 
 @rule("__getitem__")
 def _getitem(call: Call) -> Any:
-    """Axes left of the pack from the left, those right of it behind an ellipsis."""
+    """Axes left of the batch axis from the left, those right of it behind an ellipsis."""
     tensor, key = call.args
     if layout(tensor) is None:
         if not _is_index(key):
@@ -335,7 +334,7 @@ def _is_advanced(call: Call, item: Any) -> bool:
         return False
     if isinstance(item, SymbolicTensor):
         kind: Any = item.dtype
-        if has_pack(item) or kind == bool_:
+        if has_batch_axis(item) or kind == bool_:
             call.refuse("takes a mask or an index with batch axes")
         return True
     if np.asarray(item).dtype.kind not in "iu":
@@ -347,7 +346,7 @@ def _is_advanced(call: Call, item: Any) -> bool:
 def _setitem(call: Call) -> Any:
     tensor, key, value = call.args
     if isinstance(key, SymbolicTensor) and key.dtype == bool_:
-        if shape_of(key) != shape_of(tensor) or (_ranked(value) or has_pack(value)):
+        if shape_of(key) != shape_of(tensor) or (_ranked(value) or has_batch_axis(value)):
             call.refuse("assigns under a mask of another shape, or no number")
         return call.run()
     if layout(tensor) is None:

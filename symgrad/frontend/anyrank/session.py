@@ -1,4 +1,4 @@
-"""A trace in which the axes of ``*batch`` are one axis, a pack.
+"""An any-rank trace: the axes of ``*batch`` are one axis, the batch axis.
 
 In: operations and the tensors that they are called with.  Out: their results, or the first thing
 that depends on the number of batch axes.
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
-from symgrad.frontend.anyrank.observation import Observation, RankDependent, RanksApart
+from symgrad.errors import Location
 from symgrad.frontend.anyrank.stars import Ticket, consumer
 from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.session import Session, active, frame_location, here
-from symgrad.frontend.sizes import PackSize
+from symgrad.frontend.sizes import AnyRankSize
 from symgrad.frontend.views import Storage
 from symgrad.ir.dim import Atom, Dim, DimLike, Size, product
 from symgrad.ir.dtype import DType
@@ -36,45 +36,45 @@ _HOLDS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge,
 }  # fmt: skip
-Guard = Callable[["PackSession", str, Callable[..., Any], Any, Any], Any]
+Guard = Callable[["AnyRankSession", str, Callable[..., Any], Any, Any], Any]
 _OURS = ("symgrad.frontend.", "symgrad.tensor.")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a pack stands: how many axes are left and right of it, and its size."""
+    """Where a batch axis stands: how many axes are left and right of it, and its size."""
 
     left: int
-    pack: Dim
+    batch: Dim
     right: int
 
 
-def is_pack(dim: Dim) -> bool:
-    """Is it the size of a pack?"""
+def is_batch_axis(dim: Dim) -> bool:
+    """Is it the size of a batch axis?"""
     return isinstance(dim.atom, Size) and dim.atom.name.startswith(MARK)
 
 
 def layout_of(shape: Sequence[Any]) -> Layout | None:
-    """Where the pack of a shape stands; None where there is none."""
+    """Where the batch axis of a shape stands; None where there is none."""
     for place, dim in enumerate(shape):
-        if isinstance(dim, Dim) and is_pack(dim):
+        if isinstance(dim, Dim) and is_batch_axis(dim):
             return Layout(place, dim, len(shape) - place - 1)
     return None
 
 
-class PackSession(Session):
-    """A trace with packs.
+class AnyRankSession(Session):
+    """A trace with batch axes.
 
-    ``packs``: the name of each pack, and that of the number of its elements.  ``observation``:
+    ``batches``: the name of each, and that of the number of its elements.  ``observation``:
     the first thing that depends on the number of batch axes.  ``inside``: how many operations are
     being computed, which may look at what the program may not.  ``apart``: numbers of batch axes
     that this trace does not stand for.
     """
 
-    packed = True
+    any_rank = True
 
     def __init__(
-        self, facts: SizeFacts, packs: Mapping[str, str], tensor_class: type[Any], guard: Guard,
+        self, facts: SizeFacts, batches: Mapping[str, str], tensor_class: type[Any], guard: Guard,
         distinct: frozenset[str] = frozenset(), inner: dict[Any, InnerCall] | None = None,
         apart: frozenset[int] = frozenset(),
     ) -> None:  # fmt: skip
@@ -86,8 +86,8 @@ class PackSession(Session):
         self.apart = apart
         self._wanted: frozenset[int] = frozenset()
         self._sizes: dict[Atom, Dim] = {
-            Size(MARK + pack): Dim.size(name).substitute(facts.mapping)
-            for pack, name in packs.items()
+            Size(MARK + batch): Dim.size(name).substitute(facts.mapping)
+            for batch, name in batches.items()
         }
         self._uncertain: list[Storage] = []
         self._tickets: list[Ticket] = []
@@ -128,8 +128,10 @@ class PackSession(Session):
         return usual
 
     def truth(self, left: DimLike, relation: str, right: DimLike) -> bool:
-        """Whether a relation between sizes holds; nothing may be asked of a pack."""
-        if any(is_pack(Dim.of(atom)) for side in (left, right) for atom in Dim.of(side).atoms):
+        """Whether a relation between sizes holds; nothing may be asked of a batch axis."""
+        if any(
+            is_batch_axis(Dim.of(atom)) for side in (left, right) for atom in Dim.of(side).atoms
+        ):
             self.observe("the size of one batch axis is asked for")
         return super().truth(left, relation, right)
 
@@ -147,7 +149,7 @@ class PackSession(Session):
             return
         if other is None or (own is None and len(input) > other.right):
             self.observe("the gradient fits its input only for some numbers of batch axes")
-        if own is not None and (own.pack, own.right) != (other.pack, other.right):
+        if own is not None and (own.batch, own.right) != (other.batch, other.right):
             self.observe("the gradient fits its input only for some numbers of batch axes")
 
     # -- operations
@@ -179,11 +181,11 @@ class PackSession(Session):
     # -- sizes
 
     def flat(self, dim: Dim) -> Dim:
-        """A size with the number of elements in place of a pack."""
+        """A size with the number of elements in place of a batch axis."""
         return dim.substitute(self._sizes)
 
     def reshape(self, node: Node, shape: Sequence[DimLike]) -> Node:
-        """As in any trace; where packs end or begin, an input stands for the result."""
+        """As in any trace; where batch axes end or begin, an input stands for the result."""
         wanted = tuple(map(Dim.of, shape))
         old, new = product(node.shape), product(wanted)
         if old == new or self.flat(old) != self.flat(new):
@@ -214,7 +216,7 @@ class PackSession(Session):
         ticket.measured = True
         return frame.f_lasti == ticket.origin
 
-    def redeem(self, sizes: Iterable[PackSize]) -> None:
+    def redeem(self, sizes: Iterable[AnyRankSize]) -> None:
         """The call that a ticket was for has come."""
         frame = user_frame()
         for size in sizes:
@@ -251,8 +253,41 @@ def asked_by_symgrad(frame: FrameType | None) -> bool:
     return frame is not None and (frame.f_globals.get("__name__") or "").startswith("symgrad.")
 
 
-def pack_session() -> PackSession:
-    """The trace with packs that is in progress."""
+def any_rank_session() -> AnyRankSession:
+    """The trace with batch axes that is in progress."""
     session = active()
-    assert isinstance(session, PackSession)
+    assert isinstance(session, AnyRankSession)
     return session
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The first thing that may differ with the number of batch axes, and where."""
+
+    what: str
+    location: Location | None
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.location})" if self.location else self.what
+
+
+class RanksApart(BaseException):
+    """The program treats some numbers of batch axes unlike all others: they are judged apart.
+
+    Not an ``Exception``, so that no handler in the traced program catches it.
+    """
+
+    def __init__(self, ranks: frozenset[int]) -> None:
+        self.ranks = ranks
+        super().__init__(str(sorted(ranks)))
+
+
+class RankDependent(BaseException):
+    """The traced program may behave differently for another number of batch axes.
+
+    Not an ``Exception``, so that no handler in the traced program catches it.
+    """
+
+    def __init__(self, observation: Observation) -> None:
+        self.observation = observation
+        super().__init__(str(observation))

@@ -3,10 +3,10 @@
 In: the code object and the place of the instruction that iterates.  Out: the call that takes the
 items, if nothing but that call can see them.
 
-An iteration over a shape with a pack would show how many axes there are.  It does not where a star
-puts the items straight into the arguments of one call, between parentheses or brackets at most,
-and that call is an operation of ours.  The first half is read off the bytecode here; the second
-half is the ticket, which only an operation that is called from that very place can redeem.
+An iteration over a shape with a batch axis would show how many axes there are.  It does not where a
+star puts the items straight into the arguments of one call, between parentheses or brackets at
+most, and that call is an operation of ours.  The first half is read off the bytecode here; the
+second half is the ticket, which only an operation that is called from that very place can redeem.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The tensor of a trace with packs: every look at it is either known to be harmless or recorded.
+"""The tensor of an any-rank trace: every look at it is either known to be harmless or recorded.
 
 In: what the program does with a tensor.  Out: what the symbolic tensor gives, or an observation.
 """
@@ -12,9 +12,8 @@ from types import FunctionType
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods that are guarded here)
-from symgrad.frontend.anyrank.rank import rank_of
-from symgrad.frontend.anyrank.session import PackSession, layout_of
-from symgrad.frontend.anyrank.shape import PackShape
+from symgrad.frontend.anyrank.session import AnyRankSession, layout_of
+from symgrad.frontend.anyrank.shape import AnyRankShape, rank_of
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.views import contiguous_strides
@@ -44,8 +43,8 @@ _COMPUTED = _words("T H mT mH data")
 """Properties that are operations."""
 
 
-class PackTensor(SymbolicTensor):
-    """A symbolic tensor in a trace with packs, whether or not it has one."""
+class AnyRankTensor(SymbolicTensor):
+    """A symbolic tensor in an any-rank trace, whether or not it has one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -67,7 +66,7 @@ class PackTensor(SymbolicTensor):
 
     def __getattribute__(self, name: str) -> Any:
         session = active()
-        if name in _HARMLESS or not isinstance(session, PackSession):
+        if name in _HARMLESS or not isinstance(session, AnyRankSession):
             return object.__getattribute__(self, name)
         if _internal(session, sys._getframe(1).f_globals.get("__name__")):
             return object.__getattribute__(self, name)
@@ -79,7 +78,7 @@ class PackTensor(SymbolicTensor):
         if layout_of(object.__getattribute__(self, "node").shape) is None:
             return object.__getattribute__(self, name)
         if name == "shape":
-            return PackShape.of(object.__getattribute__(self, "node").shape)
+            return AnyRankShape.of(object.__getattribute__(self, "node").shape)
         if name == "ndim":
             return rank_of(object.__getattribute__(self, "node").shape)
         value = object.__getattribute__(self, name)  # raises for what no tensor has
@@ -87,7 +86,7 @@ class PackTensor(SymbolicTensor):
         return value
 
 
-def _internal(session: PackSession, module: str | None) -> bool:
+def _internal(session: AnyRankSession, module: str | None) -> bool:
     """Is it a module of ours that looks, for an operation that is known or for none?"""
     return module in _FRAMEWORK or (session.inside > 0 and (module or "").startswith(_OURS))
 
@@ -95,9 +94,9 @@ def _internal(session: PackSession, module: str | None) -> bool:
 def _guarded(name: str, raw: Callable[..., Any]) -> Callable[..., Any]:
     """An operator or another special method, which Python looks up on the class."""
 
-    def method(self: PackTensor, *args: Any, **kwargs: Any) -> Any:
+    def method(self: AnyRankTensor, *args: Any, **kwargs: Any) -> Any:
         session = active()
-        if not isinstance(session, PackSession) or _internal(
+        if not isinstance(session, AnyRankSession) or _internal(
             session, sys._getframe(1).f_globals.get("__name__")
         ):
             return raw(self, *args, **kwargs)
@@ -111,4 +110,4 @@ def _guarded(name: str, raw: Callable[..., Any]) -> Callable[..., Any]:
 _OWN = _words("__new__ __init__ __getattr__ __getattribute__ __hash__")
 for _name, _value in list(vars(SymbolicTensor).items()):
     if _name.startswith("__") and isinstance(_value, FunctionType) and _name not in _OWN:
-        setattr(PackTensor, _name, _guarded(_name, _value))
+        setattr(AnyRankTensor, _name, _guarded(_name, _value))

@@ -1,4 +1,4 @@
-"""The rules of packs, by drawn calls: what they admit is blind to the number of batch axes.
+"""The rules for any rank, by drawn calls: what they admit is blind to the number of batch axes.
 
 Every operation with a rule is called with drawn tensors and arguments.  Where nothing is observed,
 the values for 0, 1, 2 and 3 batch axes must be those for one axis of as many elements.
@@ -21,14 +21,14 @@ import symgrad as sg
 from symgrad.errors import SymgradError
 from symgrad.frontend.anyrank.call import RULES, rule_of
 from symgrad.frontend.anyrank.judge import rank_dependence
-from symgrad.frontend.anyrank.observation import Observation
 from symgrad.frontend.anyrank.rules import ELEMENTWISE, OPERATORS, in_place
+from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.request import bind
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import float64
 from tests.frontend.support import Array
-from tests.frontend.test_packs import BATCHES, outputs
+from tests.frontend.test_anyrank import BATCHES, outputs
 
 LAYOUTS = ("*batch m", "*batch m m", "*batch 3 4", "*batch 2 h m", "n *batch", "n *batch m",
            "*batch", "n n *batch m k")  # fmt: skip

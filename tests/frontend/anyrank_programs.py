@@ -93,8 +93,8 @@ BLIND: dict[str, Program] = {
     "layer norm": (lambda x, w: sg.layer_norm(x, x.shape[-1:], w), ("*batch 4", "4")),
     "transpose": (
         lambda x: x.view(*x.shape[:-1], 2, 2).transpose(-3, -2).reshape(x.shape), ("*batch n 4",)),
-    "left of the pack": (lambda x: x.sum(0), ("n *spatial",)),
-    "loop left of the pack": (lambda x: sum(row for row in x) * len(x), ("3 *spatial",)),
+    "left of the batch axis": (lambda x: x.sum(0), ("n *spatial",)),
+    "loop left of the batch axis": (lambda x: sum(row for row in x) * len(x), ("3 *spatial",)),
     "channels": (lambda x, w: (x.transpose(0, 1).reshape(x.shape[1], -1) * w).sum(1),
                  ("n c *spatial", "c 1")),
     "in place": (lambda x: (x * 1).add_(1).mul_(x), ("*batch 4",)),
@@ -122,7 +122,7 @@ BLIND: dict[str, Program] = {
     "pad": (lambda x: sg.pad(x, (1, 1)), ("*batch 4",)),
     "loss": (lambda x, y: sg.mse_loss(x, y) + sg.l1_loss(x, y, reduction="none"),
              ("*batch 4", "*batch 4")),
-    "two packs": (lambda x, y: x.sum() + y.sum(), ("*one 4", "*other")),
+    "two batch axes": (lambda x, y: x.sum() + y.sum(), ("*one 4", "*other")),
     "last size": (lambda x: x * 2 if x.shape[-1] > 3 else x, ("*batch k",)),
     "difference of ranks": (lambda x, y: x if x.ndim - y.ndim == 0 else y,
                             ("*batch k", "*batch k")),
@@ -271,7 +271,7 @@ LOOKING: dict[str, Program] = {name: (program, ("*batch 4",)) for name, program 
 LOOKING |= {
     "memory shared without batch axes": (_alias_written_below, ("n *batch m",)),
     "dtype of numbers": (lambda x, y: x * y, ("f64[*batch]", "f32[m]")),
-    "another pack": (lambda x, y: x + y, ("*one m", "*other m")),
+    "another batch axis": (lambda x, y: x + y, ("*one m", "*other m")),
     "another place": (lambda x, y: x + y, ("*batch m", "*batch")),
     "a mask of another shape": (lambda x, y: x[y], ("*batch m", "bool[*batch]")),
     "indices on both sides": (

@@ -18,7 +18,7 @@ import symgrad as sg
 from symgrad.errors import SymgradError
 from symgrad.frontend.anyrank.call import RULES, rule_of
 from symgrad.frontend.anyrank.judge import rank_dependence
-from symgrad.frontend.anyrank.observation import Observation
+from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.request import bind
 from symgrad.frontend.spec import parse_spec
 from symgrad.frontend.table import FUNCTIONS
@@ -28,7 +28,7 @@ from symgrad.ir.dtype import float64
 from symgrad.ir.graph import ancestors
 from symgrad.ops.record import get
 from symgrad.passes.evaluate import evaluate
-from tests.frontend.pack_programs import BLIND, LOOKING
+from tests.frontend.anyrank_programs import BLIND, LOOKING
 from tests.frontend.support import Array, case_for
 
 SIZES = {"m": 3, "n": 2, "k": 4, "o": 2, "h": 2, "d": 3, "c": 2}
@@ -136,8 +136,8 @@ def with_axis(name: str, call: Callable[..., Any], x: Any, axis: int) -> Any:
     "name",
     [name for name in OPERATIONS if AXES & set(inspect.signature(FUNCTIONS[name]).parameters)],
 )
-def test_axis_across_the_pack(name: str) -> None:
-    """Whatever takes an axis is caught where it is counted across the pack."""
+def test_axis_across_the_batch_axis(name: str) -> None:
+    """Whatever takes an axis is caught where it is counted across the batch axis."""
     for axis in (1, -4):
         found = function(lambda x, axis=axis: with_axis(name, FUNCTIONS[name], x, axis), 1)
         observation = rank_dependence(bind(found, ["*batch 4 4"]))
