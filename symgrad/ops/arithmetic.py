@@ -39,46 +39,37 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "sub", numpy=np.subtract, sympy=lambda sp, x, y: x - y, c=Infix("-"), takes=number,
-    program="{0} - {1}", code="{0} - {1}",
-    vjp=lambda g, out, x, y: (g, -g),
+    program="{0} - {1}", code="{0} - {1}", vjp=lambda g, out, x, y: (g, -g),
     latex=Latex("{0:sum} - {1:big}", "sum"),
 )  # fmt: skip
 elementwise(
     "mul", numpy=np.multiply, sympy=lambda sp, x, y: x * y, c=Infix("*"), takes=number,
-    program="{0} * {1}", code="{0} * {1}",
-    latex=Latex(r"{0:product} \, {1:product}", "product"),
+    program="{0} * {1}", code="{0} * {1}", latex=Latex(r"{0:product} \, {1:product}", "product"),
     vjp=lambda g, out, x, y: (g * y, g * x),
 )  # fmt: skip
 elementwise(
     "div", numpy=np.divide, sympy=lambda sp, x, y: x / y, c=Infix("/"), cost=0.10,
-    program="{0} / {1}", code="{0} / {1}",
-    domain=(Constraint("nonzero", lambda sp, x, y: y),),
-    vjp=lambda g, out, x, y: (g / y, -(g * out / y)),
-    latex=r"\frac{{{0}}}{{{1}}}",
+    program="{0} / {1}", code="{0} / {1}", domain=(Constraint("nonzero", lambda sp, x, y: y),),
+    vjp=lambda g, out, x, y: (g / y, -(g * out / y)), latex=r"\frac{{{0}}}{{{1}}}",
 )  # fmt: skip
 elementwise(
     "neg", numpy=np.negative, sympy=lambda sp, x: -x, c=Template("-{0}"), takes=number,
-    program="-{0}", code="-{0}",
-    vjp=lambda g, out, x: (-g,),
-    latex=Latex("-{0:product}", "sum"),
+    program="-{0}", code="-{0}", vjp=lambda g, out, x: (-g,), latex=Latex("-{0:product}", "sum"),
 )  # fmt: skip
 elementwise(
     "reciprocal", numpy=np.reciprocal, sympy=lambda sp, x: 1 / x, c=Template("{lit:1} / {0}"),
     program="1 / {0}", cost=0.10, domain=(Constraint("nonzero", lambda sp, x: x),),
-    vjp=lambda g, out, x: (-(g * out * out),),
-    latex=r"\frac{{1}}{{{0}}}",
+    vjp=lambda g, out, x: (-(g * out * out),), latex=r"\frac{{1}}{{{0}}}",
 )  # fmt: skip
 elementwise(
     "square", numpy=np.square, sympy=lambda sp, x: x**2, c=Template("{0} * {0}"), takes=number,
-    vjp=lambda g, out, x: (g * (x * 2.0),),
-    latex="{0:atom}^{{2}}",
+    vjp=lambda g, out, x: (g * (x * 2.0),), latex="{0:atom}^{{2}}",
 )  # fmt: skip
 elementwise(
     "sqrt", numpy=np.sqrt, sympy=lambda sp, x: sp.sqrt(x), c=Function("sqrt"), cost=0.15,
     domain=(Constraint("nonnegative", lambda sp, x: x),),
     kinks=(Kink(lambda sp, x: x, "the slope is infinite"),),
-    vjp=lambda g, out, x: (g / (out * 2.0),),
-    latex=r"\sqrt{{{0}}}",
+    vjp=lambda g, out, x: (g / (out * 2.0),), latex=r"\sqrt{{{0}}}",
 )  # fmt: skip
 elementwise(
     "root", numpy=np.sqrt, sympy=lambda sp, x: sp.sqrt(x), c=Function("sqrt"), cost=0.15,
@@ -98,8 +89,7 @@ elementwise(
     "rsqrt", numpy="1 / np.sqrt({0})", sympy=lambda sp, x: 1 / sp.sqrt(x),
     c=Template("{lit:1} / sqrt{f}({0})"), cost=0.25,
     domain=(Constraint("positive", lambda sp, x: x),),
-    vjp=lambda g, out, x: (g * -0.5 * (out * out * out),),
-    latex=r"\frac{{1}}{{\sqrt{{{0}}}}}",
+    vjp=lambda g, out, x: (g * -0.5 * (out * out * out),), latex=r"\frac{{1}}{{\sqrt{{{0}}}}}",
 )  # fmt: skip
 
 
@@ -129,8 +119,7 @@ def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
 elementwise(
     "pow", numpy=_pow, sympy=lambda sp, x, y: x**y, c=Function("pow", vector=True), cost=0.90,
     domain=(Constraint("positive", _pow_domain),), vjp=_pow_vjp, program="{0} ** {1}",
-    code="{0}**{1}",
-    latex="{0:atom}^{{{1}}}",
+    code="{0}**{1}", latex="{0:atom}^{{{1}}}",
 )  # fmt: skip
 
 
@@ -148,11 +137,9 @@ def _sign(x: Array) -> Array:
 
 elementwise(
     "abs", numpy=np.abs, sympy=lambda sp, x: sp.Abs(x), c=Function("fabs"), takes=number,
-    program="np.abs({0})",
-    c_integer=Template("{0} < 0 ? -{0} : {0}"),
+    program="np.abs({0})", c_integer=Template("{0} < 0 ? -{0} : {0}"),
     kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
-    vjp=lambda g, out, x: (g * apply("sign", x),),
-    latex=Latex(r"\left|{0}\right|", "atom"),
+    vjp=lambda g, out, x: (g * apply("sign", x),), latex=Latex(r"\left|{0}\right|", "atom"),
     bounds=Bounds(0, None),
 )  # fmt: skip
 elementwise(
@@ -182,15 +169,13 @@ elementwise(
     "maximum", numpy=np.maximum, sympy=lambda sp, x, y: sp.Max(x, y), takes=number, chooses=True,
     c=Template("{0} > {1} || {0} != {0} ? {0} : {1}"), c_integer=Template("{0} > {1} ? {0} : {1}"),
     kinks=(Kink(lambda sp, x, y: x - y, "each operand gets half of the cotangent"),),
-    vjp=lambda g, out, x, y: (_share("lt", g, x, y), _share("lt", g, y, x)),
-    latex=r"\max",
+    vjp=lambda g, out, x, y: (_share("lt", g, x, y), _share("lt", g, y, x)), latex=r"\max",
 )  # fmt: skip
 elementwise(
     "minimum", numpy=np.minimum, sympy=lambda sp, x, y: sp.Min(x, y), takes=number, chooses=True,
     c=Template("{0} < {1} || {0} != {0} ? {0} : {1}"), c_integer=Template("{0} < {1} ? {0} : {1}"),
     kinks=(Kink(lambda sp, x, y: x - y, "each operand gets half of the cotangent"),),
-    vjp=lambda g, out, x, y: (_share("gt", g, x, y), _share("gt", g, y, x)),
-    latex=r"\min",
+    vjp=lambda g, out, x, y: (_share("gt", g, x, y), _share("gt", g, y, x)), latex=r"\min",
 )  # fmt: skip
 elementwise(
     "relu", numpy="np.maximum({0}, 0)", sympy=lambda sp, x: sp.Max(x, 0), takes=number,
@@ -206,6 +191,5 @@ elementwise(
 
 elementwise(
     "shift", numpy=np.positive, sympy=lambda sp, x: x, c=Template("{0}"), cost=0.01, vjp=None,
-    program="{0}", code="{0}",
-    latex="{0}",
+    program="{0}", code="{0}", latex="{0}",
 )  # fmt: skip

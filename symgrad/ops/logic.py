@@ -88,8 +88,7 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "logical_not", numpy=np.logical_not, sympy=lambda sp, x: sp.Not(x), c=Template("!{0}"),
-    takes=_is_bool, vjp=None, code="~{0}",
-    latex=Latex(r"\lnot {0:atom}", "relation"),
+    takes=_is_bool, vjp=None, code="~{0}", latex=Latex(r"\lnot {0:atom}", "relation"),
 )  # fmt: skip
 
 

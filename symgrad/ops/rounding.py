@@ -35,13 +35,11 @@ _AT_HALVES = (Kink(lambda sp, x: x - sp.floor(x) - sp.Rational(1, 2), _JUMP),)
 
 elementwise(
     "floor", numpy=np.floor, sympy=lambda sp, x: sp.floor(x), c=Function("floor"),
-    kinks=_AT_INTEGERS, vjp=None,
-    latex=Latex(r"\left\lfloor {0} \right\rfloor", "atom"),
+    kinks=_AT_INTEGERS, vjp=None, latex=Latex(r"\left\lfloor {0} \right\rfloor", "atom"),
 )  # fmt: skip
 elementwise(
     "ceil", numpy=np.ceil, sympy=lambda sp, x: sp.ceiling(x), c=Function("ceil"),
-    kinks=_AT_INTEGERS, vjp=None,
-    latex=Latex(r"\left\lceil {0} \right\rceil", "atom"),
+    kinks=_AT_INTEGERS, vjp=None, latex=Latex(r"\left\lceil {0} \right\rceil", "atom"),
 )  # fmt: skip
 elementwise(
     "trunc", numpy=np.trunc, sympy=_trunc, c=Function("trunc"), kinks=_AT_INTEGERS, vjp=None
@@ -145,14 +143,12 @@ elementwise(
     latex=Latex(r"\left\lfloor \frac{{{0}}}{{{1}}} \right\rfloor", "atom"),
 )  # fmt: skip
 elementwise(
-    "mod", numpy=_remainder, sympy=lambda sp, x, y: x - y * sp.floor(x / y), takes=number,
-    c=_MOD, c_integer=_MOD_INTEGER, cost=10.0, domain=_DIVISOR, kinks=_AT_MULTIPLES, vjp=_mod_vjp,
-    program="np.mod({0}, {1})", code="{0} % {1}",
-    latex=_MODULO,
+    "mod", numpy=_remainder, sympy=lambda sp, x, y: x - y * sp.floor(x / y), takes=number, c=_MOD,
+    c_integer=_MOD_INTEGER, cost=10.0, domain=_DIVISOR, kinks=_AT_MULTIPLES, vjp=_mod_vjp,
+    program="np.mod({0}, {1})", code="{0} % {1}", latex=_MODULO,
 )  # fmt: skip
 elementwise(
     "fmod", numpy=np.fmod, sympy=lambda sp, x, y: x - y * _trunc(sp, x / y), takes=number,
     c=Function("fmod"), c_integer=_FMOD_INTEGER, cost=10.0, domain=_DIVISOR, kinks=_AT_MULTIPLES,
-    vjp=_fmod_vjp,
-    latex=_MODULO,
+    vjp=_fmod_vjp, latex=_MODULO,
 )  # fmt: skip

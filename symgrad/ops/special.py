@@ -42,8 +42,7 @@ elementwise(
     "erfc", numpy=special_numpy.erfc, sympy=lambda sp, x: sp.erfc(x),
     c=Function("erfc", vector=True), cost=1.20,
     program="np.vectorize(math.erfc, otypes=[float])({0})",
-    vjp=lambda g, y, x: (g * (_bell(x) * -TWO_OVER_ROOT_PI),),
-    bounds=Bounds(0, 2, open=True),
+    vjp=lambda g, y, x: (g * (_bell(x) * -TWO_OVER_ROOT_PI),), bounds=Bounds(0, 2, open=True),
 )  # fmt: skip
 elementwise(
     "erfinv", numpy=special_numpy.erfinv, sympy=lambda sp, x: sp.erfinv(x),
@@ -53,28 +52,22 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "lgamma", numpy=special_numpy.lgamma, sympy=lambda sp, x: sp.loggamma(x),
-    program="np.vectorize(math.lgamma, otypes=[float])({0})",
-    c=Function("lgamma"), cost=15.0, domain=_POSITIVE,
-    vjp=lambda g, y, x: (g * apply("digamma", x),),
-    latex=r"\log\Gamma",
+    program="np.vectorize(math.lgamma, otypes=[float])({0})", c=Function("lgamma"), cost=15.0,
+    domain=_POSITIVE, vjp=lambda g, y, x: (g * apply("digamma", x),), latex=r"\log\Gamma",
 )  # fmt: skip
 elementwise(
     "digamma", numpy=special_numpy.digamma, sympy=lambda sp, x: sp.digamma(x),
     c=Helper("digamma", special_c.DIGAMMA), cost=15.0, domain=_POSITIVE, lacks=_NOT_IN_NUMPY,
-    vjp=lambda g, y, x: (g * apply("trigamma", x),),
-    latex=r"\psi",
+    vjp=lambda g, y, x: (g * apply("trigamma", x),), latex=r"\psi",
 )  # fmt: skip
 elementwise(
     "trigamma", code="{sg}.polygamma(1, {0})", numpy=special_numpy.trigamma,
-    sympy=lambda sp, x: sp.polygamma(1, x),
-    c=Helper("trigamma", special_c.TRIGAMMA), cost=15.0, domain=_POSITIVE, lacks=_NOT_IN_NUMPY,
-    vjp=lambda g, y, x: (g * apply("tetragamma", x),),
+    sympy=lambda sp, x: sp.polygamma(1, x), c=Helper("trigamma", special_c.TRIGAMMA), cost=15.0,
+    domain=_POSITIVE, lacks=_NOT_IN_NUMPY, vjp=lambda g, y, x: (g * apply("tetragamma", x),),
     latex=r"\psi_{1}",
 )  # fmt: skip
 elementwise(
     "tetragamma", code="{sg}.polygamma(2, {0})", numpy=special_numpy.tetragamma,
-    sympy=lambda sp, x: sp.polygamma(2, x),
-    c=Helper("tetragamma", special_c.TETRAGAMMA), cost=15.0, domain=_POSITIVE,
-    vjp=_tetragamma_vjp, lacks=_NOT_IN_NUMPY,
-    latex=r"\psi_{2}",
+    sympy=lambda sp, x: sp.polygamma(2, x), c=Helper("tetragamma", special_c.TETRAGAMMA), cost=15.0,
+    domain=_POSITIVE, vjp=_tetragamma_vjp, lacks=_NOT_IN_NUMPY, latex=r"\psi_{2}",
 )  # fmt: skip

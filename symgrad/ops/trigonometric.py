@@ -32,26 +32,20 @@ def _square(x: Node) -> Node:
 
 elementwise(
     "sin", numpy=np.sin, sympy=lambda sp, x: sp.sin(x), c=Function("sin", vector=True), cost=0.32,
-    vjp=lambda g, y, x: (g * apply("cos", x),),
-    latex=r"\sin",
-    bounds=Bounds(-1, 1),
+    vjp=lambda g, y, x: (g * apply("cos", x),), latex=r"\sin", bounds=Bounds(-1, 1),
 )  # fmt: skip
 elementwise(
     "cos", numpy=np.cos, sympy=lambda sp, x: sp.cos(x), c=Function("cos", vector=True), cost=0.32,
-    vjp=lambda g, y, x: (-(g * apply("sin", x)),),
-    latex=r"\cos",
-    bounds=Bounds(-1, 1),
+    vjp=lambda g, y, x: (-(g * apply("sin", x)),), latex=r"\cos", bounds=Bounds(-1, 1),
 )  # fmt: skip
 elementwise(
     "tan", numpy=np.tan, sympy=lambda sp, x: sp.tan(x), c=Function("tan", vector=True), cost=0.60,
     domain=(Constraint("nonzero", lambda sp, x: sp.cos(x)),),
-    vjp=lambda g, y, x: (g * (_square(y) + 1.0),),
-    latex=r"\tan",
+    vjp=lambda g, y, x: (g * (_square(y) + 1.0),), latex=r"\tan",
 )  # fmt: skip
 elementwise(
     "asin", numpy=np.arcsin, sympy=lambda sp, x: sp.asin(x), c=Function("asin", vector=True),
-    cost=0.50, domain=_INSIDE, vjp=lambda g, y, x: (g / _root(1.0 - _square(x)),),
-    latex=r"\arcsin",
+    cost=0.50, domain=_INSIDE, vjp=lambda g, y, x: (g / _root(1.0 - _square(x)),), latex=r"\arcsin",
 )  # fmt: skip
 elementwise(
     "acos", numpy=np.arccos, sympy=lambda sp, x: sp.acos(x), c=Function("acos", vector=True),
@@ -60,8 +54,7 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "atan", numpy=np.arctan, sympy=lambda sp, x: sp.atan(x), c=Function("atan", vector=True),
-    cost=0.50, vjp=lambda g, y, x: (g / (_square(x) + 1.0),),
-    latex=r"\arctan",
+    cost=0.50, vjp=lambda g, y, x: (g / (_square(x) + 1.0),), latex=r"\arctan",
     bounds=Bounds(-2, 2, open=True), rising=True,
 )  # fmt: skip
 
@@ -83,26 +76,20 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "sinh", numpy=np.sinh, sympy=lambda sp, x: sp.sinh(x), c=Function("sinh", vector=True),
-    cost=0.60, vjp=lambda g, y, x: (g * apply("cosh", x),),
-    latex=r"\sinh",
-    rising=True,
+    cost=0.60, vjp=lambda g, y, x: (g * apply("cosh", x),), latex=r"\sinh", rising=True,
 )  # fmt: skip
 elementwise(
     "cosh", numpy=np.cosh, sympy=lambda sp, x: sp.cosh(x), c=Function("cosh", vector=True),
-    cost=0.60, vjp=lambda g, y, x: (g * apply("sinh", x),),
-    latex=r"\cosh",
-    bounds=Bounds(1, None),
+    cost=0.60, vjp=lambda g, y, x: (g * apply("sinh", x),), latex=r"\cosh", bounds=Bounds(1, None),
 )  # fmt: skip
 elementwise(
     "tanh", numpy=np.tanh, sympy=lambda sp, x: sp.tanh(x), c=Function("tanh", vector=True),
-    cost=0.44, vjp=lambda g, y, x: (g * (1.0 - _square(y)),),
-    latex=r"\tanh",
+    cost=0.44, vjp=lambda g, y, x: (g * (1.0 - _square(y)),), latex=r"\tanh",
     bounds=Bounds(-1, 1, open=True), rising=True,
 )  # fmt: skip
 elementwise(
     "asinh", numpy=np.arcsinh, sympy=lambda sp, x: sp.asinh(x), c=Function("asinh", vector=True),
-    cost=0.70, vjp=lambda g, y, x: (g / _root(_square(x) + 1.0),),
-    rising=True,
+    cost=0.70, vjp=lambda g, y, x: (g / _root(_square(x) + 1.0),), rising=True,
 )  # fmt: skip
 elementwise(
     "acosh", numpy=np.arccosh, sympy=lambda sp, x: sp.acosh(x), c=Function("acosh", vector=True),
