@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
-from typing import Any
+from functools import cache, wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import mpmath
 import sympy
@@ -23,6 +23,9 @@ from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.registry import changes, in_order
 from symgrad.ops.record import Op, get
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 PREFIX = "custom_"
 """What the sympy class of a function with a declared derivative begins with."""
 
@@ -30,37 +33,36 @@ SYMBOLS: tuple[Any, ...] = tuple(sympy.Symbol(f"u{i}", real=True) for i in range
 """The operands of every body."""
 
 
-def body(function: str, arity: int) -> Any:
+def _by_record(compute: Callable[Concatenate[Op, P], T]) -> Callable[Concatenate[str, P], T]:
+    """What is computed of an op, called by its name, and kept with its record."""
+    kept: Callable[..., T] = cache(compute)
+
+    @wraps(compute)
+    def named(function: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return kept(get(function), *args, **kwargs)
+
+    return named
+
+
+@_by_record
+def body(op: Op, arity: int) -> Any:
     """The op's meaning as a sympy expression in ``u0``, ``u1``, ...  Raises GraphError."""
-    return _body(get(function), arity)
-
-
-@cache
-def _body(op: Op, arity: int) -> Any:
     if op.scalar is None:
         raise GraphError(f"the op {op.name!r} is not elementwise")
     return sympy.sympify(op.scalar.sympy(sympy, *SYMBOLS[:arity]))
 
 
-def partial(function: str, arity: int, position: int) -> Any:
+@_by_record
+def partial(op: Op, arity: int, position: int) -> Any:
     """The derivative of the op's body by one operand, zero where it is constant but for jumps."""
-    return _partial(get(function), arity, position)
-
-
-@cache
-def _partial(op: Op, arity: int, position: int) -> Any:
-    derivative = sympy.diff(_body(op, arity), SYMBOLS[position])
+    derivative = sympy.diff(body(op.name, arity), SYMBOLS[position])
     jumps = (sympy.DiracDelta, sympy.Derivative, sympy.Subs)
     return derivative.replace(lambda part: isinstance(part, jumps), lambda part: sympy.Integer(0))
 
 
-def restricted_operands(function: str) -> Sequence[tuple[int, str]]:
+@_by_record
+def restricted_operands(op: Op) -> Sequence[tuple[int, str]]:
     """Operands that themselves have to be positive, nonnegative or nonzero: places and which."""
-    return _restricted(get(function))
-
-
-@cache
-def _restricted(op: Op) -> Sequence[tuple[int, str]]:
     found = []
     for constraint in op.scalar.domain if op.scalar is not None else ():
         where = constraint.expression(sympy, *SYMBOLS[: op.arity])
@@ -69,21 +71,15 @@ def _restricted(op: Op) -> Sequence[tuple[int, str]]:
     return found
 
 
-def asked(function: str) -> Sequence[tuple[int, int | None]]:
+@_by_record
+def asked(op: Op) -> Sequence[tuple[int, int | None]]:
     """The operands whose order an op asks for, or whose sign: at its kinks they are equal, or 0.
 
     Where a domain ends, nothing is asked.
     """
-    return _asked(get(function))
-
-
-@cache
-def _asked(op: Op) -> Sequence[tuple[int, int | None]]:
     found: list[tuple[int, int | None]] = []
-    if op.scalar is None or op.scalar.domain:
-        return found
     operands = SYMBOLS[: op.arity]
-    for kink in op.scalar.kinks:
+    for kink in op.scalar.kinks if op.scalar is not None and not op.scalar.domain else ():
         at = kink.expression(sympy, *operands)
         if at in operands:
             found.append((operands.index(at), None))
@@ -105,7 +101,7 @@ def _ops(number: int) -> Mapping[str, Op]:
     found: dict[str, Op] = {}
     for op in map(get, in_order()):
         if op.scalar is not None and op.arity is not None:
-            meaning, symbols = _body(op, op.arity), SYMBOLS[: op.arity]
+            meaning, symbols = body(op.name, op.arity), SYMBOLS[: op.arity]
             if isinstance(meaning, sympy.Function) and meaning.args[-op.arity :] == symbols:
                 found.setdefault(_kind(meaning, len(meaning.args) - op.arity), op)
     return found
@@ -287,24 +283,16 @@ _MPMATH: dict[str, Callable[..., Any]] = {
 }
 
 
-def value_function(function: str, arity: int) -> Callable[..., Any]:
+@_by_record
+def value_function(op: Op, arity: int) -> Callable[..., Any]:
     """The op as a function of mpmath numbers; NaN outside its domain."""
-    return _value_function(get(function), arity)
+    return lambdified(body(op.name, arity), arity)
 
 
-@cache
-def _value_function(op: Op, arity: int) -> Callable[..., Any]:
-    return lambdified(_body(op, arity), arity)
-
-
-def partial_function(function: str, arity: int, position: int) -> Callable[..., Any]:
+@_by_record
+def partial_function(op: Op, arity: int, position: int) -> Callable[..., Any]:
     """A partial derivative of the op as a function of mpmath numbers."""
-    return _partial_function(get(function), arity, position)
-
-
-@cache
-def _partial_function(op: Op, arity: int, position: int) -> Callable[..., Any]:
-    return lambdified(_partial(op, arity, position), arity)
+    return lambdified(partial(op.name, arity, position), arity)
 
 
 def lambdified(expression: Any, arity: int) -> Callable[..., Any]:
