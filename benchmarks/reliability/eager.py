@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import symgrad as sg
 from benchmarks.reliability.notes import Notes, difference
 from benchmarks.reliability.points import Point
 from benchmarks.reliability.subject import Subject
-from benchmarks.reliability.truth import RAISED, Truth, as_tuple, plain, tensor
+from benchmarks.reliability.truth import RAISED, as_tuple, plain, tensor
 
 MOST_POINTS = 6  # of those that are generic; the others ask about sizes of 1 and ties
 ELEMENTS = 3  # of a vmap
@@ -54,9 +54,11 @@ def _tensors(route: str, subject: Subject, notes: Notes, function: Callable[...,
         for point in there[:2] + choice.sample(there[2:], min(MOST_POINTS, len(there[2:]))):
             assert point.truth is not None
             mask = [choice.random() < 0.7 for _ in subject.floats(point.absent)]
-            for wanted in ([True] * len(mask), mask):
+            taken = [choice.random() < 0.6 for _ in point.truth.outputs]
+            whole = [True] * len(taken)
+            for wanted, pattern in (([True] * len(mask), whole), (mask, whole), (mask, taken)):
                 try:
-                    _at(route, subject, notes, function, point, point.truth, wanted)
+                    _at(route, subject, notes, function, point, wanted, pattern)
                 except REFUSED as error:
                     if point.empty or "is not" in str(error):
                         notes.refuse(f"{route}{', empty' * point.empty}", error)
@@ -66,8 +68,11 @@ def _tensors(route: str, subject: Subject, notes: Notes, function: Callable[...,
 
 def _at(
     route: str, subject: Subject, notes: Notes, function: Callable[..., Any], point: Point,
-    truth: Truth, mask: Sequence[bool],
+    mask: Sequence[bool], pattern: Sequence[bool],
 ) -> None:  # fmt: skip
+    """``mask``: the inputs whose gradients are wanted; ``pattern``: the outputs with cotangents."""
+    truth = point.truth
+    assert truth is not None
     inputs = {name: _tensor(value) for name, value in point.arrays.items()}
     floats = subject.floats(point.absent)
     wanted = [name for name, asked in zip(floats, mask, strict=True) if asked]
@@ -81,7 +86,7 @@ def _at(
             notes.fail(route, f"output {number}: {problem}", point)
     pairs = [
         (number, one) for number, one in enumerate(outputs)
-        if truth.outputs[number].dtype.kind == "f" and one.requires_grad
+        if truth.outputs[number].dtype.kind == "f" and one.requires_grad and pattern[number]
     ]  # fmt: skip
     if not pairs or not wanted:
         return
@@ -187,15 +192,17 @@ def _nested(
         if not floats or point.truth is None or not point.truth.finite:
             continue
         inner, outer = choice.choice(floats), choice.choice(floats)
-        wanted = _second_by_torch(subject, point, inner, outer)
+        outputs = range(len(point.truth.outputs))
+        pattern = frozenset(number for number in outputs if choice.random() < 0.6) or {*outputs}
+        wanted = _second_by_torch(subject, point, inner, outer, pattern)
         if wanted is None:
             continue
         value, size = wanted
         for name, way in ways.items():
             notes.counts["nested: calls"] += 1
-            where = f"{point}; {name}, inner {inner}, outer {outer}"
+            where = f"{point}; {name}, inner {inner}, outer {outer}, outputs {sorted(pattern)}"
             try:
-                found = way(_Loss(subject, point, inner, outer))
+                found = way(_Loss(subject, point, inner, outer, pattern))
             except REFUSED as error:
                 notes.refuse(f"nested {name}", error)
                 continue
@@ -206,13 +213,15 @@ def _nested(
 
 
 class _Loss:
-    """The weighted sum of the outputs, as a function of two of the inputs.
+    """The weighted sum of the outputs in ``pattern``, as a function of two of the inputs.
 
     Where both are the same input, it stands for the sum of the two.
     """
 
-    def __init__(self, subject: Subject, point: Point, inner: str, outer: str) -> None:
-        self.subject, self.point = subject, point
+    def __init__(
+        self, subject: Subject, point: Point, inner: str, outer: str, pattern: Collection[int]
+    ) -> None:
+        self.subject, self.point, self.pattern = subject, point, pattern
         self.names = inner, outer
         self.at = _tensor(point.arrays[inner]), _tensor(point.arrays[outer])
         self.along = _tensor(point.cotangent(50, point.arrays[inner].shape))
@@ -226,7 +235,8 @@ class _Loss:
         outputs = as_tuple(self.subject.function(*inputs.values()))
         total = (inner * 0).sum() + (outer * 0).sum()
         for number, value in enumerate(outputs):
-            if np.asarray(self.point.truth.outputs[number]).dtype.kind == "f":  # type: ignore[union-attr]
+            kind = np.asarray(self.point.truth.outputs[number]).dtype.kind  # type: ignore[union-attr]
+            if kind == "f" and number in self.pattern:
                 total = (
                     total
                     + (value * _tensor(self.point.cotangent(number, tuple(value.shape)))).sum()
@@ -303,7 +313,7 @@ _COMPILED_WAYS: dict[str, Callable[[_Loss], Any]] = {"jit of grad of grad": _jit
 
 
 def _second_by_torch(
-    subject: Subject, point: Point, inner: str, outer: str
+    subject: Subject, point: Point, inner: str, outer: str, pattern: Collection[int]
 ) -> tuple[Any, float] | None:
     """The mixed derivative along a direction, and the size of what it is made of."""
     function = plain(subject.program)
@@ -317,7 +327,7 @@ def _second_by_torch(
         outputs = as_tuple(function(*inputs.values()))
         total = (at[0] * 0).sum() + (at[1] * 0).sum()
         for number, value in enumerate(outputs):
-            if value.dtype.is_floating_point:
+            if value.dtype.is_floating_point and number in pattern:
                 weights = torch.from_numpy(point.cotangent(number, tuple(value.shape)))
                 total = total + (value * weights).sum()
         (found,) = torch.autograd.grad(total, at[0], create_graph=True)

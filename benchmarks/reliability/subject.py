@@ -46,8 +46,8 @@ class Subject:
 
     @property
     def generic(self) -> list[Point]:
-        """The points at which torch has a value, the optional inputs given; no ties."""
-        found = self.points[frozenset()]
+        """The points at which torch has a value, whichever optional inputs are missing; no ties."""
+        found = (point for points in self.points.values() for point in points)
         return [point for point in found if point.truth is not None and not point.ties]
 
     def floats(self, absent: frozenset[str]) -> list[str]:

@@ -69,7 +69,7 @@ def _differences(subject: Subject, function: Any) -> Iterator[str]:
     op = NumpyOp(plan(trace(function, *subject.program.specs())))
     for point in subject.generic:
         truth = point.truth
-        if truth is None or point.empty or not truth.finite:
+        if truth is None or point.absent or point.empty or not truth.finite:
             continue
         try:
             outputs, residuals = op.forward(*point.arrays.values())
