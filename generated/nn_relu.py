@@ -15,9 +15,9 @@ from numpy import empty as _empty
 from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
+from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.load import beside as _beside
 from ._runtime.residuals import Residuals as _Residuals
-from ._runtime.spec import Array, Backward, Binding, Case, Kernel, Op, Residual
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
 from ._runtime.support import Unusual as _Unusual

@@ -8,35 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from symgrad.abi import Op
 from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
+from symgrad.codegen.calls import SizeNames
 from symgrad.codegen.emit.kernel import described
 from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
-from symgrad.ir.abi import OpSignature
 from symgrad.ir.formula import formulas
-from symgrad.kernels import KernelPlan, OpPlan, mark_of, signatures
-from symgrad.plain import PlainArgument
+from symgrad.kernels import KernelPlan, OpPlan, mark_of, op_record
 
 
 @dataclass(frozen=True)
 class EmittedOp:
     """The texts of one op.  ``texts``: C files and header by file name."""
 
-    name: str
-    signatures: tuple[OpSignature, ...]
+    op: Op
     texts: dict[str, str]
-    header: str
-    blas: bool
     summary: tuple[str, ...]
-    values: tuple[PlainArgument, ...] = ()
 
     def wrapper(self, runtime: str = "symgrad.runtime") -> str:
         """The Python wrapper; ``runtime``: the package that it imports what it calls from."""
-        files = [name for name in self.texts if name != self.header]
-        view = wrapper_view(
-            self.name, self.signatures, files=files, header=self.header, blas=self.blas,
-            runtime=runtime, summary=self.summary, values=self.values,
-        )  # fmt: skip
-        return render_wrapper(view)
+        return render_wrapper(wrapper_view(self.op, runtime=runtime, summary=self.summary))
 
 
 def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
@@ -46,8 +37,8 @@ def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
     ``<name>_pruned.c``.  ``proof``: the line that says what was proved.
     """
     stem = name or plan.name
-    emitted = {kernel.name: _emit(kernel, proof, plan.sizes) for kernel in plan.kernels}
-    signature_of = {key: kernel.signature for key, kernel in emitted.items()}
+    sizes = SizeNames(plan.sizes)
+    emitted = {kernel.name: _emit(kernel, proof, sizes) for kernel in plan.kernels}
     main = [emitted[kernel.name] for kernel in plan.kernels if not kernel.pruned]
     pruned = [emitted[kernel.name] for kernel in plan.kernels if kernel.pruned]
     summary = (f"{plan.graphs.name}, written by symgrad.", proof)
@@ -57,11 +48,11 @@ def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
         texts[f"{stem}_pruned.c"] = _source(pruned, stem, (*summary, only))
     header = f"{stem}.h"
     whole = emit_file([*main, *pruned], FileDoc(stem, (*summary, *_contract(plan))))
-    texts[header] = whole.header
-    return EmittedOp(
-        stem, signatures(plan, signature_of.__getitem__), texts, header, whole.needs_blas,
-        (proof,), plan.graphs.values,
+    op = op_record(
+        plan, lambda name: emitted[name].record, name=stem, files=tuple(texts), header=header,
+        blas=whole.needs_blas,
     )  # fmt: skip
+    return EmittedOp(op, {**texts, header: whole.header}, (proof,))
 
 
 def _source(kernels: Sequence[EmittedKernel], stem: str, lines: tuple[str, ...]) -> str:
@@ -77,7 +68,7 @@ def _contract(plan: OpPlan) -> Iterator[str]:
         yield f"*{name} is any number of axes, taken as one: {size} is the number of all elements."
     yield from _RULES
     for number, one in enumerate(plan.cases if len(plan.cases) > 1 else ()):
-        inputs = ", ".join(map(described, one.inputs(plan.graphs.input_names)))
+        inputs = ", ".join(map(described, plan.graphs.input_names, one.case.inputs, one.batches[0]))
         conditions = " and ".join(map(str, one.case.conditions))
         yield f"{mark_of(number)}: for {inputs}{', where ' if conditions else ''}{conditions}."
     if any(kernel.pruned for kernel in plan.kernels):
@@ -87,11 +78,11 @@ def _contract(plan: OpPlan) -> Iterator[str]:
 
 def _batches(plan: OpPlan) -> dict[str, str]:
     """The size that stands for each group of batch axes."""
-    inputs = (one for case in plan.cases for one in case.inputs(plan.graphs.input_names))
     return {
-        one.batch.name: str(one.shape[one.batch.axis + one.batch.number - 1])
-        for one in inputs
-        if one.batch is not None
+        batch.name: str(node.shape[batch.axis + batch.number - 1])
+        for one in plan.cases
+        for node, batch in zip(one.case.inputs, one.batches[0], strict=True)
+        if batch is not None
     }
 
 
@@ -106,7 +97,7 @@ _RULES = (
 )
 
 
-def _emit(kernel: KernelPlan, proof: str, sizes: Sequence[str]) -> EmittedKernel:
+def _emit(kernel: KernelPlan, proof: str, sizes: SizeNames) -> EmittedKernel:
     title = kernel.name.replace("_", " ")
     line = proof if "backward" in kernel.name else ""
     doc = KernelDoc(title, formulas(kernel.graph), line)

@@ -5,21 +5,20 @@ In: an ``OpPlan`` and its signatures.  Out: an op with the methods of a compiled
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from symgrad.codegen.wrapper.literals import op_literal
+from symgrad.abi import Case, Kernel, Op, Sizes
+from symgrad.codegen.calls import SizeNames
 from symgrad.errors import KernelArgumentError
 from symgrad.interpreters import interpreter_of
-from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.graph import Graph
-from symgrad.kernels import KernelPlan, OpPlan, signatures
+from symgrad.kernels import KernelPlan, OpPlan, op_record
 from symgrad.passes.evaluate import evaluate
-from symgrad.runtime import spec
 from symgrad.runtime.load import Library
 from symgrad.runtime.residuals import Residuals
 from symgrad.runtime.support import Caller
@@ -38,8 +37,9 @@ class NumpyOp:
         self.origin = origin
         self.behind_tape: Any = None
         kernels = {kernel.name: kernel for kernel in plan.kernels}
-        self._signatures = signatures(plan, lambda name: _signature(kernels[name]))
-        self._op = _spec(plan, self._signatures)
+        sizes = SizeNames(plan.sizes)
+        records = {name: _record(kernel, sizes) for name, kernel in kernels.items()}
+        self._op = op_record(plan, records.__getitem__, header=f"{plan.name}.h")
         kinds = tuple(_residuals(plan.name, case) for case in self._op.cases)
         self.caller: Caller = _NumpyCaller(self._op, kinds, kernels)
         self.caller.values.objects = {one.name: one.value for one in plan.graphs.values}
@@ -89,15 +89,15 @@ class _NumpyCaller(Caller):
     """Checks what ``Caller`` checks; a kernel's call evaluates its graph."""
 
     def __init__(
-        self, op: spec.Op, kinds: tuple[type[Residuals], ...], kernels: Mapping[str, KernelPlan]
+        self, op: Op, kinds: tuple[type[Residuals], ...], kernels: Mapping[str, KernelPlan]
     ) -> None:
         super().__init__(op, Library(None, None, Path()), kinds)
         self._graphs: dict[str, Graph] = {name: plan.graph for name, plan in kernels.items()}
         # The sizes' names in the graphs; in the record one that is a word of Python has another.
-        self._sizes = {name: _signature(plan).sizes for name, plan in kernels.items()}
+        self._sizes = {name: _sizes(plan.graph) for name, plan in kernels.items()}
 
     def _call(
-        self, kernel: spec.Kernel, sizes: spec.Sizes, inputs: Mapping[str, NDArray],
+        self, kernel: Kernel, sizes: Sizes, inputs: Mapping[str, NDArray],
         outputs: Mapping[str, NDArray],
     ) -> int:  # fmt: skip
         graph = self._graphs[kernel.name]
@@ -112,23 +112,21 @@ class _NumpyCaller(Caller):
         return 0
 
 
-def _signature(kernel: KernelPlan) -> KernelSignature:
-    """What calling a graph looks like: every size of its arrays, no strides."""
+def _sizes(graph: Graph) -> list[str]:
+    """Every size of its arrays."""
+    dims = (d for node in graph.nodes for d in (*node.shape, *_dims(node.attributes.values())))
+    return sorted({a.name for dim in dims for a in dim.atoms if isinstance(a, Size)})
+
+
+def _record(kernel: KernelPlan, sizes: SizeNames) -> Kernel:
+    """What calling a graph looks like: every size, no strides."""
     graph = kernel.graph
-    inputs = tuple(
-        ArrayArgument(name, node.dtype, node.shape) for name, node in graph.inputs.items()
+    return Kernel(
+        kernel.name,
+        sizes=tuple(map(sizes.of, _sizes(graph))),
+        inputs=tuple(sizes.array(name, node) for name, node in graph.inputs.items()),
+        outputs=tuple(sizes.array(name, node) for name, node in graph.outputs.items()),
     )
-    outputs = tuple(
-        ArrayArgument(name, node.dtype, node.shape) for name, node in graph.outputs.items()
-    )
-    names = {
-        atom.name
-        for node in graph.nodes
-        for dim in (*node.shape, *_dims(node.attributes.values()))
-        for atom in dim.atoms
-        if isinstance(atom, Size)
-    }
-    return KernelSignature(kernel.name, tuple(sorted(names)), inputs, outputs)
 
 
 def _dims(values: Iterable[Any]) -> list[Dim]:
@@ -141,16 +139,6 @@ def _dims(values: Iterable[Any]) -> list[Dim]:
     return found
 
 
-def _spec(plan: OpPlan, found: Sequence[OpSignature]) -> spec.Op:
-    """The runtime's record of an op, read from the literal that a wrapper would hold."""
-    literal = op_literal(
-        plan.name, found, (), f"{plan.name}.h", False, plan.graphs.values
-    )  # fmt: skip
-    op = eval(compile(literal.removeprefix("OP = "), "<OP>", "eval"), dict(vars(spec)))
-    assert isinstance(op, spec.Op)
-    return op
-
-
-def _residuals(name: str, case: spec.Case) -> type[Residuals]:
+def _residuals(name: str, case: Case) -> type[Residuals]:
     fields = (*(residual.array.name for residual in case.residuals), *case.sizes)
     return type("Residuals", (Residuals,), {"__slots__": (), "__module__": name, "fields": fields})

@@ -1,7 +1,7 @@
 """A traced Function -> the graphs of its kernels, and what calling them looks like.
 
-In: ``FunctionGraphs``.  Out: ``OpPlan``: named graphs, one a kernel, from which ``signatures``
-makes the records that wrappers are written from.
+In: ``FunctionGraphs``.  Out: ``OpPlan``: named graphs, one a kernel, from which ``op_record``
+makes the record that wrappers are written from.
 """
 
 from __future__ import annotations
@@ -12,18 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
+from symgrad import abi
 from symgrad.autodiff import vjp
+from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
 from symgrad.codegen.names import identifier
 from symgrad.errors import CodegenError
-from symgrad.ir.abi import (
-    ArrayArgument,
-    BackwardSignature,
-    BatchAxes,
-    KernelSignature,
-    OpSignature,
-    Residual,
-)
-from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
+from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.printer import fresh_name
 from symgrad.passes.save import choose_saved, saved_to_compare
@@ -33,7 +27,7 @@ from symgrad.passes.split import Joint, Split, split
 ALL_MASKS_UP_TO = 3
 """So many differentiable inputs get a backward kernel for each set of wanted gradients."""
 
-SignatureOf = Callable[[str], KernelSignature]
+KernelOf = Callable[[str], abi.Kernel]
 
 
 @dataclass(frozen=True)
@@ -55,18 +49,13 @@ class CasePlan:
     forward: KernelPlan
     backward: tuple[KernelPlan | None, ...]
 
-    def inputs(self, names: Sequence[str]) -> tuple[ArrayArgument, ...]:
-        """The inputs, called so."""
-        any_rank = self.case.any_rank
-        return _arrays(names, self.case.inputs, any_rank.inputs if any_rank else ())
-
     @property
-    def outputs(self) -> tuple[ArrayArgument, ...]:
-        """The outputs."""
+    def batches(self) -> tuple[Sequence[BatchAxes | None], Sequence[BatchAxes | None]]:
+        """The axes of each input, and of each output, that stand for any number of axes."""
         any_rank = self.case.any_rank
-        return _arrays(
-            self.case.output_names, self.case.outputs, any_rank.outputs if any_rank else ()
-        )
+        if any_rank is not None:
+            return any_rank.inputs, any_rank.outputs
+        return [None] * len(self.case.inputs), [None] * len(self.case.outputs)
 
 
 @dataclass(frozen=True)
@@ -157,9 +146,23 @@ def masks(differentiable: tuple[bool, ...]) -> list[tuple[bool, ...]]:
     return [differentiable, *single]
 
 
-def signatures(op: OpPlan, signature_of: SignatureOf) -> tuple[OpSignature, ...]:
-    """What calling each case looks like; ``signature_of`` gives that of a kernel's name."""
-    return tuple(_signature(op, case, signature_of) for case in op.cases)
+def op_record(
+    op: OpPlan, kernel_of: KernelOf, *, name: str = "", files: Sequence[str] = (), header: str,
+    blas: bool = False,
+) -> abi.Op:  # fmt: skip
+    """What calling the op looks like; ``kernel_of`` gives the record of a kernel's name."""
+    return abi.Op(
+        name=name or op.name,
+        differentiable=op.differentiable,
+        cases=tuple(_case_record(op, case, kernel_of) for case in op.cases),
+        files=tuple(files),
+        header=header,
+        blas=blas,
+        values=tuple(
+            abi.Value(one.name, one.text, place=one.place, exact=one.exact)
+            for one in op.graphs.values
+        ),
+    )
 
 
 # -- planning
@@ -256,49 +259,51 @@ def _backwards(name: str, mark: str, parts: Split) -> Iterator[KernelPlan | None
         yield KernelPlan(f"{name}_backward{mark}{suffix}", simplify(one.graph), pruned=number > 0)
 
 
-# -- signatures
+# -- records
 
 
-def _array(name: str, node: Node, batch: BatchAxes | None = None) -> ArrayArgument:
-    return ArrayArgument(name, node.dtype, node.shape, batch=batch)
-
-
-def _arrays(
-    names: Sequence[str], nodes: Sequence[Node], batches: Sequence[BatchAxes | None]
-) -> tuple[ArrayArgument, ...]:
-    return tuple(map(_array, names, nodes, batches or [None] * len(nodes)))
-
-
-def _signature(op: OpPlan, case: CasePlan, signature_of: SignatureOf) -> OpSignature:
-    found = case.case
-    inputs, outputs = case.inputs(op.graphs.input_names), case.outputs
+def _case_record(op: OpPlan, case: CasePlan, kernel_of: KernelOf) -> abi.Case:
+    found, sizes = case.case, SizeNames(op.sizes)
+    inputs, outputs = (
+        tuple(map(sizes.array, names, nodes, [()] * len(nodes), batches))
+        for names, nodes, batches in zip(
+            (op.graphs.input_names, found.output_names), (found.inputs, found.outputs),
+            case.batches, strict=True,
+        )
+    )  # fmt: skip
+    inference, forward = kernel_of(case.inference.name), kernel_of(case.forward.name)
+    backward = tuple(_backward_records(op, case, kernel_of))
+    kernels = (inference, forward, *(one.kernel for one in backward))
+    needed = {size for kernel in kernels for size in kernel.sizes}
+    shapes = [node.shape for node in found.inputs]
+    bindings = size_bindings(op.name, shapes, needed, sizes)
+    conditions = map(sizes.condition, (*found.conditions, *found.requires))
     own = {"input": inputs, "output": outputs}
-    return OpSignature(
-        name=op.name,
+    return abi.Case(
         inputs=inputs,
         outputs=outputs,
-        differentiable=op.differentiable,
+        bindings=bindings,
         residuals=tuple(
-            Residual(
+            abi.Residual(
                 replace(own[one.source][one.position], name=one.name)
                 if one.source in own
-                else _array(one.name, one.node),
+                else sizes.array(one.name, one.node),
                 one.source,
-                one.position,
+                position=one.position,
             )
             for one in case.parts.residuals
         ),
-        inference=signature_of(case.inference.name),
-        forward=signature_of(case.forward.name),
-        backward=tuple(_backward_signatures(op, case, signature_of)),
-        conditions=tuple(map(str, (*found.conditions, *found.requires))),
+        inference=inference,
+        forward=forward,
+        backward=backward,
+        conditions=known_conditions(op.name, conditions, {one.size for one in bindings}),
         apart=found.any_rank.apart if found.any_rank else (),
     )
 
 
-def _backward_signatures(
-    op: OpPlan, case: CasePlan, signature_of: SignatureOf
-) -> Iterator[BackwardSignature]:
+def _backward_records(
+    op: OpPlan, case: CasePlan, kernel_of: KernelOf
+) -> Iterator[abi.Backward]:  # fmt: skip
     for one, kernel in zip(case.parts.backward, case.backward, strict=True):
         zeros = tuple(
             position
@@ -306,15 +311,20 @@ def _backward_signatures(
             if wanted and position not in one.gradients
         )
         if kernel is None:
-            nothing = KernelSignature(f"{op.name}_backward_nothing", (), (), ())
-            yield BackwardSignature(one.mask, nothing, (), (), zeros)
+            record = abi.Kernel(f"{op.name}_backward_nothing", sizes=(), inputs=(), outputs=())
         else:
-            signature = signature_of(kernel.name)
-            _check_order(signature, one.graph)
-            yield BackwardSignature(one.mask, signature, one.residuals, one.cotangents, zeros)
+            record = kernel_of(kernel.name)
+            _check_order(record, one.graph)
+        yield abi.Backward(
+            mask=one.mask,
+            kernel=record,
+            residuals=one.residuals if kernel else (),
+            cotangents=one.cotangents if kernel else (),
+            zeros=zeros,
+        )
 
 
-def _check_order(signature: KernelSignature, graph: Graph) -> None:
-    names = tuple(array.name for array in signature.inputs)
+def _check_order(record: abi.Kernel, graph: Graph) -> None:
+    names = tuple(array.name for array in record.inputs)
     if names != tuple(graph.inputs):
-        raise CodegenError(f"{signature.name} takes {names}, its graph {tuple(graph.inputs)}")
+        raise CodegenError(f"{record.name} takes {names}, its graph {tuple(graph.inputs)}")

@@ -22,9 +22,9 @@ from benchmarks.reliability import hostile
 from benchmarks.reliability.calls import Hostility, as_tuple, cotangent_of
 from benchmarks.reliability.hostile import Trick
 from benchmarks.reliability.notes import Notes
+from symgrad.abi import all_sizes, shape_of
 from symgrad.errors import SymgradError
 from symgrad.runtime.residuals import serves
-from symgrad.runtime.spec import all_sizes, shape_of
 from symgrad.runtime.workspace import workspace
 
 _EXTENTS = (3, 2, 5, 4, 1, 0, 6, 8)

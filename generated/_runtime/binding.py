@@ -1,7 +1,7 @@
-"""The C between cffi and the kernels: it checks what is dear to check in Python.
+"""The C between cffi and the kernels: it does the checks that are slow in Python.
 
 In: an ``Op``.  Out: the declarations cffi reads and the C text behind them.  Imports
-``symgrad.runtime.spec``; copied into every generated package.
+``symgrad.abi``; copied into every generated package.
 
 For each kernel there is one function ``call_<kernel>``, with the kernel's parameters and the size
 of the workspace in bytes.  Before it calls the kernel it looks for a pointer that is not aligned
@@ -15,7 +15,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from .spec import (
+from .abi import (
     C_TYPES,
     MISALIGNED,
     OVERLAP,

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from .abi import Op
 from .errors import BuildError
 from .forks import forks_wait
 from . import cache
@@ -26,7 +27,6 @@ from .binding import binding, declarations, dispatch
 from .blas import Blas, find_blas
 from .compiler import Compiler, find_compiler
 from .digests import digest, file_digest, source_digest
-from .spec import Op
 
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))

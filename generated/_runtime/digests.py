@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from .abi import Op
 from .binding import binding, declarations
-from .spec import Op
 
 
 def digest(*parts: str) -> str:

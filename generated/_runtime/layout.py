@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy
 
+from .abi import Array
 from .arguments import NDArray, dtype_of
-from .spec import Array
 
 
 def _contiguous_steps(shape: Sequence[int]) -> list[int]:

@@ -17,12 +17,12 @@ from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any
 
+from .abi import Op
 from .errors import BuildError, CacheError
 from .forks import forks_wait
 from . import threads
 from .blas import find_blas, preload
 from .digests import file_digest, source_digest
-from .spec import Op
 
 # Text that was never written to a file: the "files" beside a wrapper that lives in memory.
 _in_memory: dict[str, tuple[Mapping[str, str], str]] = {}

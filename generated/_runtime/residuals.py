@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from .abi import Case, Sizes, all_sizes, evaluate
 from .errors import KernelArgumentError
 from .arguments import NDArray, as_array, checked_shape, describe
-from .spec import Case, Sizes, all_sizes, evaluate
 
 
 class Residuals(tuple[Any, ...]):

@@ -15,6 +15,18 @@ from typing import Any
 
 import numpy
 
+from .abi import (
+    OVERLAP,
+    WORKSPACE_OVERFLOW,
+    WORKSPACE_TOO_SMALL,
+    Array,
+    Backward,
+    Case,
+    Kernel,
+    Op,
+    Sizes,
+    shape_of,
+)
 from .errors import KernelArgumentError, KernelTypeError
 from .arguments import (
     NDArray,
@@ -30,18 +42,6 @@ from .arguments import (
 from .layout import laid_out, steps_of
 from .load import Library
 from .residuals import Residuals, serves, taken_apart
-from .spec import (
-    OVERLAP,
-    WORKSPACE_OVERFLOW,
-    WORKSPACE_TOO_SMALL,
-    Array,
-    Backward,
-    Case,
-    Kernel,
-    Op,
-    Sizes,
-    shape_of,
-)
 from .values import Values
 from .workspace import workspace
 

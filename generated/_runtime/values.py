@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy
 
+from .abi import Op, Value
 from .errors import KernelArgumentError, KernelTypeError
 from .plain import described, is_same, literal, stated
-from .spec import Op, Value
 
 
 class _AsCompiled:

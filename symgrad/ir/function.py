@@ -6,10 +6,9 @@ In: what the frontend found.  Out: frozen records that the later stages read.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from symgrad.errors import Location, SymgradError
-from symgrad.ir.abi import BatchAxes
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node
@@ -79,6 +78,18 @@ class HistoryRecord:
     overwritten: tuple[Node, ...] = ()
     writes: tuple[Node, ...] = ()
     reason: str = ""
+
+
+class BatchAxes(NamedTuple):
+    """Axes of a shape that stand for any number of axes of an array, ``*name`` in its spec.
+
+    They are ``number`` axes from ``axis`` on: the last one has as many elements as all axes of the
+    array together, those before it have one.
+    """
+
+    name: str
+    axis: int
+    number: int
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from symgrad.abi import C_TYPES, Array, Case, Kernel, Op
 from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
+from symgrad.codegen.calls import SizeNames, size_bindings
 from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.frontend.function import Function
 from symgrad.frontend.trace import trace
-from symgrad.ir.abi import ArrayArgument, KernelSignature, OpSignature
 from symgrad.ir.formula import formulas
-from symgrad.ir.function import FunctionCase
+from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.rewrite import extract
 from symgrad.kernels import op_name
 from symgrad.passes.simplify import simplify
@@ -51,7 +52,7 @@ def in_place_texts(
         raise CodegenError(f"{graphs.name} asks about its sizes", location=graphs.location)
     emitted = _emitted(graphs.cases[0], graphs.input_names, name)
     check_in_place(emitted, written)
-    inner = emitted.signature
+    inner = emitted.record
     outer = _outer(inner, f"{name}_in_place", written)
     lines = (f"{graphs.name}, in place, written by symgrad.",)
     file = emit_file([emitted], FileDoc(name, lines))
@@ -61,11 +62,28 @@ def in_place_texts(
             "#include <stdint.h>\n", f"#include <stdint.h>\n\n{_prototypes(outer)}", 1
         ),
     }
-    signature = OpSignature(
-        outer.name, outer.inputs, outer.outputs, (False,) * len(outer.inputs), (), outer, outer, ()
+    op = Op(
+        name=name,
+        differentiable=(False,) * len(outer.inputs),
+        cases=(_case(graphs, outer),),
+        files=(f"{name}.c",),
+        header=f"{name}.h",
     )
-    view = wrapper_view(name, (signature,), files=(f"{name}.c",), header=f"{name}.h", summary=lines)
-    return render_wrapper(view), texts
+    return render_wrapper(wrapper_view(op, summary=lines)), texts
+
+
+def _case(graphs: FunctionGraphs, outer: Kernel) -> Case:
+    nodes = dict(zip(graphs.input_names, graphs.cases[0].inputs, strict=True))
+    shapes = [nodes[array.name].shape for array in outer.inputs]
+    return Case(
+        inputs=outer.inputs,
+        outputs=outer.outputs,
+        bindings=size_bindings(outer.name, shapes, outer.sizes, SizeNames()),
+        residuals=(),
+        inference=outer,
+        forward=outer,
+        backward=(),
+    )
 
 
 def _emitted(case: FunctionCase, names: Sequence[str], name: str) -> EmittedKernel:
@@ -80,27 +98,27 @@ def _emitted(case: FunctionCase, names: Sequence[str], name: str) -> EmittedKern
 
 def check_in_place(emitted: EmittedKernel, written: Sequence[str]) -> None:
     """Is the text right if each output is the memory of an input?  Raises CodegenError."""
-    signature = emitted.signature
-    source = emit_file([emitted], FileDoc(signature.name)).source
-    body = source[source.index(f"int {signature.name}(") :]
+    record = emitted.record
+    source = emit_file([emitted], FileDoc(record.name)).source
+    body = source[source.index(f"int {record.name}(") :]
     body = body[body.index("{") :]
     if body.count("for (") != 2:  # blocks, and the elements of a block
-        raise CodegenError(f"{signature.name} has not one loop")
+        raise CodegenError(f"{record.name} has not one loop")
     loop = body[body.rindex("for (") :]
-    for output, name in zip(signature.outputs, written, strict=True):
+    for output, name in zip(record.outputs, written, strict=True):
         pattern = r"\b{}\[(\w+)\]"
         reads = list(re.finditer(pattern.format(name), loop))
         writes = list(re.finditer(pattern.format(output.name), loop))
         if len(reads) != 1 or len(writes) != 1 or f"{name}[" in body[: -len(loop)]:
-            raise CodegenError(f"{signature.name} does not read {name} once and write it once")
+            raise CodegenError(f"{record.name} does not read {name} once and write it once")
         done = loop.index(";", writes[0].start())  # a statement reads before it writes
         if reads[0].group(1) != writes[0].group(1) or reads[0].start() > done:
-            raise CodegenError(f"{signature.name} may read {name} after it has been written")
-    if len(set(written)) != len(signature.outputs):
-        raise CodegenError(f"{signature.name} writes an input twice")
+            raise CodegenError(f"{record.name} may read {name} after it has been written")
+    if len(set(written)) != len(record.outputs):
+        raise CodegenError(f"{record.name} writes an input twice")
 
 
-def _outer(inner: KernelSignature, name: str, written: Sequence[str]) -> KernelSignature:
+def _outer(inner: Kernel, name: str, written: Sequence[str]) -> Kernel:
     """The kernel as it is called: what changes is an output alone."""
     arrays = {array.name: array for array in inner.inputs}
     outputs = tuple(replace(arrays[one], strides=()) for one in written)
@@ -108,9 +126,9 @@ def _outer(inner: KernelSignature, name: str, written: Sequence[str]) -> KernelS
     return replace(inner, name=name, inputs=inputs, outputs=outputs)
 
 
-def _parameters(outer: KernelSignature) -> str:
-    def pointer(array: ArrayArgument, const: str) -> str:
-        return f"{const}{array.dtype.c} *{array.name}"
+def _parameters(outer: Kernel) -> str:
+    def pointer(array: Array, const: str) -> str:
+        return f"{const}{C_TYPES[array.dtype]} *{array.name}"
 
     words = [f"int64_t {size}" for size in outer.sizes]
     words += [pointer(array, "const ") for array in outer.inputs]
@@ -118,18 +136,18 @@ def _parameters(outer: KernelSignature) -> str:
     return ", ".join([*words, "void *workspace"])
 
 
-def _sizes(outer: KernelSignature) -> str:
+def _sizes(outer: Kernel) -> str:
     return ", ".join(f"int64_t {size}" for size in outer.sizes)
 
 
-def _prototypes(outer: KernelSignature) -> str:
+def _prototypes(outer: Kernel) -> str:
     return (
         f"int64_t {outer.name}_workspace({_sizes(outer)});\n"
         f"int {outer.name}({_parameters(outer)});\n"
     )
 
 
-def _entry(inner: KernelSignature, outer: KernelSignature, written: Sequence[str]) -> str:
+def _entry(inner: Kernel, outer: Kernel, written: Sequence[str]) -> str:
     """The C function that calls the kernel with the same memory twice."""
     arguments = [*inner.sizes, *(array.name for array in inner.inputs), *written, "workspace"]
     return (

@@ -3,7 +3,7 @@
 In: C, wrappers and the literals in them.  Out: ops on NumPy arrays; folders that can be imported.
 No sympy, no jinja2.  What follows is copied into every generated package, but for the last line:
 
-- ``spec`` what an op is; ``binding`` the C between cffi and its kernels; ``digests``
+- ``symgrad.abi`` what an op is; ``binding`` the C between cffi and its kernels; ``digests``
 - ``compiler``, ``blas``, ``build`` C to a shared object; ``cache`` where it is kept
 - ``load`` into the process; ``threads``; ``workspace``
 - ``arguments``, ``layout``, ``support`` the careful way to call, with every error

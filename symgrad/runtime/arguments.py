@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy
 
+from symgrad.abi import Array, Binding, Case, Sizes, as_one, evaluate, shape_of
 from symgrad.errors import KernelArgumentError, KernelTypeError
-from symgrad.runtime.spec import Array, Binding, Case, Sizes, as_one, evaluate, shape_of
 
 # How many possibilities to try for the exact answer to whether two arrays overlap.
 _MOST_WORK: Any = 10_000

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from symgrad.abi import Op
 from symgrad.errors import BuildError
 from symgrad.forks import forks_wait
 from symgrad.runtime import cache
@@ -26,7 +27,6 @@ from symgrad.runtime.binding import binding, declarations, dispatch
 from symgrad.runtime.blas import Blas, find_blas
 from symgrad.runtime.compiler import Compiler, find_compiler
 from symgrad.runtime.digests import digest, file_digest, source_digest
-from symgrad.runtime.spec import Op
 
 SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from symgrad.abi import Op
 from symgrad.errors import SymgradError
 from symgrad.runtime import cache
 from symgrad.runtime.blas import find_blas
@@ -22,7 +23,6 @@ from symgrad.runtime.build import SUFFIX, compile_into, module_name
 from symgrad.runtime.compiler import find_compiler
 from symgrad.runtime.digests import file_digest, source_digest
 from symgrad.runtime.package import RUNTIME
-from symgrad.runtime.spec import Op
 
 _BYTECODE = "__pycache__"
 

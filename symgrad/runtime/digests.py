@@ -9,8 +9,8 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from symgrad.abi import Op
 from symgrad.runtime.binding import binding, declarations
-from symgrad.runtime.spec import Op
 
 
 def digest(*parts: str) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy
 
+from symgrad.abi import Array
 from symgrad.runtime.arguments import NDArray, dtype_of
-from symgrad.runtime.spec import Array
 
 
 def _contiguous_steps(shape: Sequence[int]) -> list[int]:

@@ -17,12 +17,12 @@ from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any
 
+from symgrad.abi import Op
 from symgrad.errors import BuildError, CacheError
 from symgrad.forks import forks_wait
 from symgrad.runtime import threads
 from symgrad.runtime.blas import find_blas, preload
 from symgrad.runtime.digests import file_digest, source_digest
-from symgrad.runtime.spec import Op
 
 # Text that was never written to a file: the "files" beside a wrapper that lives in memory.
 _in_memory: dict[str, tuple[Mapping[str, str], str]] = {}

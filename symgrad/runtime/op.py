@@ -117,7 +117,8 @@ def shipped_op(name: str, *, origin: Any = None) -> CompiledOp:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ImportError(f"{path} cannot be read: {error}", path=str(path)) from error
-    wrapper = text.replace("from ._runtime.", "from symgrad.runtime.")
+    wrapper = text.replace("from ._runtime.abi ", "from symgrad.abi ")
+    wrapper = wrapper.replace("from ._runtime.", "from symgrad.runtime.")
     module = ModuleType(f"symgrad_generated_{name}")
     module.__file__ = str(path)
     exec(compile(wrapper, str(path), "exec", dont_inherit=True), module.__dict__)

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from symgrad import abi
+from symgrad.abi import Op
 from symgrad.errors import BuildError
-from symgrad.runtime import spec
 from symgrad.runtime.build import build_beside
-from symgrad.runtime.spec import Op
 
 MANIFEST = "MANIFEST.json"
 RUNTIME = "_runtime"
@@ -35,10 +35,10 @@ RUNTIME = "_runtime"
 # The modules that generated code needs at run time; those of `COMMON` come from `symgrad` itself.
 RUNTIME_MODULES = (
     *("arguments", "binding", "blas", "build", "cache", "compiler", "digests"),
-    *("layout", "load", "residuals", "spec", "support", "threads"),
+    *("layout", "load", "residuals", "support", "threads"),
     *("trusted", "values", "workspace"),
 )
-COMMON = ("errors", "forks", "plain")
+COMMON = ("abi", "errors", "forks", "plain")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
 _IMPORTS = (
     (re.compile(r"^( *)from symgrad\.runtime import ", re.MULTILINE), r"\1from . import "),
@@ -67,7 +67,7 @@ def read_op(wrapper: str) -> Op:
     for statement in ast.parse(wrapper).body:
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "OP":
             expression = ast.Expression(statement.value)
-            found = eval(compile(expression, "<OP>", "eval"), dict(vars(spec)))
+            found = eval(compile(expression, "<OP>", "eval"), dict(vars(abi)))
             assert isinstance(found, Op)
             return found
     raise BuildError("the wrapper has no table OP", hint="write the package anew")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from symgrad.abi import Case, Sizes, all_sizes, evaluate
 from symgrad.errors import KernelArgumentError
 from symgrad.runtime.arguments import NDArray, as_array, checked_shape, describe
-from symgrad.runtime.spec import Case, Sizes, all_sizes, evaluate
 
 
 class Residuals(tuple[Any, ...]):

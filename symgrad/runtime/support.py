@@ -15,6 +15,18 @@ from typing import Any
 
 import numpy
 
+from symgrad.abi import (
+    OVERLAP,
+    WORKSPACE_OVERFLOW,
+    WORKSPACE_TOO_SMALL,
+    Array,
+    Backward,
+    Case,
+    Kernel,
+    Op,
+    Sizes,
+    shape_of,
+)
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.runtime.arguments import (
     NDArray,
@@ -30,18 +42,6 @@ from symgrad.runtime.arguments import (
 from symgrad.runtime.layout import laid_out, steps_of
 from symgrad.runtime.load import Library
 from symgrad.runtime.residuals import Residuals, serves, taken_apart
-from symgrad.runtime.spec import (
-    OVERLAP,
-    WORKSPACE_OVERFLOW,
-    WORKSPACE_TOO_SMALL,
-    Array,
-    Backward,
-    Case,
-    Kernel,
-    Op,
-    Sizes,
-    shape_of,
-)
 from symgrad.runtime.values import Values
 from symgrad.runtime.workspace import workspace
 

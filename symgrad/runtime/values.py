@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy
 
+from symgrad.abi import Op, Value
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.plain import described, is_same, literal, stated
-from symgrad.runtime.spec import Op, Value
 
 
 class _AsCompiled:

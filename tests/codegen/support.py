@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.abi import shape_of
 from symgrad.codegen import CFile, EmittedKernel, FileDoc, emit_file, emit_kernel
+from symgrad.codegen.calls import SizeNames
 from symgrad.ir.graph import Graph
 from symgrad.passes.evaluate import bind_sizes
 
@@ -119,11 +121,13 @@ class Kernel:
         self, feeds: Mapping[str, Array], sizes: Mapping[str, int] | None = None
     ) -> list[Array]:
         """The outputs.  ValueError where the kernel returns another status than 0."""
-        signature = self.emitted.signature
+        record = self.emitted.record
         known = bind_sizes(list(self.graph.inputs.values()), feeds, sizes or {})
-        arguments: list[Any] = [ctypes.c_int64(known[size]) for size in signature.sizes]
+        names = SizeNames(known)
+        called = {names.of(size): value for size, value in known.items()}
+        arguments: list[Any] = [ctypes.c_int64(called[size]) for size in record.sizes]
         alive = []
-        for argument in signature.inputs:
+        for argument in record.inputs:
             array = pack(np.asarray(feeds[argument.name]), argument.strides)
             alive.append(array)
             arguments.append(ctypes.c_void_p(array.ctypes.data))
@@ -131,28 +135,27 @@ class Kernel:
                 ctypes.c_int64(array.strides[axis] // array.itemsize) for axis in argument.strides
             ]
         outputs = [
-            np.full([dim.at(known) for dim in out.shape], _OUTSIDE % 100, str(out.dtype))
-            for out in signature.outputs
+            np.full(shape_of(out, called), _OUTSIDE % 100, out.dtype) for out in record.outputs
         ]
         arguments += [ctypes.c_void_p(output.ctypes.data) for output in outputs]
-        workspace_bytes = getattr(self.library, f"{signature.name}_workspace")
+        workspace_bytes = getattr(self.library, f"{record.name}_workspace")
         workspace_bytes.restype = ctypes.c_int64
-        size = workspace_bytes(*(ctypes.c_int64(known[one]) for one in signature.sizes))
+        size = workspace_bytes(*(ctypes.c_int64(called[one]) for one in record.sizes))
         workspace = np.full(size + 192, 0xA5, np.uint8)
         start = -workspace.ctypes.data % 64 + 64
         arguments.append(ctypes.c_void_p(workspace.ctypes.data + start))
-        status = getattr(self.library, signature.name)(*arguments)
+        status = getattr(self.library, record.name)(*arguments)
         if unpoison := getattr(self.library, "__asan_unpoison_memory_region", None):
             unpoison(ctypes.c_void_p(workspace.ctypes.data), ctypes.c_size_t(workspace.size))
         assert (workspace[:start] == 0xA5).all()
         assert (workspace[start + size :] == 0xA5).all(), "written beyond the workspace"
         if status:
-            raise ValueError(signature.statuses[status - 1])
+            raise ValueError(record.statuses[status - 1])
         return outputs
 
 
 def pack(array: Array, strides: Sequence[int]) -> Array:
-    """The array as the signature allows it: a copy where an axis without a stride is strided."""
+    """The array as the record allows it: a copy where an axis without a stride is strided."""
     expected = array.itemsize
     fits = True
     for axis in range(array.ndim - 1, -1, -1):

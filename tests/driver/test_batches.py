@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad import abi
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.fallback import NumpyOp
 from symgrad.frontend.anyrank.judge import rank_dependence
@@ -23,7 +24,6 @@ from symgrad.frontend.spec import TensorSpec, parse_spec
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan, with_backward
 from symgrad.passes.evaluate import evaluate
-from symgrad.runtime import spec
 from tests.frontend.anyrank_programs import BLIND
 
 Array = np.ndarray[Any, Any]
@@ -149,7 +149,7 @@ def written_out(function: Any, specs: Sequence[str], arrays: Sequence[Array], ra
     }
     (case,) = (
         one for one in graphs.cases
-        if all(spec.evaluate(str(condition), sizes) for condition in one.conditions)
+        if all(abi.evaluate(str(condition), sizes) for condition in one.conditions)
     )  # fmt: skip
 
     def gradients(cotangents: Sequence[Array]) -> list[Array | None]:

@@ -121,9 +121,9 @@ OPS = [
 def test_all_kernels_take_sizes_in_the_order_of_the_header(function: Any, specs: Any) -> None:
     planned = plan(trace(function, *specs))
     emitted = emit(planned, "")
-    header = " ".join(emitted.texts[emitted.header].replace(" *", "").split())
+    header = " ".join(emitted.texts[emitted.op.header].replace(" *", "").split())
     assert f"first, in this order: {', '.join(planned.sizes)}." in header
-    for one in emitted.signatures:
+    for one in emitted.op.cases:
         for kernel in (one.inference, one.forward, *(found.kernel for found in one.backward)):
             assert list(kernel.sizes) == [s for s in planned.sizes if s in kernel.sizes]
     for number, case in enumerate(planned.cases[1:], 1):
@@ -133,10 +133,10 @@ def test_all_kernels_take_sizes_in_the_order_of_the_header(function: Any, specs:
     assert "_workspace returns" in header
     digits = f"one for each of {', '.join(planned.graphs.input_names)}: 1 where"
     assert (digits in header) == any(kernel.pruned for kernel in planned.kernels)
-    for status in {status for one in emitted.signatures for status in one.forward.statuses}:
+    for status in {status for one in emitted.op.cases for status in one.forward.statuses}:
         assert f"returns 1: {status}" in header
 
 
 def test_the_header_says_which_indices_are_in_range() -> None:
     emitted = emit(plan(trace(ops.SoftmaxCrossEntropy)), "")
-    assert "out of range, unless 0 <= labels[i] < c" in emitted.texts[emitted.header]
+    assert "out of range, unless 0 <= labels[i] < c" in emitted.texts[emitted.op.header]

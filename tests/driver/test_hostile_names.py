@@ -128,8 +128,8 @@ def test_any_names_give_sound_texts(program: tuple[type[sg.Function], list[str]]
     plain = emitted(hostile("Plain", ("a", "b", "c", "d", "e")))
     shapes = [[type(one) for one in ast.parse(f.wrapper()).body] for f in (found, plain)]
     assert shapes[0] == shapes[1]
-    assert Path(found.header).name == found.header
-    assert len(found.header.encode()) < 100
+    assert Path(found.op.header).name == found.op.header
+    assert len(found.op.header.encode()) < 100
     for name, text in found.texts.items():
         assert text.isascii() or text.encode("utf-8")
         if not name.endswith("_pruned.c"):

@@ -22,13 +22,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
+from symgrad.abi import Op, Value
 from symgrad.errors import KernelArgumentError, NotProvedError
 from symgrad.fallback import NumpyOp
 from symgrad.frontend.request import bind
 from symgrad.frontend.trace import trace_request
 from symgrad.kernels import plan
 from symgrad.plain import described, literal
-from symgrad.runtime.spec import Op, Value
 from symgrad.runtime.values import Values
 from symgrad.tools.cli import main
 
@@ -212,7 +212,7 @@ KINDS: list[Any] = [
 
 
 def test_a_number_counts_only_as_one_of_its_value_and_kind() -> None:
-    op = Op("some", differentiable=(True,), cases=(), files=(), header="some.h")
+    op = Op(name="some", differentiable=(True,), cases=(), files=(), header="some.h")
     for compiled in NUMBERS:
         known = Values(replace(op, values=(Value("alpha", repr(compiled)),)), {})
         for number, kind in product(NUMBERS, KINDS):

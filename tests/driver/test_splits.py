@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad import abi
 from symgrad.errors import CodegenError, KernelArgumentError
 from symgrad.fallback import NumpyOp
 from symgrad.frontend.spec import parse_spec
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan, with_backward
 from symgrad.passes.evaluate import evaluate
-from symgrad.runtime import spec
 from tests.driver.splits import SPECS, programs
 
 Array = np.ndarray[Any, Any]
@@ -83,7 +83,7 @@ class Traced:
         (self.case,) = (
             case
             for case in graphs(name).cases
-            if all(spec.evaluate(str(one), sizes) for one in case.conditions)
+            if all(abi.evaluate(str(one), sizes) for one in case.conditions)
         )
         self.feeds = dict(zip(graphs(name).input_names, arrays, strict=True))
         self.outputs = evaluate(self.case.outputs, self.feeds)

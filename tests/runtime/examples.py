@@ -1,25 +1,15 @@
-"""Hand-written kernels that obey ``symgrad.ir.abi``: the runtime's tests stand on them.
+"""Hand-written kernels that obey ``symgrad.abi``: the runtime's tests stand on them.
 
-In: nothing.  Out: ``Example`` records: signatures and C.
+In: nothing.  Out: ``Example`` records: records and C.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from symgrad.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
 from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
-from symgrad.ir.abi import (
-    ArrayArgument,
-    BackwardSignature,
-    KernelSignature,
-    OpSignature,
-    Residual,
-)
-from symgrad.ir.dim import Dim
-from symgrad.ir.dtype import bool_, float32, float64, int64
 from symgrad.runtime.op import CompiledOp, make_op
-
-n, m, k, v = (Dim.size(name) for name in "nmkv")
 
 
 @dataclass(frozen=True)
@@ -27,7 +17,8 @@ class Example:
     """An op whose C is written by hand."""
 
     name: str
-    signatures: tuple[OpSignature, ...]
+    cases: tuple[Case, ...]
+    differentiable: tuple[bool, ...]
     c: str
     header: str
     blas: bool = False
@@ -41,18 +32,52 @@ class Example:
         return {f"{self.stem}.c": self.c, f"{self.stem}.h": self.header}
 
     def wrapper(self, runtime: str = "symgrad.runtime") -> str:
-        view = wrapper_view(
-            self.name,
-            self.signatures,
+        return render_wrapper(wrapper_view(self.record, runtime=runtime))
+
+    @property
+    def record(self) -> Op:
+        return Op(
+            name=self.name,
+            differentiable=self.differentiable,
+            cases=self.cases,
             files=(f"{self.stem}.c",),
             header=f"{self.stem}.h",
             blas=self.blas,
-            runtime=runtime,
         )
-        return render_wrapper(view)
 
     def op(self) -> CompiledOp:
         return make_op(self.wrapper(), self.texts)
+
+
+def _kernel(
+    name: str, sizes: tuple[str, ...], inputs: tuple[Array, ...], outputs: tuple[Array, ...],
+    statuses: tuple[str, ...] = (),
+) -> Kernel:  # fmt: skip
+    return Kernel(name, sizes=sizes, inputs=inputs, outputs=outputs, statuses=statuses)
+
+
+def _backward(
+    mask: tuple[bool, ...], kernel: Kernel, residuals: tuple[int, ...],
+    cotangents: tuple[int, ...], zeros: tuple[int, ...] = (),
+) -> Backward:  # fmt: skip
+    return Backward(
+        mask=mask, kernel=kernel, residuals=residuals, cotangents=cotangents, zeros=zeros
+    )
+
+
+def _case(
+    inputs: tuple[Array, ...], outputs: tuple[Array, ...], bindings: tuple[Binding, ...],
+    residuals: tuple[Residual, ...], inference: Kernel, forward: Kernel,
+    backward: tuple[Backward, ...], conditions: tuple[str, ...] = (),
+) -> Case:  # fmt: skip
+    return Case(
+        inputs=inputs, outputs=outputs, bindings=bindings, residuals=residuals,
+        inference=inference, forward=forward, backward=backward, conditions=conditions,
+    )  # fmt: skip
+
+
+def _at(size: str, position: int, axis: int) -> Binding:
+    return Binding(size, input=position, axis=axis)
 
 
 def _header(stem: str, *prototypes: str) -> str:
@@ -62,19 +87,18 @@ def _header(stem: str, *prototypes: str) -> str:
 
 
 def _softplus() -> Example:
-    x, y = ArrayArgument("x", float32, (n, m)), ArrayArgument("y", float32, (n, m))
-    gy, gx = ArrayArgument("grad_y", float32, (n, m)), ArrayArgument("grad_x", float32, (n, m))
-    forward = KernelSignature("softplus_forward", ("n", "m"), (x,), (y,))
-    backward = KernelSignature("softplus_backward", ("n", "m"), (x, gy), (gx,))
-    signature = OpSignature(
-        "Softplus",
+    x, y = Array("x", "float32", ("n", "m")), Array("y", "float32", ("n", "m"))
+    gy, gx = Array("grad_y", "float32", ("n", "m")), Array("grad_x", "float32", ("n", "m"))
+    forward = _kernel("softplus_forward", ("n", "m"), (x,), (y,))
+    backward = _kernel("softplus_backward", ("n", "m"), (x, gy), (gx,))
+    case = _case(
         (x,),
         (y,),
-        (True,),
+        (_at("n", 0, 0), _at("m", 0, 1)),
         (Residual(x, "input"),),
         forward,
         forward,
-        (BackwardSignature((True,), backward, (0,), (0,)),),
+        (_backward((True,), backward, (0,), (0,)),),
     )
     prototypes = (
         "int softplus_forward(int64_t n, int64_t m, const float *x, float *y, void *workspace)",
@@ -107,32 +131,31 @@ def _softplus() -> Example:
 
 {prototypes[3]} {{ (void)n; (void)m; return 0; }}
 """
-    return Example("Softplus", (signature,), c, _header("softplus", *prototypes))
+    return Example("Softplus", (case,), (True,), c, _header("softplus", *prototypes))
 
 
 def _matmul() -> Example:
     """The product x w: two inputs, rows strided, a BLAS, a workspace, three backward masks."""
-    x = ArrayArgument("x", float64, (n, k), (0,))
-    w = ArrayArgument("w", float64, (k, m), (0,))
-    y, gy = ArrayArgument("y", float64, (n, m)), ArrayArgument("grad_y", float64, (n, m))
-    gx, gw = ArrayArgument("grad_x", float64, (n, k)), ArrayArgument("grad_w", float64, (k, m))
+    x = Array("x", "float64", ("n", "k"), strides=(0,))
+    w = Array("w", "float64", ("k", "m"), strides=(0,))
+    y, gy = Array("y", "float64", ("n", "m")), Array("grad_y", "float64", ("n", "m"))
+    gx, gw = Array("grad_x", "float64", ("n", "k")), Array("grad_w", "float64", ("k", "m"))
     sizes = ("n", "k", "m")
-    forward = KernelSignature("matmul_forward", sizes, (x, w), (y,))
-    left = KernelSignature("matmul_backward_10", sizes, (w, gy), (gx,))
-    right = KernelSignature("matmul_backward_01", sizes, (x, gy), (gw,))
-    both = KernelSignature("matmul_backward_11", sizes, (x, w, gy), (gx, gw))
-    signature = OpSignature(
-        "Matmul",
+    forward = _kernel("matmul_forward", sizes, (x, w), (y,))
+    left = _kernel("matmul_backward_10", sizes, (w, gy), (gx,))
+    right = _kernel("matmul_backward_01", sizes, (x, gy), (gw,))
+    both = _kernel("matmul_backward_11", sizes, (x, w, gy), (gx, gw))
+    case = _case(
         (x, w),
         (y,),
-        (True, True),
-        (Residual(x, "input", 0), Residual(w, "input", 1)),
+        (_at("n", 0, 0), _at("k", 0, 1), _at("m", 1, 1)),
+        (Residual(x, "input"), Residual(w, "input", position=1)),
         forward,
         forward,
         (
-            BackwardSignature((True, True), both, (0, 1), (0,)),
-            BackwardSignature((True, False), left, (1,), (0,)),
-            BackwardSignature((False, True), right, (0,), (0,)),
+            _backward((True, True), both, (0, 1), (0,)),
+            _backward((True, False), left, (1,), (0,)),
+            _backward((False, True), right, (0,), (0,)),
         ),
     )
     size = "int64_t n, int64_t k, int64_t m"
@@ -174,7 +197,9 @@ def _matmul() -> Example:
         f"{one} {{ (void)m; return {'8*n*k' if 'forward' in one else '0*n*k'}; }}\n"
         for one in works
     )
-    return Example("Matmul", (signature,), c, _header("matmul", *prototypes, *works), blas=True)
+    return Example(
+        "Matmul", (case,), (True, True), c, _header("matmul", *prototypes, *works), blas=True
+    )
 
 
 def _pick() -> Example:
@@ -182,24 +207,23 @@ def _pick() -> Example:
 
     The gradient of ``index`` does not exist; ``rest`` is a residual of source "kernel" as well.
     """
-    x, index = ArrayArgument("x", float32, (n, v)), ArrayArgument("index", int64, (n,))
-    y, first = ArrayArgument("y", float32, (n,)), ArrayArgument("first", float32, (n,))
-    kept = ArrayArgument("doubled", int64, (n,))
-    gy, gf = ArrayArgument("grad_y", float32, (n,)), ArrayArgument("grad_first", float32, (n,))
-    gx = ArrayArgument("grad_x", float32, (n, v))
+    x, index = Array("x", "float32", ("n", "v")), Array("index", "int64", ("n",))
+    y, first = Array("y", "float32", ("n",)), Array("first", "float32", ("n",))
+    kept = Array("doubled", "int64", ("n",))
+    gy, gf = Array("grad_y", "float32", ("n",)), Array("grad_first", "float32", ("n",))
+    gx = Array("grad_x", "float32", ("n", "v"))
     statuses = ("index holds a number that is not in 0 ... v - 1",)
-    inference = KernelSignature("pick_inference", ("n", "v"), (x, index), (y, first), statuses)
-    forward = KernelSignature("pick_forward", ("n", "v"), (x, index), (y, first, kept), statuses)
-    backward = KernelSignature("pick_backward", ("n", "v"), (kept, gy, gf), (gx,))
-    signature = OpSignature(
-        "Pick",
+    inference = _kernel("pick_inference", ("n", "v"), (x, index), (y, first), statuses)
+    forward = _kernel("pick_forward", ("n", "v"), (x, index), (y, first, kept), statuses)
+    backward = _kernel("pick_backward", ("n", "v"), (kept, gy, gf), (gx,))
+    case = _case(
         (x, index),
         (y, first),
-        (True, False),
+        (_at("n", 0, 0), _at("v", 0, 1)),
         (Residual(kept, "kernel"),),
         inference,
         forward,
-        (BackwardSignature((True, False), backward, (0,), (0, 1)),),
+        (_backward((True, False), backward, (0,), (0, 1)),),
         ("v != 1",),
     )
     size = "int64_t n, int64_t v"
@@ -239,7 +263,7 @@ def _pick() -> Example:
     for prototype, body in zip(prototypes[:3], bodies, strict=True):
         c += f"\n{prototype}\n{{\n{body}}}\n"
     c += "".join(f"\n{one} {{ (void)n; (void)v; return 0; }}\n" for one in prototypes[3:])
-    return Example("Pick", (signature,), c, _header("pick", *prototypes))
+    return Example("Pick", (case,), (True, False), c, _header("pick", *prototypes))
 
 
 def _gated() -> Example:
@@ -247,43 +271,40 @@ def _gated() -> Example:
 
     Sizes called ``in`` and ``out``, one solved from ``2*in``; two cases; a gradient that is zero.
     """
-    rows, half = Dim.size("out"), Dim.size("in")
-    x, c = ArrayArgument("x", float64, (rows, half * 2)), ArrayArgument("c", float64, ())
-    y = ArrayArgument("y", float64, (rows, half))
-    gy, gx = ArrayArgument("grad_y", float64, y.shape), ArrayArgument("grad_x", float64, x.shape)
-    sizes = ("out", "in")
-    forward = KernelSignature("gated_forward", sizes, (x,), (y,))
-    backward = KernelSignature("gated_backward", sizes, (x, gy), (gx,))
-    two = OpSignature(
-        "Gated",
+    x, c = Array("x", "float64", ("out", "2*in_")), Array("c", "float64", ())
+    y = Array("y", "float64", ("out", "in_"))
+    gy, gx = Array("grad_y", "float64", y.dims), Array("grad_x", "float64", x.dims)
+    sizes = ("out", "in_")
+    forward = _kernel("gated_forward", sizes, (x,), (y,))
+    backward = _kernel("gated_backward", sizes, (x, gy), (gx,))
+    two = _case(
         (x, c),
         (y,),
-        (True, True),
+        (_at("out", 0, 0), Binding("in_", input=0, axis=1, factor=2)),
         (Residual(x, "input"),),
         forward,
         forward,
-        (BackwardSignature((True, True), backward, (0,), (0,), (1,)),),
-        ("in != 0",),
+        (_backward((True, True), backward, (0,), (0,), (1,)),),
+        ("in_ != 0",),
     )
     one_x, one_y = (
-        ArrayArgument("x", float64, (rows, Dim.of(1))),
-        ArrayArgument("y", float64, (rows, Dim.of(1))),
+        Array("x", "float64", ("out", "1")),
+        Array("y", "float64", ("out", "1")),
     )
     one_gy, one_gx = (
-        ArrayArgument("grad_y", float64, one_y.shape),
-        ArrayArgument("grad_x", float64, one_x.shape),
+        Array("grad_y", "float64", one_y.dims),
+        Array("grad_x", "float64", one_x.dims),
     )
-    triple = KernelSignature("gated_one_forward", ("out",), (one_x,), (one_y,))
-    triple_back = KernelSignature("gated_one_backward", ("out",), (one_gy,), (one_gx,))
-    one = OpSignature(
-        "Gated",
+    triple = _kernel("gated_one_forward", ("out",), (one_x,), (one_y,))
+    triple_back = _kernel("gated_one_backward", ("out",), (one_gy,), (one_gx,))
+    one = _case(
         (one_x, c),
         (one_y,),
-        (True, True),
+        (_at("out", 0, 0),),
         (),
         triple,
         triple,
-        (BackwardSignature((True, True), triple_back, (), (0,), (1,)),),
+        (_backward((True, True), triple_back, (), (0,), (1,)),),
     )
     size = "int64_t rows, int64_t half"
     prototypes = (
@@ -319,26 +340,24 @@ def _gated() -> Example:
     for prototype, body in zip(prototypes, bodies, strict=True):
         text += f"\n{prototype}\n{{\n    (void)workspace;\n{body}    return 0;\n}}\n"
     text += "".join(f"\n{w} {{ return 0*rows{'*half' if 'half' in w else ''}; }}\n" for w in works)
-    return Example("Gated", (two, one), text, _header("gated", *prototypes, *works))
+    return Example("Gated", (two, one), (True, True), text, _header("gated", *prototypes, *works))
 
 
 def _keep() -> Example:
     """The numbers that ``double`` marks, and its negation: truth values, names from elsewhere."""
-    size = Dim.size("λ")
-    x, mask = ArrayArgument("in", float32, (size,)), ArrayArgument("double", bool_, (size,))
-    y, negated = ArrayArgument("y", float32, (size,)), ArrayArgument("β", bool_, (size,))
-    gy, gx = ArrayArgument("grad_y", float32, (size,)), ArrayArgument("grad_in", float32, (size,))
-    forward = KernelSignature("keep_forward", ("λ",), (x, mask), (y, negated))
-    backward = KernelSignature("keep_backward", ("λ",), (mask, gy), (gx,))
-    signature = OpSignature(
-        "Keep",
+    x, mask = Array("in", "float32", ("λ",)), Array("double", "bool", ("λ",))
+    y, negated = Array("y", "float32", ("λ",)), Array("β", "bool", ("λ",))
+    gy, gx = Array("grad_y", "float32", ("λ",)), Array("grad_in", "float32", ("λ",))
+    forward = _kernel("keep_forward", ("λ",), (x, mask), (y, negated))
+    backward = _kernel("keep_backward", ("λ",), (mask, gy), (gx,))
+    case = _case(
         (x, mask),
         (y, negated),
-        (True, False),
-        (Residual(mask, "input", 1),),
+        (_at("λ", 0, 0),),
+        (Residual(mask, "input", position=1),),
         forward,
         forward,
-        (BackwardSignature((True, False), backward, (0,), (0,)),),
+        (_backward((True, False), backward, (0,), (0,)),),
     )
     prototypes = (
         "int keep_forward(int64_t n, const float *x, const uint8_t *mask, float *y,"
@@ -357,7 +376,7 @@ def _keep() -> Example:
         loop = f"    for (int64_t i = 0; i < n; i++) {body}\n"
         c += f"\n{prototype}\n{{\n    (void)workspace;\n{loop}    return 0;\n}}\n"
     c += "".join(f"\n{one} {{ return 0*n; }}\n" for one in prototypes[2:])
-    return Example("Keep", (signature,), c, _header("keep", *prototypes))
+    return Example("Keep", (case,), (True, False), c, _header("keep", *prototypes))
 
 
 SOFTPLUS, MATMUL, PICK, GATED = _softplus(), _matmul(), _pick(), _gated()

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy
 import pytest
 
+from symgrad.abi import Op, evaluate
 from symgrad.errors import BuildError, CacheError
 from symgrad.runtime import blas, cache, compiler
 from symgrad.runtime.binding import c_expression
@@ -22,7 +23,6 @@ from symgrad.runtime.build import SUFFIX, build_beside, build_cached, compile_in
 from symgrad.runtime.load import load
 from symgrad.runtime.op import make_op
 from symgrad.runtime.package import read_op
-from symgrad.runtime.spec import Op, evaluate
 from tests.runtime import scripts
 from tests.runtime.examples import MATMUL, SOFTPLUS
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symgrad.abi import Array, Case, Kernel, Residual
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.runtime.op import CompiledOp
 from symgrad.runtime.residuals import taken_apart
-from symgrad.runtime.spec import Array, Case, Kernel, Residual
 from tests.runtime.layouts import LAYOUTS
 
 F4 = numpy.float32
@@ -91,9 +91,12 @@ def test_residuals_of_any_layout(matmul: CompiledOp, layout: str) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_too_few_or_too_many_where_there_are_no_sizes(count: int) -> None:
-    number, kernel = Array("x", "float32", ()), Kernel("k", (), (), ())
+    number, kernel = Array("x", "float32", ()), Kernel("k", sizes=(), inputs=(), outputs=())
     kept = (Residual(number, "input"), Residual(number, "kernel"))
-    case = Case((number,), (number,), (), kept, kernel, kernel, ())
+    case = Case(
+        inputs=(number,), outputs=(number,), bindings=(), residuals=kept, inference=kernel,
+        forward=kernel, backward=(),
+    )  # fmt: skip
     with pytest.raises(KernelArgumentError, match="2 arrays and 0 sizes belong"):
         taken_apart("op.backward", case, (ones(),) * count)
 

@@ -35,6 +35,11 @@ class Array:
     constant: bool = True
     origin: tuple[Dim, ...] = ()
 
+    @property
+    def strided(self) -> tuple[int, ...]:
+        """The axes whose stride is passed."""
+        return tuple(axis for axis, stride in enumerate(self.strides) if stride)
+
     def place(self, indices: Sequence[Dim]) -> tuple[Dim, ...]:
         """Indices counted from the first element."""
         if not self.origin:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+from symgrad.abi import Kernel
+from symgrad.codegen.calls import SizeNames
 from symgrad.codegen.emit.context import Array, EmitContext
 from symgrad.codegen.emit.ctree import (
     SUM,
@@ -32,9 +34,9 @@ from symgrad.codegen.schedule.rows import Rows, plan_rows
 from symgrad.codegen.schedule.scheduler import Schedule, schedule
 from symgrad.codegen.schedule.storage import Storage, allocate
 from symgrad.index.text import IndexText
-from symgrad.ir.abi import ArrayArgument, KernelSignature
 from symgrad.ir.dim import product
 from symgrad.ir.expr import Access
+from symgrad.ir.function import BatchAxes
 from symgrad.ir.graph import Graph, Node, ancestors
 
 OUT_OF_RANGE = "an index is out of range"
@@ -88,7 +90,7 @@ class EmittedKernel:
     of products of matrices.
     """
 
-    signature: KernelSignature
+    record: Kernel
     view: KernelView
     needs_blas: bool
     vector_functions: tuple[str, ...]
@@ -98,35 +100,47 @@ class EmittedKernel:
 
 
 def emit_kernel(
-    graph: Graph, name: str, doc: KernelDoc | None = None, sizes: Sequence[str] = ()
+    graph: Graph, name: str, doc: KernelDoc | None = None, sizes: SizeNames | None = None
 ) -> EmittedKernel:
     """The kernel that computes the outputs of ``graph`` from its inputs.
 
-    ``sizes``: the order in which it takes sizes; others come behind, as shapes mention them.
-    Raises CodegenError for a graph that has no outputs, or an op that has no C.
+    ``sizes``: the sizes in the order in which it takes them; others come behind, as shapes mention
+    them.  Raises CodegenError for a graph that has no outputs, or an op that has no C.
     """
     scheduled = schedule(build_program(graph))
     program = scheduled.program
     entries = scheduled.entries
     rows = plan_rows(entries, {tensor: shape for tensor, (_, shape) in program.arrays.items()})
     storage = allocate(entries)
-    order = sorted(_sizes(graph), key=lambda size: [*sizes, size].index(size))
-    context, signature = _interface(graph, program, name, rows.values(), storage, tuple(order))
+    sizes = sizes or SizeNames(_sizes(graph))
+    context = _interface(graph, program, rows.values(), storage, sizes)
     _name_loops(context, scheduled, storage)
     nests = Nests(context, program, storage)
     interchanged = {
         loop: found for loop in rows if (found := interchange(scheduled, loop)) is not None
     }
     statements = OuterLoops(nests, rows, interchanged).write(entries)
-    signature, first = _limits(signature, context)
+    statuses = (OUT_OF_RANGE,) if program.checks else ()
+    if context.limits:
+        statuses = (*statuses, TOO_LARGE)
+    first = _leave_where_too_large(context, len(statuses))
     empty = [] if program.checks else _leave_where_empty(graph, context, rows.values())
     body = statements_text([*first, *empty, *statements])
-    signature = _only_needed(signature, context, body)
-    view = _view(
-        signature, context, body, doc or KernelDoc(), _promise(signature, program, context)
+    needed = _needed_sizes(graph, context, body)
+    promise = _promise(graph, program, context, statuses)
+    view = _view(graph, name, needed, context, body, doc or KernelDoc(), promise)
+    record = Kernel(
+        name,
+        sizes=tuple(map(sizes.of, needed)),
+        inputs=tuple(
+            sizes.array(one, node, context.arrays[one].strided)
+            for one, node in graph.inputs.items()
+        ),
+        outputs=tuple(sizes.array(one, node) for one, node in graph.outputs.items()),
+        statuses=statuses,
     )
     return EmittedKernel(
-        signature,
+        record,
         view,
         needs_blas=bool(context.products),
         products=tuple(sorted(dtype.short for dtype in context.products)),
@@ -137,20 +151,19 @@ def emit_kernel(
 
 
 def _interface(
-    graph: Graph, program: KernelProgram, name: str, rows: Iterable[Rows], storage: Storage,
-    sizes: tuple[str, ...],
-) -> tuple[EmitContext, KernelSignature]:  # fmt: skip
-    """The names of everything that is handed in, and the signature that says so."""
+    graph: Graph, program: KernelProgram, rows: Iterable[Rows], storage: Storage, sizes: SizeNames
+) -> EmitContext:
+    """The names of everything that is handed in."""
     names = Names()
-    context = EmitContext(names, {size: names.fresh(size) for size in sizes})
+    order = sorted(_sizes(graph), key=lambda size: [*sizes.order, size].index(size))
+    context = EmitContext(names, {size: names.fresh(size) for size in order})
     products = [item for item in storage.paths if item.role == PRODUCT]
     factors = [factor for item in products for factor in item.operands]
     whole = {tensor for one in rows for tensor in one.flat}
     whole.update(factor.tensor for factor in factors if isinstance(factor, Access))
-    inputs = tuple(_input(context, program, node, whole) for node in graph.inputs.values())
-    outputs = []
+    for tensor, node in graph.inputs.items():
+        _input(context, program, tensor, node, strided=tensor not in whole)
     for output, node in graph.outputs.items():
-        outputs.append(ArrayArgument(output, node.dtype, node.shape))
         _, shape = program.arrays[f"%{node.index}"]
         array = Array(names.fresh(output), node.dtype, shape, constant=False)
         context.arrays[f"={output}"] = array
@@ -159,23 +172,19 @@ def _interface(
     for definition in program.definitions:
         if not definition.outputs and definition not in made:
             _store(context, definition, program.names.get(definition.body, "stored"))
-    statuses = (OUT_OF_RANGE,) if program.checks else ()
-    return context, KernelSignature(name, sizes, inputs, tuple(outputs), statuses)
+    return context
 
 
 def _input(
-    context: EmitContext, program: KernelProgram, node: Node, whole: set[str]
-) -> ArrayArgument:
+    context: EmitContext, program: KernelProgram, tensor: str, node: Node, *, strided: bool
+) -> None:
     """An input; strides are taken of all axes but the last, where the loops can use them."""
-    tensor = node.attributes["name"]
     c_name = context.names.fresh(tensor)
     shape = program.arrays[tensor][1]
     long = [axis for axis, size in enumerate(shape) if size != 1]
     single = [axis for axis in long[:-1] if shape[axis] == node.shape[axis]]
-    strides = tuple(single) if tensor not in whole else ()
-    stride_names = _stride_names(c_name, node.rank, strides, context.names)
-    context.arrays[tensor] = Array(c_name, node.dtype, shape, stride_names)
-    return ArrayArgument(tensor, node.dtype, node.shape, strides)
+    strides = _stride_names(c_name, node.rank, single if strided else [], context.names)
+    context.arrays[tensor] = Array(c_name, node.dtype, shape, strides)
 
 
 def _store(context: EmitContext, definition: Definition, wanted: str) -> None:
@@ -207,23 +216,17 @@ def _leave_where_empty(
     return [If(Text(" || ".join(tests)), (Line("return 0;"),))] if tests else []
 
 
-def _limits(
-    signature: KernelSignature, context: EmitContext
-) -> tuple[KernelSignature, list[Statement]]:
+def _leave_where_too_large(context: EmitContext, status: int) -> list[Statement]:
     """Leave the kernel where a matrix is too large for the integers of the BLAS."""
-    if not context.limits:
-        return signature, []
     large = [
         f"{within(context.dim(dim), SUM)} > INT32_MAX"
         for dim in sorted(context.limits, key=lambda dim: dim.key)
     ]
-    statuses = (*signature.statuses, TOO_LARGE)
-    leave = If(Text(" || ".join(large)), (Line(f"return {len(statuses)};"),))
-    return replace(signature, statuses=statuses), [leave]
+    return [If(Text(" || ".join(large)), (Line(f"return {status};"),))] if large else []
 
 
 def _stride_names(
-    c_name: str, rank: int, strides: tuple[int, ...], names: Names
+    c_name: str, rank: int, strides: Sequence[int], names: Names
 ) -> tuple[str, ...]:  # fmt: skip
     """A name for the stride of each axis that has one; the last long axis is contiguous."""
     if not strides:
@@ -245,35 +248,35 @@ def _sizes(graph: Graph) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _only_needed(signature: KernelSignature, context: EmitContext, body: str) -> KernelSignature:
-    """Without the sizes that no array has and that nothing is computed from."""
-    arrays = (*signature.inputs, *signature.outputs)
-    needed = {size for array in arrays for dim in array.shape for size in dim.sizes}
+def _needed_sizes(graph: Graph, context: EmitContext, body: str) -> list[str]:
+    """The sizes but those that no array has and that nothing is computed from."""
+    nodes = (*graph.inputs.values(), *graph.outputs.values())
+    needed = {size for node in nodes for dim in node.shape for size in dim.sizes}
     slots = " ".join(_slot(context, place).bytes for place in range(len(context.slots)))
     words = set(re.findall(r"\w+", f"{body} {slots}"))
-    kept = tuple(s for s in signature.sizes if s in needed or context.sizes[s] in words)
-    return replace(signature, sizes=kept)
+    known = ((size, word) for size, word in context.sizes.items() if not size.startswith("@"))
+    return [size for size, word in known if size in needed or word in words]
 
 
 def _view(
-    signature: KernelSignature, context: EmitContext, body: str, doc: KernelDoc,
+    graph: Graph, name: str, sizes: Sequence[str], context: EmitContext, body: str, doc: KernelDoc,
     promise: tuple[str, ...],
 ) -> KernelView:  # fmt: skip
-    size_names = [context.sizes[size] for size in signature.sizes]
+    size_names = [context.sizes[size] for size in sizes]
     parameters: list[tuple[str, str]] = [(f"int64_t {size}", size) for size in size_names]
-    for argument in signature.inputs:
-        array = context.arrays[argument.name]
+    for tensor in graph.inputs:
+        array = context.arrays[tensor]
         parameters.append((f"const {array.dtype.c} *restrict {array.name}", array.name))
         parameters += [(f"int64_t {stride}", stride) for stride in array.strides if stride]
-    for argument in signature.outputs:
-        array = context.arrays[f"={argument.name}"]
+    for output in graph.outputs:
+        array = context.arrays[f"={output}"]
         parameters.append((f"{array.dtype.c} *restrict {array.name}", array.name))
     slots = tuple(_slot(context, position) for position in range(len(context.slots)))
     words = set(re.findall(r"\w+", body + " ".join(slot.bytes for slot in slots)))
     slot_words = set(re.findall(r"\w+", " ".join(slot.bytes for slot in slots)))
     unused = [word for _, word in parameters if word not in words]
     return KernelView(
-        name=signature.name,
+        name=name,
         comment=_comment(doc, promise),
         promise=comment_lines(promise),
         size_parameters=tuple(f"int64_t {size}" for size in size_names),
@@ -304,15 +307,16 @@ def _comment(doc: KernelDoc, promise: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _promise(
-    signature: KernelSignature, program: KernelProgram, context: EmitContext
+    graph: Graph, program: KernelProgram, context: EmitContext, statuses: Sequence[str]
 ) -> tuple[str, ...]:
     """What goes in, what comes out, and what the kernel returns beside 0."""
     lines = []
-    for title, arrays in (("in:  ", signature.inputs), ("out: ", signature.outputs)):
-        lines.append(f"{title} {', '.join(map(described, arrays)) or 'nothing'}")
+    for title, nodes in (("in:  ", graph.inputs), ("out: ", graph.outputs)):
+        arrays = ", ".join(described(name, node) for name, node in nodes.items())
+        lines.append(f"{title} {arrays or 'nothing'}")
     text = IndexText((), {tensor: array.name for tensor, array in context.arrays.items()})
     ranges = [f"0 <= {text.dim(check.index)} < {check.bound}" for check in program.checks]
-    for status, reason in enumerate(signature.statuses, 1):
+    for status, reason in enumerate(statuses, 1):
         unless = f", unless {' and '.join(ranges)}" if reason == OUT_OF_RANGE else ""
         lines.append(f"returns {status}: {reason}{unless}")
     return tuple(lines)
@@ -331,6 +335,9 @@ def comment_lines(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def described(array: ArrayArgument) -> str:
-    """``x f32[n m]``: its name, dtype and shape."""
-    return f"{array.name} {array.dtype.short}[{' '.join(array.words)}]"
+def described(name: str, node: Node, batch: BatchAxes | None = None) -> str:
+    """``x f32[*batch 2*m]``: its name, dtype and shape."""
+    words = [str(dim).replace(" ", "") for dim in node.shape]
+    if batch is not None:
+        words[batch.axis : batch.axis + batch.number] = [f"*{batch.name}"]
+    return f"{name} {node.dtype.short}[{' '.join(words)}]"

@@ -1,7 +1,6 @@
 """The Python wrapper of an op: what its template is shown, and the text.
 
-In: the ``OpSignature`` of each case and the names of the C files.  Out: one frozen view of strings
-and tuples, and the text rendered from it.
+In: the record of an op.  Out: one frozen view of strings and tuples, and the text rendered from it.
 
 The wrapper is straight-line code for the ordinary call: it checks types and shapes, takes pointers
 and calls the kernel.  Everything else it leaves to ``symgrad.runtime.support``.
@@ -9,28 +8,15 @@ and calls the kernel.  Everything else it leaves to ``symgrad.runtime.support``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from symgrad.abi import C_TYPES, Array, Backward, Case, Kernel, Op, Record, Value, literal
+from symgrad.codegen.calls import WORDS, renamed, safe_name
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import literal_text
-from symgrad.codegen.wrapper.literals import SizeBinding, op_literal, size_bindings, string_literal
-from symgrad.codegen.wrapper.safe_names import (
-    safe_name,
-    size_names,
-    with_readable_sizes,
-    with_safe_sizes,
-)
 from symgrad.errors import CodegenError
-from symgrad.ir.abi import (
-    ArrayArgument,
-    BackwardSignature,
-    BatchAxes,
-    KernelSignature,
-    OpSignature,
-)
-from symgrad.ir.dim import product
-from symgrad.plain import PlainArgument
 
 
 @dataclass(frozen=True)
@@ -124,6 +110,7 @@ class WrapperView:
     name: str
     summary: tuple[str, ...]
     runtime: str
+    abi: str
     op_literal: str
     parameters: str
     keywords: str
@@ -153,18 +140,12 @@ class PackageView:
 
 # More masks than these are left to the careful path: the text must stay readable.
 MOST_MASKS = 8
-
-
-def arrays_of(signature: OpSignature) -> Iterable[ArrayArgument]:
-    """Inputs, outputs, residuals."""
-    yield from (*signature.inputs, *signature.outputs)
-    yield from (residual.array for residual in signature.residuals)
-
-
-def kernels_of(signature: OpSignature) -> Iterable[KernelSignature]:
-    """Every kernel that is called."""
-    yield from (signature.inference, signature.forward)
-    yield from (one.kernel for one in signature.backward if one.kernel.outputs)
+WIDTH = 100
+# What a wrapper needs for itself; its classes are Residuals, Residuals1 and so on.
+RESERVED = WORDS.union(
+    ("OP", "backward", "forward", "inference", "needs_input_grad", "out", "residuals"),
+    ("annotations", "type", "tuple", "Any", "bool", "int", "zip"),
+)
 
 
 def tuple_text(parts: Iterable[str]) -> str:
@@ -178,197 +159,187 @@ def _targets(parts: Iterable[str]) -> str:
     return tuple_text(parts)[1:-1] or "()"
 
 
-def _axes_of(batch: BatchAxes) -> str:
-    """The local that holds the axes of a group of batch axes."""
-    return f"_axes_{batch.name}"
-
-
-def _shape(array: ArrayArgument) -> str:
-    words = list(map(str, array.shape))
-    if array.batch is not None:
-        _, axis, count = array.batch
-        words[axis : axis + count] = [f"*{_axes_of(array.batch)}"]
-    return tuple_text(words)
-
-
-def described(array: ArrayArgument) -> str:
-    """Its dtype and shape, as in a shape specification."""
-    return f"{array.dtype}[{', '.join(array.words)}]"
+def _product(dims: Sequence[str]) -> str:
+    """The number of elements of an array of these sizes."""
+    factors = [dim if re.fullmatch(r"\w+", dim) else f"({dim})" for dim in dims if dim != "1"]
+    return "*".join(factors) or "1"
 
 
 class Names:
-    """Local names: those of the signatures, unless Python or the wrapper needs them."""
+    """Local names: those of the record, unless Python or the wrapper needs them."""
 
-    def __init__(self, signatures: Sequence[OpSignature]) -> None:
-        self._taken: set[str] = set().union(*map(size_names, signatures))
+    def __init__(self, op: Op) -> None:
+        classes = (residuals_class(position) for position in range(len(op.cases)))
+        self._reserved = RESERVED.union(classes)
+        sizes = {binding.size for case in op.cases for binding in case.bindings}
+        self._sizes = renamed(sizes, self._reserved)
+        self._taken = {self._sizes.get(size, size) for size in sizes}
         self._given: dict[tuple[str, str], str] = {}
-        for one in signatures:
-            for array in arrays_of(one):
+        for case in op.cases:
+            for array in case.arrays:
                 self.of(array.name)
 
     def of(self, wanted: str, kind: str = "array") -> str:
         """The local name for ``wanted`` as an array, cotangent or gradient; always the same."""
         key = (kind, wanted)
         if key not in self._given:
-            self._given[key] = safe_name(wanted, self._taken)
+            self._given[key] = safe_name(wanted, self._taken, self._reserved)
             self._taken.add(self._given[key])
         return self._given[key]
+
+    def local(self, expression: str) -> str:
+        """An expression over sizes, in their local names; ``*name``: the axes of this name."""
+        if expression.startswith("*"):
+            return f"_axes_{expression[1:]}"
+        return re.sub(r"[^\W\d]\w*", lambda m: self._sizes.get(m[0], m[0]), expression)
+
+    def shape(self, array: Array) -> str:
+        """The shape of an array as a tuple's text."""
+        words = list(map(self.local, array.dims))
+        if array.batch is not None:
+            name, axis, count = array.batch
+            words[axis : axis + count] = [f"*{self.local(f'*{name}')}"]
+        return tuple_text(words)
+
+
+def residuals_class(position: int) -> str:
+    """The wrapper's name for what forward keeps in a case."""
+    return f"Residuals{position or ''}"
 
 
 class CaseMaker:
     """Makes the view of one case.
 
-    ``signature`` has sizes that can be local names, ``table`` the same ones as users call them.
-    ``cotangents``: the local name of each output's, the same in all cases.
+    ``full``: the inputs that have a gradient; ``cotangents``: the local name of each output's.
     """
 
     def __init__(
-        self, names: Names, position: int, signature: OpSignature, table: OpSignature,
+        self, names: Names, position: int, case: Case, full: tuple[bool, ...],
         cotangents: Sequence[str],
     ) -> None:  # fmt: skip
         self.names = names
         self.position = position
-        self.signature = signature
-        self.table = table
+        self.case = case
+        self.full = full
         self.cotangents = cotangents
-        self.sizes = size_bindings(signature)
-        batches = (array.batch for array in signature.inputs if array.batch is not None)
-        self.batches = {batch.name: batch for batch in batches}
-
-    @property
-    def residuals_class(self) -> str:
-        """The wrapper's name for what forward keeps."""
-        return f"Residuals{self.position or ''}"
+        self.residuals_class = residuals_class(position)
 
     def inference(self) -> CallView:
         """The call that computes the outputs alone."""
-        return self._forward_call(self.signature.inference, self._result())
+        return self._forward_call(self.case.inference, self._result())
 
     def forward(self) -> CallView:
         """The call that also computes what is kept."""
-        kept = [self._kept(index) for index in range(len(self.signature.residuals))]
-        axes = (f"tuple({_axes_of(batch)})" for batch in self.batches.values())
-        everything = tuple_text((*kept, *self._kept_sizes(self.sizes), *axes))
-        result = f"{self._result()}, {self.residuals_class}({everything})"
-        return self._forward_call(self.signature.forward, result)
-
-    def _kept_sizes(self, bindings: Iterable[SizeBinding]) -> list[str]:
-        """The sizes that are kept for backward: those of batch axes follow from the axes."""
-        return [one.size for one in bindings if self._batch_at(one.input, one.axis) is None]
-
-    def _batch_at(self, index: int, axis: int) -> BatchAxes | None:
-        """The batch axes that an axis of an input belongs to."""
-        batch = self.signature.inputs[index].batch
-        inside = batch is not None and batch.axis <= axis < batch.axis + batch.number
-        return batch if inside else None
+        kept = (self._kept(index) for index in range(len(self.case.residuals)))
+        sizes = map(self.names.local, self.case.sizes)
+        axes = (f"tuple({size})" if size.startswith("_axes_") else size for size in sizes)
+        result = f"{self._result()}, {self.residuals_class}({tuple_text((*kept, *axes))})"
+        return self._forward_call(self.case.forward, result)
 
     def _result(self) -> str:
-        names = [self.names.of(array.name) for array in self.signature.outputs]
+        names = [self.names.of(array.name) for array in self.case.outputs]
         return names[0] if len(names) == 1 else tuple_text(names)
 
     def view(self) -> CaseView:
         """What the functions share."""
-        signature = self.signature
-        fields = [residual.array.name for residual in signature.residuals]
-        sizes = self._kept_sizes(size_bindings(self.table))
-        sizes += [f"*{name}" for name in self.batches]
-        full = signature.differentiable
-        ordered = sorted(signature.backward, key=lambda one: one.mask != full)[:MOST_MASKS]
-        words = [
-            f"{literal_text(r.array.name)} ({described(r.array)})" for r in self.table.residuals
-        ]
+        case = self.case
+        fields = (*(residual.array.name for residual in case.residuals), *case.sizes)
+        ordered = sorted(case.backward, key=lambda one: one.mask != self.full)[:MOST_MASKS]
+        words = [f"{literal_text(r.array.name)} ({r.array})" for r in case.residuals]
         return CaseView(
             residuals_class=self.residuals_class,
-            residual_fields=tuple_text(map(string_literal, (*fields, *sizes))),
+            residual_fields=literal(fields),
             residual_names=", ".join(words) or "nothing but sizes",
-            inputs=tuple(self._input(index) for index in range(len(signature.inputs))),
+            inputs=tuple(self._input(index) for index in range(len(case.inputs))),
             solved=tuple(self._solved()),
             differs=tuple(self._differs()),
-            conditions=signature.conditions,
+            conditions=tuple(map(self.names.local, case.conditions)),
             backwards=tuple(self._backward(one) for one in ordered),
         )
 
-    def _view(self, array: ArrayArgument, name: str, pointer: bool = True) -> ArrayView:
-        dtype = array.dtype.name.rstrip("_")
-        return ArrayView(name, f"_p_{name}" if pointer else "", dtype, _shape(array))
+    def _view(self, array: Array, name: str, pointer: bool = True) -> ArrayView:
+        shape = self.names.shape(array)
+        return ArrayView(name, f"_p_{name}" if pointer else "", array.dtype, shape)
 
     # -- sizes
 
     def _axis(self, index: int, axis: int) -> str:
         """The local that an axis of an input's shape goes to: the size's own where it is bare."""
-        for binding in self.sizes:
+        for binding in self.case.bindings:
             if (binding.input, binding.axis, binding.plain) == (index, axis, True):
-                return binding.size
-        return f"_{self.names.of(self.signature.inputs[index].name)}_{axis}"
+                return self.names.local(binding.size)
+        return f"_{self.names.of(self.case.inputs[index].name)}_{axis}"
 
     def _input(self, index: int) -> ArrayView:
-        array = self.signature.inputs[index]
+        array = self.case.inputs[index]
         view = self._view(array, self.names.of(array.name))
-        axes = [self._axis(index, axis) for axis in range(len(array.shape))]
+        axes = [self._axis(index, axis) for axis in range(len(array.dims))]
         if array.batch is not None:
             _, start, count = array.batch
-            axes[start : start + count] = [f"*{self._axes(index, array.batch)}"]
-        return ArrayView(view.name, view.pointer, view.dtype, view.shape, _targets(axes))
+            axes[start : start + count] = [f"*{self._axes(index)}"]
+        return replace(view, axes=_targets(axes))
 
-    def _axes(self, index: int, batch: BatchAxes) -> str:
-        """The local that the batch axes of an input go to."""
-        groups = [one.batch.name if one.batch else None for one in self.signature.inputs]
-        return (
-            _axes_of(batch) if groups.index(batch.name) == index else f"_axes{index}_{batch.name}"
-        )
+    def _axes(self, index: int) -> str:
+        """The local that the batch axes of an input go to: those of the first one give the name."""
+        groups = [one.batch[0] if one.batch else None for one in self.case.inputs]
+        group = groups[index]
+        first = groups.index(group) == index
+        return self.names.local(f"*{group}") if first else f"_axes{index}_{group}"
 
     def _together(self) -> Iterable[str]:
         """The sizes that stand for batch axes."""
-        for index, array in enumerate(self.signature.inputs):
-            if array.batch is not None and self._axes(index, array.batch) == _axes_of(array.batch):
-                _, start, count = array.batch
-                *ones, whole = map(str, array.shape[start : start + count])
-                yield from (f"{one} = 1" for one in ones)
-                yield f"{whole} = _prod({_axes_of(array.batch)})"
+        for group, sizes in self.case.batches.items():
+            *ones, whole = map(self.names.local, sizes)
+            yield from (f"{one} = 1" for one in ones)
+            yield f"{whole} = _prod({self.names.local(group)})"
 
     def _solved(self) -> Iterable[str]:
         yield from self._together()
-        for binding in self.sizes:
+        for binding in self.case.bindings:
             if not binding.plain:
                 extent = self._axis(binding.input, binding.axis)
                 shifted = f"({extent} - {binding.offset})" if binding.offset else extent
-                yield f"{binding.size} = {shifted} // {binding.factor}"
+                yield f"{self.names.local(binding.size)} = {shifted} // {binding.factor}"
 
     def _differs(self) -> Iterable[str]:
-        for binding in self.sizes:
+        local = self.names.local
+        for binding in self.case.bindings:
             if binding.offset > 0:
-                yield f"{binding.size} < 0"
-        for batch in self.batches.values() if self.signature.apart else ():
-            yield f"len({_axes_of(batch)}) in {self.signature.apart!r}"
-        for index, array in enumerate(self.signature.inputs):
-            if array.batch is not None and self._axes(index, array.batch) != _axes_of(array.batch):
-                yield f"{self._axes(index, array.batch)} != {_axes_of(array.batch)}"
-            for axis, dim in enumerate(array.shape):
-                local = self._axis(index, axis)
-                if local != str(dim) and self._batch_at(index, axis) is None:
-                    yield f"{local} != {dim}"
-        for condition in self.signature.conditions:
-            yield f"not ({condition})"
+                yield f"{local(binding.size)} < 0"
+        for group in self.case.batches if self.case.apart else ():
+            yield f"len({local(group)}) in {self.case.apart!r}"
+        for index, array in enumerate(self.case.inputs):
+            inside = range(0)
+            if array.batch is not None:
+                group, start, count = array.batch
+                inside = range(start, start + count)
+                if self._axes(index) != local(f"*{group}"):
+                    yield f"{self._axes(index)} != {local(f'*{group}')}"
+            for axis, dim in enumerate(map(local, array.dims)):
+                found = self._axis(index, axis)
+                if found != dim and axis not in inside:
+                    yield f"{found} != {dim}"
+        for condition in self.case.conditions:
+            yield f"not ({local(condition)})"
 
     # -- calls
 
-    def _arguments(
-        self, kernel: KernelSignature, inputs: Iterable[str], outputs: Iterable[str]
-    ) -> str:
+    def _arguments(self, kernel: Kernel, inputs: Iterable[str], outputs: Iterable[str]) -> str:
         """What a kernel is called with, for contiguous arrays."""
-        words = list(kernel.sizes)
+        words = list(map(self.names.local, kernel.sizes))
         for array, pointer in zip(kernel.inputs, inputs, strict=True):
             words.append(pointer)
-            words += [str(product(array.shape[axis + 1 :])) for axis in array.strides]
+            dims = list(map(self.names.local, array.dims))
+            words += [_product(dims[axis + 1 :]) for axis in array.strides]
         words += outputs
         return ", ".join([*words, "_workspace.pointer", "_workspace.size"])
 
-    def _forward_call(self, kernel: KernelSignature, result: str) -> CallView:
-        inputs = {a.name: self._view(a, self.names.of(a.name)) for a in self.signature.inputs}
-        own = {a.name: self._view(a, self.names.of(a.name)) for a in self.signature.outputs}
+    def _forward_call(self, kernel: Kernel, result: str) -> CallView:
+        inputs = {a.name: self._view(a, self.names.of(a.name)) for a in self.case.inputs}
+        own = {a.name: self._view(a, self.names.of(a.name)) for a in self.case.outputs}
         extras = {
             r.array.name: self._view(r.array, self.names.of(r.array.name))
-            for r in self.signature.residuals
+            for r in self.case.residuals
             if r.source == "kernel" and r.array.name in {a.name for a in kernel.outputs}
         }
         written = {**own, **extras}
@@ -390,46 +361,43 @@ class CaseMaker:
         )
 
     def _kept(self, index: int) -> str:
-        residual = self.signature.residuals[index]
-        sources = {"input": self.signature.inputs, "output": self.signature.outputs}
+        residual = self.case.residuals[index]
+        sources = {"input": self.case.inputs, "output": self.case.outputs}
         if residual.source in sources:
             return self.names.of(sources[residual.source][residual.position].name)
         return self.names.of(residual.array.name)
 
     # -- backward
 
-    def _backward(self, backward: BackwardSignature) -> BackwardView:
-        signature = self.signature
-        locals_ = [self.names.of(residual.array.name) for residual in signature.residuals]
+    def _backward(self, backward: Backward) -> BackwardView:
+        case = self.case
+        locals_ = [self.names.of(residual.array.name) for residual in case.residuals]
         needed = [one if i in backward.residuals else "_" for i, one in enumerate(locals_)]
         residuals = tuple(
-            self._view(signature.residuals[index].array, locals_[index])
-            for index in backward.residuals
+            self._view(case.residuals[index].array, locals_[index]) for index in backward.residuals
         )
         cotangents, ignored = [], []
-        for position, array in enumerate(signature.outputs):
+        for position, array in enumerate(case.outputs):
             name = self.cotangents[position]
             if position in backward.cotangents:
                 cotangents.append(self._view(array, name))
-            elif array.dtype.is_float:
+            elif array.dtype.startswith("float"):
                 ignored.append(self._view(array, name, pointer=False))
         gradients = {
             position: self._view(array, self.names.of(f"grad_{array.name}", "gradient"))
-            for position, array in enumerate(signature.inputs)
+            for position, array in enumerate(case.inputs)
             if backward.mask[position]
         }
         written = {p: v for p, v in gradients.items() if p not in backward.zeros}
         result = tuple_text(
-            gradients[p].name if p in gradients else "None" for p in range(len(signature.inputs))
+            gradients[p].name if p in gradients else "None" for p in range(len(case.inputs))
         )
         bits = "".join("1" if marked else "0" for marked in backward.mask)
         return BackwardView(
             name=f"_backward{self.position or ''}_{bits}",
             mask=repr(backward.mask),
-            full=backward.mask == signature.differentiable,
-            targets=_targets(
-                (*needed, *self._kept_sizes(self.sizes), *map(_axes_of, self.batches.values()))
-            ),
+            full=backward.mask == self.full,
+            targets=_targets((*needed, *map(self.names.local, self.case.sizes))),
             together=tuple(self._together()),
             arrays=(*residuals, *cotangents),
             ignored=tuple(ignored),
@@ -440,7 +408,7 @@ class CaseMaker:
 
     def _backward_call(
         self,
-        backward: BackwardSignature,
+        backward: Backward,
         cotangents: Sequence[ArrayView],
         residuals: Sequence[ArrayView],
         written: dict[int, ArrayView],
@@ -474,75 +442,73 @@ _KEEPS = (
 
 
 def wrapper_view(
-    name: str,
-    signatures: Sequence[OpSignature],
-    *,
-    files: Sequence[str],
-    header: str,
-    blas: bool = False,
-    runtime: str = "symgrad.runtime",
-    summary: Sequence[str] = (),
-    values: Sequence[PlainArgument] = (),
-) -> WrapperView:
-    """The view of the op ``name`` whose cases are ``signatures``, tried in this order.
+    op: Op, *, runtime: str = "symgrad.runtime", summary: Sequence[str] = ()
+) -> WrapperView:  # fmt: skip
+    """The view of an op, whose cases are tried in their order.
 
-    ``files`` and ``header`` name its C; ``runtime`` is where the wrapper imports from
-    (``"._runtime"`` in a generated package); ``summary`` are lines for its docstring; ``values``:
-    the plain arguments that it is compiled for.
-    Raises CodegenError where a size cannot be read off the shapes of the inputs.
+    ``runtime`` is where the wrapper imports from (``"._runtime"`` in a generated package);
+    ``summary`` are lines for its docstring.
     """
-    tables = with_readable_sizes(signatures)
-    signatures = with_safe_sizes(signatures)
-    names = Names(signatures)
-    cotangents = tuple(names.of(f"grad_{name}", "cotangent") for name in _common(tables, "outputs"))
-    inputs = [names.of(name) for name in _common(tables, "inputs")]
-    shown, behind, among = _values(names, len(inputs), values)
-    makers = [
-        CaseMaker(names, position, one, table, cotangents)
-        for position, (one, table) in enumerate(zip(signatures, tables, strict=True))
-    ]
+    names = Names(op)
+    outputs, inputs = _common(op, "outputs"), [names.of(name) for name in _common(op, "inputs")]
+    cotangents = tuple(names.of(f"grad_{name}", "cotangent") for name in outputs)
+    shown, behind, among = _values(names, len(inputs), op.values)
+    makers = [CaseMaker(names, *one, op.differentiable, cotangents) for one in enumerate(op.cases)]
     cases = tuple(maker.view() for maker in makers)
-    dtypes = {a.dtype.name.rstrip("_"): a.dtype.c for one in signatures for a in arrays_of(one)}
-    kernels = dict.fromkeys(k.name for one in signatures for k in kernels_of(one))
+    dtypes = {array.dtype: C_TYPES[array.dtype] for case in op.cases for array in case.arrays}
     return WrapperView(
-        name=name,
+        name=op.name,
         summary=tuple(map(literal_text, summary)),
         runtime=runtime,
-        op_literal=op_literal(name, tables, files, header, blas, values),
+        abi=f"{runtime}.abi" if runtime.startswith(".") else "symgrad.abi",
+        op_literal=laid_out(op, 0, "OP = "),
         parameters=", ".join([*(f"{one}: _Array" for one in inputs), *behind]),
         keywords="".join(f"{one}, " for one in among),
         arguments=tuple_text(inputs),
         values=shown,
         cotangents=cotangents,
         cotangent_arguments=tuple_text(cotangents),
-        inputs=_described(inputs, [one.inputs for one in tables]),
-        outputs=_described(_common(tables, "outputs"), [one.outputs for one in tables]),
+        inputs=_described(inputs, [one.inputs for one in op.cases]),
+        outputs=_described(outputs, [one.outputs for one in op.cases]),
         dtypes=tuple(sorted(dtypes.items())),
-        kernels=tuple(kernels),
+        kernels=tuple(dict.fromkeys(kernel.name for kernel in op.kernels)),
         residuals_classes=tuple_text(case.residuals_class for case in cases),
         cases=cases,
         functions=_functions(cases, makers),
     )
 
 
-def _common(signatures: Sequence[OpSignature], kind: str) -> tuple[str, ...]:
+def laid_out(value: object, indent: int, prefix: str = "") -> str:
+    """The literal of a record on one line where that fits, else one part a line."""
+    flat = literal(value)
+    if indent + len(prefix) + len(flat) + 1 <= WIDTH or not isinstance(value, (Record, tuple)):
+        return flat
+    if isinstance(value, Record):
+        parts, opening = value.arguments(), f"{type(value).__name__}("
+    else:
+        parts, opening = [("", one) for one in value], "("
+    keys = [(f"{key}=" if key else "", one) for key, one in parts]
+    inner = " " * (indent + 4)
+    lines = [f"{inner}{key}{laid_out(one, indent + 4, key)}," for key, one in keys]
+    return "\n".join([opening, *lines, " " * indent + ")"])
+
+
+def _common(op: Op, kind: str) -> tuple[str, ...]:
     """The names of the inputs or outputs, the same in all cases.  Raises CodegenError."""
-    found = {tuple(array.name for array in getattr(one, kind)) for one in signatures}
+    found = {tuple(array.name for array in getattr(one, kind)) for one in op.cases}
     if len(found) > 1:
-        raise CodegenError(f"{signatures[0].name}: its cases call their {kind} differently")
+        raise CodegenError(f"{op.name}: its cases call their {kind} differently")
     return found.pop()
 
 
-def _described(names: Sequence[str], cases: Sequence[Sequence[ArrayArgument]]) -> tuple[str, ...]:
+def _described(names: Sequence[str], cases: Sequence[Sequence[Array]]) -> tuple[str, ...]:
     """``y: float32[n, m] or float32[n]``: each array with what it is in one case or another."""
-    kinds = (
-        " or ".join(dict.fromkeys(map(described, arrays))) for arrays in zip(*cases, strict=True)
-    )
+    kinds = (" or ".join(dict.fromkeys(map(str, arrays))) for arrays in zip(*cases, strict=True))
     return tuple(f"{literal_text(name)}: {kind}" for name, kind in zip(names, kinds, strict=True))
 
 
 def _values(
-    names: Names, inputs: int, values: Sequence[PlainArgument]
+    names: Names, inputs: int, values: Sequence[Value]
 ) -> tuple[tuple[ValueView, ...], list[str], list[str]]:
     """The plain arguments; as parameters, those that come after all inputs and the others.
 
@@ -555,7 +521,7 @@ def _values(
         if not one.name.isidentifier():
             continue
         local = names.of(one.name, "value")
-        shown.append(ValueView(local, string_literal(one.name), literal_text(one.text)))
+        shown.append(ValueView(local, literal(one.name), literal_text(one.text)))
         last = one.place == inputs + position
         (behind if last else among).append(f"{local}: Any = _AS_COMPILED")
     return tuple(shown), behind, among

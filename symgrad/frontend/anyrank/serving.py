@@ -18,9 +18,8 @@ from typing import Any
 from symgrad.errors import SpecError
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import batch_axes, trace_request
-from symgrad.ir.abi import BatchAxes
 from symgrad.ir.dim import Atom, Dim, Size
-from symgrad.ir.function import AnyRank, FunctionCase
+from symgrad.ir.function import AnyRank, BatchAxes, FunctionCase
 from symgrad.ir.graph import Node
 
 Groups = Mapping[str, str]

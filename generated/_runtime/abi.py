@@ -1,15 +1,26 @@
-"""What the runtime knows of an op: its arrays, kernels and sizes, as plain literals.
+"""What calling a kernel looks like: the contract between the emitted C and whoever calls it.
 
-In: the literals that a generated wrapper spells out.  Out: frozen records.
+In: nothing.  Out: frozen records, and what follows from them.  The code generator makes them, a
+generated wrapper spells them out as literals, and the runtime reads them there: so all they hold is
+text and numbers.  A size is a Python expression over the size symbols.
 
-The records mirror ``symgrad.ir.abi``, with each size written as a Python expression over the
-size symbols and with the recipe (``Binding``) that reads the symbols off the shapes.
+A kernel is one C function.  Its parameters, in this order:
+
+1. one ``int64_t`` for each size symbol, in the order of ``Kernel.sizes``;
+2. for each input: ``const T *restrict name``, then one ``int64_t name_s<axis>`` (counted in
+   elements) for each axis named in ``Array.strides``;
+3. for each output: ``T *restrict name``, C-contiguous;
+4. ``void *workspace``, aligned to 64 bytes, of at least the bytes that the companion function
+   ``int64_t <name>_workspace(int64_t sizes...)`` returns.
+
+It returns ``int``: 0, or a positive status that indexes ``Kernel.statuses`` (1 is the first): an
+index out of range, for instance.  It allocates nothing and keeps no state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from functools import lru_cache
 from math import prod
 from types import CodeType
@@ -34,19 +45,52 @@ WORKSPACE_TOO_SMALL = -3
 WORKSPACE_OVERFLOW = -4
 
 
-@dataclass(frozen=True)
-class Array:
+class Record:
+    """A record whose repr evaluates back to it."""
+
+    def arguments(self) -> list[tuple[str, Any]]:
+        """What makes it: fields by position under "", then those that are not their defaults."""
+        found = []
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if not field.kw_only:
+                found.append(("", value))
+            elif value != field.default:
+                found.append((field.name, value))
+        return found
+
+    def __repr__(self) -> str:
+        return literal(self)
+
+
+def literal(value: Any) -> str:
+    """A record, or what it holds, as Python text on one line, strings in double quotes."""
+    if isinstance(value, Record):
+        words = (f"{key}={literal(one)}" if key else literal(one) for key, one in value.arguments())
+        return f"{type(value).__name__}({', '.join(words)})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, str) and '"' not in value:
+        return '"' + repr("'" + value)[2:]  # a text with ' and no " is repr'd in double quotes
+    return repr(value)
+
+
+@dataclass(frozen=True, repr=False)
+class Array(Record):
     """One array of a call.
 
-    ``dtype`` is NumPy's name, ``dims`` are expressions, ``strides`` the axes whose stride the
-    kernel takes (in elements); all other axes lie as in a C-contiguous array.  ``batch``: a name,
-    an axis and a count.  So many axes from there on stand for any number of axes of an array: the
-    last has as many elements as all of these together, those before it have one.
+    ``dtype`` is NumPy's name, ``dims`` are expressions.  ``strides``: the axes whose stride the
+    kernel takes, in elements.  All other axes lie as in a C-contiguous array: with ``()`` the whole
+    array is contiguous, with ``(0,)`` of a matrix each row is.  The caller copies an array that
+    does not comply.  ``batch``: a name, an axis and a count, in the arrays of an op only.  So many
+    axes from there on stand for any number of axes of an array: the last has as many elements as
+    all of these together, those before it have one.
     """
 
     name: str
     dtype: str
     dims: tuple[str, ...]
+    _: KW_ONLY
     strides: tuple[int, ...] = ()
     batch: tuple[str, int, int] | None = None
 
@@ -58,44 +102,60 @@ class Array:
         return f"{self.dtype}[{', '.join(dims)}]"
 
 
-@dataclass(frozen=True)
-class Binding:
+@dataclass(frozen=True, repr=False)
+class Binding(Record):
     """A size read off a shape: ``size = (input.shape[axis] - offset) / factor``, exactly."""
 
     size: str
+    _: KW_ONLY
     input: int
     axis: int
     factor: int = 1
     offset: int = 0
 
+    @property
+    def plain(self) -> bool:
+        """Is the axis the size itself?"""
+        return (self.factor, self.offset) == (1, 0)
 
-@dataclass(frozen=True)
-class Kernel:
-    """One C function, called as ``symgrad.ir.abi`` says.  Status 1 is ``statuses[0]``."""
+
+@dataclass(frozen=True, repr=False)
+class Kernel(Record):
+    """One C function.  Status 1 is ``statuses[0]``."""
 
     name: str
+    _: KW_ONLY
     sizes: tuple[str, ...]
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     statuses: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Residual:
-    """An array kept for backward: ``source`` is ``"input"``, ``"output"`` or ``"kernel"``."""
+@dataclass(frozen=True, repr=False)
+class Residual(Record):
+    """An array that forward keeps for backward.
+
+    ``source`` is ``"input"`` or ``"output"`` where it is one of the op's own (``position`` says
+    which), else ``"kernel"``: an extra output of the forward kernel.
+    """
 
     array: Array
     source: str
+    _: KW_ONLY
     position: int = 0
 
 
-@dataclass(frozen=True)
-class Backward:
-    """The gradients of the inputs that ``mask`` marks; those in ``zeros`` are identically zero.
+@dataclass(frozen=True, repr=False)
+class Backward(Record):
+    """One backward kernel: the gradients of the inputs that ``mask`` marks.
 
-    The kernel takes these ``residuals`` and ``cotangents`` (positions) and writes the rest.
+    The kernel's inputs are those ``residuals`` (positions in ``Case.residuals``), then those
+    ``cotangents`` (positions among the outputs) that these gradients really need; its outputs are
+    the gradients in the order of the inputs.  A gradient that is identically zero has no output:
+    its input is in ``zeros``.
     """
 
+    _: KW_ONLY
     mask: tuple[bool, ...]
     kernel: Kernel
     residuals: tuple[int, ...]
@@ -103,13 +163,16 @@ class Backward:
     zeros: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Case:
+@dataclass(frozen=True, repr=False)
+class Case(Record):
     """The kernels that serve the sizes for which all ``conditions`` hold.
 
-    ``apart``: the numbers of batch axes that they do not serve.
+    ``bindings``: how the sizes are read off the shapes of the inputs.  ``inference`` computes the
+    outputs alone; ``forward`` also the residuals of source ``"kernel"``: the same kernel where
+    there are none.  ``apart``: the numbers of batch axes that they do not serve.
     """
 
+    _: KW_ONLY
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     bindings: tuple[Binding, ...]
@@ -119,6 +182,17 @@ class Case:
     backward: tuple[Backward, ...]
     conditions: tuple[str, ...] = ()
     apart: tuple[int, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        """Inputs, outputs, residuals."""
+        return (*self.inputs, *self.outputs, *(residual.array for residual in self.residuals))
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Every kernel that is called."""
+        backward = (one.kernel for one in self.backward if one.kernel.outputs)
+        return (self.inference, self.forward, *backward)
 
     @property
     def batches(self) -> dict[str, tuple[str, ...]]:
@@ -139,8 +213,8 @@ class Case:
         return (*own, *batches)
 
 
-@dataclass(frozen=True)
-class Value:
+@dataclass(frozen=True, repr=False)
+class Value(Record):
     """A plain argument, and the ``text`` of the value that the op is compiled for.
 
     ``place``: where it stands among the positional arguments, None where it goes by name alone.
@@ -149,17 +223,19 @@ class Value:
 
     name: str
     text: str
+    _: KW_ONLY
     place: int | None = None
     exact: bool = True
 
 
-@dataclass(frozen=True)
-class Op:
+@dataclass(frozen=True, repr=False)
+class Op(Record):
     """One op: what it is called, the C files that hold its kernels, and its cases.
 
-    ``values``: its plain arguments.
+    ``differentiable`` marks the inputs that have a gradient.  ``values``: its plain arguments.
     """
 
+    _: KW_ONLY
     name: str
     differentiable: tuple[bool, ...]
     cases: tuple[Case, ...]
@@ -181,8 +257,7 @@ class Op:
         """Every kernel once, in the order of first mention."""
         found: dict[str, Kernel] = {}
         for case in self.cases:
-            backward = (one.kernel for one in case.backward if one.kernel.outputs)
-            for kernel in (case.inference, case.forward, *backward):
+            for kernel in case.kernels:
                 found.setdefault(kernel.name, kernel)
         return tuple(found.values())
 
