@@ -26,7 +26,7 @@ class TorchNames:
         for holder in (torch.nn.functional, torch):
             if hasattr(holder, name):
                 return getattr(holder, name)
-        raise AttributeError(name)
+        raise AttributeError(f"torch has no function {name!r}: compose it of others")
 
 
 def results(value: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The README tells the truth: its example prints what it says, its commands and paths exist."""
+"""The README and CONTRIBUTING tell the truth: what examples print, commands and paths."""
 
 from __future__ import annotations
 
@@ -33,6 +33,22 @@ def test_the_commands_exist() -> None:
     )
     named = set(re.findall(r"\bmake ([\w-]+)\b", readme.TEXT))
     assert {"demo", "test"} <= named <= rules
+
+
+GUIDE = (tree.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_the_paths_of_the_guide_exist() -> None:
+    paths = set(re.findall(r"\b(?:symgrad|tests|docs|templates|generated)/[\w./*]*[\w*]", GUIDE))
+    assert len(paths) > 10
+    for path in paths:
+        assert list(tree.ROOT.glob(path)), path
+
+
+def test_the_commands_of_the_guide_exist() -> None:
+    rules = re.findall(r"^([\w-]+):", (tree.ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert set(re.findall(r"`make ([\w-]+)`", GUIDE)) <= set(rules)
+    assert set(re.findall(r"`python -m symgrad (\w+)", GUIDE)) <= set(main.commands)
 
 
 def the_map() -> list[str]:

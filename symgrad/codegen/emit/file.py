@@ -16,6 +16,7 @@ from symgrad.codegen.emit.reductions import CombineView, Reduction, combine_view
 from symgrad.codegen.emit.spelling import FLOOR_DIVIDE, FLOOR_MODULO
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import identifier
+from symgrad.codegen.schedule.interchange import SHORT_ROW
 from symgrad.ops.record import vector_operands
 
 
@@ -66,7 +67,7 @@ class FileView:
     sum_rows: bool
     products: tuple[ProductView, ...]
     block_rows: bool
-    short_row: bool
+    short_row: int
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
         sum_rows="SUM_ROWS" in text,
         products=tuple(_product(short) for short in products),
         block_rows="block_rows(" in text,
-        short_row="SHORT_ROW" in text,
+        short_row=SHORT_ROW if "SHORT_ROW" in text else 0,
     )
 
 
