@@ -26,6 +26,7 @@ __attribute__((simd("notinbranch"))) float logf(float);
 #error "SHORT_ROW is at most 32: tiles are made for rows of so many elements"
 #endif
 #define SUM_BLOCK 1024 /* elements: their sum is added to a double, so that errors do not grow */
+#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
 
 /* The next piece of the workspace; every piece begins at a multiple of 64 bytes. */
 #define ROUND_UP(bytes) (((bytes) + 63) / 64 * 64)
@@ -75,9 +76,8 @@ int64_t nn_cross_entropy_loss_forward_workspace(int64_t n, int64_t c)
         + ROUND_UP(8*n)
         + ROUND_UP(4*c*n)
         + ROUND_UP(row_groups(n, 64, 32) * 8)
-        + ROUND_UP(row_groups(n, 64, 32) * 8)
         + ROUND_UP(row_groups(n, 4, 32) * 8)
-        + ROUND_UP(row_groups(n, 4, 32) * 8);
+        + ROUND_UP(row_groups(n, BLOCK, 64) * 8);
 }
 
 /*
@@ -103,11 +103,9 @@ int nn_cross_entropy_loss_forward(
     int64_t *restrict stored = carve(&space, 8*n);
     float *restrict stored_ = carve(&space, 4*c*n);
     int64_t *restrict total_part = carve(&space, row_groups(n, 64, 32) * 8);
-    double *restrict output_total_part = carve(&space, row_groups(n, 64, 32) * 8);
     int64_t *restrict total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
-    double *restrict output_total_part_ = carve(&space, row_groups(n, 4, 32) * 8);
+    double *restrict output_total_part = carve(&space, row_groups(n, BLOCK, 64) * 8);
     int64_t total;
-    float output_total;
     if (c < SHORT_ROW) {
         const int64_t groups = row_groups(n, 64, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -116,7 +114,6 @@ int nn_cross_entropy_loss_forward(
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
             int64_t total_ = 0;
-            double output_total_ = 0.0;
             for (int64_t i2 = i0; i2 < i1; i2 += 64) {
                 const int64_t i3 = MIN(i1, i2 + 64);
                 float greatest[64];
@@ -156,17 +153,10 @@ int nn_cross_entropy_loss_forward(
                     for (int64_t i = i2; i < i3; i++)
                         stored_[i*c + j] = x[i*x_s0 + j] - greatest[i - i2] - kept[i - i2];
                 }
-                float output_total_2 = 0.0f;
-                #pragma omp simd reduction(+:output_total_2)
-                for (int64_t i = i2; i < i3; i++)
-                    output_total_2 += labels[i] != (-100) ? -stored_[i*c + stored[i]] : 0.0f;
-                output_total_ += output_total_2;
             }
             total_part[group] = total_;
-            output_total_part[group] = output_total_;
         }
         combine_sum_i64(groups, 1, total_part, &total);
-        combine_sum_f32(groups, 1, output_total_part, &output_total);
     } else {
         const int64_t groups = row_groups(n, 4, 32);
         const int64_t rows = (n + groups - 1) / groups;
@@ -175,7 +165,6 @@ int nn_cross_entropy_loss_forward(
             const int64_t i0 = group*rows;
             const int64_t i1 = MIN(n, i0 + rows);
             int64_t total_ = 0;
-            double output_total_sum = 0.0;
             for (int64_t i = i0; i < i1; i++) {
                 const int64_t labels_i = labels[i];
                 const int t = labels_i != (-100);
@@ -207,19 +196,35 @@ int nn_cross_entropy_loss_forward(
                 #pragma omp simd
                 for (int64_t j = 0; j < c; j++)
                     stored__i[j] = x_i[j] - greatest - t_;
-                output_total_sum += t ? -stored_[i*c + stored[i]] : 0.0f;
             }
             total_part_[group] = total_;
-            output_total_part_[group] = output_total_sum;
         }
         combine_sum_i64(groups, 1, total_part_, &total);
-        combine_sum_f32(groups, 1, output_total_part_, &output_total);
     }
     int outside = 0;
     for (int64_t k = 0; k < n; k++)
         outside |= (stored[k] < 0) | (stored[k] >= c);
     if (outside)
         return 1;
+    const int64_t groups = row_groups(n, BLOCK, 64);
+    const int64_t rows = (n + groups - 1) / groups;
+    #pragma omp parallel for schedule(static) if(parallel: n > 32768)
+    for (int64_t group = 0; group < groups; group++) {
+        const int64_t i0 = group*rows;
+        const int64_t i1 = MIN(n, i0 + rows);
+        double output_total_sum = 0.0;
+        for (int64_t i0_ = i0; i0_ < i1; i0_ += SUM_BLOCK) {
+            const int64_t i1_ = MIN(i1, i0_ + SUM_BLOCK);
+            float output_total_block = 0.0f;
+            #pragma omp simd reduction(+:output_total_block)
+            for (int64_t i = i0_; i < i1_; i++)
+                output_total_block += labels[i] != (-100) ? -stored_[i*c + stored[i]] : 0.0f;
+            output_total_sum += output_total_block;
+        }
+        output_total_part[group] = output_total_sum;
+    }
+    float output_total;
+    combine_sum_f32(groups, 1, output_total_part, &output_total);
     output[0] = output_total/(float)total;
     return 0;
 }

@@ -7,6 +7,7 @@ In: nothing.  Out: the names of ``__all__``, each imported from its module when 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from symgrad.forks import forks_wait
@@ -159,6 +160,8 @@ def _import(module: str) -> Any:
 
 
 def _operation(name: str) -> Any:
+    if importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        raise AttributeError(f"symgrad.{name} is a module: import symgrad.{name}", name=name)
     functions = {} if name.startswith("__") else _import(_OPERATIONS).FUNCTIONS
     if name not in functions:
         raise _import("symgrad.frontend.unsupported").missing_function(name)

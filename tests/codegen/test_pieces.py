@@ -11,15 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import symgrad as sg
 from symgrad.codegen import FileDoc, emit_file, emit_kernel
 from symgrad.codegen.emit.ctree import Binary, Cast, Expression, Text, Unary, expression_text
 from symgrad.codegen.emit.spelling import dim_expression, literal, template_binding
+from symgrad.codegen.program.definitions import build_program
+from symgrad.codegen.program.equations import elements_of
 from symgrad.codegen.schedule.explain import schedule_text
+from symgrad.codegen.schedule.items import Item, Items, roots_of
+from symgrad.codegen.schedule.scheduler import Schedule, schedule
 from symgrad.errors import CodegenError
+from symgrad.frontend.trace import trace
 from symgrad.ir.dim import Atom, Dim, Size, maximum, minimum
 from symgrad.ir.dtype import float32, float64, int64
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
+from symgrad.kernels import plan
 from tests.codegen.programs import PROGRAMS, Builder
 
 N, M, V = (Dim.size(name) for name in "nmv")
@@ -29,6 +36,45 @@ OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": opera
 def source(graph: Graph) -> str:
     text = emit_file([emit_kernel(graph, "k")], FileDoc("k")).source
     return text[text.index("int k(") :]
+
+
+# -- the order of what is done
+
+
+def _chosen(x: Any, labels: Any) -> Any:
+    """A loss whose index is computed: rows of a label of their own are left out."""
+    kept = labels != -100
+    rows = sg.log_softmax(x, 1).gather(1, sg.where(kept, labels, 0).unsqueeze(1)).squeeze(1)
+    return -sg.where(kept, rows, 0.0).sum()
+
+
+def _put(x: Any, labels: Any) -> Any:
+    return sg.zeros(x.shape[0]).index_add(0, sg.abs(labels), sg.exp(x).sum(1))
+
+
+def _nested(x: Any, labels: Any) -> Any:
+    return sg.exp(x).sum(1)[labels[labels + 1]]
+
+
+@pytest.mark.parametrize("function", [_chosen, _put, _nested])
+def test_nothing_is_read_or_written_at_an_index_that_is_checked_later(function: Any) -> None:
+    op = type("Op", (sg.Function,), {"forward": staticmethod(lambda ctx, *args: function(*args))})
+    for kernel in plan(trace(op, "n c", "i64[n]")).kernels:
+        _assert_checked_first(schedule(build_program(kernel.graph)))
+
+
+def _assert_checked_first(found: Schedule) -> None:
+    place = {
+        item: number
+        for number, entry in enumerate(found.entries)
+        for item in ([entry] if isinstance(entry, Item) else entry.items)
+    }
+    items = Items(found.program, found.order, found.kept)
+    checks = {item: item.check.tensors for item in place if item.check is not None}
+    for item in place:
+        exprs = items.evaluated(roots_of(item))
+        used = {element.tensor for expr in exprs for element in elements_of(expr)}
+        assert all(place[item] > place[one] for one in checks if used.intersection(checks[one]))
 
 
 # -- numbers and text

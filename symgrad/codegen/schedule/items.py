@@ -109,6 +109,7 @@ class Items:
         self.found: list[Item] = []
         self.values: dict[Expr, Item] = {}
         self._producers: dict[str, Item] = {}
+        self._checking: dict[str, list[Item]] = {}
         waiting = list(program.checks)
         waiting = self._add_checks(waiting)
         for definition in program.definitions:
@@ -137,7 +138,9 @@ class Items:
                 continue
             producers = [self._producers[t] for t in check.tensors if t in self._producers]
             needs = tuple(Need(producer, frozenset()) for producer in producers)
-            self._add(Item(len(self.found), CHECK, (), check=check, needs=needs))
+            item = self._add(Item(len(self.found), CHECK, (), check=check, needs=needs))
+            for tensor in check.tensors:
+                self._checking.setdefault(tensor, []).append(item)
         return left
 
     def _define(self, definition: Definition) -> None:
@@ -298,6 +301,8 @@ class Items:
         if isinstance(expr, Access):
             reads.append((expr.tensor, expr.indices))
         for tensor, indices in reads:
+            # An index may be computed in this kernel: nothing is read by it before it is checked.
+            yield from (Need(check, frozenset()) for check in self._checking.get(tensor, ()))
             if (producer := self._producers.get(tensor)) is not None:
                 yield Need(producer, _kept(producer, indices))
 
