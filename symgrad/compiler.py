@@ -155,7 +155,7 @@ def show(
     from symgrad import stages
 
     if stage not in STAGES:
-        raise SpecError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
+        raise SpecError(f"unknown stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
     request = _requested(function, specs, static, assume)
     graphs = trace_request(request)
     ranks = _ranks(request, graphs)
@@ -194,7 +194,7 @@ def judged_plan(
         raise NotProvedError(
             f"the backward of {graphs.name} is {verdict}:\n{report}",
             location=graphs.location,
-            hint=f'mend it, or compile it all the same with allow=("{verdict}",)',
+            hint=f'fix it, or compile it anyway with allow=("{verdict}",)',
         )
     check_none(report)
     return plan(_served(request, graphs, ranks), name=name), report

@@ -64,10 +64,12 @@ class Values:
         hint = f"leave {name} out, or compile the op for the other value"
         if known.exact:
             hint = f"pass {known.text}, {hint}"
+        else:
+            hint += "; its value is not a literal, so it cannot be compared"
         raise KernelArgumentError(
             f"{where}: {name} is {described(value)}, and the op is compiled for "
             f"{name} = {known.text}",
-            hint=hint if known.exact else f"{hint}; its value is no literal that can be compared",
+            hint=hint,
         )
 
     def without(self, where: str, inputs: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:

@@ -64,7 +64,7 @@ def check_values(
                 raise CustomOpError(
                     f"{name}{_shown(point)} is {float(value)!r} in C ({dtype}), but its meaning "
                     f"is {wanted!r} there",
-                    hint="mend one of them, or say where they agree: domain=(low, high)",
+                    hint="fix one of them, or state where they agree: domain=(low, high)",
                 )
         if not compared:
             raise CustomOpError(
@@ -114,7 +114,7 @@ def _wrong_derivative(
     return CustomOpError(
         f"the declared derivative of {name!r} by operand {number + 1} is {found!r} at "
         f"{_shown(point)}, {whose} is {wanted!r}",
-        hint="mend it, or say where it holds: domain=(low, high)",
+        hint="fix it, or state where it holds: domain=(low, high)",
     )
 
 

@@ -83,7 +83,7 @@ def custom_op(
 
 def _check_name(name: str) -> None:
     if not name.isidentifier() or name.startswith("_"):
-        raise CustomOpError(f"{name!r} is no name for an op", location=here())
+        raise CustomOpError(f"{name!r} is not a valid op name", location=here())
     taken = name in set(names()) or name in FUNCTIONS or name in frontend.FUNCTIONS
     if taken:
         other = "declared differently before" if name in _known else "an operation of symgrad's"
@@ -143,7 +143,7 @@ def _intervals(source: Source, domain: Any) -> list[Interval]:
     fits = len(pairs) == source.arity and all(len(pair) == 2 for pair in pairs)
     if not fits or any(not low < high for low, high in pairs):
         raise CustomOpError(
-            f"domain={domain!r} is no open interval for each of {source.arity} operands",
+            f"domain={domain!r} is not an open interval for each of {source.arity} operands",
             location=here(), hint="domain=(0, float('inf'))",
         )  # fmt: skip
     return [(float(low), float(high)) for low, high in pairs]

@@ -58,7 +58,7 @@ def as_dtype(value: Any) -> DType:
         except TypeError:
             found = None
     if found is None:
-        raise DTypeError(f"{name} is no dtype that symgrad computes in", hint=f"there are {LISTED}")
+        raise DTypeError(f"{name} is not a dtype that symgrad supports", hint=f"there are {LISTED}")
     return found
 
 

@@ -183,7 +183,7 @@ def class_of(function: type[Function] | Function) -> type[Function]:
     found = function if isinstance(function, type) else type(function)
     if not issubclass(found, Function):
         raise ProtocolError(
-            f"{found.__name__} is no Function", hint="derive the class from sg.Function"
+            f"{found.__name__} is not a symgrad.Function", hint="derive the class from sg.Function"
         )
     return found
 

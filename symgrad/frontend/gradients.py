@@ -57,7 +57,7 @@ def collect_by_position(
     for position, (arg, value) in enumerate(zip(args, values, strict=False)):
         if isinstance(arg, SymbolicTensor) and arg.dtype.is_float:
             if value is not None and not isinstance(value, SymbolicTensor):
-                raise ProtocolError(f"the gradient at position {position} is no tensor")
+                raise ProtocolError(f"the gradient at position {position} is not a tensor")
             found.append(_gradient(session, str(position), arg.node, value))
     return tuple(found)
 
@@ -67,7 +67,7 @@ def _check(position: int, argument: Argument, value: Any) -> None:
         return
     if not isinstance(value, SymbolicTensor):
         raise ProtocolError(
-            f"the gradient of {argument.name!r} is of type {type(value).__name__}, no tensor",
+            f"the gradient of {argument.name!r} is of type {type(value).__name__}, not a tensor",
             hint="return a tensor or None; several gradients in a tuple",
         )
     if not argument.is_tensor:

@@ -49,7 +49,7 @@ def as_node(value: Any, dtype: DType | None = None) -> Node:
     elif isinstance(value, (np.ndarray, list, tuple)):
         node = array_node(session, value)
     elif isinstance(value, complex):
-        raise DTypeError("there are no complex numbers here", location=here())
+        raise DTypeError("complex numbers are not supported", location=here())
     else:
         raise TraceError(
             f"a tensor or a number is needed here, not {type(value).__name__}", location=here()
@@ -83,7 +83,7 @@ def number_node(session: Session, value: Any, dtype: DType | None = None) -> Nod
     """A plain number; without a dtype bools are bool, integers int64, floats the default."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, complex):
-        raise DTypeError("there are no complex numbers here", location=here())
+        raise DTypeError("complex numbers are not supported", location=here())
     default = (bool_, int64, session.dtype)[number_category(plain)]
     return session.constant(plain, dtype or default)
 

@@ -407,7 +407,7 @@ class _Binder:
             raise SpecError(
                 f"{self.name}: nothing says what the argument {name!r} is",
                 hint="give a shape spec for a tensor, or annotate it in forward, as in "
-                f'{name}: "f32[n m]"; for what is no tensor static={{"{name}": value}}',
+                f'{name}: "f32[n m]"; for a non-tensor argument static={{"{name}": value}}',
             )
 
     def _takes_spec(self, default: Any) -> bool:

@@ -97,7 +97,7 @@ def parse_spec(text: str) -> TensorSpec:
         if batch is not None:
             raise SpecError(f"{text!r} has two groups of any number of axes; one is possible")
         if not name.isidentifier():
-            raise SpecError(f"{word!r} in {text!r} is no name", hint='write "*batch n m"')
+            raise SpecError(f"{word!r} in {text!r} is not a name", hint='write "*batch n m"')
         batch, position = unicodedata.normalize("NFKC", name), len(dims)  # as Python reads names
     return TensorSpec(tuple(dims), dtype, batch, position)
 
@@ -108,7 +108,7 @@ def _dtype(name: str, text: str) -> DType | None:
     found = BY_SHORT.get(name) or BY_NAME.get(name)
     if found is None:
         raise SpecError(
-            f"{name!r} in {text!r} is no dtype", hint=f"there are {', '.join(BY_SHORT)}"
+            f"{name!r} in {text!r} is not a dtype", hint=f"there are {', '.join(BY_SHORT)}"
         )
     return found
 
@@ -154,7 +154,7 @@ def _value(tree: ast.expr, word: str, text: str) -> Dim:
 
 def _unreadable(word: str, text: str) -> SpecError:
     return SpecError(
-        f"{word!r} in {text!r} is no size",
+        f"{word!r} in {text!r} is not a size",
         hint='one string a tensor: "n m", "m"; with ";" on the command line only'
         if ";" in text
         else 'sizes are names, integers, or arithmetic of them without blanks: "n 3 2*m+1"',
@@ -168,5 +168,5 @@ def as_spec(value: Any) -> TensorSpec:
     if isinstance(value, str):
         return parse_spec(value)
     raise SpecError(
-        f"{value!r} is no shape spec", hint='specs are texts such as "n m" or "f64[n 3]"'
+        f"{value!r} is not a shape spec", hint='specs are texts such as "n m" or "f64[n 3]"'
     )

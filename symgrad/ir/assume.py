@@ -118,7 +118,9 @@ def _bound(name: str, text: str) -> Fraction | None:
         value = float(text)
         return None if math.isinf(value) else Fraction(text)
     except ValueError:
-        raise SpecError(f"{text!r} in the interval of {name!r} is no number", hint=_HINT) from None
+        raise SpecError(
+            f"{text!r} in the interval of {name!r} is not a number", hint=_HINT
+        ) from None
 
 
 def check_names(assumptions: Iterable[Assumption], inputs: Iterable[str]) -> None:
@@ -127,7 +129,7 @@ def check_names(assumptions: Iterable[Assumption], inputs: Iterable[str]) -> Non
     for assumption in assumptions:
         if assumption.name not in known:
             raise SpecError(
-                f"an assumption is about {assumption.name!r}, which is no tensor input",
+                f"an assumption is about {assumption.name!r}, which is not a tensor input",
                 hint=f"the inputs are {', '.join(known)}",
             )
 

@@ -40,7 +40,7 @@ def _rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
     if args[0].dtype != args[1].dtype or not args[0].dtype.is_float:
         raise DTypeError(f"einsum takes two float tensors of one dtype, not {args[0]}, {args[1]}")
     if not set(result) <= set(sizes) or len(set(result)) != len(result):
-        raise ShapeError(f"einsum: {result!r} is no selection of the labels of {left},{right}")
+        raise ShapeError(f"einsum: {result!r} is not a selection of the labels of {left},{right}")
     return TensorType(args[0].dtype, tuple(sizes[label] for label in result))
 
 

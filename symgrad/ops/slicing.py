@@ -111,7 +111,7 @@ def _unslice_rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
     (arg,) = args
     result = TensorType.of(arg.dtype, attrs["shape"])
     if result.rank != arg.rank:
-        raise ShapeError(f"unslice: {arg} is no part of {result}")
+        raise ShapeError(f"unslice: {arg} is not a part of {result}")
     _check_inside("unslice", result, arg.shape, attrs)
     return result
 

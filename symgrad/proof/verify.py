@@ -354,9 +354,11 @@ def _notes(
         sizes = " and ".join(map(str, case.conditions)) or "any sizes"
         notes.append(f"forward does not accept {sizes}: {case.reason.what}")
     if not graphs.differentiable:
-        notes.append("no input has a gradient: there was nothing to judge")
+        notes.append("no input has a gradient: nothing was judged")
     for name in dict.fromkeys(name for case in graphs.cases for name in case.surplus):
-        notes.append(f"{name} is no float: the gradient that backward returns for it is ignored")
+        notes.append(
+            f"{name} is not a float tensor: the gradient that backward returns for it is ignored"
+        )
     if options.surrogate is not None:
         notes.append("judged against the declared surrogate, not against forward")
         notes += _surrogate_notes(judged)

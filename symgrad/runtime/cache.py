@@ -53,7 +53,7 @@ _doors: dict[Path, Path] = {}
 
 
 class CacheWarning(RuntimeWarning):
-    """The cache cannot be used; kernels are compiled anew in every process."""
+    """The cache cannot be used; kernels are recompiled in every process."""
 
 
 def cache_folder() -> Path:

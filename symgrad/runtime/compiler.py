@@ -187,7 +187,7 @@ def find_compiler() -> Compiler:
         raise BuildError("kernels are not built on Windows yet", hint="use WSL")
     candidates = _candidates()
     if not candidates:
-        raise BuildError("there is no C compiler", hint=_HINT)
+        raise BuildError("no C compiler was found", hint=_HINT)
     problem = BuildError("CC is empty", hint=_HINT)
     for command in candidates:
         try:

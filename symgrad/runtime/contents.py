@@ -96,7 +96,7 @@ def built_otherwise(folder: Path, op: Op, texts: Mapping[str, str], there: Conte
     except SymgradError as error:
         return f"{library} cannot be compared, since it cannot be built again: {error.what}"
     return (
-        f"{library} is not what the C compiler of this machine makes of its sources: build it anew,"
+        f"{library} is not what the C compiler of this machine makes of its sources: rebuild it,"
         " or delete it, and it is compiled when it is imported"
     )
 

@@ -61,9 +61,7 @@ def beside(file: str, op: Op) -> Library:
         for name in (op.header, *op.files):
             texts[name] = (folder / name).read_text(encoding="utf-8")
     except OSError as error:
-        raise ImportError(
-            f"{op.name}: {folder / name} is missing; build the package anew"
-        ) from error
+        raise ImportError(f"{op.name}: {folder / name} is missing; rebuild the package") from error
     ready = folder / f"_{Path(op.header).stem}{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}"
     try:
         source = source_digest(op, texts)
@@ -116,7 +114,7 @@ def load(path: Path, op: Op, door: Path | None = None) -> Library:
     except ImportError as error:
         raise BuildError(
             f"{path} cannot be loaded: {error}",
-            hint=f"delete it, so that it is built anew for Python {sys.version.split()[0]}",
+            hint=f"delete it, so that it is rebuilt for Python {sys.version.split()[0]}",
         ) from error
     library = Library(module.ffi, module.lib, path)
     threads.register(library.lib)

@@ -111,7 +111,7 @@ def shipped_op(name: str, *, origin: Any = None) -> CompiledOp:
     """
     found = importlib.util.find_spec("symgrad.generated")
     if found is None or not found.submodule_search_locations:
-        raise ImportError("symgrad.generated is missing; install symgrad anew")
+        raise ImportError("symgrad.generated is missing; reinstall symgrad")
     path = Path(found.submodule_search_locations[0]) / f"{name}.py"
     try:
         text = path.read_text(encoding="utf-8")

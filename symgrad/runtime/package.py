@@ -70,7 +70,7 @@ def read_op(wrapper: str) -> Op:
             found = eval(compile(expression, "<OP>", "eval"), dict(vars(abi)))
             assert isinstance(found, Op)
             return found
-    raise BuildError("the wrapper has no table OP", hint="write the package anew")
+    raise BuildError("the wrapper has no table OP", hint="run symgrad build again")
 
 
 def runtime_files() -> dict[str, str]:
@@ -235,7 +235,7 @@ def _check_ours(folder: Path, files: Mapping[str, str]) -> None:
         there = _read(folder / name)
         if there not in (None, text) and name not in ours and (there or "").strip():
             raise BuildError(
-                f"{folder / name} is in the way, and symgrad did not write it",
+                f"{folder / name} is in the way, and was not written by symgrad",
                 hint="choose another folder, or move the file",
             )
 

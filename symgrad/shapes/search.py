@@ -517,7 +517,7 @@ class _Search:
             location=class_location(cls),
             hint='annotate forward, as in x: "f32[n m]"; or say --shapes '
             f'"{"; ".join("n m" for _ in wanted) or "n m"}", one spec a tensor, and '
-            "--static NAME=VALUE for what is no tensor",
+            "--static NAME=VALUE for a non-tensor argument",
         )
 
 

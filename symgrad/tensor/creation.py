@@ -48,7 +48,7 @@ def _array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     try:
         array = np.array(_plain(data), None if whole else wanted)
     except ValueError as error:
-        raise errors.TensorValueError(f"no tensor can be made of this: {error}") from None
+        raise errors.TensorValueError(f"cannot make a tensor from this: {error}") from None
     if kind is not None and kind.is_integer:
         try:
             check_fits(data, kind)

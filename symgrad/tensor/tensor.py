@@ -484,7 +484,7 @@ def new_array(parts: tuple[Any, ...], dtype: DType) -> Array:
     try:
         return np.asarray(np.array(data), str(dtype))
     except ValueError as error:
-        raise errors.TensorValueError(f"no tensor can be made of this: {error}") from None
+        raise errors.TensorValueError(f"cannot make a tensor from this: {error}") from None
 
 
 def element_strides(array: Array, dim: int | None = None) -> Any:

@@ -135,7 +135,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if name in found:
             raise SpecError(
                 f"the manifest states {name!r} twice in one table",
-                hint="build the package anew: symgrad writes each name once",
+                hint="rebuild the package: symgrad writes each name once",
             )
         found[name] = value
     return found
@@ -199,7 +199,7 @@ def _common(
     other = package.other(emitted, own)
     differs = [*written.differs, *(f"what is emitted now: {name}" for name in other), *unchecked]
     strange = [*package.there.strange, *(f"{one} is not listed" for one in sorted(package.left))]
-    differs += [f"what is no part of the package: {said}" for said in strange]
+    differs += [f"not part of the package: {said}" for said in strange]
     return OpCertificate("what the ops share", written.agrees, tuple(differs))
 
 
@@ -309,7 +309,7 @@ def _proved_again(
     shapes = specs.values() if isinstance(specs, dict) else specs
     texts = [*shapes, *assume.values()] if isinstance(specs, (list, dict)) else [7]
     if not all(text is None or isinstance(text, str) for text in texts):
-        raise SpecError("the manifest states shapes or facts that are no texts")
+        raise SpecError("the shapes or assumptions in the manifest are not strings")
     static = _values(_table(said.get("static")))
     request = bind(function, specs, static, assume)
     planned, report = compiler.judged_plan(
@@ -324,7 +324,7 @@ def _values(written: Mapping[str, Any]) -> dict[str, Any]:
         try:
             found[name] = ast.literal_eval(text)
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            raise SpecError(f"the value of {name} is no literal: {text}") from None
+            raise SpecError(f"the value of {name} is not a literal: {text}") from None
     return found
 
 

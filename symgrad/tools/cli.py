@@ -200,25 +200,27 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 @main.command()
 @click.argument("targets", nargs=-1, metavar="FILE|PACKAGE[:CLASS]...")
 @_arguments
-@click.option("--order", type=click.IntRange(1, 2), default=1, help="2: the backward's too.")
+@click.option(
+    "--order", type=click.IntRange(1, 2), default=1, help="2: judge the derivative of backward too."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
-@click.option("--suggest", is_flag=True, help="Print a diff that mends what is REFUTED: patch -p1.")
+@click.option("--suggest", is_flag=True, help="Print a diff that fixes the backward: patch -p1.")
 @_file_option("--sarif", "Write what is not PROVED as SARIF 2.1.0, for annotations in CI.")
 @_file_option("--junit", "Write a JUnit report: one test case a Function.")
-@_file_option("--write-test", "Write the counterexamples as a pytest file that fails until mended.")
+@_file_option("--write-test", "Write the counterexamples as a pytest file that fails until fixed.")
 @click.option(
     "--certificate",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Prove a built package again, and compare with all that lies there.  The sources that its"
-    " manifest names are imported, so their code runs; nothing of the package does.",
+    help="Prove a built package again, and compare every file in it.  The sources that its"
+    " manifest names are imported, so their code runs; the package's code does not.",
 )
 @click.option(
     "--root",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
     metavar="DIR",
-    help="Where the sources lie that the manifest names.",
+    help="The folder of the sources that the manifest names.",
 )
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
@@ -227,7 +229,7 @@ def verify(
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
 
-    FILE is imported, so its code runs: verify no file that you would not run.
+    FILE is imported, so its code runs: do not verify a file that you would not run.
 
     Shapes come from --shapes, else from the annotations of forward (x: "f32[n m]", or
     jaxtyping's types), else they are inferred from what forward accepts, which the report then
@@ -262,7 +264,7 @@ def _print_diffs(judged: Sequence[Judged]) -> None:
         if one.diff:
             click.echo(one.diff, nl=False)
         elif one.report is not None and str(one.report.verdict) == "REFUTED":
-            click.echo(f"{one.name}: no diff could be made that mends it", err=True)
+            click.echo(f"{one.name}: no diff was found that fixes it", err=True)
 
 
 def _certificate(
@@ -272,7 +274,7 @@ def _certificate(
     from symgrad.tools.certificate import check
 
     if targets:
-        raise click.UsageError("--certificate DIR goes without FILE: the manifest names the files")
+        raise click.UsageError("--certificate DIR takes no FILE: the manifest names the files")
     found = check(folder, root)
     if as_json:
         _answer(found.to_dict())
@@ -329,14 +331,14 @@ def build(
 @main.command()
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 def regen(check: bool) -> None:
-    """Write generated/ anew: the ops of the examples, and the kernels that symgrad uses itself."""
+    """Regenerate generated/: the ops of the examples, and the kernels that symgrad uses itself."""
     from symgrad.nn.functions.shipped import SHIPPED
     from symgrad.tensor.builtin import BUILTIN
 
     root = Path(__file__).resolve().parents[2]
     source, target = root / "examples" / "ops.py", root / "generated"
     if not source.is_file() or not target.is_dir():
-        raise SpecError(f"{root} is no checkout of symgrad", hint="regen works in a checkout only")
+        raise SpecError(f"{root} is not a checkout of symgrad", hint="run regen in a checkout")
     shipped = {**BUILTIN, **SHIPPED}
     difference = compiler.build(
         [*discover.functions(str(source)), *shipped.values()], target, check=check,

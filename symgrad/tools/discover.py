@@ -72,7 +72,7 @@ def _modules(place: str) -> Iterator[ModuleType]:
     elif path.is_file():
         yield load_file(path)
     elif place.endswith(".py") or "/" in place:
-        raise SpecError(f"there is no file {place}")
+        raise SpecError(f"no such file: {place}")
     else:
         yield from _package(place)
 

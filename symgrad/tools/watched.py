@@ -134,7 +134,7 @@ def _status(file: IO[bytes], ended: int) -> int:
     if status is None:
         how = os.waitstatus_to_exitcode(ended)
         message = (
-            "the program that was to be read ended the process"
+            "the program under test ended the process"
             f" ({f'signal {-how}' if how < 0 else f'status {how}'}): there is no verdict"
         )
         print(f"Error: {message}", file=sys.stderr)

@@ -29,7 +29,7 @@ from tests.frontend.anyrank_programs import BLIND
 Array = np.ndarray[Any, Any]
 AXES = {0: (), 1: (6,), 2: (2, 3), 3: (3, 1, 2), 4: (1, 2, 2, 2)}
 NAMED = {"m": 4, "n": 3, "o": 2, "k": 5, "d": 2, "h": 2, "c": 2}
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler was found")
 
 
 class Weighted(sg.Function):

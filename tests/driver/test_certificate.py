@@ -200,7 +200,7 @@ def test_versions_alone_do_not_make_a_package_differ(
     ("arguments", "message"),
     [
         (("--certificate", "nowhere"), "has no manifest"),
-        (("--certificate", "kernels", "src"), "goes without FILE"),
+        (("--certificate", "kernels", "src"), "takes no FILE"),
         ((), "name a FILE"),
     ],
 )

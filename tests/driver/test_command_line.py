@@ -71,12 +71,12 @@ def test_verify_prints_json(wrong: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("verify", "nowhere.py"), "there is no file"),
+        (("verify", "nowhere.py"), "no such file:"),
         (("verify", "no_such_module_at_all"), "neither a file nor a module"),
         (("verify", f"{OPS}:Nothing"), "has no Function 'Nothing'"),
         (("verify", OPS, "--static", "oops"), "NAME=VALUE"),
         (("build", OPS, "-o", "x", "--shapes", "n n n; ["), "Error"),
-        (("verify", OPS, "--shapes", "n ["), "'[' in 'n [' is no size"),
+        (("verify", OPS, "--shapes", "n ["), "'[' in 'n [' is not a size"),
         (("verify", f"{OPS}:Tanh", "--shapes", "n; m"), "Tanh: 1 shape spec too many"),
         (("verify", f"{OPS}:LayerNorm", "--shapes", "n"), "nothing says what the argument"),
         (("verify", f"{OPS}:Tanh", "--assume", "x=positiv"), "'positiv' about 'x' cannot be read"),
@@ -301,7 +301,7 @@ def test_no_process_outlives_the_command(tmp_path: Path, number: int) -> None:
     [
         (("{file}", "--shapes", "n; n"), "SpecError", "1 shape spec too many"),
         (("{file}:Absent",), "SpecError", "no Function 'Absent'"),
-        (("nowhere.py",), "SpecError", "there is no file nowhere.py"),
+        (("nowhere.py",), "SpecError", "no such file: nowhere.py"),
         (("{file}", "--order", "3"), "BadParameter", "--order"),
         (("{file}", "--absent"), "NoSuchOption", "--absent"),
         ((), "UsageError", "name a FILE"),

@@ -28,7 +28,7 @@ from symgrad.runtime.strict import NumpyBackendWarning
 Array = np.ndarray[Any, Any]
 SIZES = st.integers(0, 6)
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler was found")
 
 
 class Wrong(sg.Function):

@@ -370,7 +370,10 @@ def test_all_ranks_that_fit_are_judged_and_the_worst_is_told() -> None:
 def test_a_gradient_that_integers_cannot_have_is_told() -> None:
     function = op(lambda ctx, x, i: x * i, lambda ctx, g: (g, g))
     report = sg.verify(function, "n", "i64[n]", suggest=False)
-    assert "i is no float: the gradient that backward returns for it is ignored" in report.notes
+    assert (
+        "i is not a float tensor: the gradient that backward returns for it is ignored"
+        in report.notes
+    )
 
 
 @settings(max_examples=16)

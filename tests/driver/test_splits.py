@@ -30,7 +30,7 @@ Mask = tuple[bool, ...]
 Sizes = dict[str, int]
 SIZES: list[Sizes] = [{"n": n, "m": m} for n, m in [(1, 1), (1, 3), (3, 1), (2, 3), (3, 3)]]
 OURS = programs(sg, sg.Function)
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler was found")
 
 
 @cache

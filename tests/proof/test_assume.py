@@ -47,7 +47,7 @@ def test_what_cannot_be_read_is_refused_with_a_hint(text: str) -> None:
 
 
 def test_names_must_be_inputs() -> None:
-    with pytest.raises(SpecError, match="no tensor input"):
+    with pytest.raises(SpecError, match="not a tensor input"):
         check_names(parse_all({"z": "positive"}), ["x"])
 
 

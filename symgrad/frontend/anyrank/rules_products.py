@@ -77,7 +77,7 @@ def _einsum(call: Call) -> Any:
         before, dots, after = word.partition("...")
         found = layout(operand)
         if found is None and dots and len(shape_of(operand)) != len(before) + len(after):
-            call.refuse("has an ellipsis for axes that are no batch axes")
+            call.refuse("has an ellipsis for axes other than the batch axes")
         if found is not None and not (
             dots and (found.left, found.right) == (len(before), len(after))
         ):

@@ -133,7 +133,7 @@ class Context:
         """Count work.  Raises Undecided when the budget is used up."""
         self.work += amount
         if self.work > self.budget:
-            raise Undecided(f"the normal form takes more than {self.budget} steps")
+            raise Undecided(f"normalization takes more than {self.budget} steps")
 
     def require_nonzero(self, rule: str, base: Poly) -> None:
         """Record that ``base`` must not vanish identically, unless that is plain to see."""

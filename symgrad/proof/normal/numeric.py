@@ -259,7 +259,7 @@ class Evaluation:
         if atom.kind == kinds.SUM:
             body = Poly({atom.data[1]: 1})
             return sum(self.integer(body) for _ in self._ranges(atom.data[0]))
-        raise NotEvaluable(f"{atom.kind} is no integer")
+        raise NotEvaluable(f"{atom.kind} is not an integer")
 
     def _position(self, atom: Atom) -> tuple[int, ...]:
         return tuple(self.integer(index) for index in atom.data[1])
@@ -319,7 +319,7 @@ class Evaluation:
         values = (self._masked(atom.data[1]) for _ in self._ranges((atom.data[0],)))
         finite = [value for value in values if value is not None]
         if not finite:
-            raise NotEvaluable("the greatest of no values")
+            raise NotEvaluable("the maximum of no values")
         return reduce(self.field.greater, finite)
 
     def _argmax(self, atom: Atom) -> int:
@@ -332,7 +332,7 @@ class Evaluation:
             if best is None or self.field.is_greater(value, best[1]):
                 best = position, value
         if best is None:
-            raise NotEvaluable("the greatest of no values")
+            raise NotEvaluable("the maximum of no values")
         return best[0]
 
     def _masked(self, body: Poly) -> Any:
