@@ -1,4 +1,4 @@
-"""What can go wrong, and how it is told.
+"""The errors that a user can cause.
 
 In: the place in the user's source, when there is one.  Out: exceptions whose message says what
 happened, where, and what to do.
@@ -6,26 +6,75 @@ happened, where, and what to do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import linecache
+import sys
+from dataclasses import dataclass, field
+from itertools import islice
+from types import CodeType
 
 
 @dataclass(frozen=True)
 class Location:
-    """A line of the user's source."""
+    """A line of the user's source.
+
+    ``columns``: where the expression begins and ends, in bytes of UTF-8, where that is known.
+    """
 
     file: str
     line: int
     function: str = ""
+    columns: tuple[int, int] | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+    @classmethod
+    def of(cls, code: CodeType, instruction: int, line: int) -> Location:
+        """Of the instruction at a byte offset (``f_lasti``, ``tb_lasti``), which is on ``line``."""
+        return cls(code.co_filename, line, code.co_name, _columns(code, instruction, line))
+
+    def excerpt(self) -> str:
+        """The line with carets under the expression; empty where the file cannot be read.
+
+        The whole line is underlined where the columns are not known.
+        """
+        linecache.checkcache(self.file)
+        text = linecache.getline(self.file, self.line).rstrip()
+        if not text:
+            return ""
+        first, last = (
+            len(text.encode()[:at].decode(errors="replace")) for at in self.columns or (0, -1)
+        )
+        indent = len(text) - len(text.lstrip())
+        if not indent <= first < last:
+            first, last = indent, len(text)
+        before = "".join(letter if letter == "\t" else " " for letter in text[indent:first])
+        margin = " " * len(str(self.line))
+        return f"  {self.line} | {text[indent:]}\n  {margin} | {before}{'^' * (last - first)}"
+
+
+def _columns(code: CodeType, instruction: int, line: int) -> tuple[int, int] | None:
+    """The columns of an instruction; to the end of the line where its expression ends below."""
+    if instruction < 0 or sys.version_info < (3, 11):
+        return None
+    at = islice(code.co_positions(), instruction // 2, None)
+    first, last, begin, end = next(at, (None, None, None, None))
+    if first != line or begin is None or end is None:
+        return None
+    return begin, end if last == line else sys.maxsize
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 input``, ``2 inputs``; ``2 axes``."""
+    many = "axes" if noun == "axis" else f"{noun}s"
+    return f"{number} {noun if number == 1 else many}"
 
 
 class SymgradError(Exception):
     """The parent of every error a user can cause.
 
     ``what`` happened, ``location`` in the user's file (None where no line is to blame) and a
-    ``hint`` that says what to do.
+    ``hint`` that says what to do.  ``shown`` is the text with the line of source.
     """
 
     def __init__(self, what: str, *, location: Location | None = None, hint: str = "") -> None:
@@ -35,9 +84,17 @@ class SymgradError(Exception):
         super().__init__(what)
 
     def __str__(self) -> str:
+        return self._told("")
+
+    def shown(self) -> str:
+        """The message, the line of source with carets, and the hint: where no traceback is seen."""
+        excerpt = self.location.excerpt() if self.location else ""
+        return self._told(f"\n{excerpt}" if excerpt else "")
+
+    def _told(self, excerpt: str) -> str:
         where = f"{self.location}: " if self.location else ""
         hint = f"\n  hint: {self.hint}" if self.hint else ""
-        return f"{where}{self.what}{hint}"
+        return f"{where}{self.what}{excerpt}{hint}"
 
 
 class SpecError(SymgradError, ValueError):

@@ -21,7 +21,7 @@ from symgrad.custom import check
 from symgrad.custom.derivative import Template, from_meaning
 from symgrad.custom.evaluate import compiled
 from symgrad.custom.source import CustomOpError, Source, from_symbol, from_text
-from symgrad.errors import GraphError, SymgradError, UnsupportedOpError
+from symgrad.errors import GraphError, SymgradError, UnsupportedOpError, counted
 from symgrad.frontend.lift import elementwise as on_operands
 from symgrad.frontend.session import here
 from symgrad.frontend.table import public
@@ -120,8 +120,8 @@ def _source(
     source = from_text(name, c) if c is not None else from_symbol(name, str(symbol), operands)
     if operands != source.arity:
         raise CustomOpError(
-            f"the C of {name!r} takes {source.arity} operands, its meaning or derivative "
-            f"{operands}",
+            f"the C of {name!r} takes {counted(source.arity, 'operand')}, its meaning or "
+            f"derivative {operands}",
             location=here(),
         )
     if meaning is None and source.arity != 1:
@@ -308,7 +308,8 @@ def _operation(op: _Definition) -> Callable[..., Any]:
     def call(*operands: Any) -> Any:
         if len(operands) != op.arity:
             raise CustomOpError(
-                f"{op.name} takes {op.arity} operands, not {len(operands)}", location=here()
+                f"{op.name}: {counted(len(operands), 'operand')} given, {op.arity} expected",
+                location=here(),
             )
         return on_operands(op.name, *operands, floats=True)
 

@@ -13,6 +13,7 @@ from typing import Any
 import sympy
 
 from symgrad.custom.source import CustomOpError
+from symgrad.errors import counted
 from symgrad.frontend.lift import as_node
 from symgrad.frontend.session import Session, activate
 from symgrad.frontend.tensor import SymbolicTensor
@@ -36,8 +37,8 @@ class Template:
             parts = list(returned) if several else [returned]
             if len(parts) != arity:
                 raise CustomOpError(
-                    f"the derivative of {name!r} gives {len(parts)} expressions for {arity} "
-                    "operands",
+                    f"the derivative of {name!r} gives "
+                    f"{counted(len(parts), 'expression')} for {counted(arity, 'operand')}",
                     hint="return one for each operand",
                 )
             self.results = [as_node(part, float64) for part in parts]

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from symgrad.errors import ProtocolError, is_limit
+from symgrad.errors import ProtocolError, counted, is_limit
 from symgrad.frontend.context import Context, state_of
 from symgrad.frontend.function import Function, class_of, new_context, run_forward
 from symgrad.frontend.outcome import as_symgrad_error
@@ -47,8 +47,8 @@ def run_jvp(
     found = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     if len(found) != len(outputs):
         raise JvpError(
-            f"jvp of {class_of(function).__name__} returned {len(found)} tangents for "
-            f"{len(outputs)} outputs",
+            f"jvp of {class_of(function).__name__} returned "
+            f"{counted(len(found), 'tangent')} for {counted(len(outputs), 'output')}",
             hint="return one for each output, None for one without a derivative",
         )
     return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.errors import Location, ProtocolError, ShapeError
+from symgrad.errors import Location, ProtocolError, ShapeError, counted
 from symgrad.frontend.lift import broadcast_axes
 from symgrad.frontend.request import Argument
 from symgrad.frontend.session import Session
@@ -30,7 +30,8 @@ def collect(
         values.pop()
     if len(values) != len(arguments):
         raise ProtocolError(
-            f"backward returned {len(values)} gradients for {len(arguments)} arguments of forward",
+            f"backward returned {counted(len(values), 'gradient')} for"
+            f" {counted(len(arguments), 'argument')} of forward",
             hint="return one for each argument, None for those that have none",
         )
     gradients = []
@@ -51,7 +52,8 @@ def collect_by_position(
     values = list(returned) if isinstance(returned, (tuple, list)) else [returned]
     if len(values) < len(args) or any(value is not None for value in values[len(args) :]):
         raise ProtocolError(
-            f"backward returned {len(values)} gradients for {len(args)} arguments of forward"
+            f"backward returned {counted(len(values), 'gradient')} for"
+            f" {counted(len(args), 'argument')} of forward"
         )
     found = []
     for position, (arg, value) in enumerate(zip(args, values, strict=False)):

@@ -32,7 +32,7 @@ def blame(error: BaseException) -> tuple[Location | None, bool]:
         if root not in _TOOLS and not asked_for:
             own = root != "symgrad"
             if own and not code.co_filename.startswith("<frozen "):
-                location = Location(code.co_filename, trace.tb_lineno, code.co_name)
+                location = Location.of(code, trace.tb_lasti, trace.tb_lineno)
         trace = trace.tb_next
     return location, own
 

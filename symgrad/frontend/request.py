@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from symgrad.errors import SpecError
+from symgrad.errors import SpecError, counted
 from symgrad.frontend.annotations import annotated_spec
 from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
 from symgrad.frontend.source import class_location
@@ -342,10 +342,6 @@ def _scope(function: AnyFunction) -> dict[str, Any]:
     return found
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def _no_argument(function: str, name: str, known: Sequence[str]) -> SpecError:
     return SpecError(
         f"{function} has no argument {name!r}", hint=f"its arguments: {', '.join(known) or 'none'}"
@@ -425,7 +421,7 @@ class _Binder:
         """The arguments; trailing ones that were left to their defaults are not passed."""
         if self.specs:
             raise SpecError(
-                f"{self.name}: {_counted(len(self.specs), 'shape spec')} too many; "
+                f"{self.name}: {counted(len(self.specs), 'shape spec')} too many; "
                 f"its arguments: {', '.join(arg.name for arg in self.found) or 'none'}"
             )
         for name in (*self.values, *self.named):

@@ -44,7 +44,7 @@ def frame_location(frame: FrameType | None) -> Location | None:
     """The line that a frame is at."""
     if frame is None:
         return None
-    return Location(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
+    return Location.of(frame.f_code, frame.f_lasti, frame.f_lineno)
 
 
 def here() -> Location | None:

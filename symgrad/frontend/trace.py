@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
-from symgrad.errors import ControlFlowError, SpecError, SymgradError
+from symgrad.errors import ControlFlowError, SpecError, SymgradError, counted
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import has_backward, is_once
@@ -171,5 +171,8 @@ def needed(
     if isinstance(wanted, Mapping):
         return {name: bool(wanted.get(name, True)) for name in names}
     if len(wanted) != len(names):
-        raise SpecError(f"needs_input_grad has {len(wanted)} entries for {len(names)} inputs")
+        raise SpecError(
+            f"needs_input_grad has {counted(len(wanted), 'value')}, {len(names)} expected, one for"
+            " each input"
+        )
     return dict(zip(names, map(bool, wanted), strict=True))

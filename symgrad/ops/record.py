@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from symgrad.errors import DTypeError, GraphError, ShapeError
+from symgrad.errors import DTypeError, GraphError, ShapeError, counted
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
@@ -211,7 +211,9 @@ class Op:
     def infer(self, args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
         """The type of the result.  Raises ShapeError or DTypeError."""
         if len(args) != self.arity and (self.arity is not None or not args):
-            raise GraphError(f"{self.name} takes {self.arity} arguments, not {len(args)}")
+            raise GraphError(
+                f"{self.name}: {counted(len(args), 'argument')} given, {self.arity} expected"
+            )
         return self.rule(args, attrs)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import NotProvedError, ShapeError, SymgradError, is_limit
+from symgrad.errors import NotProvedError, ShapeError, SymgradError, counted, is_limit
 from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
@@ -323,7 +323,7 @@ def _with_surrogate(
     outputs = [copies[node] for node in surrogate.outputs]
     if len(outputs) != len(case.outputs):
         raise ShapeError(
-            f"the surrogate has {len(outputs)} outputs, forward has {len(case.outputs)}",
+            f"the surrogate has {counted(len(outputs), 'output')}, forward has {len(case.outputs)}",
             hint="let the surrogate take what forward takes and return as many tensors",
         )
     pairs = []

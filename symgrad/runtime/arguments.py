@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from symgrad.abi import Array, Binding, Case, Sizes, as_one, evaluate, shape_of
-from symgrad.errors import KernelArgumentError, KernelTypeError
+from symgrad.errors import KernelArgumentError, KernelTypeError, counted
 
 # How many possibilities to try for the exact answer to whether two arrays overlap.
 _MOST_WORK: Any = 10_000
@@ -51,16 +51,13 @@ def as_array(where: str, value: object, wanted: Array) -> NDArray:
         raise _wrong_dtype(where, value, wanted)
     least = len(wanted.dims) - (wanted.batch[2] if wanted.batch else 0)
     if value.ndim < least or (value.ndim > least and not wanted.batch):
-        has = f"has {'at least ' if wanted.batch else ''}{_axes(least) if least else 'none'}"
+        has = f"{'at least ' if wanted.batch else ''}{counted(least, 'axis') if least else 'none'}"
         raise WrongRank(
-            f"{where} has the shape {value.shape}: {_axes(value.ndim)} where {wanted} {has}",
+            f"{where} has the shape {value.shape}: {counted(value.ndim, 'axis')} where {wanted}"
+            f" has {has}",
             hint="reshape it, or compile the op for that rank",
         )
     return value
-
-
-def _axes(count: int) -> str:
-    return "1 axis" if count == 1 else f"{count} axes"
 
 
 def _not_an_array(where: str, value: object, wanted: Array) -> KernelTypeError:
@@ -139,7 +136,7 @@ def _batch_axes(
         first.setdefault(group, name)
         if len(axes) in case.apart:
             raise KernelArgumentError(
-                f"{where}: no kernel serves {_axes(len(axes))} for *{group}",
+                f"{where}: no kernel serves {counted(len(axes), 'axis')} for *{group}",
                 hint="forward does not accept so many, or treats them by themselves",
             )
     return found

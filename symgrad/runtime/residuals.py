@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from symgrad.abi import Case, Sizes, all_sizes, evaluate
-from symgrad.errors import KernelArgumentError
+from symgrad.errors import KernelArgumentError, counted
 from symgrad.runtime.arguments import NDArray, as_array, checked_shape, describe
 
 
@@ -66,8 +66,8 @@ def taken_apart(
     complete = len(values) == len(case.residuals) + len(case.sizes)
     if not (complete and all(map(_is_size, case.sizes, given))):
         raise KernelArgumentError(
-            f"{where}: the residuals hold {_listed(values)}, where"
-            f" {len(case.residuals)} arrays and {len(case.sizes)} sizes belong",
+            f"{where}: the residuals hold {_listed(values)}, expected"
+            f" {counted(len(case.residuals), 'array')} and {counted(len(case.sizes), 'size')}",
             hint=f"pass the second result of {where.removesuffix('backward')}forward",
         )
     sizes = all_sizes(case, given)
@@ -84,7 +84,7 @@ def taken_apart(
         shape = checked_shape(where, wanted, sizes)
         if array.shape != shape:
             raise KernelArgumentError(
-                f"{where}: the residual {wanted.name} has the shape {array.shape}, where forward"
+                f"{where}: the residual {wanted.name} has the shape {array.shape}, but forward"
                 f" kept {shape}",
                 hint="inputs and outputs of forward are not copied: leave them as they are until"
                 " backward has run",

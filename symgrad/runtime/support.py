@@ -27,7 +27,7 @@ from symgrad.abi import (
     Sizes,
     shape_of,
 )
-from symgrad.errors import KernelArgumentError, KernelTypeError
+from symgrad.errors import KernelArgumentError, KernelTypeError, counted
 from symgrad.runtime.arguments import (
     NDArray,
     WrongRank,
@@ -223,7 +223,8 @@ class Caller:
         count = len(self.op.differentiable)
         if not isinstance(needs, (tuple, list)) or len(needs) != count:
             raise KernelArgumentError(
-                f"{where}: needs_input_grad is {needs!r}, and there are {count} inputs",
+                f"{where}: needs_input_grad is {needs!r}, but {self.op.name} takes"
+                f" {counted(count, 'input')}",
                 hint="give a tuple with True or False for each input",
             )
         pairs = zip(needs, self.op.differentiable, strict=True)
@@ -277,7 +278,8 @@ class Caller:
         count = len(case.outputs)
         if len(cotangents) != count:
             raise KernelArgumentError(
-                f"{where}: {len(cotangents)} cotangents are given, and there are {count} outputs",
+                f"{where}: {counted(len(cotangents), 'cotangent')} given, {count} expected, one for"
+                " each output",
                 hint="give an array or None for each output",
             )
         checked: list[NDArray | None] = []
@@ -383,7 +385,7 @@ def _split_out(where: str, out: Any, count: int, of: str) -> list[Any]:
         out = (out,)
     if len(out) != count:
         raise KernelArgumentError(
-            f"{where}: out holds {len(out)} arrays, and there are {count} {of}s",
+            f"{where}: out holds {counted(len(out), 'array')}, {count} expected, one for each {of}",
             hint=f"give a tuple with an array or None for each {of}",
         )
     return list(out)

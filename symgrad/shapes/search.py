@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError
+from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError, counted
 from symgrad.frontend.function import class_of, raw_method
 from symgrad.frontend.outcome import as_symgrad_error, refuses_sizes
 from symgrad.frontend.request import (
@@ -511,7 +511,7 @@ class _Search:
         return SpecError(
             f"{cls.__name__}: nothing says what {', '.join(wanted) or 'an argument'} "
             f"{'are' if len(wanted) > 1 else 'is'}, and "
-            f"{self.trials} {'trial' if self.trials == 1 else 'trials'} found no shapes that "
+            f"{counted(self.trials, 'trial')} found no shapes that "
             f"forward accepts"
             f"{'; the first:' if tried else ''}{tried}",
             location=class_location(cls),

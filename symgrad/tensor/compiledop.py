@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.errors import BuildError, CacheError, KernelArgumentError
+from symgrad.errors import BuildError, CacheError, KernelArgumentError, counted
 from symgrad.frontend.function import class_of, is_instance_style
 from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import active
@@ -125,7 +125,9 @@ def call_op(op: Any, inputs: Sequence[Any], out: Any) -> Any:
     kernels = kernels_of(op)
     count = len(kernels.differentiable)
     if len(inputs) != count:
-        raise KernelArgumentError(f"{op.name} takes {count} inputs, {len(inputs)} were given")
+        raise KernelArgumentError(
+            f"{op.name}: {counted(len(inputs), 'input')} given, {count} expected"
+        )
     found = kernelnode.call(kernels, kernelnode.as_tensors(op.name, inputs))
     return found[0] if len(found) == 1 else tuple(found)
 

@@ -51,7 +51,7 @@ class _Group(click.Group):
         try:
             return super().invoke(context)
         except SymgradError as error:
-            raise click.ClickException(f"{type(error).__name__}: {error}") from error
+            raise click.ClickException(f"{type(error).__name__}: {error.shown()}") from error
         except SystemExit as end:
             raise click.ClickException(
                 f"the program that was to be read ended itself (status {end.code}): there is no"

@@ -152,7 +152,12 @@ def _import_error(path: Path, error: BaseException) -> BaseException:
         return error
     (where, _), said = blame(error), str(error)
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
-        where, said = Location(error.filename, error.lineno), error.msg
+        begin = max(error.offset or 1, 1) - 1
+        end = max((error.end_offset or 0) - 1, begin + 1)
+        text = error.text or ""
+        columns = len(text[:begin].encode()), len(text[:end].encode())
+        where = Location(error.filename, error.lineno, columns=columns)
+        said = error.msg
     return SpecError(f"{path} cannot be imported: {type(error).__name__}: {said}", location=where)
 
 

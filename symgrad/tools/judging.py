@@ -90,7 +90,7 @@ class Judged:
     def text(self) -> str:
         """What a person wants to read."""
         if self.error is not None:
-            return f"{self.name}: {type(self.error).__name__}: {self.error}"
+            return f"{self.name}: {type(self.error).__name__}: {self.error.shown()}"
         return str(self.report)
 
     def to_dict(self) -> dict[str, Any]:

@@ -385,8 +385,32 @@ def test_a_syntax_error_is_where_it_is(tmp_path: Path) -> None:
     done = run("verify", str(path))
     assert done.exit_code == 2
     assert f"{path}:3: " in done.output
+    assert "  3 | def f(:\n    |       ^\n" in done.output
     assert "<frozen" not in done.output
     assert "<frozen" not in run("verify", written(tmp_path / "no.py", "import nothing\n")).output
+
+
+@pytest.mark.parametrize(
+    ("lines", "carets"),
+    [
+        ('        ä = "é"; y = x @ x * 2', "                     ^^^^^"),
+        ("        y = sg.exp(x) + (x @\\\n                x)", "                         ^^^^"),
+        ("        y = x\n        assert False, y.shape", "        ^" + "^" * 20),
+    ],
+)
+def test_errors_show_the_line_with_carets(tmp_path: Path, lines: str, carets: str) -> None:
+    text = f"""import symgrad as sg
+
+class Product(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+{lines}
+        return y
+"""
+    done = run("verify", written(tmp_path / "carets.py", text), "--shapes", "n 3")
+    numbered = text.splitlines()[6 if "assert" in lines else 5]
+    number = text.splitlines().index(numbered) + 1
+    assert f"  {number} | {numbered.strip()}\n    | {carets[8:]}\n" in done.output
 
 
 def test_a_file_of_torch_functions_gets_a_hint(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_needs_input_grad_mask() -> None:
     assert [gradient.node is None for gradient in case.gradients] == [True, False]
     named = only(trace(Linear, "n m", "k m", needs_input_grad={"weight": False}))
     assert [gradient.node is None for gradient in named.gradients] == [False, True]
-    with pytest.raises(SpecError, match="2 inputs"):
+    with pytest.raises(SpecError, match="1 value, 2 expected, one for each input"):
         trace(Linear, "n m", "k m", needs_input_grad=(True,))
 
 
@@ -236,8 +236,8 @@ def test_surplus_nones_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("value", "arguments", "message"),
     [
-        (lambda g: (g, g), 1, "2 gradients for 1 arguments"),
-        (lambda g: g, 2, "1 gradients for 2 arguments"),
+        (lambda g: (g, g), 1, "2 gradients for 1 argument"),
+        (lambda g: g, 2, "1 gradient for 2 arguments"),
         (lambda g: (g, g), 2, "'number'"),
         (lambda g: [g], 1, "list"),
         (lambda g: 1.0, 1, "float"),

@@ -62,7 +62,7 @@ WRONG = {
     "linear but for a kink": (lambda ctx, x, w, _: right(ctx, x.abs(), w, _), "along tangent_x"),
     "None": (lambda ctx, x, w, _: None, "is 0 instead of"),
     "summed": (lambda ctx, x, w, _: right(ctx, x, w, _).sum(0), "f32[m] for an output of f32[n m]"),
-    "two of them": (lambda ctx, x, w, _: (x, x), "2 tangents for 1 outputs"),
+    "two of them": (lambda ctx, x, w, _: (x, x), "2 tangents for 1 output"),
     "an error": (lambda ctx, x, w, _: x.reshape(7), "it fails"),
     "no tensor": (lambda ctx, x, w, _: 3.0, "float where a tensor is needed"),
 }

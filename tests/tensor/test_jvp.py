@@ -143,7 +143,7 @@ def test_tangents_of_wrong_shapes_and_numbers() -> None:
 
     with pytest.raises(SymgradError, match=r"a tangent of shape \[\] for an output of shape \[4\]"):
         sg.jvp(Wrong.apply, (X,), (X_T,))
-    with pytest.raises(SymgradError, match="2 tangents for 1 outputs"):
+    with pytest.raises(SymgradError, match="2 tangents for 1 output"):
         sg.jvp(Many.apply, (X,), (X_T,))
 
 
