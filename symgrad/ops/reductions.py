@@ -47,12 +47,13 @@ def _sum_vjp(node: Node, g: Node) -> Sequence[Node]:
 
 
 SUMMED_BY_NUMPY = 128  # elements one by one: NumPy sums so many itself, then in pairs, but only
-# along its last axis
+# along its last axis, and only where that lies in a row
 
 
 def _sum(array: Array, axis: tuple[int, ...]) -> Array:
-    """NumPy's sum; floats along a long axis other than the last are added up part by part."""
-    long = next((a for a in axis if a < array.ndim - 1 and array.shape[a] > SUMMED_BY_NUMPY), None)
+    """NumPy's sum; floats along a long axis other than that are added up part by part."""
+    row = array.ndim - 1 if array.ndim == 1 or array.strides[-1:] == (array.itemsize,) else None
+    long = next((a for a in axis if a != row and array.shape[a] > SUMMED_BY_NUMPY), None)
     if long is None or array.dtype.kind != "f":
         return np.asarray(np.sum(array, axis=axis))
     count, rest = divmod(array.shape[long], SUMMED_BY_NUMPY)

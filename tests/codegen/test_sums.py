@@ -45,6 +45,15 @@ def test_eager(data: str) -> None:
         np.testing.assert_allclose(found.numpy(), exact, rtol=EXACT, atol=1e-10)
 
 
+def test_eager_rows_that_lie_apart() -> None:
+    """However an array lies in memory."""
+    x = np.asfortranarray(DATA["random"].reshape(WIDTH, -1))
+    for array in (x, x[:, ::-1], x[:, ::2], x.T):
+        for axis in (0, 1, (0, 1)):
+            found = sg.from_numpy(array).sum(axis).numpy()
+            np.testing.assert_allclose(found, array.astype(np.float64).sum(axis), rtol=EXACT)
+
+
 def test_compiled_on_any_number_of_threads() -> None:
     kernel = sg.jit(sums)
     before = sg.get_num_threads()
