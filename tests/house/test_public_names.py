@@ -67,3 +67,11 @@ def test_types_and_table_agree() -> None:
         where, _, attribute = source.partition(":")
         table[name] = (where, attribute or name)
     assert typed == table
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["compile", "verify", "jit", "tensor", "func", "nn", "sin"])
+def test_any_name_may_be_asked_for_first(name: str) -> None:
+    """No module waits for one that is being imported because of it."""
+    done = tree.run(sys.executable, "-c", f"import symgrad as sg; sg.{name}", cwd=tree.ROOT)
+    assert done.returncode == 0, done.stdout
