@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-import symgrad.abi as abi
+from symgrad import abi
 from symgrad.autodiff import vjp
 from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
 from symgrad.codegen.names import identifier

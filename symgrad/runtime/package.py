@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import symgrad.abi as abi
+from symgrad import abi
 from symgrad.abi import Op
 from symgrad.errors import BuildError
 from symgrad.runtime.build import build_beside
