@@ -72,7 +72,9 @@ def test_same_text_as_in_memory() -> None:
     for one in ALL:
         pairs = zip(one.wrapper().splitlines(), one.wrapper("._runtime").splitlines(), strict=True)
         different = [left for left, right in pairs if left != right]
-        assert all(line.startswith(("from symgrad.runtime.", "from symgrad.abi ")) for line in different)
+        assert all(
+            line.startswith(("from symgrad.runtime.", "from symgrad.abi ")) for line in different
+        )
         assert different
 
 
