@@ -11,8 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from symgrad.codegen.emit.groups import BLOCK, SUM_ROWS
 from symgrad.codegen.emit.kernel import EmittedKernel, KernelView, comment_lines
-from symgrad.codegen.emit.reductions import CombineView, Reduction, combine_view
+from symgrad.codegen.emit.reductions import SUM_BLOCK, CombineView, Reduction, combine_view
 from symgrad.codegen.emit.spelling import FLOOR_DIVIDE, FLOOR_MODULO
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import identifier
@@ -49,7 +50,10 @@ class ProductView:
 
 @dataclass(frozen=True)
 class FileView:
-    """All that the templates of a file are shown."""
+    """All that the templates of a file are shown.
+
+    ``block``, ``sum_block``, ``sum_rows``, ``short_row``: constants, "" where they are not used.
+    """
 
     guard: str
     lines: tuple[str, ...]
@@ -62,12 +66,12 @@ class FileView:
     carve: bool
     groups: bool
     least: bool
-    block: bool
-    sum_block: bool
-    sum_rows: bool
+    block: str
+    sum_block: str
+    sum_rows: str
     products: tuple[ProductView, ...]
     block_rows: bool
-    short_row: int
+    short_row: str
 
 
 @dataclass(frozen=True)
@@ -117,13 +121,17 @@ def _file_view(kernels: Sequence[EmittedKernel], doc: FileDoc) -> FileView:
         carve=bool(slots),
         groups=groups,
         least=groups or "MIN(" in text,
-        block=bool(re.search(r"\bBLOCK\b", text)),
-        sum_block="SUM_BLOCK" in text,
-        sum_rows="SUM_ROWS" in text,
+        block=_constant("BLOCK", BLOCK, text),
+        sum_block=_constant("SUM_BLOCK", SUM_BLOCK, text),
+        sum_rows=_constant("SUM_ROWS", SUM_ROWS, text),
         products=tuple(_product(short) for short in products),
         block_rows="block_rows(" in text,
-        short_row=SHORT_ROW if "SHORT_ROW" in text else 0,
+        short_row=_constant("SHORT_ROW", SHORT_ROW, text),
     )
+
+
+def _constant(name: str, value: int, text: str) -> str:
+    return str(value) if re.search(rf"\b{name}\b", text) else ""
 
 
 def _product(short: str) -> ProductView:

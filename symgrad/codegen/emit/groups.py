@@ -47,6 +47,8 @@ from symgrad.ir.dim import Axis, Dim, product
 from symgrad.ir.dtype import DType
 from symgrad.ir.expr import Expr, Reduce
 
+BLOCK = 4096  # elements of a flat loop: vectors end at the same places for any number of threads
+SUM_ROWS = 256  # rows whose sums are added to doubles together
 _LEAST_ROWS, _MOST_GROUPS = 4, 32
 _MOST_BLOCKS = 64
 _LEAST_PRODUCT_ROWS, _MOST_PRODUCT_SUMS = 32, 4

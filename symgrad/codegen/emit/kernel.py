@@ -66,15 +66,16 @@ class SlotView:
 class KernelView:
     """One C function, as its template sees it: nothing but text.
 
+    ``prototype`` is its own, ``workspace`` that of the function that tells its workspace;
     ``comment`` stands above it in the source, ``promise`` in the header.
     """
 
     name: str
     comment: tuple[str, ...]
     promise: tuple[str, ...]
-    size_parameters: tuple[str, ...]
     parameters: tuple[str, ...]
-    prototype: tuple[str, ...]
+    prototype: str
+    workspace: str
     unused: tuple[str, ...]
     unused_sizes: tuple[str, ...]
     slots: tuple[SlotView, ...]
@@ -275,13 +276,15 @@ def _view(
     words = set(re.findall(r"\w+", body + " ".join(slot.bytes for slot in slots)))
     slot_words = set(re.findall(r"\w+", " ".join(slot.bytes for slot in slots)))
     unused = [word for _, word in parameters if word not in words]
+    texts = [text for text, _ in parameters]
+    sizes_text = ", ".join(texts[: len(size_names)])
     return KernelView(
         name=name,
         comment=_comment(doc, promise),
         promise=comment_lines(promise),
-        size_parameters=tuple(f"int64_t {size}" for size in size_names),
-        parameters=(*(text for text, _ in parameters), "void *workspace"),
-        prototype=(*(text.replace("restrict ", "") for text, _ in parameters), "void *workspace"),
+        parameters=(*texts, "void *workspace"),
+        prototype=f"int {name}({', '.join((*texts, 'void *workspace')).replace('restrict ', '')})",
+        workspace=f"int64_t {name}_workspace({sizes_text or 'void'})",
         unused=(*unused, *(() if slots else ("workspace",))),
         unused_sizes=tuple(size for size in size_names if size not in slot_words),
         slots=slots,

@@ -40,6 +40,7 @@ class CallView:
     outputs: tuple[ArrayView, ...]
     extras: tuple[ArrayView, ...]
     out_targets: str
+    several: bool
     result: str
 
 
@@ -59,7 +60,7 @@ class BackwardView:
     arrays: tuple[ArrayView, ...]
     ignored: tuple[ArrayView, ...]
     zeros: tuple[ArrayView, ...]
-    call: CallView | None
+    calls: tuple[CallView, ...]
     result: str
 
 
@@ -111,15 +112,15 @@ class WrapperView:
     summary: tuple[str, ...]
     runtime: str
     abi: str
+    records: str
     op_literal: str
     parameters: str
-    keywords: str
     arguments: str
     values: tuple[ValueView, ...]
     cotangents: tuple[str, ...]
     cotangent_arguments: str
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: str
+    outputs: str
     dtypes: tuple[tuple[str, str], ...]
     kernels: tuple[str, ...]
     residuals_classes: str
@@ -357,6 +358,7 @@ class CaseMaker:
             outputs=tuple(own.values()),
             extras=tuple(extras.values()),
             out_targets=", ".join(view.name for view in own.values()),
+            several=len(own) > 1,
             result=result,
         )
 
@@ -402,7 +404,7 @@ class CaseMaker:
             arrays=(*residuals, *cotangents),
             ignored=tuple(ignored),
             zeros=tuple(gradients[p] for p in backward.zeros),
-            call=self._backward_call(backward, cotangents, residuals, written, result),
+            calls=self._backward_call(backward, cotangents, residuals, written, result),
             result=result,
         )
 
@@ -413,29 +415,31 @@ class CaseMaker:
         residuals: Sequence[ArrayView],
         written: dict[int, ArrayView],
         result: str,
-    ) -> CallView | None:
+    ) -> tuple[CallView, ...]:
         if not written:
-            return None
+            return ()
         by_position = dict(zip(sorted(backward.cotangents), cotangents, strict=True))
         reads = [view.pointer for view in residuals]
         reads += [by_position[position].pointer for position in backward.cotangents]
         outs = (written[p].name if p in written else "_" for p in range(len(backward.mask)))
-        return CallView(
+        writes = [view.pointer for view in written.values()]
+        call = CallView(
             kernel=backward.kernel.name,
-            arguments=self._arguments(
-                backward.kernel, reads, [view.pointer for view in written.values()]
-            ),
+            arguments=self._arguments(backward.kernel, reads, writes),
             reads=(),
             outputs=tuple(written.values()),
             extras=(),
             out_targets=_targets(outs),
+            several=True,
             result=result,
         )
+        return (call,)
 
 
 # -- the whole wrapper
 
 
+_RECORDS = "Array, Backward, Binding, Case, Kernel, Op, Residual"
 _KEEPS = (
     "`backward` reads inputs and outputs themselves, not copies: do not write to them before it."
 )
@@ -460,10 +464,12 @@ def wrapper_view(
         name=op.name,
         summary=tuple(map(literal_text, summary)),
         runtime=runtime,
+        records=_RECORDS + (", Value" if op.values else ""),
         abi=f"{runtime}.abi" if runtime.startswith(".") else "symgrad.abi",
         op_literal=laid_out(op, 0, "OP = "),
-        parameters=", ".join([*(f"{one}: _Array" for one in inputs), *behind]),
-        keywords="".join(f"{one}, " for one in among),
+        parameters=", ".join(
+            [*(f"{one}: _Array" for one in inputs), *behind, "*", *among, "out: Any = None"]
+        ),
         arguments=tuple_text(inputs),
         values=shown,
         cotangents=cotangents,
@@ -501,10 +507,11 @@ def _common(op: Op, kind: str) -> tuple[str, ...]:
     return found.pop()
 
 
-def _described(names: Sequence[str], cases: Sequence[Sequence[Array]]) -> tuple[str, ...]:
+def _described(names: Sequence[str], cases: Sequence[Sequence[Array]]) -> str:
     """``y: float32[n, m] or float32[n]``: each array with what it is in one case or another."""
     kinds = (" or ".join(dict.fromkeys(map(str, arrays))) for arrays in zip(*cases, strict=True))
-    return tuple(f"{literal_text(name)}: {kind}" for name, kind in zip(names, kinds, strict=True))
+    pairs = zip(names, kinds, strict=True)
+    return ", ".join(f"{literal_text(name)}: {kind}" for name, kind in pairs)
 
 
 def _values(
