@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -76,7 +77,9 @@ def _drawn(name: str) -> Any:
     program = draw(f"call {name}")
     try:
         function = defined("Program", class_text(program), f"<Program {name}>")
-        planned = plan(trace(function, *program.specs(dtype="f32" if hash(name) % 2 else "f64")))
+        planned = plan(
+            trace(function, *program.specs(dtype="f32" if crc32(name.encode()) % 2 else "f64"))
+        )
         emitted = emit(planned, "")
         return make_op(emitted.wrapper(), emitted.texts, key_extra=planned.graphs.source)
     except SymgradError:
@@ -101,7 +104,7 @@ class Hostility:
         tricks = [Trick("clean", value, value) for value in clean]
         for _ in range(self.choice.choice([0, 1, 1, 1, 2])):
             place = self.choice.randrange(len(tricks))
-            axes = self._far_axes(place)
+            axes = [axis for axis in self._far_axes(place) if axis < np.ndim(clean[place])]
             if axes and self.choice.random() < _FAR:
                 tricks[place] = hostile.far(clean[place], self.choice.choice(axes))
             else:
@@ -280,16 +283,22 @@ class Hostility:
         if not kept:
             return
         place = self.choice.randrange(len(kept))
-        if isinstance(kept[place], int):
-            kept[place] = self.choice.choice([-1, 0, 1, 2**40, 2**63 - 1, 10**30, "n", None, 3])
-        else:
-            kept[place] = self._trick(kept[place]).value
+        kept[place] = self._residual(kept[place])
         kind: Any = type(residuals)
         made = self.choice.choice(
             [kind(kept), tuple(kept), kept, kind(kept[1:]), kind((*kept, 1)), None]
         )
         values = [one.value for one in cotangents]
         self.survives(lambda: self.op.backward(made, *values), [*clean, *values])
+
+    def _residual(self, value: Any) -> Any:
+        """Another size, other sizes of the batch axes, or another array."""
+        if isinstance(value, int):
+            return self.choice.choice([-1, 0, 1, 2**40, 2**63 - 1, 10**30, "n", None, 3])
+        if isinstance(value, tuple):
+            others = [(), (*value, 2), value[1:], (-1,) * len(value), (2**62,) * 2, list(value)]
+            return self.choice.choice([*others, "n", None, 3])
+        return self._trick(value).value
 
     def _backward_mask(
         self, clean: list[Any], residuals: Any, cotangents: list[Trick], right: Any

@@ -130,7 +130,8 @@ BROKEN: dict[str, Callable[[Any, random.Random], Any]] = {
 }  # fmt: skip
 
 
-_PERHAPS_RIGHT = ("another size", "a lying subclass")  # it depends on the op
+_PERHAPS_RIGHT = ("another rank", "60 axes", "another size", "a lying subclass")
+"""What an op may well take: it depends on the op."""
 
 
 def broken(values: Any, choice: random.Random, name: str = "") -> Trick:
