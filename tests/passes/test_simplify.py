@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from hypothesis import given
 
+from symgrad.errors import DTypeError
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, float32, float64, int64
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import extract
 from symgrad.ir.types import TensorType
 from symgrad.ir.verifier import verify
+from symgrad.ops.record import get
 from symgrad.passes.evaluate import evaluate
 from symgrad.passes.simplify import simplify
 from tests.graphs import Example, examples
+from tests.ops.cases import ELEMENTWISE, SPECIAL
 
 
 def _uses_pow(graph: Graph) -> bool:
@@ -61,6 +65,39 @@ def test_dead_code_goes_and_inputs_stay(example: Example) -> None:
 
 def _lean(graph: Graph) -> Graph:
     return extract(graph.outputs, graph.inputs.values())
+
+
+def _takes_floats(name: str) -> bool:
+    try:
+        return get(name).infer([TensorType(float64)] * get(name).arity, {}).dtype == float64
+    except DTypeError:
+        return False
+
+
+FLOAT_OPS = [name for name in ELEMENTWISE if name not in ("cast", "pow") and _takes_floats(name)]
+
+
+@pytest.mark.parametrize("outer", FLOAT_OPS)
+def test_an_op_of_each_op_keeps_its_bits(outer: str) -> None:
+    """Each operand of ``outer`` in turn is each op of inputs, the others are inputs."""
+    drawn = np.random.default_rng(0).normal(size=(2, 300)) * 10
+    pairs = np.array(list(itertools.product(SPECIAL, SPECIAL))).T
+    feeds = dict(zip("xy", np.concatenate([drawn, pairs], 1), strict=True))
+    graph, shape = Graph(), (Dim.of(len(feeds["x"])),)
+    inputs = [graph.input(name, TensorType(float64, shape)) for name in "xy"]
+    count = get(outer).arity or 1
+    for inner in FLOAT_OPS:
+        made = graph.apply(inner, *inputs[: get(inner).arity])
+        for place in range(count):
+            args = [made if n == place else inputs[n] for n in range(count)]
+            graph.output(f"{inner} {place}", graph.apply(outer, *args))
+    simpler = simplify(graph)
+    wanted = evaluate(list(graph.outputs.values()), feeds, {})
+    found = evaluate(list(simpler.outputs.values()), feeds, {})
+    for name, left, right in zip(graph.outputs, found, wanted, strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=f"{outer} of {name}")
+        there = ~np.isnan(right)
+        np.testing.assert_array_equal(np.signbit(left)[there], np.signbit(right)[there])
 
 
 N = Dim.size("n")
