@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from symgrad.codegen.schedule.interchange import SHORT_ROW
 from symgrad.errors import KernelArgumentError
 from symgrad.ir.dtype import DType, float32, float64
 from symgrad.passes.evaluate import evaluate
@@ -43,7 +44,7 @@ def assert_computes(graphs: dict[str, Example], folder: Path, flags: Sequence[st
             )
 
 
-@pytest.mark.parametrize("short", [0, 32])
+@pytest.mark.parametrize("short", [0, SHORT_ROW])
 @pytest.mark.parametrize("dtype", [float32, float64], ids=str)
 def test_graph_in_c_is_what_numpy_makes_of_it(dtype: DType, short: int, tmp_path: Path) -> None:
     """With rows as they are, and with short ones side by side."""

@@ -69,7 +69,7 @@ def _lean(graph: Graph) -> Graph:
 
 def _takes_floats(name: str) -> bool:
     try:
-        return get(name).infer([TensorType(float64)] * get(name).arity, {}).dtype == float64
+        return get(name).infer([TensorType(float64)] * (get(name).arity or 1), {}).dtype == float64
     except DTypeError:
         return False
 

@@ -25,7 +25,8 @@ def _in_page() -> list[str]:
 
 
 def test_every_rule_of_the_source_is_on_the_page_and_no_other() -> None:
-    assert set(_in_page()) == _in_source()
+    apart = set(_in_page()) ^ _in_source()
+    assert not apart, f"not both in docs/trust.md and tagged in symgrad/proof/normal: {apart}"
 
 
 def test_no_rule_stands_twice_on_the_page() -> None:
@@ -42,7 +43,8 @@ def test_every_rule_says_how_it_holds_and_what_it_owes() -> None:
 def test_every_rule_is_named_by_a_test() -> None:
     files = sorted((ROOT / "tests/proof").glob("test_normal_*.py"))
     named = {name for path in files for name in TAG.findall(path.read_text(encoding="utf-8"))}
-    assert named == _in_source()
+    apart = named ^ _in_source()
+    assert not apart, f"not tagged in both tests/proof/test_normal_*.py and the source: {apart}"
 
 
 def test_every_recorded_rule_is_on_the_page() -> None:
