@@ -1,4 +1,4 @@
-"""Kernels written by symgrad: eager_cross_entropy, eager_elu, eager_erf, eager_gelu, eager_layer_norm, eager_log_softmax, eager_logsigmoid, eager_logsumexp, eager_mish, eager_relu, eager_sigmoid, eager_silu, eager_softmax, eager_softplus, gelu, layer_norm, linear, nn_cross_entropy_loss, nn_gelu, nn_gelu_tanh, nn_layer_norm, nn_log_softmax, nn_mse_loss, nn_relu, nn_rms_norm, nn_sigmoid, nn_silu, nn_softmax, nn_softplus, softmax_cross_entropy, tanh.
+"""Kernels written by symgrad: gelu, layer_norm, linear, nn_cross_entropy, nn_elu, nn_erf, nn_gelu, nn_gelu_tanh, nn_layer_norm, nn_log_softmax, nn_logsigmoid, nn_logsumexp, nn_mish, nn_mse_loss, nn_relu, nn_rms_norm, nn_sigmoid, nn_silu, nn_softmax, nn_softplus, softmax_cross_entropy, tanh.
 
 Each is a module with `forward`, `backward` and `inference`; importing it loads its kernels, which
 are compiled once where no shared object lies beside it.  MANIFEST.json says what each was made
@@ -11,29 +11,20 @@ import importlib
 from typing import Any
 
 __all__ = [
-    "eager_cross_entropy",
-    "eager_elu",
-    "eager_erf",
-    "eager_gelu",
-    "eager_layer_norm",
-    "eager_log_softmax",
-    "eager_logsigmoid",
-    "eager_logsumexp",
-    "eager_mish",
-    "eager_relu",
-    "eager_sigmoid",
-    "eager_silu",
-    "eager_softmax",
-    "eager_softplus",
     "gelu",
     "get_num_threads",
     "layer_norm",
     "linear",
-    "nn_cross_entropy_loss",
+    "nn_cross_entropy",
+    "nn_elu",
+    "nn_erf",
     "nn_gelu",
     "nn_gelu_tanh",
     "nn_layer_norm",
     "nn_log_softmax",
+    "nn_logsigmoid",
+    "nn_logsumexp",
+    "nn_mish",
     "nn_mse_loss",
     "nn_relu",
     "nn_rms_norm",

@@ -1,7 +1,8 @@
 /*
  * GELU, written by symgrad.
  * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
- *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16).
+ *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); 0.7071067811865476 is read as
+ *     1/sqrt(2) (off by 7.6e-17).
  */
 #include <math.h>
 #include <stdint.h>
@@ -29,7 +30,7 @@ int64_t nn_gelu_forward_workspace(int64_t s)
 
 /*
  * nn gelu forward
- *     y = 0.5*x*(1 + erf(x/1.4142135623730951))
+ *     y = x*0.5*(erf(x*0.7071067811865476) + 1)
  * in:   x f32[s]
  * out:  y f32[s]
  */
@@ -46,7 +47,7 @@ int nn_gelu_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            y[i] = 0.5f*x_i * (1.0f + erff(x_i/1.4142135f));
+            y[i] = x_i*0.5f * (erff(x_i*0.70710677f) + 1.0f);
         }
     }
     return 0;
@@ -64,7 +65,8 @@ int64_t nn_gelu_backward_workspace(int64_t s)
  * in:   x f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
  * Backward PROVED, under: 1.4142135623730951 is read as sqrt(2) (off by 5.1e-17);
- *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16).
+ *     2.5066282746310002 is read as sqrt(2*pi) (off by 3.0e-16); 0.7071067811865476 is read as
+ *     1/sqrt(2) (off by 7.6e-17).
  */
 int nn_gelu_backward(
     int64_t s,

@@ -27,7 +27,7 @@ int64_t nn_gelu_tanh_forward_workspace(int64_t s)
 
 /*
  * nn gelu tanh forward
- *     y = 0.5*x*(1 + tanh(0.7978845608028654*(x + 0.044715*x*x*x)))
+ *     y = x*0.5*(tanh((x + square(x)*x*0.044715)*0.7978845608028654) + 1)
  * in:   x f32[s]
  * out:  y f32[s]
  */
@@ -44,7 +44,8 @@ int nn_gelu_tanh_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            y[i] = 0.5f*x_i * (1.0f + tanhf(0.7978846f * (x_i + 0.044715f*x_i*x_i*x_i)));
+            const float t = tanhf((x_i + x_i * x_i * x_i * 0.044715f) * 0.7978846f) + 1.0f;
+            y[i] = x_i*0.5f*t;
         }
     }
     return 0;

@@ -1,6 +1,6 @@
 /*
  * LayerNorm, written by symgrad.
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  */
 #include <math.h>
 #include <stdint.h>
@@ -178,7 +178,7 @@ int64_t nn_layer_norm_backward_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m], grad_bias f32[m]
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  */
 int nn_layer_norm_backward(
     int64_t n,

@@ -1,6 +1,6 @@
 """nn_layer_norm: x: float32[n, m], weight: float32[m], bias: float32[m] -> y: float32[n, m].
 
-Backward PROVED for eps = 1e-05; for weight and bias given.
+Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -180,7 +180,7 @@ OP = Op(
     ),
     files=("nn_layer_norm.c", "nn_layer_norm_pruned.c"),
     header="nn_layer_norm.h",
-    values=(Value("eps", "1e-05", place=3),),
+    values=(Value("eps", "1e-05", place=3), Value("axes", "(-1,)", place=4)),
 )
 
 
@@ -207,14 +207,17 @@ _call_nn_layer_norm_backward_010 = _library.lib.call_nn_layer_norm_backward_010
 _call_nn_layer_norm_backward_001 = _library.lib.call_nn_layer_norm_backward_001
 
 
-def inference(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, *, out: Any = None) -> Any:
+def inference(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, axes: Any = _AS_COMPILED, *, out: Any = None) -> Any:
     """Return the outputs alone: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
     `eps`: 1e-05, for which it is compiled; no other value is taken.
+    `axes`: (-1,), for which it is compiled; no other value is taken.
     """
     if eps is not _AS_COMPILED:
         _careful.values.check("nn_layer_norm.inference", "eps", eps)
+    if axes is not _AS_COMPILED:
+        _careful.values.check("nn_layer_norm.inference", "axes", axes)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -249,15 +252,18 @@ def inference(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, 
     return _careful.inference((x, weight, bias), out)
 
 
-def forward(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
+def forward(x: _Array, weight: _Array, bias: _Array, eps: Any = _AS_COMPILED, axes: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
     `eps`: 1e-05, for which it is compiled; no other value is taken.
+    `axes`: (-1,), for which it is compiled; no other value is taken.
     `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     if eps is not _AS_COMPILED:
         _careful.values.check("nn_layer_norm.forward", "eps", eps)
+    if axes is not _AS_COMPILED:
+        _careful.values.check("nn_layer_norm.forward", "axes", axes)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual

@@ -1,6 +1,6 @@
 /*
  * LayerNorm, written by symgrad.
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  * Backwards of some of the gradients only; the name tells which inputs'.
  */
 #include <math.h>
@@ -67,7 +67,7 @@ int64_t nn_layer_norm_backward_110_workspace(int64_t n, int64_t m)
  *     grad_weight = sum(grad_y*t1, axes=(0,))
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_weight f32[m]
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  */
 int nn_layer_norm_backward_110(
     int64_t n,
@@ -274,7 +274,7 @@ int64_t nn_layer_norm_backward_101_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m], grad_bias f32[m]
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  */
 int nn_layer_norm_backward_101(
     int64_t n,
@@ -479,7 +479,7 @@ int64_t nn_layer_norm_backward_100_workspace(int64_t n, int64_t m)
  *         axes=(1,)) + 1e-05)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m]
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  */
 int nn_layer_norm_backward_100(
     int64_t n,
@@ -654,7 +654,7 @@ int64_t nn_layer_norm_backward_011_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   x f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m], grad_bias f32[m]
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  */
 int nn_layer_norm_backward_011(
     int64_t n,
@@ -824,7 +824,7 @@ int64_t nn_layer_norm_backward_010_workspace(int64_t n, int64_t m)
  *     grad_weight = sum(grad_y*(t0*rsqrt(mean(square(t0), axes=(1,)) + 1e-05)), axes=(0,))
  * in:   x f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m]
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  */
 int nn_layer_norm_backward_010(
     int64_t n,
@@ -968,7 +968,7 @@ int64_t nn_layer_norm_backward_001_workspace(int64_t n, int64_t m)
  *     grad_bias = sum(grad_y, axes=(0,))
  * in:   grad_y f32[n m]
  * out:  grad_bias f32[m]
- * Backward PROVED for eps = 1e-05; for weight and bias given.
+ * Backward PROVED for eps = 1e-05, axes = (-1,); for weight and bias given.
  */
 int nn_layer_norm_backward_001(
     int64_t n,

@@ -1,6 +1,6 @@
 /*
  * LogSoftmax, written by symgrad.
- * Backward PROVED.
+ * Backward PROVED for dim = -1.
  */
 #include <math.h>
 #include <stdint.h>
@@ -130,7 +130,7 @@ int64_t nn_log_softmax_backward_workspace(int64_t n, int64_t m)
  *     grad_x = grad_y - exp(y)*sum(grad_y, axes=(1,))
  * in:   y f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m]
- * Backward PROVED.
+ * Backward PROVED for dim = -1.
  */
 int nn_log_softmax_backward(
     int64_t n,

@@ -1,6 +1,6 @@
 /*
  * LogSoftmax, written by symgrad.
- * Backward PROVED.
+ * Backward PROVED for dim = -1.
  * Each kernel takes the sizes that it needs first, in this order: n, m.
  * Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements from
  *     one index of axis 0 to the next. No output overlaps any other array.

@@ -1,6 +1,6 @@
 """nn_rms_norm: x: float32[n, m], weight: float32[m] -> y: float32[n, m].
 
-Backward PROVED for eps = 1.1920928955078125e-07; for weight given.
+Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -109,7 +109,7 @@ OP = Op(
     ),
     files=("nn_rms_norm.c", "nn_rms_norm_pruned.c"),
     header="nn_rms_norm.h",
-    values=(Value("eps", "1.1920928955078125e-07", place=2),),
+    values=(Value("eps", "1.1920928955078125e-07", place=2), Value("axes", "(-1,)", place=3)),
 )
 
 
@@ -132,14 +132,17 @@ _call_nn_rms_norm_backward_10 = _library.lib.call_nn_rms_norm_backward_10
 _call_nn_rms_norm_backward_01 = _library.lib.call_nn_rms_norm_backward_01
 
 
-def inference(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, *, out: Any = None) -> Any:
+def inference(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, axes: Any = _AS_COMPILED, *, out: Any = None) -> Any:
     """Return the outputs alone: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
     `eps`: 1.1920928955078125e-07, for which it is compiled; no other value is taken.
+    `axes`: (-1,), for which it is compiled; no other value is taken.
     """
     if eps is not _AS_COMPILED:
         _careful.values.check("nn_rms_norm.inference", "eps", eps)
+    if axes is not _AS_COMPILED:
+        _careful.values.check("nn_rms_norm.inference", "axes", axes)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -168,15 +171,18 @@ def inference(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, *, out: Any = 
     return _careful.inference((x, weight), out)
 
 
-def forward(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
+def forward(x: _Array, weight: _Array, eps: Any = _AS_COMPILED, axes: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
     `eps`: 1.1920928955078125e-07, for which it is compiled; no other value is taken.
+    `axes`: (-1,), for which it is compiled; no other value is taken.
     `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     if eps is not _AS_COMPILED:
         _careful.values.check("nn_rms_norm.forward", "eps", eps)
+    if axes is not _AS_COMPILED:
+        _careful.values.check("nn_rms_norm.forward", "axes", axes)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual

@@ -1,6 +1,6 @@
 /*
  * RMSNorm, written by symgrad.
- * Backward PROVED for eps = 1.1920928955078125e-07; for weight given.
+ * Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
  * Backwards of some of the gradients only; the name tells which inputs'.
  */
 #include <math.h>
@@ -64,7 +64,7 @@ int64_t nn_rms_norm_backward_10_workspace(int64_t n, int64_t m)
  *         1.1920928955078125e-07)
  * in:   x f32[n m], weight f32[m], grad_y f32[n m]
  * out:  grad_x f32[n m]
- * Backward PROVED for eps = 1.1920928955078125e-07; for weight given.
+ * Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
  */
 int nn_rms_norm_backward_10(
     int64_t n,
@@ -181,7 +181,7 @@ int64_t nn_rms_norm_backward_01_workspace(int64_t n, int64_t m)
  *         axes=(0,))
  * in:   x f32[n m], grad_y f32[n m]
  * out:  grad_weight f32[m]
- * Backward PROVED for eps = 1.1920928955078125e-07; for weight given.
+ * Backward PROVED for eps = 1.1920928955078125e-07, axes = (-1,); for weight given.
  */
 int nn_rms_norm_backward_01(
     int64_t n,

@@ -27,7 +27,7 @@ int64_t nn_silu_forward_workspace(int64_t s)
 
 /*
  * nn silu forward
- *     y = x*sigmoid(x)
+ *     y = silu(x)
  * in:   x f32[s]
  * out:  y f32[s]
  */
@@ -44,7 +44,7 @@ int nn_silu_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            y[i] = x_i * (1.0f / (1.0f + expf(-x_i)));
+            y[i] = x_i / (1.0f + expf(-x_i));
         }
     }
     return 0;

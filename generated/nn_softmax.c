@@ -1,6 +1,6 @@
 /*
  * Softmax, written by symgrad.
- * Backward PROVED.
+ * Backward PROVED for dim = -1.
  */
 #include <math.h>
 #include <stdint.h>
@@ -133,7 +133,7 @@ int64_t nn_softmax_backward_workspace(int64_t n, int64_t m)
  *     grad_x = y*(grad_y - sum(grad_y*y, axes=(1,)))
  * in:   y f32[n m], grad_y f32[n m]
  * out:  grad_x f32[n m]
- * Backward PROVED.
+ * Backward PROVED for dim = -1.
  */
 int nn_softmax_backward(
     int64_t n,

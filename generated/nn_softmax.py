@@ -1,6 +1,6 @@
 """nn_softmax: x: float32[n, m] -> y: float32[n, m].
 
-Backward PROVED.
+Backward PROVED for dim = -1.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -15,12 +15,13 @@ from numpy import empty as _empty
 from numpy import ndarray as _Array
 from numpy import zeros as _zeros
 
-from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual, Value
 from ._runtime.load import beside as _beside
 from ._runtime.residuals import Residuals as _Residuals
 from ._runtime.support import UNUSUAL as _UNUSUAL
 from ._runtime.support import Caller as _Caller
 from ._runtime.support import Unusual as _Unusual
+from ._runtime.values import AS_COMPILED as _AS_COMPILED
 from ._runtime.workspace import workspace as _workspace
 
 __all__ = ["OP", "backward", "forward", "inference"]
@@ -66,6 +67,7 @@ OP = Op(
     ),
     files=("nn_softmax.c",),
     header="nn_softmax.h",
+    values=(Value("dim", "-1", place=1),),
 )
 
 
@@ -86,11 +88,14 @@ _call_nn_softmax_forward = _library.lib.call_nn_softmax_forward
 _call_nn_softmax_backward = _library.lib.call_nn_softmax_backward
 
 
-def inference(x: _Array, *, out: Any = None) -> Any:
+def inference(x: _Array, dim: Any = _AS_COMPILED, *, out: Any = None) -> Any:
     """Return the outputs alone: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `dim`: -1, for which it is compiled; no other value is taken.
     """
+    if dim is not _AS_COMPILED:
+        _careful.values.check("nn_softmax.inference", "dim", dim)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual
@@ -113,12 +118,15 @@ def inference(x: _Array, *, out: Any = None) -> Any:
     return _careful.inference((x,), out)
 
 
-def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+def forward(x: _Array, dim: Any = _AS_COMPILED, *, out: Any = None) -> tuple[Any, _Residuals]:
     """Return the outputs, and what `backward` needs: y: float32[n, m].
 
     `out`: an array to write into (a tuple of them for several outputs).
+    `dim`: -1, for which it is compiled; no other value is taken.
     `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
+    if dim is not _AS_COMPILED:
+        _careful.values.check("nn_softmax.forward", "dim", dim)
     try:
         if type(x) is not _Array or x.dtype is not _float32:
             raise _Unusual

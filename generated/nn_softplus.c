@@ -1,6 +1,6 @@
 /*
  * Softplus, written by symgrad.
- * Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
+ * Backward PROVED for beta = 1.0, threshold = 20.
  */
 #include <math.h>
 #include <stdint.h>
@@ -28,7 +28,7 @@ int64_t nn_softplus_forward_workspace(int64_t s)
 
 /*
  * nn softplus forward
- *     y = where(x > 20.0, x, softplus(x))
+ *     y = softplus(x)
  * in:   x f32[s]
  * out:  y f32[s]
  */
@@ -45,7 +45,7 @@ int nn_softplus_forward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            y[i] = x_i > 20.0f ? x_i : (x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i)));
+            y[i] = (x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i)));
         }
     }
     return 0;
@@ -59,10 +59,10 @@ int64_t nn_softplus_backward_workspace(int64_t s)
 
 /*
  * nn softplus backward
- *     grad_x = where(x > 20.0, grad_y, grad_y*sigmoid(x))
+ *     grad_x = grad_y*sigmoid(x)
  * in:   x f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
- * Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
+ * Backward PROVED for beta = 1.0, threshold = 20.
  */
 int nn_softplus_backward(
     int64_t s,
@@ -76,11 +76,8 @@ int nn_softplus_backward(
     for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
         const int64_t i1 = MIN(s, i0 + BLOCK);
         #pragma omp simd
-        for (int64_t i = i0; i < i1; i++) {
-            const float x_i = x[i];
-            const float grad_y_i = grad_y[i];
-            grad_x[i] = x_i > 20.0f ? grad_y_i : grad_y_i * (1.0f / (1.0f + expf(-x_i)));
-        }
+        for (int64_t i = i0; i < i1; i++)
+            grad_x[i] = grad_y[i] * (1.0f / (1.0f + expf(-x[i])));
     }
     return 0;
 }

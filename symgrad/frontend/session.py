@@ -6,6 +6,7 @@ In: ops to apply, relations between sizes to decide.  Out: nodes with the user's
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -52,6 +53,13 @@ def here() -> Location | None:
     return frame_location(user_frame())
 
 
+def warn_user(message: str) -> None:
+    """Warn, at the user's line that called into symgrad."""
+    place = here()
+    file, line = (place.file, place.line) if place else ("<symgrad>", 0)
+    warnings.warn_explicit(message, UserWarning, file, line)
+
+
 class NeedsHistories(BaseException):
     """Gradients are asked for inside backward: the trace is to be done again with histories.
 
@@ -79,10 +87,21 @@ class Session:
     ``history``: what PyTorch would record, where that is followed.
     ``any_rank``: does one axis stand for any number of them (``symgrad.frontend.anyrank``)?
     ``tensor_class``: the class of its tensors where that is not ``SymbolicTensor``.
+    ``eager``: is it the trace of one eager operation?
     """
 
     any_rank = False
     tensor_class: type[Any] | None = None
+    eager = False
+
+    @property
+    def own_backwards(self) -> bool:
+        """Are operations differentiated by the Functions that are attached to them?"""
+        return False
+
+    def applied(self, function: Any, args: Sequence[Any]) -> Any:
+        """Apply the Function that is attached to an operation."""
+        return function.apply(*args)
 
     def __init__(
         self,
@@ -215,6 +234,10 @@ class Session:
         """Remember that ``name`` was mutated in place."""
         if name not in self.written:
             self.written.append(name)
+
+    def warn(self, message: str) -> None:
+        """An operation warns of something."""
+        warn_user(message)
 
     def note_detached(self) -> None:
         """Remember where a value was first cut off from differentiation."""

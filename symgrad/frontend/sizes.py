@@ -93,6 +93,11 @@ class Shape(tuple[Any, ...]):
         return Shape((*self, *other))
 
 
+def size_text(shape: Iterable[Any]) -> str:
+    """A shape as the shapes of tensors are written."""
+    return f"symgrad.Size({list(shape)})"
+
+
 class _Symbolic:
     """What symbolic integers and floats share: arithmetic that gives a float."""
 

@@ -26,6 +26,25 @@ class OperationTypeError(TraceError, TypeError):
     """Arguments that an operation does not take."""
 
 
+class OperationValueError(TraceError, ValueError):
+    """A value that an operation does not take."""
+
+
+class OperationCallError(TraceError, RuntimeError):
+    """Settings that an operation cannot be called with."""
+
+
+class _Functions:
+    def __getattr__(self, name: str) -> Any:
+        if name not in FUNCTIONS:
+            raise AttributeError(name)
+        return FUNCTIONS[name]
+
+
+functions: Any = _Functions()
+"""The public functions as attributes, for Functions that stand beside the operations."""
+
+
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 

@@ -5,15 +5,11 @@ In: what happened.  Out: SymgradErrors that are also the builtin error that PyTo
 
 from __future__ import annotations
 
-from symgrad.errors import DTypeError, ShapeError, SymgradError
+from symgrad.errors import ShapeError, SymgradError
 
 
 class ModuleValueError(SymgradError, ValueError):
     """A value that a module or a function of modules does not take."""
-
-
-class ModuleDTypeError(DTypeError, RuntimeError):
-    """A tensor of a dtype that a function of modules does not take."""
 
 
 class ModuleTypeError(SymgradError, TypeError):
@@ -25,7 +21,7 @@ class ModuleKeyError(SymgradError, KeyError):
 
 
 class ModuleIndexError(SymgradError, IndexError):
-    """An index outside of a container, of a table, or of the classes."""
+    """An index outside of a container."""
 
 
 class ModuleAttributeError(SymgradError, AttributeError):

@@ -1,6 +1,6 @@
 """``Function.apply`` on tensors: forward now, backward when the graph is walked.
 
-Functions whose kernels come with symgrad run these where they fit (``symgrad.tensor.shipped``).
+Functions that are attached to operations run as these do, as plans.
 
 In: a Function, proved or not, and its arguments.  Out: its outputs, with a node of their own.
 """
@@ -14,6 +14,7 @@ import numpy as np
 
 from symgrad.frontend.context import Context, ContextState, state_of
 from symgrad.frontend.function import (
+    ATTACHED,
     Function,
     class_of,
     has_backward,
@@ -23,8 +24,9 @@ from symgrad.frontend.function import (
     run_backward,
     run_forward,
 )
-from symgrad.tensor import errors, shipped
+from symgrad.tensor import errors
 from symgrad.tensor.modes import enable_grad, no_grad, state
+from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.plans.run import rebase
 from symgrad.tensor.tape.node import Grad, Node, SavedTensor, edge_of, named
 from symgrad.tensor.tensor import Tensor, wrap
@@ -147,9 +149,8 @@ class DelayedError(Node):
 
 def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Run forward without recording, and put a node behind its outputs."""
-    found = shipped.call(function, args, kwargs)
-    if found is not None:
-        return found
+    if function in ATTACHED:
+        return invoke(class_of(function).__name__, ATTACHED[function], args, kwargs)
     ctx = new_context(function, {})
     said = EagerState()
     ctx.__dict__["_symgrad_state"] = said

@@ -6,17 +6,22 @@ select the same elements.
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from symgrad.errors import KernelArgumentError
+from symgrad.frontend.functions.layers import attended, check_probability, kept
 from symgrad.frontend.session import active
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dtype import int64
 from symgrad.tensor import creation, errors
-from symgrad.tensor.batched import BatchedTensor
+from symgrad.tensor.batched import BatchedTensor, real_array
 from symgrad.tensor.modes import state
 from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.tensor import Array, Tensor, wrap
@@ -234,6 +239,86 @@ def where(condition: Any, *choices: Any, **named: Any) -> Any:
     if not choices and not named:
         return nonzero(condition, as_tuple=True)
     return invoke("where", FUNCTIONS["where"].__wrapped__, (condition, *choices), named)
+
+
+def _naming_places(name: str, outside: Callable[..., str]) -> None:
+    """Let an operation say in torch's words which of its places lie outside."""
+    plain = FUNCTIONS[name].__wrapped__
+
+    @functools.wraps(plain)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return invoke(name, plain, args, kwargs)
+        except KernelArgumentError:
+            given = inspect.signature(plain).bind(*args, **kwargs)
+            given.apply_defaults()
+            raise errors.TensorIndexError(outside(**given.arguments)) from None
+
+    EAGER[name] = call
+
+
+def _target_outside(input: Any, target: Any, ignore_index: int, **others: Any) -> str:
+    array = real_array(target)
+    classes = input.shape[1] if input.ndim > 1 else input.shape[0]
+    wrong = array[(array != ignore_index) & ((array < 0) | (array >= classes))]
+    return f"Target {int(wrong[0])} is out of bounds."
+
+
+_naming_places("nll_loss", _target_outside)
+_naming_places("cross_entropy", _target_outside)
+_naming_places("embedding", lambda **given: "index out of range in self")
+
+
+@_entered()
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """int64: 1 at the index that each element gives, along a new last axis."""
+    array = real_array(tensor)
+    if tensor.dtype == int64:
+        if array.size and array.min() < 0:
+            raise errors.TensorValueError("Class values must be non-negative.")
+        if num_classes > 0 and array.size and array.max() >= num_classes:
+            raise errors.TensorValueError("Class values must be smaller than num_classes.")
+        if num_classes <= 0:
+            if not array.size:
+                words = "Can not infer total number of classes from empty tensor."
+                raise errors.TensorValueError(words)
+            num_classes = int(tensor._array.max()) + 1
+    args = (tensor, num_classes)
+    return invoke("one_hot", FUNCTIONS["one_hot"].__wrapped__, args, {})  # type: ignore[no-any-return]
+
+
+@_entered()
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+    """Each element is 0 with probability ``p``, else divided by ``1 - p``.
+
+    The mask comes from the generator that ``sg.manual_seed`` starts anew.
+    """
+    check_probability(p)
+    if not training or p == 0:
+        return input
+    keep = creation.EAGER["rand"](input.shape) >= p
+    found = invoke("dropout", kept, (input, keep, p if p < 1 else 0.0), {})
+    return input.copy_(found) if inplace else found
+
+
+@_entered()
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+) -> Any:  # fmt: skip
+    """``softmax(scale Q Kᵀ + mask) V``: (…, n, k), (…, m, k), (…, m, d) to (…, n, d).
+
+    ``attn_mask``: bool (True: takes part) or float (added to the scores).  ``scale``:
+    ``1 / sqrt(k)`` when None.  ``enable_gqa``: keys and values serve several heads each.
+    """
+    check_probability(dropout_p)
+    keep = None
+    if dropout_p:
+        batch = np.broadcast_shapes(*(tuple(one.shape[:-2]) for one in (query, key, value)))
+        keep = creation.EAGER["rand"](*batch, query.shape[-2], key.shape[-2]) >= dropout_p
+        keep = keep.to(query.dtype) * (0.0 if dropout_p == 1 else 1 / (1 - dropout_p))
+    args = (query, key, value, attn_mask, keep, is_causal, scale, enable_gqa)
+    return invoke("scaled_dot_product_attention", attended, args, {})
 
 
 @_entered()

@@ -332,17 +332,15 @@ def build(
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 def regen(check: bool) -> None:
     """Regenerate generated/: the ops of the examples, and the kernels that symgrad uses itself."""
-    from symgrad.nn.functions.shipped import SHIPPED
-    from symgrad.tensor.builtin import BUILTIN
+    from symgrad.tensor.plans.shippedplan import SHIPPED
 
     root = Path(__file__).resolve().parents[2]
     source, target = root / "examples" / "ops.py", root / "generated"
     if not source.is_file() or not target.is_dir():
         raise SpecError(f"{root} is not a checkout of symgrad", hint="run regen in a checkout")
-    shipped = {**BUILTIN, **SHIPPED}
     difference = compiler.build(
-        [*discover.functions(str(source)), *shipped.values()], target, check=check,
-        compiled=False, root=root, names={one: name for name, one in shipped.items()},
+        [*discover.functions(str(source)), *SHIPPED.values()], target, check=check,
+        compiled=False, root=root, names={one: name for name, one in SHIPPED.items()},
     )  # fmt: skip
     _finish(difference, check, target)
 

@@ -108,6 +108,14 @@ def detach(input: Any) -> Tensor:
     return source.shared(Detached(DETACHED))
 
 
+def constant(input: Tensor) -> Tensor:
+    """The same values as a constant, also in the trace of an eager operation."""
+    session = current()
+    if session.history is not None:
+        return detach(input)
+    return fresh(session.apply("detach", input.node, why=DETACHED)) if session.eager else input
+
+
 @operation("detach_", function=False)
 def detach_(self: Tensor) -> Tensor:
     """The tensor itself, cut off from differentiation."""

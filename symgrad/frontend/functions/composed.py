@@ -9,7 +9,7 @@ import math
 import sys
 from typing import Any
 
-from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.errors import DTypeError, UnsupportedOpError
 from symgrad.frontend.functions.arithmetic import add, div, mul, sub
 from symgrad.frontend.functions.casting import converted
 from symgrad.frontend.functions.comparisons import (
@@ -20,18 +20,16 @@ from symgrad.frontend.functions.comparisons import (
     where,
 )
 from symgrad.frontend.functions.joining import cat, flip
-from symgrad.frontend.functions.mathematics import absolute, clamp_min, square
+from symgrad.frontend.functions.mathematics import absolute, clamp_min
 from symgrad.frontend.functions.movement import axis_of, expand, permute
-from symgrad.frontend.functions.normalization import softmax
-from symgrad.frontend.functions.products import bmm, matmul
-from symgrad.frontend.functions.reductions import finite_shift, mean, norm, sum
+from symgrad.frontend.functions.products import bmm
+from symgrad.frontend.functions.reductions import finite_shift, norm, sum
 from symgrad.frontend.functions.scans import cumsum, diag
 from symgrad.frontend.lift import as_tensor, broadcast_shapes, elementwise, result_dtype
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import here
 from symgrad.frontend.sizes import as_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.frontend.views import iota_along
 from symgrad.ir.dtype import int64
 
 Tensor = SymbolicTensor
@@ -227,91 +225,3 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``beta * input + alpha * (sum of batch1 @ batch2)``."""
     return add(mul(input, beta), mul(sum(bmm(batch1, batch2), 0), alpha))
-
-
-@operation("scaled_dot_product_attention", method=False)
-def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: Any = None,
-) -> Tensor:  # fmt: skip
-    """``softmax(query @ keyᵀ * scale + mask) @ value``."""
-    if dropout_p:
-        raise UnsupportedOpError(
-            "dropout draws random numbers", location=here(),
-            hint="draw the mask outside and pass it as an input",
-        )  # fmt: skip
-    q, k = as_tensor(query), as_tensor(key)
-    factor = q.shape[-1] ** -0.5 if scale is None else scale
-    scores = mul(matmul(q, k.mT), factor)
-    if is_causal:
-        session, matrix = current(), scores.node.shape[-2:]
-        rows, columns = (iota_along(session, matrix, axis) for axis in (0, 1))
-        scores = where(fresh(session.apply("ge", rows, columns)), scores, float("-inf"))
-    if attn_mask is not None:
-        mask = as_tensor(attn_mask)
-        plain = mask.dtype.is_float
-        scores = add(scores, mask) if plain else where(mask, scores, float("-inf"))
-    return matmul(softmax(scores, -1), value)
-
-
-# -- normalisations over groups of axes
-
-
-def _affine(input: Tensor, weight: Any, bias: Any) -> Tensor:
-    """Scale and shift by channel: axis 1."""
-    ones = [1] * (input.ndim - 2)
-    if weight is not None:
-        input = mul(input, as_tensor(weight).reshape(-1, *ones))
-    return input if bias is None else add(input, as_tensor(bias).reshape(-1, *ones))
-
-
-def _standardised(input: Tensor, axes: tuple[int, ...], eps: float) -> Tensor:
-    centred = sub(input, mean(input, axes, True))
-    spread = mean(square(centred), axes, True)
-    return mul(centred, elementwise("rsqrt", add(spread, eps)))
-
-
-@operation("group_norm", method=False)
-def group_norm(
-    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
-) -> Tensor:  # fmt: skip
-    """Standardised over groups of channels and all positions, then scaled by channel."""
-    source = as_tensor(input)
-    if source.ndim < 2:
-        raise ShapeError("group_norm needs two axes", location=here())
-    number, channels, *rest = source.shape
-    grouped = source.reshape(number, num_groups, channels // num_groups, *rest)
-    result = _standardised(grouped, tuple(range(2, grouped.ndim)), eps)
-    return _affine(result.reshape(*source.shape), weight, bias)
-
-
-@operation("instance_norm", method=False)
-def instance_norm(
-    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
-    bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
-    """Standardised over all positions, then scaled by channel."""
-    source = as_tensor(input)
-    if not use_input_stats or running_mean is not None or running_var is not None:
-        raise UnsupportedOpError("instance_norm with running statistics", location=here())
-    return _affine(_standardised(source, tuple(range(2, source.ndim)), eps), weight, bias)
-
-
-@operation("batch_norm", method=False)
-def batch_norm(
-    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
-    training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Tensor:  # fmt: skip
-    """Standardised by channel, by statistics of the batch (training) or by given ones."""
-    source = as_tensor(input)
-    if training:
-        if running_mean is not None:
-            raise UnsupportedOpError(
-                "batch_norm that updates running statistics", location=here(),
-                hint="pass None for them, and update them outside",
-            )  # fmt: skip
-        axes = (0, *range(2, source.ndim))
-        return _affine(_standardised(source, axes, eps), weight, bias)
-    scale = elementwise("rsqrt", add(running_var, eps))
-    result = _affine(source, None, elementwise("neg", running_mean))
-    return _affine(_affine(result, scale, None), weight, bias)

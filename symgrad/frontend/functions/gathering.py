@@ -11,14 +11,11 @@ from typing import Any
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions.arithmetic import add, mul
-from symgrad.frontend.functions.casting import detach
-from symgrad.frontend.functions.comparisons import where
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.functions.scattering import added_up, put
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
-from symgrad.frontend.lift import as_index, as_node, as_tensor, elementwise, is_number
+from symgrad.frontend.lift import as_index, as_node, as_tensor, is_number
 from symgrad.frontend.session import current, here
-from symgrad.frontend.sizes import as_dim
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along, permute
@@ -209,40 +206,3 @@ def take(input: Any, index: Any) -> Tensor:
             location=here(), hint="convert it with .long()",
         )  # fmt: skip
     return fresh(current().apply("index", source.flatten().node, places))
-
-
-# -- integers as rows
-
-
-@operation("one_hot", method=False)
-def one_hot(tensor: Any, num_classes: Any = -1) -> Tensor:
-    """Rows of 0 with a 1 where the integer says."""
-    if isinstance(num_classes, int) and num_classes < 0:
-        raise ShapeError(
-            "one_hot without num_classes has a shape that depends on values", location=here(),
-            hint="give num_classes",
-        )  # fmt: skip
-    session, node = current(), as_index(as_node(tensor))
-    shape = (*node.shape, as_dim(num_classes))
-    lined = session.reshape(node, (*node.shape, Dim.of(1)))
-    ramp = iota_along(session, shape, len(shape) - 1)
-    return fresh(session.cast(session.apply("eq", ramp, session.expand(lined, shape)), int64))
-
-
-@operation("embedding", method=False)
-def embedding(
-    input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None, norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Tensor:  # fmt: skip
-    """The rows of ``weight`` that the integers name; that at ``padding_idx`` has no gradient."""
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise UnsupportedOpError(
-            "embedding has no max_norm, no scale_grad_by_freq and no sparse gradients",
-            location=here(),
-        )
-    table, places = as_tensor(weight), fresh(as_index(as_node(input)))
-    rows = fresh(current().apply("index", table.node, places.node))
-    if padding_idx is None:
-        return rows
-    padding = padding_idx + table.shape[0] if padding_idx < 0 else padding_idx
-    return where(elementwise("eq", places, padding).unsqueeze(-1), detach(rows), rows)

@@ -1,138 +1,696 @@
-"""Losses under torch's names.
+"""Losses under torch's names, each with its hand-written backward.
 
-In: predictions and targets.  Out: a number, or with ``reduction="none"`` one for each element.
+In: predictions and targets.  Out: losses, their mean or their sum; and the Functions that
+differentiate the operations.
+
+``reduction``: "none", "mean" over all elements, or "sum"; ``size_average`` and ``reduce`` are
+torch's old way to say it.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from symgrad.errors import UnsupportedOpError
+from symgrad.errors import DTypeError, ShapeError
+from symgrad.frontend.function import Function, own_backward
+from symgrad.frontend.functions.activations import xlogy
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
+from symgrad.frontend.functions.casting import constant
 from symgrad.frontend.functions.comparisons import where
+from symgrad.frontend.functions.composed import broadcast_tensors
 from symgrad.frontend.functions.gathering import gather
 from symgrad.frontend.functions.mathematics import clamp, clamp_min
 from symgrad.frontend.functions.normalization import log_softmax
 from symgrad.frontend.functions.reductions import mean, sum
 from symgrad.frontend.lift import as_tensor, elementwise
-from symgrad.frontend.session import here
-from symgrad.frontend.table import operation
+from symgrad.frontend.session import active, current, here, warn_user
+from symgrad.frontend.sizes import size_text
+from symgrad.frontend.surrogate import assume
+from symgrad.frontend.table import OperationCallError, OperationValueError, operation
+from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.ir.dtype import int64, uint8
 
 Tensor = SymbolicTensor
+Each = Annotated[Any, "f32[*s]"]
+Scores = Annotated[Any, "f32[n c]"]
+Labels = Annotated[Any, "i64[n]"]
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def chosen(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
+    """The reduction that the arguments say.  Raises OperationValueError for unknown names."""
+    if size_average is not None or reduce is not None:
+        reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
+        session = active()
+        (warn_user if session is None else session.warn)(
+            "size_average and reduce args will be deprecated, please use "
+            f"reduction='{reduction}' instead."
+        )
+    if reduction not in REDUCTIONS:
+        raise OperationValueError(
+            f"{reduction} is not a valid value for reduction", location=here()
+        )
+    return reduction
 
 
 def _reduced(losses: Tensor, reduction: str) -> Tensor:
+    """The losses, their mean or their sum."""
     if reduction == "none":
         return losses
-    if reduction not in ("mean", "sum"):
-        raise UnsupportedOpError(f"a loss with reduction={reduction!r}", location=here())
     return mean(losses) if reduction == "mean" else sum(losses)
 
 
-@operation("mse_loss", method=False)
-def mse_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
-    """The squared difference."""
+def _spread(grad: Any, count: Any, reduction: str) -> Any:
+    """The gradient of each loss from that of what they were reduced to."""
+    return grad / count if reduction == "mean" else grad
+
+
+def _weighted(losses: Tensor, weight: Any, reduction: str) -> Tensor:
+    """Weighted losses; their mean is divided by the sum of the weights."""
+    scaled = mul(losses, weight)
+    if reduction != "mean":
+        return _reduced(scaled, reduction)
+    return div(sum(scaled), sum(as_tensor(weight).expand(losses.shape)))
+
+
+def _pair(input: Any, target: Any) -> tuple[Tensor, Tensor]:
+    """Both in one shape, with torch's warning where that is not theirs."""
+    first, second = as_tensor(input), as_tensor(target)
+    if first.node.shape == second.node.shape:
+        return first, second
+    current().warn(
+        f"Using a target size ({size_text(second.shape)}) that is different to the input size "
+        f"({size_text(first.shape)}). This will likely lead to incorrect results due to "
+        "broadcasting. Please ensure they have the same size."
+    )
+    one, other = broadcast_tensors(first, second)
+    return one, other
+
+
+# -- of differences
+
+
+class MSELoss(Function):
+    """``(x - t)²``."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.reduction = reduction
+        return sg.mse_loss(x, target, reduction=reduction)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, target = ctx.saved_tensors
+        grad_x = _spread(grad, x.numel(), ctx.reduction) * 2 * (x - target)
+        return grad_x, -grad_x if ctx.needs_input_grad[1] else None, None
+
+
+@own_backward(MSELoss)
+def _mse_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return _reduced(elementwise("square", sub(input, target)), reduction)
 
 
-@operation("l1_loss", method=False)
-def l1_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
-    """The absolute difference."""
+@operation("mse_loss", method=False)
+def mse_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Any = None,
+) -> Tensor:  # fmt: skip
+    """``(x - t)²``; the mean is divided by the sum of the weights, where there are any."""
+    reduction = chosen(reduction, size_average, reduce)
+    pair = _pair(input, target)
+    if weight is None:
+        return _mse_loss(*pair, reduction)
+    return _weighted(_mse_loss(*pair, "none"), weight, reduction)
+
+
+class L1Loss(Function):
+    """``|x - t|``; its derivative at 0 is 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.reduction = reduction
+        return sg.l1_loss(x, target, reduction=reduction)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, target = ctx.saved_tensors
+        grad_x = _spread(grad, x.numel(), ctx.reduction) * sg.sign(x - target)
+        return grad_x, -grad_x if ctx.needs_input_grad[1] else None, None
+
+
+@own_backward(L1Loss)
+def _l1_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return _reduced(elementwise("abs", sub(input, target)), reduction)
+
+
+@operation("l1_loss", method=False)
+def l1_loss(
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Any = None,
+) -> Tensor:  # fmt: skip
+    """``|x - t|``; the mean is divided by the sum of the weights, where there are any."""
+    reduction = chosen(reduction, size_average, reduce)
+    pair = _pair(input, target)
+    if weight is None:
+        return _l1_loss(*pair, reduction)
+    return _weighted(_l1_loss(*pair, "none"), weight, reduction)
+
+
+class HuberLoss(Function):
+    """``d²/2`` where ``|d| <= delta``, else ``delta (|d| - delta/2)``, with ``d = x - t``.
+
+    Divided by ``scale``: SmoothL1Loss is that with ``scale = delta``.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Each, target: Each, delta: Any = 1.0, scale: Any = 1.0,
+        reduction: Any = "mean",
+    ) -> Any:  # fmt: skip
+        ctx.save_for_backward(x, target)
+        ctx.delta, ctx.scale, ctx.reduction = delta, scale, reduction
+        if scale == delta:
+            return sg.smooth_l1_loss(x, target, reduction=reduction, beta=delta)
+        return sg.huber_loss(x, target, reduction, delta) / scale
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, target = ctx.saved_tensors
+        each = _spread(grad, x.numel(), ctx.reduction)
+        grad_x = each * sg.clamp(x - target, -ctx.delta, ctx.delta) / ctx.scale
+        return grad_x, -grad_x if ctx.needs_input_grad[1] else None, None, None, None
+
+
+@own_backward(HuberLoss)
+def _huber_loss(input: Tensor, target: Tensor, delta: Any, scale: Any, reduction: str) -> Tensor:
+    size = elementwise("abs", sub(input, target))
+    near, far = mul(elementwise("square", size), 0.5), sub(size, 0.5 * delta)
+    if scale == delta:
+        near = div(near, scale)
+    else:
+        far = mul(far, delta)
+    return _reduced(where(elementwise("lt", size, delta), near, far), reduction)
 
 
 @operation("huber_loss", method=False)
 def huber_loss(
-    input: Any, target: Any, *, reduction: str = "mean", delta: float = 1.0
-) -> Tensor:  # fmt: skip
-    """Half the square up to ``delta``, linear beyond."""
-    size = elementwise("abs", sub(input, target))
-    near = mul(elementwise("square", size), 0.5)
-    far = mul(sub(size, 0.5 * delta), delta)
-    return _reduced(where(elementwise("lt", size, delta), near, far), reduction)
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+) -> Tensor:
+    """``d² / 2`` where ``|d| <= delta``, else ``delta (|d| - delta / 2)``."""
+    reduction = chosen(reduction)
+    if delta <= 0:
+        raise OperationValueError(
+            "huber_loss does not support non-positive values for delta.", location=here()
+        )
+    pair = _pair(input, target)
+    if weight is None:
+        return _huber_loss(*pair, delta, 1.0, reduction)
+    return _weighted(_huber_loss(*pair, delta, 1.0, "none"), weight, reduction)
 
 
 @operation("smooth_l1_loss", method=False)
 def smooth_l1_loss(
-    input: Any, target: Any, *, reduction: str = "mean", beta: float = 1.0
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", beta: float = 1.0,
 ) -> Tensor:  # fmt: skip
-    """Half the square over ``beta`` up to ``beta``, linear beyond."""
-    if beta == 0:
-        return l1_loss(input, target, reduction=reduction)
-    size = elementwise("abs", sub(input, target))
-    near = div(mul(elementwise("square", size), 0.5), beta)
-    return _reduced(where(elementwise("lt", size, beta), near, sub(size, 0.5 * beta)), reduction)
+    """``d² / (2 beta)`` where ``|d| < beta``, else ``|d| - beta / 2``."""
+    reduction = chosen(reduction, size_average, reduce)
+    if beta < 0:
+        raise OperationCallError(
+            "smooth_l1_loss does not support negative values for beta.", location=here()
+        )
+    pair = _pair(input, target)
+    return _huber_loss(*pair, beta, beta, reduction) if beta else _l1_loss(*pair, reduction)
+
+
+# -- of probabilities
+
+
+def _must_match(input: Any, target: Any, words: str) -> tuple[Tensor, Tensor]:
+    """Both as tensors.  Raises ShapeError where their shapes differ."""
+    first, second = as_tensor(input), as_tensor(target)
+    if first.node.shape != second.node.shape:
+        words = words.format(target=size_text(second.shape), input=size_text(first.shape))
+        raise ShapeError(words, location=here())
+    return first, second
+
+
+@assume(x="(0, 1)")
+class BCELoss(Function):
+    """``-t log(x) - (1 - t) log(1 - x)``; logarithms are at least -100, flat below.
+
+    At 0 and 1, where there is no derivative, the gradient is torch's.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.reduction = reduction
+        return sg.binary_cross_entropy(x, target, reduction=reduction)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, target = ctx.saved_tensors
+        each = _spread(grad, x.numel(), ctx.reduction)
+        inside, outside = sg.log(x), sg.log1p(-x)
+        slope_in = sg.where(inside > -100, target / x, 0.0)
+        slope_out = sg.where(outside > -100, (1 - target) / (1 - x), 0.0)
+        grad_target = None
+        if ctx.needs_input_grad[1]:
+            grad_target = each * (sg.clamp(outside, min=-100) - sg.clamp(inside, min=-100))
+        slope = sg.where((x > 0) & (x < 1), slope_out - slope_in, (x - target) * 1e12)
+        return each * slope, grad_target, None
+
+
+@own_backward(BCELoss)
+def _binary_cross_entropy(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    log_p = clamp(elementwise("log", input), min=-100.0)
+    log_q = clamp(elementwise("log1p", neg(input)), min=-100.0)
+    return _reduced(neg(add(mul(target, log_p), mul(sub(1, target), log_q))), reduction)
 
 
 @operation("binary_cross_entropy", method=False)
 def binary_cross_entropy(
-    input: Any, target: Any, weight: Any = None, *, reduction: str = "mean"
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """``-t log(p) - (1 - t) log(1 - p)``, the logarithms no less than -100."""
-    log_p = clamp(elementwise("log", input), min=-100.0)
-    log_q = clamp(elementwise("log1p", neg(input)), min=-100.0)
-    losses = neg(add(mul(target, log_p), mul(sub(1, target), log_q)))
-    return _reduced(losses if weight is None else mul(losses, weight), reduction)
+    """``-t log(x) - (1 - t) log(1 - x)``, probabilities between 0 and 1.
+
+    Logarithms are cut off at -100 as in torch; beyond that the gradient is that of the flat loss.
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    pair = _must_match(
+        input, target, "Using a target size ({target}) that is different to the input size "
+        "({input}) is deprecated. Please ensure they have the same size.",
+    )  # fmt: skip
+    if weight is None:
+        return _binary_cross_entropy(*pair, reduction)
+    return _reduced(mul(_binary_cross_entropy(*pair, "none"), weight), reduction)
+
+
+class BCEWithLogitsLoss(Function):
+    """``-t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x))``, without overflow."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.reduction = reduction
+        return sg.binary_cross_entropy_with_logits(x, target, reduction=reduction)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, target = ctx.saved_tensors
+        each = _spread(grad, x.numel(), ctx.reduction)
+        grad_target = -each * x if ctx.needs_input_grad[1] else None
+        return each * (sg.sigmoid(x) - target), grad_target, None
+
+
+@own_backward(BCEWithLogitsLoss)
+def _with_logits(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    losses = sub(mul(sub(1, target), input), elementwise("log_sigmoid", input))
+    return _reduced(losses, reduction)
 
 
 @operation("binary_cross_entropy_with_logits", method=False)
 def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, *, reduction: str = "mean"
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean", pos_weight: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Binary cross entropy of ``sigmoid(x)``: ``softplus(-x) + (1 - t) x``."""
-    losses = sub(mul(sub(1, target), input), elementwise("log_sigmoid", input))
+    """Binary cross-entropy of ``sigmoid(x)``: ``(1 - t) x + softplus(-x)``, without overflow."""
+    reduction = chosen(reduction, size_average, reduce)
+    x, t = _must_match(
+        input, target, "Target size ({target}) must be the same as input size ({input})"
+    )
+    if pos_weight is None:
+        if weight is None:
+            return _with_logits(x, t, reduction)
+        losses = _with_logits(x, t, "none")
+    else:
+        scale = add(mul(sub(pos_weight, 1), t), 1)
+        losses = sub(mul(sub(1, t), x), mul(scale, elementwise("log_sigmoid", x)))
     return _reduced(losses if weight is None else mul(losses, weight), reduction)
 
 
-@operation("nll_loss", method=False)
-def nll_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
-    """Minus the entry of each row (axis 1) that the target names."""
-    scores, labels = as_tensor(input), as_tensor(target)
-    if scores.ndim == 1:
-        return _reduced(neg(scores[labels]), reduction)
-    return _reduced(neg(gather(scores, 1, labels.unsqueeze(1)).squeeze(1)), reduction)
+@assume(target="positive")
+class KLDivLoss(Function):
+    """``t (log(t) - x)``: ``x`` are logarithms; terms with ``t = 0`` are 0."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.reduction = reduction
+        return _reduced_kl(x, target, reduction, False)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, target = ctx.saved_tensors
+        each = _spread(grad, x.numel(), ctx.reduction)
+        wanted = ctx.needs_input_grad[1]
+        grad_target = each * (sg.log(target) + 1 - x) if wanted else None
+        return -each * target, grad_target, None
 
 
-@operation("cross_entropy", method=False)
-def cross_entropy(
-    input: Any, target: Any, *, reduction: str = "mean", label_smoothing: float = 0.0
-) -> Tensor:  # fmt: skip
-    """``nll_loss(log_softmax(x))``; the target names classes, or holds their probabilities."""
-    scores, labels = as_tensor(input), as_tensor(target)
-    axis = 0 if scores.ndim == 1 else 1
-    if label_smoothing:
-        raise UnsupportedOpError("cross_entropy with label_smoothing", location=here())
-    logs = log_softmax(scores, axis)
-    if not labels.dtype.is_float:
-        return nll_loss(logs, labels, reduction=reduction)
-    return _reduced(neg(sum(mul(logs, labels), axis)), reduction)
+@own_backward(KLDivLoss)
+def _kl_div(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    return _reduced(sub(xlogy(target, target), mul(target, input)), reduction)
+
+
+class KLDivLogLoss(Function):
+    """``exp(t) (t - x)``: both are logarithms."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.reduction = reduction
+        return _reduced_kl(x, target, reduction, True)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, target = ctx.saved_tensors
+        each = _spread(grad, x.numel(), ctx.reduction) * sg.exp(target)
+        grad_target = each * (target - x + 1) if ctx.needs_input_grad[1] else None
+        return -each, grad_target, None
+
+
+@own_backward(KLDivLogLoss)
+def _kl_div_log(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    return _reduced(mul(elementwise("exp", target), sub(target, input)), reduction)
+
+
+def _reduced_kl(x: Any, target: Any, reduction: str, log_target: bool) -> Any:
+    """``kl_div`` without the warning that it has for means."""
+    losses = sg.kl_div(x, target, reduction="none", log_target=log_target)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
 @operation("kl_div", method=False)
 def kl_div(
-    input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False
+    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", log_target: bool = False,
 ) -> Tensor:  # fmt: skip
-    """``t (log(t) - x)``, 0 where t is 0."""
-    goal = as_tensor(target)
-    if log_target:
-        losses = mul(elementwise("exp", goal), sub(goal, input))
-    else:
-        safe = where(elementwise("gt", goal, 0), goal, 1.0)
-        losses = mul(goal, sub(elementwise("log", safe), input))
-    if reduction == "batchmean":
-        return div(sum(losses), losses.shape[0])
-    return _reduced(losses, reduction)
+    """``t (log(t) - x)``; ``input`` are logarithms, and so is ``target`` if ``log_target``."""
+    batch_mean = reduction == "batchmean"
+    if not batch_mean:
+        reduction = chosen(reduction, size_average, reduce)
+    if reduction == "mean":
+        current().warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next major "
+            "release."
+        )
+    x, goal = as_tensor(input), as_tensor(target)
+    if x.node.shape != goal.node.shape:
+        x, goal = broadcast_tensors(x, goal)
+    found = (_kl_div_log if log_target else _kl_div)(x, goal, "sum" if batch_mean else reduction)
+    return div(found, x.shape[0]) if batch_mean and x.ndim else found
 
 
 @operation("hinge_embedding_loss", method=False)
 def hinge_embedding_loss(
-    input: Any, target: Any, *, reduction: str = "mean", margin: float = 1.0
+    input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
+    reduction = chosen(reduction, size_average, reduce)
     far = clamp_min(sub(margin, input), 0.0)
     losses = add(
         where(elementwise("ne", target, 1), far, 0.0),
         where(elementwise("ne", target, -1), input, 0.0),
     )
     return _reduced(losses, reduction)
+
+
+# -- of labels
+
+
+def _valid(labels: Any, ignore_index: int) -> tuple[Any, Any]:
+    """Which rows count, and a column of labels that are classes in every row."""
+    column = labels.unsqueeze(1)
+    return labels != ignore_index, sg.where(column != ignore_index, column, 0)
+
+
+def _each(grad: Any, valid: Any, reduction: str) -> Any:
+    """The gradient of the loss of each row."""
+    each = grad / valid.sum() if reduction == "mean" else grad
+    return sg.where(valid, each, 0.0).unsqueeze(1)
+
+
+def _targets(labels: Any, x: Any, smoothing: Any) -> Any:
+    """The probabilities that a column of labels stands for, for each class."""
+    classes = x.shape[1]
+    order = sg.arange(classes)
+    if x.ndim > 2:
+        order = order.reshape(-1, *[1] * (x.ndim - 2))
+    one_hot = (labels == order).to(x.dtype)
+    return one_hot * (1 - smoothing) + smoothing / classes if smoothing else one_hot
+
+
+@assume(labels="index c")
+class NLLLoss(Function):
+    """``-x[label]`` of each row: ``x`` are logarithms of probabilities.
+
+    Rows whose label is ``ignore_index`` do not count: neither their loss nor their number.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Scores, labels: Labels, ignore_index: Any = -100, reduction: Any = "mean"
+    ) -> Any:
+        ctx.save_for_backward(x, labels)
+        ctx.ignore_index, ctx.reduction = ignore_index, reduction
+        return sg.nll_loss(x, labels, ignore_index=ignore_index, reduction=reduction)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, labels = ctx.saved_tensors
+        valid, safe = _valid(labels, ctx.ignore_index)
+        grad_x = -_each(grad, valid, ctx.reduction) * _targets(safe, x, 0.0)
+        return grad_x, None, None, None
+
+
+def _picked(scores: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """The score of each label, and which labels count."""
+    valid = elementwise("ne", labels, ignore_index)
+    column = labels.unsqueeze(1)
+    safe = where(elementwise("ne", column, ignore_index), column, 0)
+    return gather(scores, 1, safe).squeeze(1), valid
+
+
+def _of_valid(losses: Tensor, valid: Tensor, reduction: str) -> Tensor:
+    """The losses of the rows that count, their mean or their sum."""
+    kept = where(valid, losses, 0.0)
+    if reduction == "none":
+        return kept
+    return div(sum(kept), sum(valid)) if reduction == "mean" else sum(kept)
+
+
+@own_backward(NLLLoss)
+def _nll_loss(scores: Tensor, labels: Tensor, ignore_index: int, reduction: str) -> Tensor:
+    picked, valid = _picked(scores, labels, ignore_index)
+    return _of_valid(neg(picked), valid, reduction)
+
+
+@assume(labels="index c")
+class CrossEntropyLoss(Function):
+    """``-log softmax(x)[label]`` of each row, without overflow.
+
+    With ``label_smoothing`` s, the target is ``(1 - s) one_hot(label) + s / classes``.  Rows whose
+    label is ``ignore_index`` do not count: neither their loss nor their number.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Scores, labels: Labels, ignore_index: Any = -100, reduction: Any = "mean",
+        label_smoothing: Any = 0.0,
+    ) -> Any:  # fmt: skip
+        ctx.save_for_backward(x, labels)
+        ctx.ignore_index, ctx.reduction = ignore_index, reduction
+        ctx.label_smoothing = label_smoothing
+        return sg.cross_entropy(
+            x, labels, ignore_index=ignore_index, reduction=reduction,
+            label_smoothing=label_smoothing,
+        )  # fmt: skip
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, labels = ctx.saved_tensors
+        valid, safe = _valid(labels, ctx.ignore_index)
+        probabilities = sg.softmax(x, 1)
+        targets = _targets(safe, x, ctx.label_smoothing)
+        grad_x = _each(grad, valid, ctx.reduction) * (probabilities - targets)
+        return grad_x, None, None, None, None
+
+
+@own_backward(CrossEntropyLoss)
+def _cross_entropy(
+    scores: Tensor, labels: Tensor, ignore_index: int, reduction: str, label_smoothing: Any
+) -> Tensor:
+    logs = log_softmax(scores, 1)
+    picked, valid = _picked(logs, labels, ignore_index)
+    losses = neg(picked)
+    if label_smoothing:
+        spread = mul(mean(logs, 1), label_smoothing)
+        losses = sub(mul(losses, 1 - label_smoothing), spread)
+    return _of_valid(losses, valid, reduction)
+
+
+class SoftTargetCrossEntropyLoss(Function):
+    """``-sum(t log softmax(x))`` of each row: the targets are probabilities."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Scores, target: Scores, reduction: Any = "mean") -> Any:
+        ctx.save_for_backward(x, target)
+        ctx.reduction = reduction
+        return sg.cross_entropy(x, target, reduction=reduction)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, target = ctx.saved_tensors
+        rows = x.numel() // x.shape[1] if x.ndim > 2 else x.shape[0]
+        each = _spread(grad, rows, ctx.reduction)
+        each = each.unsqueeze(1) if ctx.reduction == "none" else each
+        y = sg.log_softmax(x, 1)
+        grad_x = each * (sg.exp(y) * target.sum(1, keepdim=True) - target)
+        return grad_x, -each * y if ctx.needs_input_grad[1] else None, None
+
+
+@own_backward(SoftTargetCrossEntropyLoss)
+def _soft_cross_entropy(scores: Tensor, target: Tensor, reduction: str) -> Tensor:
+    losses = neg(sum(mul(log_softmax(scores, 1), target), 1))
+    return _reduced(losses, reduction)
+
+
+def _check_labels(input: Tensor, target: Tensor) -> None:
+    """Labels of the right shape and dtype.  Raises what torch raises."""
+    if target.dtype not in (int64, uint8):
+        raise DTypeError(
+            f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_type}",
+            location=here(), hint="convert it with .long()",
+        )  # fmt: skip
+    scores, labels = input.node.shape, target.node.shape
+    batch = (*scores[:1], *scores[2:]) if input.ndim > 1 else ()
+    if labels == batch:
+        return
+    if input.ndim > 1 and target.ndim and scores[0] != labels[0]:
+        raise ShapeError(
+            f"Expected input batch_size ({scores[0]}) to match target batch_size ({labels[0]}).",
+            location=here(),
+        )
+    wanted = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
+    raise ShapeError(
+        f"Expected target size {list(wanted)}, got {list(target.shape)}", location=here()
+    )
+
+
+def _rows(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores with the classes at axis 1, and their labels; those of one example as one row."""
+    labels = target.to(int64)
+    return (input, labels) if input.ndim > 1 else (input.unsqueeze(0), labels.unsqueeze(0))
+
+
+def _shaped(losses: Tensor, input: Tensor, reduction: str) -> Tensor:
+    return losses.squeeze(0) if reduction == "none" and input.ndim == 1 else losses
+
+
+def _by_class(
+    losses: Tensor, labels: Tensor, weight: Any, ignore_index: int, reduction: str
+) -> Tensor:  # fmt: skip
+    """Losses weighed by class; the mean is divided by the sum of the weights."""
+    each = _class_weights(labels, weight, ignore_index)
+    if reduction == "none":
+        return mul(losses, each)
+    total = sum(mul(losses, each))
+    return div(total, sum(each)) if reduction == "mean" else total
+
+
+def _class_weights(labels: Tensor, weight: Any, ignore_index: int) -> Tensor:
+    valid = elementwise("ne", labels, ignore_index)
+    return where(valid, constant(as_tensor(weight))[where(valid, labels, 0)], 0.0)
+
+
+@operation("nll_loss", method=False)
+def nll_loss(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``-weight[label] x[label]``: ``input`` are logarithms of probabilities.
+
+    ``input``: (classes), (n, classes) or (n, classes, …); ``target``: int64 or uint8, the same
+    without the classes.
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    source, goal = as_tensor(input), as_tensor(target)
+    _check_labels(source, goal)
+    rows, labels = _rows(source, goal)
+    if weight is None:
+        return _shaped(_nll_loss(rows, labels, ignore_index, reduction), source, reduction)
+    losses = _nll_loss(rows, labels, ignore_index, "none")
+    return _shaped(_by_class(losses, labels, weight, ignore_index, reduction), source, reduction)
+
+
+@operation("cross_entropy", method=False)
+def cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """``-log softmax(x)[label]``, or against probabilities if the target holds floats.
+
+    Shapes as for ``nll_loss``.
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise OperationCallError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}",
+            location=here(),
+        )
+    source, goal = as_tensor(input), as_tensor(target)
+    if goal.dtype.is_float:
+        return _against_probabilities(source, goal, weight, reduction, label_smoothing)
+    _check_labels(source, goal)
+    rows, labels = _rows(source, goal)
+    if weight is None:
+        found = _cross_entropy(rows, labels, ignore_index, reduction, label_smoothing)
+        return _shaped(found, source, reduction)
+    logs = log_softmax(rows, 1)
+    losses = _nll_loss(logs, labels, ignore_index, "none")
+    found = _by_class(losses, labels, weight, ignore_index, reduction)
+    if label_smoothing:
+        smooth = _smooth(logs, labels, weight, ignore_index, reduction)
+        share = label_smoothing / rows.shape[1]
+        found = add(mul(found, 1 - label_smoothing), mul(smooth, share))
+    return _shaped(found, source, reduction)
+
+
+def _smooth(logs: Tensor, labels: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
+    """The weighted loss against every class at once."""
+    scale = constant(as_tensor(weight)).reshape(-1, *[1] * (logs.ndim - 2))
+    valid = elementwise("ne", labels, ignore_index)
+    smooth = where(valid, neg(sum(mul(logs, scale), 1)), 0.0)
+    if reduction == "none":
+        return smooth
+    total = sum(smooth)
+    if reduction == "sum":
+        return total
+    return div(total, sum(_class_weights(labels, weight, ignore_index)))
+
+
+def _against_probabilities(
+    input: Tensor, target: Tensor, weight: Any, reduction: str, label_smoothing: float
+) -> Tensor:
+    """Against probabilities of the classes; a mean is one over the examples."""
+    if input.node.shape != target.node.shape:
+        raise ShapeError(
+            "Expected floating point type for target with class probabilities of the input's "
+            f"shape {list(input.shape)}, got {list(target.shape)}", location=here(),
+        )  # fmt: skip
+    rows, wanted = (one.unsqueeze(0) if one.ndim == 1 else one for one in (input, target))
+    if label_smoothing:
+        wanted = add(mul(wanted, 1 - label_smoothing), label_smoothing / rows.shape[1])
+    if weight is not None:
+        wanted = mul(wanted, constant(as_tensor(weight)).reshape(-1, *[1] * (rows.ndim - 2)))
+    return _shaped(_soft_cross_entropy(rows, wanted, reduction), input, reduction)

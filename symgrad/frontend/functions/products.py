@@ -192,18 +192,6 @@ for _name, _multiply in (("addmm", mm), ("baddbmm", bmm), ("addmv", mv), ("addr"
     _scaled_sum(_name, _multiply)
 
 
-@operation("linear", method=False)
-def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
-    """``input @ weight.T + bias``."""
-    x, w = as_tensor(input).node, as_tensor(weight).node
-    if w.rank not in (1, 2) or not x.rank:
-        raise ShapeError("linear takes a weight of one or two axes", location=here())
-    labels = BATCH[: x.rank - 1]
-    columns = "o"[: w.rank - 1]
-    product = fresh(contract(f"{labels}k,{columns}k->{labels}{columns}", x, w))
-    return product if bias is None else add(product, bias)
-
-
 @operation("cross")
 def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
     """The vector product along an axis of size 3: the first such one where none is named."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from symgrad.frontend.functions.losses import chosen
 from symgrad.nn import functional as F
-from symgrad.nn.functional.loss import chosen
 from symgrad.nn.modules.module import Module
 from symgrad.tensor import Tensor
 

@@ -9,15 +9,21 @@ computed from inputs and outputs alone, since those have a history.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symgrad.autodiff.reverse import reached, vjp
-from symgrad.ir.graph import Graph, Node
+from symgrad.autodiff.reverse import Parts, adjoints, by_op, reached
+from symgrad.frontend.context import Context
+from symgrad.frontend.function import Function, run_backward
+from symgrad.frontend.gradients import collect_by_position
+from symgrad.frontend.session import Session, activate
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
+from symgrad.ops.markers import recorded_args
 from symgrad.ops.record import get
 from symgrad.tensor.plans.program import Program, Runs, sizes
 
@@ -36,6 +42,40 @@ class Kept:
     place: int
 
 
+@dataclass(frozen=True)
+class OwnRule:
+    """A Function applied in the trace of an operation, which differentiates its output.
+
+    ``inputs``: the float tensors among its arguments; ``others``: how many outputs without a
+    derivative it has beside that.
+    """
+
+    session: Session
+    function: type[Function]
+    ctx: Context
+    args: tuple[Any, ...]
+    inputs: tuple[Node, ...]
+    output: Node
+    others: int = 0
+
+    def parts(self, cotangent: Node, flows: Callable[[Node], bool]) -> Parts:
+        """What its backward passes on to the arguments."""
+        nodes = iter(self.inputs)
+        with activate(self.session):
+            self.ctx.needs_input_grad = tuple(
+                is_float(arg) and flows(next(nodes)) for arg in self.args
+            )
+            given = [fresh(cotangent), *[None] * self.others]
+            returned = run_backward(self.function, self.ctx, given)
+            found = collect_by_position(self.session, returned, self.args)
+        return [(node, one.node) for node, one in zip(self.inputs, found, strict=True)]
+
+
+def is_float(value: Any) -> bool:
+    """Is it a tensor that may have a gradient?"""
+    return isinstance(value, SymbolicTensor) and value.dtype.is_float
+
+
 class Derivative:
     """``tracked``: the outputs that depend on an input that needs a gradient, by place.
 
@@ -48,7 +88,7 @@ class Derivative:
         self.needs = needs
         graph = plan.graph
         wanted = [node for node, need in zip(plan.inputs, needs, strict=True) if need]
-        floats = reached(graph.nodes, wanted)
+        floats = reached(graph.nodes, wanted, recorded_args)
         self.tracked = tuple(
             place
             for place, output in enumerate(plan.outputs)
@@ -62,7 +102,7 @@ class Derivative:
         ]
         nodes = [plan.outputs[place].node for place in self.tracked]
         self.types = tuple((sizes(node.shape), np.dtype(str(node.dtype))) for node in nodes)
-        found = iter(vjp(nodes, self._cotangents, wanted))
+        found = iter(self._pulled(nodes, wanted))
         self._gradients = [next(found) if need else None for need in needs]
         inner = self._frontier(between=True)
         outer = self._frontier(between=False)
@@ -81,6 +121,22 @@ class Derivative:
         self._programs: dict[tuple[bool, ...], Gradients] = {}
         self._linked: dict[tuple[bool, ...], LinkedGradients] = {}
         self._zeros: dict[int, tuple[tuple[int, ...], Any] | None] = {}
+
+    def _pulled(self, outputs: Sequence[Node], wanted: Sequence[Node]) -> list[Node | None]:
+        """The gradients of inputs, by the backwards of the Functions that were applied."""
+        session = self.plan.session
+        rules = {} if session is None else {rule.output: rule for rule in session.rules}
+        order = ancestors(outputs)
+        flows = reached(order, wanted, recorded_args).__contains__
+
+        def parts(node: Node, cotangent: Node) -> Parts:
+            if node in rules:
+                return rules[node].parts(cotangent, flows)
+            return () if node.op == "detach" else by_op(node, cotangent)
+
+        given = zip(outputs, self._cotangents, strict=True)
+        found = adjoints(given, order, flows=flows, parts=parts)
+        return [found.get(node) for node in wanted]
 
     def gradients(self, mask: tuple[bool, ...]) -> Gradients:
         """The program for the gradients of the inputs in ``mask``."""

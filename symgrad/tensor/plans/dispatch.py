@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import TraceError
-from symgrad.frontend.session import current
+from symgrad.frontend.session import current, warn_user
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interpreters import interpreter_of
 from symgrad.ir.dtype import LISTED
@@ -55,6 +55,8 @@ def invoke(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: Any
     if plan is None:
         plan = _new_plan(name, call, args, kwargs)
         _keep(key, plan)
+    for message in plan.warned:
+        warn_user(message)
     return run(plan, tensors)
 
 
@@ -167,6 +169,8 @@ def invoke_batched(name: str, call: Callable[..., Any], args: Sequence[Any], kwa
             error.what = f"in vmap: {error.what}"
             raise
         _keep(key, plan)
+    for message in plan.warned:
+        warn_user(message)
     return run_any(plan, tensors)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.errors import DTypeError, Location, ShapeError
+from symgrad.frontend.function import new_context, run_forward
 from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import Session, activate
 from symgrad.frontend.tensor import SymbolicTensor
@@ -24,17 +25,51 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.types import TensorType
 from symgrad.tensor.batched import real_array
 from symgrad.tensor.errors import DIVISION_BY_ZERO, DivisionError, EagerDTypeError, EagerShapeError
-from symgrad.tensor.plans.derivative import Derivative
+from symgrad.tensor.plans.derivative import Derivative, OwnRule, is_float
 from symgrad.tensor.plans.program import Program, Runs
 from symgrad.tensor.plans.shippedplan import KernelDerivative, KernelPlan, equip
 from symgrad.tensor.tensor import DTYPES, Tensor
 
 
 class EagerSession(Session):
-    """A trace of one operation: nobody's variables are looked at, and no line is noted."""
+    """A trace of one operation: nobody's variables are looked at, and no line is noted.
+
+    ``rules``: the Functions whose backwards differentiate parts of it, in order.  ``warned``: what
+    each call of the operation is to warn of.
+    """
+
+    eager = True
+
+    def __init__(self, dtype: DType) -> None:
+        super().__init__(dtype=dtype)
+        self.rules: list[OwnRule] = []
+        self.warned: list[str] = []
+        self._inside = False
 
     def _enter(self) -> Location | None:
         return None
+
+    @property
+    def own_backwards(self) -> bool:
+        """Not inside of a Function, which has a backward as a whole."""
+        return not self._inside
+
+    def applied(self, function: Any, args: Sequence[Any]) -> Any:
+        """Trace a Function's forward, and note its backward."""
+        ctx = new_context(function, {})
+        inputs = tuple(arg.node for arg in args if is_float(arg))
+        self._inside = True
+        try:
+            output = run_forward(function, ctx, args, {})
+        finally:
+            self._inside = False
+        first, *rest = output if isinstance(output, tuple) else (output,)
+        self.rules.append(OwnRule(self, function, ctx, tuple(args), inputs, first.node, len(rest)))
+        return output
+
+    def warn(self, message: str) -> None:
+        """Let each call of the operation warn."""
+        self.warned.append(message)
 
 
 @dataclass(frozen=True)
@@ -77,13 +112,16 @@ class Plan:
     ``divisors``: the places of the inputs by which integers are divided.
     ``batched``: the plans over whole batches that were made of it (``batch.py``).
     ``rebuild``: makes the result, as the operation returns it, of the tensors that come out.
+    ``session``: the trace of the operation.
     """
 
     def __init__(
         self, name: str, graph: Graph, inputs: Sequence[Node], outputs: Sequence[Output],
-        rebuild: Callable[[list[Any]], Any],
+        rebuild: Callable[[list[Any]], Any], session: EagerSession | None = None,
     ) -> None:  # fmt: skip
         self.name = name
+        self.session = session
+        self.warned = () if session is None else tuple(session.warned)
         self.graph = graph
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
@@ -155,7 +193,7 @@ def make_plan(
     ``template`` and ``keywords`` hold ``Place`` where a tensor stands.  Raises what it raises,
     errors of shapes and dtypes as PyTorch's kind.
     """
-    session = EagerSession(dtype=dtype)
+    session = EagerSession(dtype)
     with activate(session):
         symbols = [_symbol(session, number, slot) for number, slot in enumerate(slots)]
         inputs = [symbol.storage.node for symbol in symbols]
@@ -168,7 +206,7 @@ def make_plan(
             raise EagerShapeError(error.what, hint=error.hint) from None
         except DTypeError as error:
             raise EagerDTypeError(error.what, hint=error.hint) from None
-    plan = Plan(name, session.graph, inputs, collected.outputs, rebuild)
+    plan = Plan(name, session.graph, inputs, collected.outputs, rebuild, session)
     equip(plan, call, template, keywords, slots)
     return plan
 

@@ -12,16 +12,29 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from symgrad.errors import KernelArgumentError
-from symgrad.frontend.table import renamed
+from symgrad.frontend.function import Function
+from symgrad.frontend.functions.activations import (
+    ELU,
+    GELU,
+    GELUTanh,
+    LogSigmoid,
+    Mish,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softplus,
+)
+from symgrad.frontend.functions.losses import CrossEntropyLoss, MSELoss
+from symgrad.frontend.functions.normalization import LayerNorm, LogSoftmax, RMSNorm, Softmax
+from symgrad.frontend.table import FUNCTIONS, renamed
 from symgrad.ir.dtype import float32, int64
 from symgrad.runtime.op import CompiledOp
 from symgrad.runtime.strict import fall_back
-from symgrad.tensor.builtin import BUILTIN
 from symgrad.tensor.generated import load
 from symgrad.tensor.plans.derivative import Derivative, Gradients, Kept
 from symgrad.tensor.plans.program import sizes
@@ -35,26 +48,65 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Rule:
-    """When a module's kernels compute an operation.
+    """When the kernels of a Function compute an operation.
 
     ``fits``: for the operation's arguments (``Place`` where a tensor stands) and the slots.
     ``rows``: its first tensor is taken as rows along the last axis; otherwise as one.
     ``least``: the fewest elements of the first tensor for which kernels pay.
     """
 
-    module: str
+    function: type[Function]
     fits: Callable[[Mapping[str, Any], Sequence[Slot]], bool]
     rows: bool
     least: int
 
 
+class Erf(Function):
+    """The error function."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Annotated[Any, "f32[n]"]) -> Any:
+        """``sg.erf``."""
+        return FUNCTIONS["erf"](x)
+
+
+class LogSumExp(Function):
+    """The logarithm of the sum of each row's powers."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Annotated[Any, "f32[n m]"]) -> Any:
+        """``sg.logsumexp`` over the last axis."""
+        return FUNCTIONS["logsumexp"](x, -1)
+
+
+_DEFAULTS = {
+    "inplace": False, "approximate": "none", "beta": 1, "threshold": 20, "alpha": 1,
+    "size_average": None, "reduce": None, "reduction": "mean", "weight": None,
+    "ignore_index": -100, "label_smoothing": 0.0,
+}  # fmt: skip
+
+
+def _usual(given: Mapping[str, Any], *but: str) -> bool:
+    """Is nothing given that is not as by default, except these?"""
+    return all(_DEFAULTS.get(name) == value for name, value in given.items() if name not in but)
+
+
 def _only_input(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
     """Is there the tensor, and nothing that is not as by default?"""
-    rest = {name: value for name, value in given.items() if name != "input"}
-    return len(slots) == 1 and all(_DEFAULTS.get(name) == value for name, value in rest.items())
+    return len(slots) == 1 and _usual(given, "input")
 
 
-_DEFAULTS = {"inplace": False, "approximate": "none", "beta": 1, "threshold": 20, "alpha": 1}
+def _by_tanh(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
+    """Is it the approximation of gelu?"""
+    return len(slots) == 1 and given.get("approximate") == "tanh"
+
+
+def _mean_of_pair(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
+    """Is it the mean over two tensors of one shape?"""
+    return (
+        len(slots) == 2 and slots[0].shape == slots[1].shape and slots[1].dtype == float32
+        and _usual(given, "input", "target")
+    )  # fmt: skip
 
 
 def _last_axis(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
@@ -67,55 +119,81 @@ def _last_axis(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
 
 def _normalises_rows(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
     """Does it normalise the last axis, with weight, bias and the usual eps?"""
-    if len(slots) != 3 or not slots[0].shape or given.get("eps", 1e-5) != 1e-5:
-        return False
+    return len(slots) == 3 and given.get("eps", 1e-5) == 1e-5 and _over_last(given, slots)
+
+
+def _divides_rows(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
+    """Does it divide the last axis by its root mean square, with weight and the usual eps?"""
+    return len(slots) == 2 and given.get("eps") is None and _over_last(given, slots)
+
+
+def _over_last(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
+    """Is it over the last axis, with parameters of its shape?"""
     last = slots[0].shape[-1:]
     shape = given.get("normalized_shape")
     whole = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    return whole == last and slots[1].shape == last and slots[2].shape == last
+    return whole == last and all(slot.shape == last for slot in slots[1:])
 
 
 def _mean_of_labels(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
     """Is it the mean over rows, of labels that are numbers of classes?"""
-    rest = {name: value for name, value in given.items() if name not in ("input", "target")}
-    usual = {"reduction": "mean", "label_smoothing": 0.0}
     return (
         len(slots) == 2 and len(slots[0].shape) == 2 and slots[1].dtype == int64
-        and slots[1].shape == slots[0].shape[:1]
-        and all(usual.get(name) == value for name, value in rest.items())
+        and slots[1].shape == slots[0].shape[:1] and _usual(given, "input", "target")
     )  # fmt: skip
 
 
-_EACH = {
-    "relu": 4096, "sigmoid": 4096, "silu": 4096, "softplus": 2048, "mish": 2048, "elu": 2048,
-    "logsigmoid": 2048, "erf": 512, "gelu": 512,
+_EACH: dict[str, tuple[type[Function], int]] = {
+    "relu": (ReLU, 4096), "sigmoid": (Sigmoid, 4096), "silu": (SiLU, 4096),
+    "softplus": (Softplus, 2048), "mish": (Mish, 2048), "elu": (ELU, 2048),
+    "logsigmoid": (LogSigmoid, 2048), "erf": (Erf, 512), "gelu": (GELU, 512),
 }  # fmt: skip
-_ROWS = {"softmax": 512, "log_softmax": 512, "logsumexp": 512}
-RULES: dict[str, Rule] = {
-    **{name: Rule(f"eager_{name}", _only_input, False, least) for name, least in _EACH.items()},
-    **{name: Rule(f"eager_{name}", _last_axis, True, least) for name, least in _ROWS.items()},
-    "layer_norm": Rule("eager_layer_norm", _normalises_rows, True, 512),
-    "cross_entropy": Rule("eager_cross_entropy", _mean_of_labels, True, 512),
-}
+_ROWS: dict[str, type[Function]] = {
+    "softmax": Softmax, "log_softmax": LogSoftmax, "logsumexp": LogSumExp,
+}  # fmt: skip
+RULES: dict[str, tuple[Rule, ...]] = {
+    **{name: (Rule(function, _only_input, False, least),)
+       for name, (function, least) in _EACH.items()},
+    **{name: (Rule(function, _last_axis, True, 512),) for name, function in _ROWS.items()},
+    "gelu": (Rule(GELU, _only_input, False, 512), Rule(GELUTanh, _by_tanh, False, 512)),
+    "layer_norm": (Rule(LayerNorm, _normalises_rows, True, 512),),
+    "rms_norm": (Rule(RMSNorm, _divides_rows, True, 512),),
+    "cross_entropy": (Rule(CrossEntropyLoss, _mean_of_labels, True, 512),),
+    "mse_loss": (Rule(MSELoss, _mean_of_pair, False, 1024),),
+}  # fmt: skip
 """By the name of the operation."""
 
-_loaded: dict[str, CompiledOp | None] = {}
+SHIPPED: dict[str, type[Function]] = {
+    f"nn_{name}": function
+    for name, function in (
+        ("relu", ReLU), ("sigmoid", Sigmoid), ("silu", SiLU), ("softplus", Softplus),
+        ("mish", Mish), ("elu", ELU), ("logsigmoid", LogSigmoid), ("erf", Erf), ("gelu", GELU),
+        ("gelu_tanh", GELUTanh), ("softmax", Softmax), ("log_softmax", LogSoftmax),
+        ("logsumexp", LogSumExp), ("layer_norm", LayerNorm), ("rms_norm", RMSNorm),
+        ("cross_entropy", CrossEntropyLoss), ("mse_loss", MSELoss),
+    )
+}  # fmt: skip
+"""The Functions, by the names of their modules in ``symgrad.generated``."""
+_MODULES = {function: name for name, function in SHIPPED.items()}
+
+_loaded: dict[type[Function], CompiledOp | None] = {}
 
 
 def equip(plan: Plan, call: Callable[..., Any], template: Any, keywords: Any,
           slots: Sequence[Slot]) -> None:  # fmt: skip
     """Let a plan compute with kernels, where there are some for it."""
-    rule = RULES.get(plan.name)
-    if rule is None or not plan.simple or not _usable(slots, rule):
+    rules = RULES.get(plan.name)
+    if rules is None or not plan.simple or not slots or not slots[0].shape:
         return
     given = dict(inspect.signature(call).bind(*template, **renamed(call, keywords)).arguments)
     if "self" in given:
         given["input"] = given.pop("self")
-    if not rule.fits(given, slots):
-        return
-    op = _load(rule.module)
-    if op is not None and len(op.caller.op.cases) == 1:
-        plan.use(KernelPlan(op, [_taken(slot.shape, rule.rows) for slot in slots], plan))
+    for rule in rules:
+        if not _usable(slots, rule) or not rule.fits(given, slots):
+            continue
+        op = _load(rule.function)
+        if op is not None and len(op.caller.op.cases) == 1:
+            plan.use(KernelPlan(op, [_taken(slot.shape, rule.rows) for slot in slots], plan))
 
 
 def _usable(slots: Sequence[Slot], rule: Rule) -> bool:
@@ -127,14 +205,14 @@ def _usable(slots: Sequence[Slot], rule: Rule) -> bool:
     )
 
 
-def _load(module: str) -> CompiledOp | None:
-    if module not in _loaded:
+def _load(function: type[Function]) -> CompiledOp | None:
+    if function not in _loaded:
         try:
-            _loaded[module] = load(module, BUILTIN[module])
+            _loaded[function] = load(_MODULES[function], function)
         except ImportError as error:  # no compiler, or out of date
             fall_back("operations of tensors run", error, once=True)
-            _loaded[module] = None
-    return _loaded[module]
+            _loaded[function] = None
+    return _loaded[function]
 
 
 def _taken(shape: Shape, rows: bool) -> Shape:

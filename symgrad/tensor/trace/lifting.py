@@ -88,6 +88,11 @@ class LiftingSession(Session):
         self.given: list[tuple[SymbolicTensor, Node]] = []
         self.history = LiftedHistory(self)
 
+    @property
+    def own_backwards(self) -> bool:
+        """Where derivatives may be taken."""
+        return self.history.records
+
     # -- what goes in
 
     def take(self, name: str, dtype: DType, shape: Sequence[DimLike]) -> SymbolicTensor:

@@ -1,0 +1,47 @@
+/*
+ * LogSumExp, written by symgrad.
+ * Backward PROVED (derived: no backward written).
+ * Each kernel takes the sizes that it needs first, in this order: n, m.
+ * Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements from
+ *     one index of axis 0 to the next. No output overlaps any other array.
+ * The workspace begins at a multiple of 64 bytes and has the number of bytes that
+ *     <kernel>_workspace returns for the same sizes; it may be NULL for 0. Its content means
+ *     nothing before and after the call.
+ * A kernel returns 0 once its outputs are written, or else a number that is explained above it;
+ *     then they may hold anything. It keeps no state and allocates nothing.
+ */
+#ifndef SYMGRAD_NN_LOGSUMEXP_H
+#define SYMGRAD_NN_LOGSUMEXP_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * in:   x f32[n m]
+ * out:  output f32[n]
+ */
+int64_t nn_logsumexp_inference_workspace(int64_t n, int64_t m);
+int nn_logsumexp_inference(int64_t n, int64_t m, const float *x, int64_t x_s0, float *output, void *workspace);
+
+/*
+ * in:   x f32[n m]
+ * out:  output f32[n], residual_1 f32[n 1], residual_2 f32[n 1]
+ */
+int64_t nn_logsumexp_forward_workspace(int64_t n, int64_t m);
+int nn_logsumexp_forward(int64_t n, int64_t m, const float *x, int64_t x_s0, float *output, float *residual_1, float *residual_2, void *workspace);
+
+/*
+ * in:   x f32[n m], residual_1 f32[n 1], residual_2 f32[n 1], grad_output f32[n]
+ * out:  grad_x f32[n m]
+ */
+int64_t nn_logsumexp_backward_workspace(int64_t n, int64_t m);
+int nn_logsumexp_backward(int64_t n, int64_t m, const float *x, int64_t x_s0, const float *residual_1, const float *residual_2, const float *grad_output, float *grad_x, void *workspace);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,216 @@
+"""nn_logsumexp: x: float32[n, m] -> output: float32[n].
+
+Backward PROVED (derived: no backward written).
+
+Written by symgrad: the straight-line code below serves the ordinary call, `Caller` every other.
+"""
+
+from __future__ import annotations
+
+from math import prod as _prod
+from typing import Any
+
+from numpy import dtype as _dtype
+from numpy import empty as _empty
+from numpy import ndarray as _Array
+from numpy import zeros as _zeros
+
+from ._runtime.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
+from ._runtime.load import beside as _beside
+from ._runtime.residuals import Residuals as _Residuals
+from ._runtime.support import UNUSUAL as _UNUSUAL
+from ._runtime.support import Caller as _Caller
+from ._runtime.support import Unusual as _Unusual
+from ._runtime.workspace import workspace as _workspace
+
+__all__ = ["OP", "backward", "forward", "inference"]
+
+OP = Op(
+    name="nn_logsumexp",
+    differentiable=(True,),
+    cases=(
+        Case(
+            inputs=(Array("x", "float32", ("n", "m")),),
+            outputs=(Array("output", "float32", ("n",)),),
+            bindings=(Binding("n", input=0, axis=0), Binding("m", input=0, axis=1)),
+            residuals=(
+                Residual(Array("x", "float32", ("n", "m")), "input"),
+                Residual(Array("residual_1", "float32", ("n", "1")), "kernel", position=1),
+                Residual(Array("residual_2", "float32", ("n", "1")), "kernel", position=2),
+            ),
+            inference=Kernel(
+                "nn_logsumexp_inference",
+                sizes=("n", "m"),
+                inputs=(Array("x", "float32", ("n", "m"), strides=(0,)),),
+                outputs=(Array("output", "float32", ("n",)),),
+            ),
+            forward=Kernel(
+                "nn_logsumexp_forward",
+                sizes=("n", "m"),
+                inputs=(Array("x", "float32", ("n", "m"), strides=(0,)),),
+                outputs=(
+                    Array("output", "float32", ("n",)),
+                    Array("residual_1", "float32", ("n", "1")),
+                    Array("residual_2", "float32", ("n", "1")),
+                ),
+            ),
+            backward=(
+                Backward(
+                    mask=(True,),
+                    kernel=Kernel(
+                        "nn_logsumexp_backward",
+                        sizes=("n", "m"),
+                        inputs=(
+                            Array("x", "float32", ("n", "m"), strides=(0,)),
+                            Array("residual_1", "float32", ("n", "1")),
+                            Array("residual_2", "float32", ("n", "1")),
+                            Array("grad_output", "float32", ("n",)),
+                        ),
+                        outputs=(Array("grad_x", "float32", ("n", "m")),),
+                    ),
+                    residuals=(0, 1, 2),
+                    cotangents=(0,),
+                ),
+            ),
+        ),
+    ),
+    files=("nn_logsumexp.c",),
+    header="nn_logsumexp.h",
+)
+
+
+class Residuals(_Residuals):
+    """What forward keeps for backward: x (float32[n, m]), residual_1 (float32[n, 1]), residual_2 (float32[n, 1])."""
+
+    __slots__ = ()
+    fields = ("x", "residual_1", "residual_2", "n", "m")
+    op = OP.name
+
+
+_library = _beside(__file__, OP)
+_careful = _Caller(OP, _library, (Residuals,))
+_pointer = _library.ffi.from_buffer
+_float32 = _dtype("float32")
+_c_float32 = _library.ffi.typeof("float[]")
+_call_nn_logsumexp_inference = _library.lib.call_nn_logsumexp_inference
+_call_nn_logsumexp_forward = _library.lib.call_nn_logsumexp_forward
+_call_nn_logsumexp_backward = _library.lib.call_nn_logsumexp_backward
+
+
+def inference(x: _Array, *, out: Any = None) -> Any:
+    """Return the outputs alone: output: float32[n].
+
+    `out`: an array to write into (a tuple of them for several outputs).
+    """
+    try:
+        if type(x) is not _Array or x.dtype is not _float32:
+            raise _Unusual
+        n, m = x.shape
+        _p_x = _pointer(_c_float32, x)
+        if out is None:
+            output = _empty((n,), _float32)
+            _p_output = _pointer(_c_float32, output)
+        else:
+            output = out
+            if type(output) is not _Array or output.dtype is not _float32:
+                raise _Unusual
+            if output.shape != (n,):
+                raise _Unusual
+            _p_output = _pointer(_c_float32, output, True)
+        if not _call_nn_logsumexp_inference(n, m, _p_x, m, _p_output, _workspace.pointer, _workspace.size):
+            return output
+    except _UNUSUAL:
+        pass
+    return _careful.inference((x,), out)
+
+
+def forward(x: _Array, *, out: Any = None) -> tuple[Any, _Residuals]:
+    """Return the outputs, and what `backward` needs: output: float32[n].
+
+    `out`: an array to write into (a tuple of them for several outputs).
+    `backward` reads inputs and outputs themselves, not copies: do not write to them before it.
+    """
+    try:
+        if type(x) is not _Array or x.dtype is not _float32:
+            raise _Unusual
+        n, m = x.shape
+        _p_x = _pointer(_c_float32, x)
+        if out is None:
+            output = _empty((n,), _float32)
+            _p_output = _pointer(_c_float32, output)
+        else:
+            output = out
+            if type(output) is not _Array or output.dtype is not _float32:
+                raise _Unusual
+            if output.shape != (n,):
+                raise _Unusual
+            _p_output = _pointer(_c_float32, output, True)
+        residual_1 = _empty((n, 1), _float32)
+        _p_residual_1 = _pointer(_c_float32, residual_1)
+        residual_2 = _empty((n, 1), _float32)
+        _p_residual_2 = _pointer(_c_float32, residual_2)
+        if not _call_nn_logsumexp_forward(n, m, _p_x, m, _p_output, _p_residual_1, _p_residual_2, _workspace.pointer, _workspace.size):
+            return output, Residuals((x, residual_1, residual_2, n, m))
+    except _UNUSUAL:
+        pass
+    return _careful.forward((x,), out)
+
+
+def _backward_1(residuals, grad_output, out):
+    x, residual_1, residual_2, n, m = residuals
+    if type(x) is not _Array or x.dtype is not _float32:
+        raise _Unusual
+    if x.shape != (n, m):
+        raise _Unusual
+    if type(residual_1) is not _Array or residual_1.dtype is not _float32:
+        raise _Unusual
+    if residual_1.shape != (n, 1):
+        raise _Unusual
+    if type(residual_2) is not _Array or residual_2.dtype is not _float32:
+        raise _Unusual
+    if residual_2.shape != (n, 1):
+        raise _Unusual
+    if type(grad_output) is not _Array or grad_output.dtype is not _float32:
+        raise _Unusual
+    if grad_output.shape != (n,):
+        raise _Unusual
+    _p_x = _pointer(_c_float32, x)
+    _p_residual_1 = _pointer(_c_float32, residual_1)
+    _p_residual_2 = _pointer(_c_float32, residual_2)
+    _p_grad_output = _pointer(_c_float32, grad_output)
+    if out is None:
+        grad_x = _empty((n, m), _float32)
+        _p_grad_x = _pointer(_c_float32, grad_x)
+    else:
+        if type(out) is not tuple:
+            raise _Unusual
+        grad_x, = out
+        if type(grad_x) is not _Array or grad_x.dtype is not _float32:
+            raise _Unusual
+        if grad_x.shape != (n, m):
+            raise _Unusual
+        _p_grad_x = _pointer(_c_float32, grad_x, True)
+    if _call_nn_logsumexp_backward(n, m, _p_x, m, _p_residual_1, _p_residual_2, _p_grad_output, _p_grad_x, _workspace.pointer, _workspace.size):
+        raise _Unusual
+    return (grad_x,)
+
+
+_BACKWARDS = {
+    (Residuals, (True,)): _backward_1,
+    (Residuals, None): _backward_1,
+}
+
+
+def backward(
+    residuals: _Residuals, grad_output: _Array | None, *, needs_input_grad: Any = None, out: Any = None
+) -> tuple[_Array | None, ...]:
+    """Return the gradients of x: float32[n, m]; None where not needed.
+
+    `residuals`: the second result of `forward`, whose arrays have kept their shapes and dtypes.
+    `needs_input_grad`: True or False for each input.
+    `out`: a tuple with an array or None for each input.
+    """
+    try:
+        return _BACKWARDS[type(residuals), needs_input_grad](residuals, grad_output, out)
+    except _UNUSUAL:
+        return _careful.backward(residuals, (grad_output,), needs_input_grad, out)

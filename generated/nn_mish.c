@@ -1,0 +1,87 @@
+/*
+ * Mish, written by symgrad.
+ * Backward PROVED.
+ */
+#include <math.h>
+#include <stdint.h>
+
+#ifndef _OPENMP
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+/* Several numbers at once: libmvec has these functions. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 35)
+__attribute__((simd("notinbranch"))) float expf(float);
+__attribute__((simd("notinbranch"))) float log1pf(float);
+__attribute__((simd("notinbranch"))) float tanhf(float);
+#endif
+#endif
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define BLOCK 4096 /* elements: vectors end at the same places for any number of threads */
+
+int64_t nn_mish_forward_workspace(int64_t s)
+{
+    (void)s;
+    return 0;
+}
+
+/*
+ * nn mish forward
+ *     y = x*tanh(softplus(x))
+ * in:   x f32[s]
+ * out:  y f32[s]
+ */
+int nn_mish_forward(
+    int64_t s,
+    const float *restrict x,
+    float *restrict y,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: s > 4096)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++) {
+            const float x_i = x[i];
+            y[i] = x_i * tanhf((x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i))));
+        }
+    }
+    return 0;
+}
+
+int64_t nn_mish_backward_workspace(int64_t s)
+{
+    (void)s;
+    return 0;
+}
+
+/*
+ * nn mish backward
+ *     grad_x = grad_y*(tanh(softplus(x)) + x*(1 - square(tanh(softplus(x))))*sigmoid(x))
+ * in:   x f32[s], grad_y f32[s]
+ * out:  grad_x f32[s]
+ * Backward PROVED.
+ */
+int nn_mish_backward(
+    int64_t s,
+    const float *restrict x,
+    const float *restrict grad_y,
+    float *restrict grad_x,
+    void *workspace)
+{
+    (void)workspace;
+    #pragma omp parallel for schedule(static) if(parallel: s > 2048)
+    for (int64_t i0 = 0; i0 < s; i0 += BLOCK) {
+        const int64_t i1 = MIN(s, i0 + BLOCK);
+        #pragma omp simd
+        for (int64_t i = i0; i < i1; i++) {
+            const float x_i = x[i];
+            const float t = tanhf((x_i < 0.0f ? 0.0f : x_i) + log1pf(expf(-fabsf(x_i))));
+            grad_x[i] = grad_y[i] * (t + x_i * (1.0f - t * t) * (1.0f / (1.0f + expf(-x_i))));
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,93 @@
+"""The Functions behind ``symgrad.nn``: forward and backward by hand, each proved twice over.
+
+In: nothing.  Out: the classes, by name; ``sg.verify(ReLU, order=2)`` judges one.  Each stands
+beside the operation that it differentiates, in ``symgrad.frontend.functions``.
+"""
+
+from symgrad.frontend.functions.activations import (
+    ELU,
+    GELU,
+    SELU,
+    GELUTanh,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
+    LeakyReLU,
+    LogSigmoid,
+    Mish,
+    PReLU,
+    ReLU,
+    Sigmoid,
+    SiLU,
+    Softplus,
+    Softsign,
+    Tanh,
+)
+from symgrad.frontend.functions.layers import (
+    Dropout,
+    Embedding,
+    Linear,
+    ScaledDotProductAttention,
+)
+from symgrad.frontend.functions.losses import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CrossEntropyLoss,
+    HuberLoss,
+    KLDivLogLoss,
+    KLDivLoss,
+    L1Loss,
+    MSELoss,
+    NLLLoss,
+    SoftTargetCrossEntropyLoss,
+)
+from symgrad.frontend.functions.normalization import (
+    BatchNorm,
+    BatchNormInference,
+    GroupNorm,
+    LayerNorm,
+    LogSoftmax,
+    RMSNorm,
+    Softmax,
+)
+
+__all__ = [
+    "ELU",
+    "GELU",
+    "SELU",
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "BatchNorm",
+    "BatchNormInference",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Embedding",
+    "GELUTanh",
+    "GroupNorm",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "HuberLoss",
+    "KLDivLogLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "LayerNorm",
+    "LeakyReLU",
+    "Linear",
+    "LogSigmoid",
+    "LogSoftmax",
+    "MSELoss",
+    "Mish",
+    "NLLLoss",
+    "PReLU",
+    "RMSNorm",
+    "ReLU",
+    "ScaledDotProductAttention",
+    "SiLU",
+    "Sigmoid",
+    "SoftTargetCrossEntropyLoss",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Tanh",
+]
