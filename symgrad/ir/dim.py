@@ -293,14 +293,20 @@ class _Ranges:
         self._least_size = least_size
 
     def least(self, atom: Atom) -> int | None:
-        """What a size is declared to be; for a quotient, what sizes that start there make it."""
+        """What a size is declared to be; of quotients and the like, 0 where that is shown.
+
+        Nothing is substituted: what sizes that start at 0 are put into reduces as if from 1.
+        """
         if isinstance(atom, Size):
             return self._least_size(atom)
-        if not isinstance(atom, Derived):
+        if not isinstance(atom, Derived) or atom.least is not None:
             return atom.least
-        sizes = (size for size in atom.atoms if isinstance(size, Size))
-        started: dict[Atom, Dim] = {size: Dim.of(size) + self._least_size(size) for size in sizes}
-        return Dim.of(atom).substitute(started).least
+        left = atom.left.at_least(0, least_size=self._least_size)
+        if atom.function in ("floordiv", "mod"):
+            divides = atom.right.at_least(1, least_size=self._least_size)
+            return 0 if divides and (left or atom.function == "mod") else None
+        right = atom.right.at_least(0, least_size=self._least_size)
+        return 0 if (left and right if atom.function == "min" else left or right) else None
 
     def ends(self, atom: Atom) -> tuple[Terms, Terms] | None:
         """Of an index, and of quotients and remainders by a number."""

@@ -287,15 +287,6 @@ def elementwise(
     ``vjp(g, y, *args)`` returns a cotangent for each argument; None: it is piecewise constant
     (comparisons, rounding).  ``result``: its dtype where it is not that of the arguments.
     """
-
-    def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
-        for arg in args:
-            if not takes(arg.dtype):
-                raise DTypeError(f"{name} does not take {arg.dtype}")
-            if arg.dtype != args[0].dtype:
-                raise DTypeError(f"{name} takes operands of one dtype, not {_types(args)}")
-        return TensorType(result or args[0].dtype, same_shape(name, args))
-
     arity = len(inspect.signature(sympy).parameters) - 1  # the first is the module
     operands = ", ".join(f"{{{place}}}" for place in range(arity))
     if latex is None:
@@ -315,7 +306,7 @@ def elementwise(
         return value.astype(str(result) if result else np.asarray(arrays[0]).dtype, copy=False)
 
     op = Op(
-        name, "elementwise", arity, rule, evaluate,
+        name, "elementwise", arity, _one_dtype(name, takes, result), evaluate,
         scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses, latex, bounds, rising),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
         ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program, code=code,
@@ -323,6 +314,20 @@ def elementwise(
     )  # fmt: skip
     register(op)
     return op
+
+
+def _one_dtype(name: str, takes: Callable[[DType], bool], result: DType | None) -> Infer:
+    """The shape rule of operands that have one shape and one dtype."""
+
+    def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
+        for arg in args:
+            if not takes(arg.dtype):
+                raise DTypeError(f"{name} does not take {arg.dtype}")
+            if arg.dtype != args[0].dtype:
+                raise DTypeError(f"{name} takes operands of one dtype, not {_types(args)}")
+        return TensorType(result or args[0].dtype, same_shape(name, args))
+
+    return rule
 
 
 def _function(text: str, arity: int) -> Callable[..., Any]:

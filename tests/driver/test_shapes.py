@@ -481,7 +481,8 @@ def test_what_is_made_of_inferred_shapes_says_so(
 def test_what_is_stated_is_checked_once_for_all() -> None:
     for stated, said in (
         ({"order": 3}, "order=3"), ({"static": {"y": 1}}, "no argument 'y'"),
-        ({"assume": {"y": "positive"}}, "no tensor input"), ({"assume": {"x": "odd"}}, "be read"),
+        ({"assume": {"y": "positive"}}, "not a tensor input"),
+        ({"assume": {"x": "odd"}}, "be read"),
     ):  # fmt: skip
         for specs in ((), ("n",)):
             with pytest.raises(SpecError, match=said):

@@ -70,8 +70,8 @@ def test_equal_dims_are_equal_numbers(left: Pair, right: Pair, at: dict[str, int
         assert left[0].key != right[0].key
 
 
-@given(EXPRESSIONS, points(), st.integers(-3, 3))
-def test_bounds_hold(pair: Pair, at: dict[str, int], bound: int) -> None:
+@given(EXPRESSIONS, points(), st.integers(-3, 3), st.integers(0, 3))
+def test_bounds_hold(pair: Pair, at: dict[str, int], bound: int, slack: int) -> None:
     dim, _ = pair
     try:
         value = _value(dim, at)
@@ -79,8 +79,9 @@ def test_bounds_hold(pair: Pair, at: dict[str, int], bound: int) -> None:
         assume(False)
     if dim.least is not None:
         assert value >= dim.least
-    if dim.at_least(bound, least_size=1):
-        assert value >= bound
+    for least_size in (1, lambda size: max(at[size.name] - slack, 0)):
+        if dim.at_least(bound, least_size=least_size):
+            assert value >= bound
 
 
 @given(EXPRESSIONS, EXPRESSIONS, points())
@@ -135,3 +136,8 @@ def test_a_symbolic_size_has_no_truth_value() -> None:
 
 def test_quotient_by_a_negative_size_has_no_lower_bound() -> None:
     assert (Dim.size("n") // (0 - Dim.size("m"))).least is None
+
+
+def test_a_remainder_by_a_size_may_be_zero() -> None:
+    """1 % n is 0 where n is 1."""
+    assert not (Dim.of(1) % Dim.size("n")).at_least(1, least_size=1)

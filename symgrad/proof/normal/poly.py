@@ -1,7 +1,7 @@
 """Polynomials ``{monomial: coefficient}`` over interned atoms: the part that needs no rules.
 
 In: atoms, rational numbers.  Out: immutable polynomials that can be added, scaled, compared and
-ordered.  Multiplication applies rules and lives in ``multiply``.
+ordered.  Multiplication applies rules and lives in ``algebra``.
 
 A monomial is a tuple of ``(atom, exponent)`` sorted by ``atom.key``; exponents and coefficients
 are ``int`` where integral, else ``Fraction``.
