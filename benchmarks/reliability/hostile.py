@@ -147,7 +147,7 @@ def misplaced(places: Any, choice: random.Random) -> Trick:
     if not changed.size:
         return Trick("no index", changed, places)
     changed.reshape(-1)[choice.randrange(changed.size)] = choice.choice(_PLACES)
-    return Trick("an index outside", changed)
+    return Trick("an index outside", changed, changed.copy())  # what is no index may be anything
 
 
 OUTPUTS = (
