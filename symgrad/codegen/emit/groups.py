@@ -296,14 +296,6 @@ class Groups:
         target = Element(slot, name(self.group))
         self.scalars.add(Assign(target, truth(name(variable), item.value.dtype)))
 
-    def declare(self, item: Item) -> str:
-        """Declare the variable that the parts of an item are joined in."""
-        assert item.value is not None
-        variable = self.scalars.fresh(self.nests.name_of(item))
-        self.scalars.add(Line(f"{item.value.dtype.c} {variable};"))
-        self.scalars.scope.known[item.value] = name(variable)
-        return variable
-
     def _combine(self, item: Item, slot: str) -> None:
         """Join the parts of all groups, in order."""
         reduction = reduction_of(item)
@@ -314,7 +306,7 @@ class Groups:
         if axes:
             target = self.nests.arrays[item][0].name
         else:
-            target = f"&{self.declared.get(item) or self.declare(item)}"
+            target = f"&{self.declared.get(item) or self.nests.declare(item)}"
         self.scalars.add(Line(f"{reduction.combine}({self.groups}, {count}, {slot}, {target});"))
         self.nests.finish(item)
 

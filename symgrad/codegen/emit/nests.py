@@ -218,6 +218,14 @@ class Nests:
         default = DEFAULT_NAMES[item.value.kind] if isinstance(item.value, Reduce) else "kept"
         return self.program.names.get(item.value) or self.hints.get(item.value, default)
 
+    def declare(self, item: Item) -> str:
+        """Declare the variable of a value that is assigned further down, in another block."""
+        assert item.value is not None
+        variable = self.scalars.fresh(self.name_of(item))
+        self.scalars.add(Line(f"{item.value.dtype.c} {variable};"))
+        self.scalars.scope.known[item.value] = name(variable)
+        return variable
+
     def _start_place(self, item: Item) -> None:
         assert isinstance(item.value, Reduce)
         best = self.scalars.fresh("best")

@@ -23,7 +23,6 @@ from symgrad.codegen.emit.ctree import (
     Expression,
     For,
     If,
-    Line,
     Statement,
     least,
     name,
@@ -93,7 +92,7 @@ class OuterLoops:
             self._as_rows(loop, {})
             return
         shared = [item for item in loop.items if item.reduced and not item.outside]
-        declared = {item: self._declare(item) for item in shared if not item.inside}
+        declared = {item: self.nests.declare(item) for item in shared if not item.inside}
         short = self.nests.inside(frozenset(), lambda: self._as_tiles(interchanged, declared))
         if interchanged.lane.extent.constant is not None:
             self.scalars.add(Block(tuple(short)))
@@ -103,14 +102,6 @@ class OuterLoops:
         long = self.nests.inside(frozenset(), lambda: self._as_rows(loop, declared))
         condition = Binary("<", self.context.dim(interchanged.lane.extent), name("SHORT_ROW"))
         self.scalars.add(If(condition, tuple(short), tuple(long)))
-
-    def _declare(self, item: Item) -> str:
-        """Declare a variable that both ways of running a loop give its value."""
-        assert item.value is not None
-        variable = self.scalars.fresh(self.nests.name_of(item))
-        self.scalars.add(Line(f"{item.value.dtype.c} {variable};"))
-        self.scalars.scope.known[item.value] = name(variable)
-        return variable
 
     def _as_tiles(self, interchanged: Interchanged, declared: Mapping[Item, str]) -> None:
         """The loop with its rows innermost."""

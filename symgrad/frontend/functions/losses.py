@@ -9,6 +9,7 @@ torch's old way to say it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from symgrad.errors import DTypeError, ShapeError
@@ -88,6 +89,17 @@ def _pair(input: Any, target: Any) -> tuple[Tensor, Tensor]:
     return one, other
 
 
+def _of_pair(
+    loss: Callable[..., Tensor], input: Any, target: Any, weight: Any, reduction: str,
+    *parameters: float,
+) -> Tensor:  # fmt: skip
+    """``loss`` of a pair in one shape, weighted where there is a weight."""
+    pair = _pair(input, target)
+    if weight is None:
+        return loss(*pair, *parameters, reduction)
+    return _weighted(loss(*pair, *parameters, "none"), weight, reduction)
+
+
 # -- of differences
 
 
@@ -119,10 +131,7 @@ def mse_loss(
 ) -> Tensor:  # fmt: skip
     """``(x - t)²``; the mean is divided by the sum of the weights, where there are any."""
     reduction = chosen(reduction, size_average, reduce)
-    pair = _pair(input, target)
-    if weight is None:
-        return _mse_loss(*pair, reduction)
-    return _weighted(_mse_loss(*pair, "none"), weight, reduction)
+    return _of_pair(_mse_loss, input, target, weight, reduction)
 
 
 class L1Loss(Function):
@@ -153,10 +162,7 @@ def l1_loss(
 ) -> Tensor:  # fmt: skip
     """``|x - t|``; the mean is divided by the sum of the weights, where there are any."""
     reduction = chosen(reduction, size_average, reduce)
-    pair = _pair(input, target)
-    if weight is None:
-        return _l1_loss(*pair, reduction)
-    return _weighted(_l1_loss(*pair, "none"), weight, reduction)
+    return _of_pair(_l1_loss, input, target, weight, reduction)
 
 
 class HuberLoss(Function):
@@ -205,10 +211,7 @@ def huber_loss(
         raise OperationValueError(
             "huber_loss does not support non-positive values for delta.", location=here()
         )
-    pair = _pair(input, target)
-    if weight is None:
-        return _huber_loss(*pair, delta, 1.0, reduction)
-    return _weighted(_huber_loss(*pair, delta, 1.0, "none"), weight, reduction)
+    return _of_pair(_huber_loss, input, target, weight, reduction, delta, 1.0)
 
 
 @operation("smooth_l1_loss", method=False)

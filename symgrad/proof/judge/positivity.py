@@ -22,10 +22,9 @@ from symgrad.proof.normal.algebra import (
     POSITIVE,
     UNKNOWN,
     factor_sign,
-    is_nonnegative,
-    is_positive,
     monomial_poly,
     multiply,
+    poly_sign,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Context
@@ -55,7 +54,7 @@ def holds(context: Context, poly: Poly, relation: str) -> bool:
 
 def _sign(context: Context, poly: Poly, depth: int) -> int:
     """The greatest sign that is shown of ``poly`` itself or of a lower bound of it."""
-    found = _known_sign(context, poly)
+    found = poly_sign(context, poly)
     if found != POSITIVE:
         found = max(found, _by_squares(context, poly, depth))
     if found != POSITIVE and depth < DEEPEST:
@@ -64,12 +63,6 @@ def _sign(context: Context, poly: Poly, depth: int) -> int:
             if found == POSITIVE:
                 break
     return found
-
-
-def _known_sign(context: Context, poly: Poly) -> int:
-    if is_positive(context, poly):
-        return POSITIVE
-    return NONNEGATIVE if is_nonnegative(context, poly) else UNKNOWN
 
 
 # -- Cauchy-Schwarz
@@ -206,7 +199,7 @@ def _by_squares(context: Context, poly: Poly, depth: int) -> int:
 
 
 def _integrand_sign(context: Context, integrand: Poly, depth: int) -> int:
-    found = _known_sign(context, integrand)
+    found = poly_sign(context, integrand)
     if found != UNKNOWN:
         return found
     return _form_sign(context, integrand) if depth == 0 or len(integrand.terms) < 8 else UNKNOWN

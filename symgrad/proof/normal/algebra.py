@@ -1016,9 +1016,9 @@ def _own_sign(context: Context, atom: Atom) -> int:
     if kind == kinds.SUM:
         return min(factor_sign(context, a, e) for a, e in data[1])
     if kind == kinds.POWER:
-        return _poly_sign(context, data[0])
+        return poly_sign(context, data[0])
     if kind in (kinds.MAXIMUM, kinds.PRODUCT):
-        return _poly_sign(context, data[1])
+        return poly_sign(context, data[1])
     if is_floor(atom):
         ends = _floor_ends(context, atom)
         return NONNEGATIVE if ends is not None and (ends[0].constant or 0) >= 0 else UNKNOWN
@@ -1028,24 +1028,21 @@ def _own_sign(context: Context, atom: Atom) -> int:
     return UNKNOWN
 
 
-def _poly_sign(context: Context, poly: Poly) -> int:
-    if is_positive(context, poly):
-        return POSITIVE
-    return NONNEGATIVE if is_nonnegative(context, poly) else UNKNOWN
-
-
 def is_positive(context: Context, poly: Poly) -> bool:
     """Is ``poly > 0`` wherever it is defined?"""
-    return _sign(context, poly) == POSITIVE
+    return poly_sign(context, poly) == POSITIVE
 
 
 def is_nonnegative(context: Context, poly: Poly) -> bool:
     """Is ``poly >= 0`` wherever it is defined?"""
-    return _sign(context, poly) != UNKNOWN
+    return poly_sign(context, poly) != UNKNOWN
 
 
-def _sign(context: Context, poly: Poly, ends: int = 0) -> int:
-    """``ends``: how many bounded atoms have been put at an end already."""
+def poly_sign(context: Context, poly: Poly, ends: int = 0) -> int:
+    """What is known of the sign of ``poly`` wherever it is defined: POSITIVE, NONNEGATIVE, UNKNOWN.
+
+    ``ends``: how many bounded atoms have been put at an end already.
+    """
     memo = context.memo.setdefault("sign", {})
     key = poly, ends, context.in_domain
     found = memo.get(key)
@@ -1117,15 +1114,15 @@ def _sign_between(context: Context, slope: Poly, rest: Poly, interval: Interval,
         end, is_open = interval.low, interval.low_open
         if end is None and interval.high is not None:
             end, is_open, slope = interval.high, interval.high_open, -slope
-            start = _sign(context, rest - slope.scaled(exact(end)), ends)
+            start = poly_sign(context, rest - slope.scaled(exact(end)), ends)
         else:
-            start = _sign(context, rest + slope.scaled(exact(end or 0)), ends)
-        away = _sign(context, slope, ends)
+            start = poly_sign(context, rest + slope.scaled(exact(end or 0)), ends)
+        away = poly_sign(context, slope, ends)
         if UNKNOWN in (start, away):
             return UNKNOWN
         return POSITIVE if start == POSITIVE or (is_open and away == POSITIVE) else NONNEGATIVE
-    low = _sign(context, rest + slope.scaled(exact(interval.low)), ends)
-    high = _sign(context, rest + slope.scaled(exact(interval.high)), ends)
+    low = poly_sign(context, rest + slope.scaled(exact(interval.low)), ends)
+    high = poly_sign(context, rest + slope.scaled(exact(interval.high)), ends)
     if UNKNOWN in (low, high):
         return UNKNOWN
     strict = (low == POSITIVE or interval.low_open) and (high == POSITIVE or interval.high_open)
