@@ -14,6 +14,7 @@ from itertools import product
 
 from symgrad import abi
 from symgrad.autodiff import vjp
+from symgrad.budgets import ALL_MASKS_UP_TO
 from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
 from symgrad.codegen.names import identifier
 from symgrad.errors import CodegenError
@@ -23,9 +24,6 @@ from symgrad.ir.printer import fresh_name
 from symgrad.passes.save import choose_saved, saved_to_compare
 from symgrad.passes.simplify import simplify
 from symgrad.passes.split import Joint, Split, split
-
-ALL_MASKS_UP_TO = 3
-"""So many differentiable inputs get a backward kernel for each set of wanted gradients."""
 
 KernelOf = Callable[[str], abi.Kernel]
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from symgrad.budgets import MOST_OPTIONAL
 from symgrad.errors import SpecError, counted
 from symgrad.frontend.annotations import annotated_spec
 from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
@@ -27,8 +28,6 @@ AnyFunction = type[Function] | Function
 Specs = Sequence[Any] | Mapping[str, Any]
 Kind = inspect._ParameterKind
 _EMPTY = inspect.Parameter.empty
-MOST_OPTIONAL = 3
-"""Optional tensors of which every subset is judged: 8 verdicts, each as long as the first."""
 
 
 class InferredShapesWarning(UserWarning):

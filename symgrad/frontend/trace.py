@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
+from symgrad.budgets import MOST_CASES
 from symgrad.errors import ControlFlowError, SpecError, SymgradError, counted
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
@@ -25,7 +26,6 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs, InnerCall, RefusedCase
 
-MOST_CASES = 64
 BATCH_RANK = 2
 
 

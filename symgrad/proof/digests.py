@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad.budgets import DIGEST_WORK
 from symgrad.errors import SymgradError
 from symgrad.ir.expr import Expr
 from symgrad.ir.function import FunctionGraphs
@@ -27,9 +28,6 @@ from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.verify import subject_of
-
-WORK = 12_000
-"""For one normal form; a side that takes more has no digest."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def _of_results(graphs: FunctionGraphs, results: Any) -> str:
 
 def _case(subject: Subject) -> dict[str, Sides]:
     try:
-        ready = proving(subject, WORK)
+        ready = proving(subject, DIGEST_WORK)
     except SymgradError:
         return {name: Sides(None, None) for name in subject.gradients}
     return {name: _sides(ready, name) for name in subject.gradients}
@@ -90,10 +88,10 @@ def _case(subject: Subject) -> dict[str, Sides]:
 def _sides(ready: Proving, name: str) -> Sides:
     prover = ready.prover
     try:
-        goal = prover.goal(name, [*prover.contractions, *prover.atoms], WORK)
+        goal = prover.goal(name, [*prover.contractions, *prover.atoms], DIGEST_WORK)
     except SymgradError:
         return Sides(None, None)
-    context = Context(RULES, ready.facts, budget=2 * WORK)
+    context = Context(RULES, ready.facts, budget=2 * DIGEST_WORK)
     conversion = Conversion(context, goal.define)
     return Sides(_normal(conversion, goal.hand), _normal(conversion, goal.reference))
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import GRADIENT_WORK, MOST_OUTPUTS, REPAIR_TOTAL_WORK, REPAIR_WORK
 from symgrad.errors import NotProvedError, ShapeError, SymgradError, counted, is_limit
 from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.proof.judge.conditions import FEW, FoundCondition, find_conditions
-from symgrad.proof.judge.decide import BUDGET, Judgement, judge
+from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.kinks import kinks
@@ -46,9 +47,6 @@ from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
 from symgrad.proof.words.snippet import numpy_snippet
 
-REPAIR_BUDGET, REPAIR_TOTAL = 20_000, 60_000
-"""Work for a normal form, and for all, of a repair: no more than a verdict may cost."""
-
 
 @dataclass(frozen=True)
 class VerifyOptions:
@@ -67,7 +65,7 @@ class VerifyOptions:
     surrogate: FunctionGraphs | None = None
     variants: Sequence[FunctionGraphs] = ()
     undefined: Sequence[FunctionGraphs] = ()
-    budget: int = BUDGET
+    budget: int = GRADIENT_WORK
     suggest: bool = True
     order: int = 1
     histories: Sequence[FunctionGraphs] = ()
@@ -256,7 +254,7 @@ def gradient_is_proved(
         subject.gradients = {name: subject.gradients[name]}
         subject.settle_as(modes or {})
         judged = judge(
-            subject, budget=min(options.budget, REPAIR_BUDGET), screen=FEW, total=REPAIR_TOTAL
+            subject, budget=min(options.budget, REPAIR_WORK), screen=FEW, total=REPAIR_TOTAL_WORK
         )[name]
         if judged.verdict is not Verdict.PROVED:
             return False
@@ -565,8 +563,6 @@ def _fixed_sizes(one: JudgedCase) -> dict[str, int]:
 
 
 UNDEFINED = "None for outputs that are not used"
-MOST_OUTPUTS = 4
-"""Outputs of which every pattern of None is judged: 14 patterns, each as long as the first."""
 
 Pattern = tuple[bool, ...]
 

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from symgrad.budgets import SHAPE_TRIALS, TENSOR_TRIALS, TRIAL_CASES, TRIALS_AFTER_A_TRACE
 from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError, counted
 from symgrad.frontend.function import class_of, raw_method
 from symgrad.frontend.outcome import as_symgrad_error, refuses_sizes
@@ -51,18 +52,11 @@ from symgrad.shapes.sizes import (
     renamed,
 )
 
-MOST_TRIALS = 1200
-MOST_AFTER_A_TRACE = 150
-"""Trials after the first shapes that forward accepts, when there is something to be better."""
-MOST_CASES = 6
-"""Cases of sizes in a trial; where nothing is found with so few, the first trials get more."""
 MOST_STEPS = 16
 ODD_PRICE = 2
 FAILING_PRICE = 100
 NUMBER_PRICE = 2 * FAILING_PRICE
 """Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
-MOST_AS_TENSOR = 48
-"""Trials with a tensor where a plain value has been found: is there a gradient to judge?"""
 RANKS = (0, 1, 2, 3)
 """The ranks that are tried beside those of the cheapest shapes."""
 MOST_OTHERS = 4
@@ -129,15 +123,15 @@ class _Search:
         self.first: Exception | None = None
         self.alike = True
         """Did all trials of tensors end in the same error, the first?"""
-        self.most_cases = MOST_CASES
+        self.most_cases = TRIAL_CASES
         self.many_cases = False
         """Did a trial end because forward asks too much about its sizes?"""
 
     def run(self) -> Request:
         """The cheapest combination of those that forward accepts."""
-        found = self._cheapest(MOST_TRIALS)
+        found = self._cheapest(SHAPE_TRIALS)
         if found is None and self.many_cases:
-            self.most_cases = 10 * MOST_CASES
+            self.most_cases = 10 * TRIAL_CASES
             found = self._cheapest(self.trials + 16)
         if found is None:
             raise self._nothing()
@@ -240,7 +234,7 @@ class _Search:
                 replace(unknown, candidates=some)
                 for unknown, some in zip(kept, freely, strict=True)
             ]
-            tried.append(self._cheapest(self.trials + MOST_AS_TENSOR, wanted))
+            tried.append(self._cheapest(self.trials + TENSOR_TRIALS, wanted))
             self.unknowns = kept
         fitting = [one for one in tried if one is not None]
         if fitting:
@@ -270,7 +264,7 @@ class _Search:
                     for one in floats]  # fmt: skip
             wanted = frozenset({unknown.name})
             tried = [self._tried(chosen, wanted) for chosen in near]
-            tried.append(self._cheapest(self.trials + MOST_AS_TENSOR, wanted))
+            tried.append(self._cheapest(self.trials + TENSOR_TRIALS, wanted))
             fitting = [one for one in tried if one is not None]
             if fitting:
                 found = min(fitting, key=lambda one: one.price)
@@ -316,7 +310,7 @@ class _Search:
             trial = self._tried(chosen, wanted)
             if trial is None:
                 continue
-            last = min(last, self.trials + MOST_AFTER_A_TRACE)
+            last = min(last, self.trials + TRIALS_AFTER_A_TRACE)
             if best is None or trial.price < best.price:
                 best = trial
         return best

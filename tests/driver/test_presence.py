@@ -10,9 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 import symgrad as sg
+from symgrad.budgets import MOST_OPTIONAL
 from symgrad.compiler import show
 from symgrad.errors import NotProvedError
-from symgrad.frontend.request import MOST_OPTIONAL, bind, presences
+from symgrad.frontend.request import bind, presences
 from symgrad.tools.cli import main
 
 SOURCE = """

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.budgets import MOST_OUTPUTS
 from symgrad.errors import NotProvedError
-from symgrad.proof.verify import MOST_OUTPUTS, UNDEFINED
+from symgrad.proof.verify import UNDEFINED
 
 
 def two(only_first: Any, only_second: Any) -> Any:

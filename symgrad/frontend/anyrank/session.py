@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn
 
+from symgrad.budgets import MOST_RANKS_APART
 from symgrad.errors import Location
 from symgrad.frontend.anyrank.stars import Ticket, consumer
 from symgrad.frontend.facts import SizeFacts
@@ -31,7 +32,6 @@ from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 
 MARK = "*"
-MOST_APART = 4
 _HOLDS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge,
@@ -120,7 +120,7 @@ class AnyRankSession(Session):
         usual = relation in ("!=", ">", ">=")
         holds = _HOLDS[relation]
         odd = frozenset(r for r in range(max(number, 0) + 1) if holds(r, number) != usual)
-        if len(self._sizes) > 1 or len(odd | self.apart) > MOST_APART:
+        if len(self._sizes) > 1 or len(odd | self.apart) > MOST_RANKS_APART:
             self.observe(".ndim is read")
         if not odd <= self.apart:
             self._wanted = self._wanted | odd

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
+from symgrad.budgets import FOUND_POINTS, GRADIENT_WORK, MORE_POINTS, PRECISE_POINTS, SCREEN_POINTS
 from symgrad.proof.judge.equality import (
     Equality,
     contradictory,
@@ -77,13 +78,8 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     return Proving(prover, (*said, *ready.conditions), known)
 
 
-SCREEN_POINTS = 10
-PRECISE_POINTS = 3
-MORE_POINTS = 40
-FOUND_POINTS = 6
 ROUNDING = 1e-14
 """Relative differences below it may come from literals that are rounded to doubles."""
-BUDGET = 200_000
 
 
 @dataclass(frozen=True)
@@ -113,7 +109,7 @@ class Evidence:
 
 
 def judge(
-    subject: Subject, *, budget: int = BUDGET, until_refuted: bool = False,
+    subject: Subject, *, budget: int = GRADIENT_WORK, until_refuted: bool = False,
     screen: int = SCREEN_POINTS, total: int | None = None,
 ) -> dict[str, Judgement]:  # fmt: skip
     """Judge every gradient of a subject; ``until_refuted``: of a wrong one the first alone.

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from symgrad.budgets import DOMAIN_CANDIDATES, DOMAIN_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.graph import Graph, Node
@@ -28,9 +29,6 @@ from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import restricted_operands
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 from symgrad.proof.words.polytext import PolyText
-
-MOST_CANDIDATES = 24
-_WORK = 5_000
 
 
 @dataclass
@@ -132,7 +130,7 @@ def _key(context: Context, poly: Poly, leaves: Mapping[str, Node]) -> str:
 
 def _where_zero(context: Context, poly: Poly) -> str:
     """The sizes that make it 0 by being 1."""
-    before, context.budget = context.budget, context.work + _WORK
+    before, context.budget = context.budget, context.work + DOMAIN_WORK
     try:
         sizes = sorted(
             atom.data[0] for atom in _sizes_in(poly)
@@ -191,7 +189,7 @@ def _operands(graph: Graph) -> Iterator[tuple[Node, bool]]:
             if operand.op not in ("constant", "size") and operand not in seen:
                 seen.add(operand)
                 yield operand, kind == "nonzero"
-        if len(seen) >= MOST_CANDIDATES:
+        if len(seen) >= DOMAIN_CANDIDATES:
             return
 
 
@@ -199,7 +197,7 @@ def _normal_form(context: Context, graph: Graph, node: Node, cuts: Sequence[Node
     """Raises SymgradError, Undecided."""
     lowering = Lowering(graph, [cut for cut in cuts if cut.graph is graph and cut is not node])
     element = lowering.element(node, gradient_indices(node.shape))
-    before, context.budget = context.budget, context.work + _WORK
+    before, context.budget = context.budget, context.work + DOMAIN_WORK
     try:
         return Conversion(context).poly(element)
     finally:

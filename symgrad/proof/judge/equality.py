@@ -12,6 +12,7 @@ from fractions import Fraction
 
 import sympy
 
+from symgrad.budgets import NORMAL_FORM_WORK
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
@@ -20,7 +21,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ops.record import Constraint, get
 from symgrad.proof.judge import witness
 from symgrad.proof.judge.domain_text import domain_conditions
-from symgrad.proof.normal.context import DEFAULT_BUDGET, Requirement
+from symgrad.proof.normal.context import Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.oracle.sample import IntegerUse
@@ -133,7 +134,7 @@ def decide_equal(
     leaves: Mapping[str, Node],
     define: Callable[[str, tuple[Dim, ...]], Expr | None],
     *,
-    budget: int = DEFAULT_BUDGET,
+    budget: int = NORMAL_FORM_WORK,
     graph: Graph | None = None,
 ) -> Equality:
     """Prove two expressions equal, witnesses of the almost-everywhere steps included.

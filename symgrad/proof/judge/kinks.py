@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import sympy
 
+from symgrad.budgets import MOST_KINKS
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node
 from symgrad.ops.record import get
@@ -24,7 +25,6 @@ from symgrad.proof.report.records import Condition
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 from symgrad.proof.words.spelling import shed
 
-MOST = 6
 _TIES = {"amax": "maximum", "amin": "minimum", "max": "maximum", "min": "minimum"}
 _JUMPS = frozenset(("lt", "le", "gt", "ge"))
 
@@ -46,9 +46,9 @@ def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condi
         condition = _condition(subject, name, node, writer, at)
         if condition is not None and condition not in found:
             found.append(condition)
-    if len(found) > MOST:
-        rest = len(found) - MOST
-        return [*found[:MOST], Condition("kink", f"and {rest} more like these")]
+    if len(found) > MOST_KINKS:
+        rest = len(found) - MOST_KINKS
+        return [*found[:MOST_KINKS], Condition("kink", f"and {rest} more like these")]
     return found
 
 

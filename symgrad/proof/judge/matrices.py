@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from symgrad.budgets import MATRIX_WORK
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr, ExprPool
@@ -29,8 +30,6 @@ from symgrad.proof.report.records import Condition
 
 EqualUnder = Callable[[Goal, Facts], Equality]
 
-QUICK = 6_000
-"""Work for a question about one matrix."""
 DEEPEST = 8
 """How many products of matrices are inverted factor by factor."""
 _KINDS = frozenset(("inverse", "det", "logdet", "cholesky", "solve_triangular"))
@@ -232,7 +231,7 @@ class _Rewriting:
 
         left, right = statement(lowering.pool, element, matrix, row, column)
         leaves = {f"%{cut.index}": cut for cut in lowering.cuts}
-        goal = Goal(left, right, leaves, definitions(lowering), QUICK)
+        goal = Goal(left, right, leaves, definitions(lowering), MATRIX_WORK)
         answer = self.equal(goal, self.facts)
         return answer.equal and not answer.conditions
 

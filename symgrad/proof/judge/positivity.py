@@ -15,6 +15,13 @@ from fractions import Fraction
 from itertools import islice, product
 from math import gcd, lcm
 
+from symgrad.budgets import (
+    POSITIVITY_BOUNDS,
+    POSITIVITY_DEPTH,
+    POSITIVITY_ROOTS,
+    POSITIVITY_TERMS,
+    POSITIVITY_WORK,
+)
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import labels
 from symgrad.proof.normal.algebra import (
@@ -31,18 +38,12 @@ from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, exact, ordered, plain_product, total
 from symgrad.proof.normal.sums import sum_over
 
-WORK = 20_000
-MOST_TERMS = 40
-MOST_BOUNDS = 12
-MOST_ROOTS = 8
-DEEPEST = 3
-
 
 def holds(context: Context, poly: Poly, relation: str) -> bool:
     """Does ``poly > 0`` (``>=``, ``!=``) hold wherever ``poly`` is defined?  False: not shown."""
-    if len(poly.terms) > MOST_TERMS:
+    if len(poly.terms) > POSITIVITY_TERMS:
         return False
-    before, context.budget = context.budget, context.work + WORK
+    before, context.budget = context.budget, context.work + POSITIVITY_WORK
     try:
         found = _sign(context, poly, 0)
     except Undecided:
@@ -57,8 +58,8 @@ def _sign(context: Context, poly: Poly, depth: int) -> int:
     found = poly_sign(context, poly)
     if found != POSITIVE:
         found = max(found, _by_squares(context, poly, depth))
-    if found != POSITIVE and depth < DEEPEST:
-        for lower in islice(_lower_bounds(context, poly), MOST_BOUNDS):
+    if found != POSITIVE and depth < POSITIVITY_DEPTH:
+        for lower in islice(_lower_bounds(context, poly), POSITIVITY_BOUNDS):
             found = max(found, _sign(context, lower, depth + 1))
             if found == POSITIVE:
                 break
@@ -262,7 +263,7 @@ def _quadratic_sign(terms: dict[Monomial, Number], roots: list[Monomial]) -> int
     size = len(roots)
     if not terms:
         return NONNEGATIVE
-    if not 0 < size <= MOST_ROOTS:
+    if not 0 < size <= POSITIVITY_ROOTS:
         return UNKNOWN
     place: dict[Monomial, tuple[int, int]] = {}
     for i in range(size):

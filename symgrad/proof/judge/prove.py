@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from symgrad.budgets import NEAR_PIECE_WORK, PIECE_WORK, QUICK_PROOF_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
@@ -82,12 +83,6 @@ def name_of(node: Node) -> str:
 
 DEEP_CONTRACTIONS = 4
 DEEP_NODES = 80
-QUICK = 6_000
-"""Work for one normal form before the next stage is tried."""
-NEAR = 4_000
-"""Work for the normal form of one piece of which only the readers are unfolded."""
-PIECE = 40_000
-"""Work for the normal form of one piece."""
 
 Equal = Callable[[Goal], Equality]
 Stage = Callable[[str, "int | None"], Equality]
@@ -122,7 +117,7 @@ class Prover:
         reasons = []
         exhausted = set()
         for label, stage in quick:
-            found = self._attempt(label, stage, name, QUICK)
+            found = self._attempt(label, stage, name, QUICK_PROOF_WORK)
             if found.equal:
                 self.in_pieces = label == pieces[0]
                 return found
@@ -235,7 +230,7 @@ class Pieces:
                 plain.cuts.add(forced)
                 plain.forced.append(forced)
         leaves_by_name = {f"%{cut.index}": cut for cut in plain.cuts}
-        budget = NEAR if near else PIECE
+        budget = NEAR_PIECE_WORK if near else PIECE_WORK
         return Goal(claimed, reference, leaves_by_name, definitions(plain), budget)
 
     def _readers(self, node: Node) -> list[Node]:

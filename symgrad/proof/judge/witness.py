@@ -16,6 +16,7 @@ from typing import Any
 
 import mpmath
 
+from symgrad.budgets import WITNESS_TRIES
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.context import Obligation
@@ -25,7 +26,6 @@ from symgrad.proof.normal.poly import Poly
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.polytext import PolyText
 
-TRIES = 6
 DIGITS = 30
 INTEGERS = 4
 """How many values an integer has whose range is not known."""
@@ -138,7 +138,7 @@ def _witness(
     """Is some sampled value rigorously nonzero?  None where no value could be computed."""
     evaluated = False
     sorts = _sorts_in(base)
-    for seed in range(TRIES):
+    for seed in range(WITNESS_TRIES):
         elements = Elements(facts, sizes, seed, sorts)
         try:
             value = Evaluation(sizes, elements, indices, Enclosure()).value(base)

@@ -18,6 +18,7 @@ from fractions import Fraction
 from math import gcd, lcm
 from typing import Any
 
+from symgrad.budgets import MOST_RELATIONS
 from symgrad.ir import dim as dims
 from symgrad.ir.bounds import Terms, nonnegative, replaced
 from symgrad.proof.normal import atoms as kinds
@@ -48,8 +49,6 @@ UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
 """What is known of a sign."""
 
 LARGEST_EXPONENT = 64
-MOST_RELATIONS = 12
-"""Of more conditions in one monomial no triples are compared."""
 MOST_ENDS = 3
 """So many bounded atoms are put at an end of their range to find a sign."""
 _INTEGRAL = (

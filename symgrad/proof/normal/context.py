@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad.budgets import NORMAL_FORM_WORK
 from symgrad.proof.normal.atoms import (
     EXP,
     INDEX,
@@ -23,8 +24,6 @@ from symgrad.proof.normal.atoms import (
 )
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.poly import Poly
-
-DEFAULT_BUDGET = 150_000
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Context:
         rules: Rules,
         facts: Facts | None = None,
         *,
-        budget: int = DEFAULT_BUDGET,
+        budget: int = NORMAL_FORM_WORK,
         factored: bool = False,
     ) -> None:
         self.rules = rules

@@ -3,7 +3,7 @@
 In: binders and the factors they connect.  Out: one sum atom, the same for equal components.
 
 Binders are coloured by what they touch, colours are refined until stable, ties are broken by
-individualising one binder at a time (at most ``LABELLINGS`` ways), and the least key wins.  A
+individualising one binder at a time (at most ``MOST_LABELLINGS`` ways), and the least key wins.  A
 permutation search would die at seven like binders.  The labelling only decides whether equal
 sums are seen to be equal: any labelling is sound.
 """
@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from symgrad.budgets import MOST_LABELLINGS
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import Poly, exact, monomial_key, ordered
-
-LABELLINGS = 24
 
 Renaming = Mapping[Atom, Atom]
 Colours = dict[Atom, int]
@@ -144,7 +143,7 @@ def _orders(
     values = {a: e for a, e in factors.items() if a.kind != kinds.ATLEAST}
     if 0 < len(values) < len(factors):  # so that sums which differ by order relations agree
         colours = _refine(context, binders, values, colours)
-    left = [LABELLINGS]
+    left = [MOST_LABELLINGS]
     yield from _individualise(context, binders, factors, colours, left)
 
 

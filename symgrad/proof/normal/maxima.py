@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from symgrad.budgets import MOST_CONDITIONS
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import (
     POSITIVE,
@@ -146,10 +147,6 @@ def bind(context: Context, kind: str, binder: Atom, body: Poly) -> Atom:
 
 
 # -- comparisons with a maximum: where it is reached, and that it is reached once
-
-
-MOST_CONDITIONS = 4
-"""Of more conditions in a body no pieces are made."""
 
 
 def against_maximum(context: Context, poly: Poly) -> Poly | None:

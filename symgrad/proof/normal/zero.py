@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from symgrad.budgets import CLEARING_ROUNDS, FIRST_NORMAL_FORM_WORK, NORMAL_FORM_WORK
 from symgrad.ir.expr import Expr
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import labels
@@ -32,7 +33,7 @@ from symgrad.proof.normal.algebra import (
     with_value,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
-from symgrad.proof.normal.context import DEFAULT_BUDGET, Context, Obligation, Requirement
+from symgrad.proof.normal.context import Context, Obligation, Requirement
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, Definitions
 from symgrad.proof.normal.poly import (
@@ -47,8 +48,6 @@ from symgrad.proof.normal.poly import (
 )
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.normal.sums import sum_over
-
-FIRST_BUDGET = 12_000
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def prove_equal(
     right: Expr | None,
     facts: Facts | None = None,
     *,
-    budget: int = DEFAULT_BUDGET,
+    budget: int = NORMAL_FORM_WORK,
     definitions: Definitions | None = None,
 ) -> ZeroResult:
     """Are two expressions equal?  ``right`` None stands for zero.
@@ -113,13 +112,15 @@ def prove_equal(
     kept as they are, which proves deep chains at a cost linear in the depth; multiplied out
     within the whole budget.
     """
-    first = attempt(left, right, facts, budget=min(budget, FIRST_BUDGET), definitions=definitions)
+    first = attempt(
+        left, right, facts, budget=min(budget, FIRST_NORMAL_FORM_WORK), definitions=definitions
+    )
     if first.is_zero or not out_of_budget(first):
         return first
     factored = attempt(left, right, facts, budget=budget, factored=True, definitions=definitions)
     if factored.is_zero:
         return factored
-    if budget <= FIRST_BUDGET:
+    if budget <= FIRST_NORMAL_FORM_WORK:
         return first
     return attempt(left, right, facts, budget=budget, definitions=definitions)
 
@@ -129,7 +130,7 @@ def attempt(
     right: Expr | None,
     facts: Facts | None = None,
     *,
-    budget: int = DEFAULT_BUDGET,
+    budget: int = NORMAL_FORM_WORK,
     factored: bool = False,
     definitions: Definitions | None = None,
 ) -> ZeroResult:
@@ -590,9 +591,6 @@ def _between_indices(poly: Poly) -> bool:
 
 
 # -- denominators cleared: equal quotients need not have equal normal forms
-
-
-CLEARING_ROUNDS = 4
 
 
 def clear_denominators(context: Context, poly: Poly) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.budgets import MOST_ELEMENTS
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int64
@@ -133,7 +134,6 @@ DENOMINATOR = 997 * 3989 * 10**6
 """Of every sampled real; numerators fit an int64 up to values of two million."""
 
 MODES = ("real", "positive", "unit", "small", "above", "definite")
-MAX_ELEMENTS = 4000
 _GENERIC = (3, 2, 5, 4)
 FARTHEST = 10**6
 """Ends of intervals beyond it are never met by a sample."""
@@ -253,7 +253,7 @@ class Sampler:
             c.left.constant for c in self.conditions
         }
         around = {n + step for n in numbers if n is not None for step in (-1, 0, 1)}
-        return sorted(n for n in around if 8 < n <= MAX_ELEMENTS)
+        return sorted(n for n in around if 8 < n <= MOST_ELEMENTS)
 
     def _random(self) -> Iterator[tuple[int, ...]]:
         random = np.random.default_rng(7)
@@ -276,7 +276,7 @@ class Sampler:
             elements = [math.prod(size.at(sizes) for size in n.shape) for n in self.inputs]
         except (ZeroDivisionError, KeyError):
             return False
-        return all(1 <= count <= MAX_ELEMENTS for count in elements)
+        return all(1 <= count <= MOST_ELEMENTS for count in elements)
 
     def _room_for_unique(self, sizes: Mapping[str, int]) -> bool:
         """Are there enough values for the integer inputs declared to have none twice?"""

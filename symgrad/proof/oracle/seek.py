@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import MOST_THRESHOLDS, THRESHOLD_NODES
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
@@ -32,11 +33,8 @@ from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.scalars.bodies import asked
 
 LINES = 2
-MOST_ROOTS = 24
 ROOTS_EACH = 4
 BISECTIONS = 54
-WORK = 40_000
-"""Nodes that are evaluated for one line: fewer thresholds are found in larger programs."""
 LARGEST_NUMBER = 600
 MOST_NUMBERS = 6
 GRID = sorted({0.0, *(sign * 2.0**k for k in range(-6, 12) for sign in (1, -1))})
@@ -124,7 +122,7 @@ class _Line:
         differences: list[tuple[Node, Node | None]], seed: int,
     ) -> None:  # fmt: skip
         self.base, self.program, self.differences = base, program, differences
-        self.runs = WORK // max(len(program.nodes), 1)
+        self.runs = THRESHOLD_NODES // max(len(program.nodes), 1)
         self.declared = {
             name: known
             for name, known in subject.sampler.assumptions.items()
@@ -190,7 +188,7 @@ class _Line:
             ]
             changes.sort(key=lambda change: (min(abs(change[0]), abs(change[1])), change[2]))
             for low, high, element in changes[:ROOTS_EACH]:
-                if len(found) < MOST_ROOTS:
+                if len(found) < MOST_THRESHOLDS:
                     found.add(self._bisected(which, int(element), low, high))
         return sorted(found)
 

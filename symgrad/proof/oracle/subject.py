@@ -13,6 +13,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.budgets import REDRAWS
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import SizeCondition
@@ -30,7 +31,6 @@ from symgrad.proof.oracle.values import (
 )
 from symgrad.proof.scalars import literals
 
-REDRAWS = 8
 _DOUBLE = Double()
 
 

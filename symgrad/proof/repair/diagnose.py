@@ -17,6 +17,7 @@ from itertools import islice
 
 import numpy as np
 
+from symgrad.budgets import REPAIR_BLAMED, REPAIR_CONSTANTS, REPAIR_OFFERS
 from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, Gradient
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -35,10 +36,6 @@ from symgrad.proof.repair.suggest import (
     writer_for,
 )
 from symgrad.proof.repair.trials import Trials
-
-MOST_CONSTANTS = 40
-MOST_OFFERS = 3
-MOST_BLAMED = 60
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ def diagnose(
     words: list[str] = []
     suggestion: str | None = None
     if trials.usable:
-        found = islice(_candidates(subject, name, trials, gradient), MOST_OFFERS)
+        found = islice(_candidates(subject, name, trials, gradient), REPAIR_OFFERS)
         for fix in sorted(found, key=lambda fix: complexity(fix.node)):
             suggestion = offer(fix.node)
             if suggestion is not None:
@@ -108,7 +105,7 @@ def _words(subject: Subject, fix: Fix, scope: Scope | None) -> str:
         code = None if scope is None else spelled_in(subject, node, None, scope)
         named = [*_named(subject, node), *([node] if node.name else [])]
         code = code or spelled(writer_for(subject, None, named), node) or node.op
-        codes.append(f"`{code if len(code) <= MOST_BLAMED else node.op}`")
+        codes.append(f"`{code if len(code) <= REPAIR_BLAMED else node.op}`")
     known = fix.blamed[0].location if fix.blamed else None
     line = f" (line {known.line})" if known is not None and fix.words.count("{}") else ""
     return fix.words.format(*codes) + line
@@ -173,7 +170,7 @@ def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
         and node not in outputs
     ]  # fmt: skip
     candidates.sort(key=lambda node: (node.name is None, node.index))
-    for node in candidates[:MOST_CONSTANTS]:
+    for node in candidates[:REPAIR_CONSTANTS]:
         if trials.equals_hand(partial(_without, subject, name, node, trials)):
             label = f"`{node.name}`" if node.name else f"`{_text(subject, node)}`"
             return f"you treat {label} as a constant: its dependence on {name} is missing"

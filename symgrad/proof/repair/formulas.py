@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from symgrad.budgets import SHORTER_FORM_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim, Element
@@ -24,8 +25,6 @@ from symgrad.proof.report.latex import LatexWriter, symbol
 
 MOST_LINES = 24
 LONGEST = 8_000
-BUDGET = 40_000
-"""Work for the proof that a shorter form of the true gradient is one."""
 _TOO_LONG = r"\text{(too long to be written down)}"
 _NO_FORM = r"\text{(has no index notation)}"
 
@@ -84,7 +83,7 @@ def _true(subject: Subject, name: str) -> list[str]:
     """The derived gradient; a shorter form of it where that is proved."""
     found = derived_nodes(subject, name)
     for one in found[:-1]:
-        if is_proved(subject, name, one.node, BUDGET, one.copies):
+        if is_proved(subject, name, one.node, SHORTER_FORM_WORK, one.copies):
             return _lines(one.node, name, "partial")
     return _lines(found[-1].node, name, "partial") if found else [f"&{_NO_FORM}"]
 

@@ -17,6 +17,13 @@ from itertools import combinations
 
 import numpy as np
 
+from symgrad.budgets import (
+    FACTOR_DEPTH,
+    VARIANTS_BUILT,
+    VARIED_FACTORS,
+    VARIED_NODES,
+    VARIED_SPREADS,
+)
 from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node, ancestors
@@ -197,12 +204,6 @@ def _total(terms: Sequence[tuple[Node, int]]) -> Node | None:
 # -- one node of a gradient, or the whole of it, replaced by a variant
 
 
-MOST_NODES = 40
-MOST_FACTORS = 24
-MOST_BUILT = 40
-"""So many variants that fit at one point are built and tried at all."""
-MOST_SPREADS = 6
-DEEPEST_FACTORS = 4
 _SKIPPED = ("input", "constant", "size", "expand")
 
 
@@ -241,10 +242,10 @@ class Variations:
         forward = set(subject.forward.nodes)
         order = [node for node in ancestors([root]) if node not in forward]
         inner = [node for node in order if node.op not in _SKIPPED]
-        self.inner = inner[-MOST_NODES:]
+        self.inner = inner[-VARIED_NODES:]
         self.probe = Probe(trials, root, [node for node in order if node.op != "input"])
         self._factors: dict[tuple[Dim, ...], Factors] = {}
-        self._left = MOST_BUILT
+        self._left = VARIANTS_BUILT
 
     def of_whole(self) -> Iterator[Fix]:
         """Variants of the whole gradient."""
@@ -286,7 +287,7 @@ class Variations:
                 yield Variant(partial(_times, node, number), words)
         if not whole:
             yield from self._other_operations(node)
-        if node.rank <= DEEPEST_FACTORS:
+        if node.rank <= FACTOR_DEPTH:
             yield from self._by_factors(node, whole)
 
     def _fits(self, node: Node, value: Array) -> bool:
@@ -367,7 +368,7 @@ class Variations:
         named = [node for node in subject.everything.nodes if node.name]
         every = [*cotangents, *subject.saved, *subject.inputs, *named]
         floats = [node for node in dict.fromkeys(every) if node.dtype.is_float]
-        return [node for node in floats if node in self.probe.values][:MOST_FACTORS]
+        return [node for node in floats if node in self.probe.values][:VARIED_FACTORS]
 
 
 def _with_factor(
@@ -411,7 +412,7 @@ def _spreads(node: Node, like: Node) -> Iterator[tuple[int, ...]]:
     missing = like.rank - node.rank
     if missing < 0:
         return
-    for axes in list(combinations(range(like.rank), missing))[:MOST_SPREADS]:
+    for axes in list(combinations(range(like.rank), missing))[:VARIED_SPREADS]:
         sizes = iter(node.shape)
         shape = [Dim.of(1) if axis in axes else next(sizes) for axis in range(like.rank)]
         if all(size in (1, full) for size, full in zip(shape, like.shape, strict=True)):

@@ -10,6 +10,7 @@ from itertools import islice
 
 import numpy as np
 
+from symgrad.budgets import REPAIR_NODES
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.proof.oracle.adjoints import derived_gradients
@@ -18,8 +19,6 @@ from symgrad.proof.oracle.subject import Evaluation, Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator, size_function
 
 POINTS = 3
-MOST_WORK = 25_000
-"""Nodes evaluated for one gradient before the search for a repair is given up."""
 _CLOSE = 1e-8
 _DOUBLE = Double()
 
@@ -62,7 +61,7 @@ class Trials:
 
     def evaluate(self, graph: Graph, node: Node, at: Evaluation) -> Array | None:
         """A node of any graph over the subject's inputs, at a point."""
-        if self._work > MOST_WORK:
+        if self._work > REPAIR_NODES:
             return None
         if node not in self._programs:
             self._programs[node] = Evaluator([node])
@@ -91,7 +90,7 @@ class Trials:
     def fits_at_first(self, root: Node, node: Node, value: Array) -> bool:
         """Is ``root`` true at the first point, if ``node`` has another value there?"""
         at = self.points[0]
-        if self._work > MOST_WORK or value.shape != at.values[node].shape:
+        if self._work > REPAIR_NODES or value.shape != at.values[node].shape:
             return False
         new = {node: value}
         size = size_function(at.point.sizes)

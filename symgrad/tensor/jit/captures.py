@@ -14,11 +14,11 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from symgrad.budgets import MOST_OBJECTS
 from symgrad.tensor.tensor import Tensor
 
 Step = tuple[str, Any]
 Path = tuple[int, tuple[Step, ...]]
-MOST_OBJECTS = 20_000
 _LEAVES = (str, bytes, int, float, complex, type(None), type, types.ModuleType)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autodiff import recorded_vjp
+from symgrad.budgets import MOST_TRACED_NODES
 from symgrad.emission import emit
 from symgrad.frontend.session import activate
 from symgrad.frontend.symbolic_math import symbolic_math
@@ -31,8 +32,6 @@ from symgrad.tensor.tensor import Tensor, wrap
 from symgrad.tensor.trace.lifting import LiftingSession, Untraceable, number_of, satisfied
 
 Sizes = Mapping[str, int]
-MOST_NODES = 4000
-"""A larger graph would keep the C compiler busy for minutes: it is not compiled."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ class Traced:
         known = {node: graph.input(str(node.name), node.type) for node in given}
         roots = [*self.outputs, *(node for node in gradients if node is not None)]
         new = without_markers(graph, roots, known)
-        if len(graph.nodes) > MOST_NODES:
+        if len(graph.nodes) > MOST_TRACED_NODES:
             raise Untraceable(f"its graph has {len(graph.nodes)} nodes")
         names = [f"output_{place}" for place in range(len(self.outputs))]
         case = FunctionCase(

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad.budgets import MOST_PATTERNS
 from symgrad.frontend.outcome import as_symgrad_error
 from symgrad.frontend.session import activate
 from symgrad.frontend.sizes import SymFloat, SymInt
@@ -26,9 +27,6 @@ from symgrad.tensor.modes import enable_grad, state
 from symgrad.tensor.tape import kernelnode
 from symgrad.tensor.tensor import Tensor
 from symgrad.tensor.trace.lifting import LiftingSession, NeedsNumbers, Untraceable
-
-MOST_PATTERNS = 64
-"""A function that is called with more patterns of sizes runs eagerly on further ones."""
 
 Pattern = tuple[tuple[int, ...], ...]
 """For each tensor its sizes: a number, or -1 - k for the k-th symbol."""

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import MOST_OBJECTS
 from symgrad.ir.dtype import DType
-from symgrad.tensor.jit.captures import MOST_OBJECTS, methods_of, names_of
+from symgrad.tensor.jit.captures import methods_of, names_of
 
 DEEPEST = 16
 """Tuples, lists and dicts are looked into so far: one may hold itself."""

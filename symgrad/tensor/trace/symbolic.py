@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.autodiff import recorded_vjp
+from symgrad.budgets import MOST_UNROLLED
 from symgrad.errors import UnsupportedOpError
 from symgrad.frontend.history import GRADIENT, History, unlinked
 from symgrad.frontend.lift import as_node
@@ -20,9 +21,6 @@ from symgrad.ir.graph import Node
 from symgrad.tensor import errors
 from symgrad.tensor.tensor import Tensor
 from symgrad.tensor.trace.lifting import LiftingSession, NeedsNumbers, Untraceable
-
-MOST_UNROLLED = 64
-"""A Jacobian of more rows (or columns) is not unrolled into a trace."""
 
 
 def is_symbolic(value: Any) -> bool:

@@ -1,0 +1,132 @@
+"""Every limit on work and search, with its unit: what symgrad may spend stands in one place.
+
+A proof that meets a limit is UNDECIDED, a search that meets one ends with what it found: no limit
+makes a verdict wrong.
+"""
+
+
+# -- Work for normal forms, in steps of rewriting
+
+NORMAL_FORM_WORK = 150_000
+"""For one normal form, where nobody says otherwise."""
+FIRST_NORMAL_FORM_WORK = 12_000
+"""For the first normal form of a zero test, which is often enough."""
+GRADIENT_WORK = 200_000
+"""For one gradient."""
+QUICK_PROOF_WORK = 6_000
+"""For one normal form, before the next stage is tried."""
+NEAR_PIECE_WORK = 4_000
+"""For the normal form of one piece of which only the readers are unfolded."""
+PIECE_WORK = 40_000
+"""For the normal form of one piece."""
+MATRIX_WORK = 6_000
+"""For a question about one matrix."""
+POSITIVITY_WORK = 20_000
+"""For one question about the sign of a value."""
+DOMAIN_WORK = 5_000
+"""For one condition of the domain."""
+DIGEST_WORK = 12_000
+"""For one normal form; a side that takes more has no digest."""
+REPAIR_WORK = 20_000
+"""For one normal form of a repair: no more than a verdict may cost."""
+REPAIR_TOTAL_WORK = 60_000
+"""For all normal forms of a repair."""
+SHORTER_FORM_WORK = 40_000
+"""For the proof that a shorter form of the true gradient is one."""
+
+# -- Evaluation of programs at points
+
+REPAIR_NODES = 25_000
+"""Nodes evaluated for one gradient before the search for a repair is given up."""
+THRESHOLD_NODES = 40_000
+"""Nodes that are evaluated for one line: fewer thresholds are found in larger programs."""
+MOST_THRESHOLDS = 24
+"""Thresholds of comparisons that points are drawn beside."""
+REDRAWS = 8
+"""Points drawn until forward is defined and finite at one."""
+MOST_ELEMENTS = 4000
+"""Elements of all inputs of a point together."""
+SCREEN_POINTS = 10
+"""Points in double precision before anything is proved."""
+PRECISE_POINTS = 3
+"""Points with 60 digits beside a proof."""
+MORE_POINTS = 40
+"""Points where nothing could be proved."""
+FOUND_POINTS = 6
+"""Points beside thresholds."""
+
+# -- Proof search
+
+CLEARING_ROUNDS = 4
+"""Times that a difference is multiplied with its denominators."""
+MOST_LABELLINGS = 24
+"""Labellings of bound axes that are compared."""
+MOST_CONDITIONS = 4
+"""Of more conditions in a body no pieces are made."""
+MOST_RELATIONS = 12
+"""Of more conditions in one monomial no triples are compared."""
+POSITIVITY_TERMS = 40
+"""Terms of a value whose sign is looked for."""
+POSITIVITY_BOUNDS = 12
+"""Bounds that are tried for one value."""
+POSITIVITY_ROOTS = 8
+"""Roots that are tried for one value."""
+POSITIVITY_DEPTH = 3
+"""How deep such questions nest."""
+WITNESS_TRIES = 6
+"""Points tried as a witness of an obligation."""
+DOMAIN_CANDIDATES = 24
+"""Conditions of the domain that are looked at."""
+MOST_KINKS = 6
+"""Kinks and ties that a report prints."""
+MOST_OUTPUTS = 4
+"""Outputs of which every pattern of None is judged: 14 patterns, each as long as the first."""
+
+# -- Search for repairs
+
+REPAIR_CONSTANTS = 40
+"""Constants of a backward that are varied."""
+REPAIR_OFFERS = 3
+"""Repairs that are proved for one gradient."""
+REPAIR_BLAMED = 60
+"""Nodes of a backward that are looked at as the cause."""
+VARIED_NODES = 40
+"""Nodes of a backward that are varied."""
+VARIED_FACTORS = 24
+"""Factors that are tried at a node."""
+VARIANTS_BUILT = 40
+"""So many variants that fit at one point are built and tried at all."""
+VARIED_SPREADS = 6
+"""Ways to expand that are tried at a node."""
+FACTOR_DEPTH = 4
+"""How deep a factor of a variant may be."""
+
+# -- Cases and shapes
+
+MOST_CASES = 64
+"""Cases of sizes of one trace."""
+MOST_OPTIONAL = 3
+"""Optional tensors of which every subset is judged: 8 verdicts, each as long as the first."""
+MOST_RANKS_APART = 4
+"""Numbers of batch axes that a program may treat by themselves."""
+SHAPE_TRIALS = 1200
+"""Calls of forward, at most, to find shapes."""
+TRIALS_AFTER_A_TRACE = 150
+"""Trials after the first shapes that forward accepts, when there is something to be better."""
+TRIAL_CASES = 6
+"""Cases of sizes in a trial; where nothing is found with so few, the first trials get more."""
+TENSOR_TRIALS = 48
+"""Trials with a tensor where a plain value has been found: is there a gradient to judge?"""
+ALL_MASKS_UP_TO = 3
+"""So many differentiable inputs get a backward kernel for each set of wanted gradients."""
+
+# -- Tracing and sg.jit
+
+MOST_UNROLLED = 64
+"""A Jacobian of more rows (or columns) is not unrolled into a trace."""
+MOST_TRACED_NODES = 4000
+"""A larger graph would keep the C compiler busy for minutes: it is not compiled."""
+MOST_PATTERNS = 64
+"""A function that is called with more patterns of sizes runs eagerly on other ones."""
+MOST_OBJECTS = 20_000
+"""Objects that are searched for values that a function closes over."""
