@@ -1,4 +1,4 @@
-"""Kernels written by symgrad: gelu, layer_norm, linear, nn_cross_entropy, nn_elu, nn_erf, nn_gelu, nn_gelu_tanh, nn_layer_norm, nn_log_softmax, nn_logsigmoid, nn_logsumexp, nn_mish, nn_mse_loss, nn_relu, nn_rms_norm, nn_sigmoid, nn_silu, nn_softmax, nn_softplus, softmax_cross_entropy, tanh.
+"""Kernels written by symgrad: nn_cross_entropy, nn_elu, nn_erf, nn_gelu, nn_gelu_tanh, nn_layer_norm, nn_log_softmax, nn_logsigmoid, nn_logsumexp, nn_mish, nn_mse_loss, nn_relu, nn_rms_norm, nn_sigmoid, nn_silu, nn_softmax, nn_softplus.
 
 Each is a module with `forward`, `backward` and `inference`; importing it loads its kernels, which
 are compiled once where no shared object lies beside it.  MANIFEST.json says what each was made
@@ -11,10 +11,7 @@ import importlib
 from typing import Any
 
 __all__ = [
-    "gelu",
     "get_num_threads",
-    "layer_norm",
-    "linear",
     "nn_cross_entropy",
     "nn_elu",
     "nn_erf",
@@ -33,8 +30,6 @@ __all__ = [
     "nn_softmax",
     "nn_softplus",
     "set_num_threads",
-    "softmax_cross_entropy",
-    "tanh",
 ]
 
 

@@ -331,17 +331,17 @@ def build(
 @main.command()
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 def regen(check: bool) -> None:
-    """Regenerate generated/: the ops of the examples, and the kernels that symgrad uses itself."""
+    """Regenerate generated/: the kernels that operations and sg.nn run on."""
     from symgrad.tensor.plans.shippedplan import SHIPPED
 
     root = Path(__file__).resolve().parents[2]
-    source, target = root / "examples" / "ops.py", root / "generated"
-    if not source.is_file() or not target.is_dir():
+    target = root / "generated"
+    if not target.is_dir():
         raise SpecError(f"{root} is not a checkout of symgrad", hint="run regen in a checkout")
+    names = {function: name for name, function in SHIPPED.items()}
     difference = compiler.build(
-        [*discover.functions(str(source)), *SHIPPED.values()], target, check=check,
-        compiled=False, root=root, names={one: name for name, one in SHIPPED.items()},
-    )  # fmt: skip
+        list(names), target, check=check, compiled=False, root=root, names=names
+    )
     _finish(difference, check, target)
 
 
