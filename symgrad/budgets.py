@@ -59,6 +59,32 @@ FOUND_POINTS = 6
 
 CLEARING_ROUNDS = 4
 """Times that a difference is multiplied with its denominators."""
+STABLE_ROUNDS = 4
+"""Times that a rewriting of conditions is repeated until nothing changes."""
+LARGEST_AXIS = 16
+"""Values of an index that are treated one by one."""
+LARGEST_OFFSET = 8
+"""Difference of two indices for which an order relation becomes equalities."""
+LARGEST_BOUNDARY = 3
+"""Values beside 0 for which an order relation becomes equalities."""
+LARGEST_EXPONENT = 64
+"""Exponent to which a sum is raised."""
+LARGEST_SHIFT = 8
+"""Multiple of an angle, or integer in the argument of a gamma function, that is taken apart."""
+MOST_ENDS = 3
+"""Bounded atoms that are put at an end of their range to find a sign."""
+DIVISION_STEPS = 24
+"""Terms of a quotient of two integer polynomials."""
+DEPTH_LIMIT = 90
+"""How deep functions may be nested in each other."""
+DEEPEST_DEFINITION = 16
+"""How deep indices may be computed from indices."""
+FACTORED_TERMS = 24
+"""Terms of a polynomial that is factored."""
+FACTORED_ATOMS = 8
+"""Atoms of a polynomial that is factored."""
+FACTORED_DEGREE = 12
+"""Degree of a polynomial that is factored."""
 MOST_LABELLINGS = 24
 """Labellings of bound axes that are compared."""
 MOST_CONDITIONS = 4

@@ -219,6 +219,7 @@ def test_ranks_are_permutations() -> None:
     origin = a.sum([a.k], met * a.k)
     own = a.leaf("rank", a.j, a.i, sort="int")
     assert a.compare(origin, "eq", a.i) == a.compare(own, "eq", place)
+    assert a.compare(origin**2, "eq", a.i) != a.compare(own, "eq", place)
     plain = Standard(Facts(ranges={"rank": Dim.size("n")}))
     ranks = plain.leaf("rank", plain.j, plain.k, sort="int")
     assert plain.sum([plain.k], plain.compare(ranks, "eq", plain.index("p", plain.n))) != 1

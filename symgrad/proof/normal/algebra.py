@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial, reduce
 from math import gcd, lcm
 from typing import Any
 
-from symgrad.budgets import MOST_RELATIONS
+from symgrad.budgets import DIVISION_STEPS, LARGEST_EXPONENT, MOST_ENDS, MOST_RELATIONS
 from symgrad.ir import dim as dims
 from symgrad.ir.bounds import Terms, nonnegative, replaced
 from symgrad.proof.normal import atoms as kinds
@@ -26,14 +27,18 @@ from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.factor import irreducible_factors, prime_powers
 from symgrad.proof.normal.facts import HOT, Interval
-from symgrad.proof.normal.labels import rename, rename_monomial, symmetric_order
+from symgrad.proof.normal.labels import Renamer, rename_monomial, symmetric_order
 from symgrad.proof.normal.poly import (
     ONE,
     ZERO,
+    Exponents,
     Poly,
+    all_atoms,
     constant,
+    direct_atoms,
     exact,
     exponent_of,
+    joined,
     magnitude,
     monomial_key,
     of_atom,
@@ -43,14 +48,9 @@ from symgrad.proof.normal.poly import (
 )
 from symgrad.proof.scalars.bodies import op_of
 
-Exponents = dict[Atom, Number]
-
 UNKNOWN, NONNEGATIVE, POSITIVE = 0, 1, 2
 """What is known of a sign."""
 
-LARGEST_EXPONENT = 64
-MOST_ENDS = 3
-"""So many bounded atoms are put at an end of their range to find a sign."""
 _INTEGRAL = (
     kinds.INDEX, kinds.SIZE, kinds.ARGMAX, kinds.FLOORDIV, kinds.EQUAL, kinds.ATLEAST,
 )  # fmt: skip
@@ -82,21 +82,16 @@ def multiply(context: Context, left: Poly, right: Poly) -> Poly:
     return total([result, *rewritten]) if rewritten else result
 
 
-def multiply_all(context: Context, polys: list[Poly]) -> Poly:
+def multiply_all(context: Context, polys: Iterable[Poly]) -> Poly:
     """The product of several."""
-    result = ONE
-    for poly in polys:
-        result = multiply(context, result, poly)
-    return result
+    return reduce(partial(multiply, context), polys, ONE)
 
 
 def _product(context: Context, first: Monomial, second: Monomial) -> Monomial | Poly:
     if not first or not second:
         return first or second
-    exponents = dict(first)
+    exponents = joined(first, second)
     special = any(atom.special for atom, _ in second) or any(atom.special for atom, _ in first)
-    for atom, exponent in second:
-        exponents[atom] = exponents.get(atom, 0) + exponent
     return normalise(context, exponents) if special else ordered(exponents)
 
 
@@ -210,17 +205,10 @@ def _expand_single_let(
         rest = {**exponents, atom: exponents[atom] - 1}
         context.spend(len(atom.data[0].terms))
         return total(
-            monomial_poly(context, _merged(rest, monomial)).scaled(value)
+            monomial_poly(context, joined(rest, monomial)).scaled(value)
             for monomial, value in atom.data[0].terms.items()
         )
     return ordered(exponents)
-
-
-def _merged(exponents: Exponents, monomial: Monomial) -> Exponents:
-    result = dict(exponents)
-    for atom, exponent in monomial:
-        result[atom] = result.get(atom, 0) + exponent
-    return result
 
 
 # -- products of conditions
@@ -293,17 +281,15 @@ def _ratios(first: Poly, second: Poly) -> list[Number]:
 
 
 def _never_both_equal(context: Context, left: Atom, right: Atom) -> bool:
-    if _excluded_by_empty_count(context, left, right) or _excluded_by_empty_count(
-        context, right, left
-    ):
+    pairs = (left, right), (right, left)
+    if any(_excluded_by_empty_count(context, *pair) for pair in pairs):
         return True
-    for other in (right.data[0], -right.data[0]):
-        apart = left.data[0] - other
-        if integer_nonnegative(context, apart.plus(-1)):
-            return True
-        if integer_nonnegative(context, (-apart).plus(-1)):
-            return True
-    return False
+    differences = left.data[0] - right.data[0], left.data[0] + right.data[0]
+    return any(
+        integer_nonnegative(context, apart.plus(-1))
+        for difference in differences
+        for apart in (difference, -difference)
+    )
 
 
 def _combine_equal(context: Context, exponents: Exponents, equal: Atom, least: Atom) -> bool:
@@ -368,13 +354,9 @@ def _triangular_gaps(context: Context, exponents: Exponents) -> list[Poly]:
     facts = context.facts
     if not facts.lower and not facts.upper:
         return []
-    found: dict[Poly, None] = {}
-    for atom, exponent in exponents.items():
-        if atom.kind == kinds.LEAF and exponent > 0:
-            gap = _triangular_gap(context, atom.data[0], atom.data[1])
-            if gap is not None and gap.terms:
-                found[gap] = None
-    return list(found)
+    leaves = [a for a, e in exponents.items() if a.kind == kinds.LEAF and e > 0]
+    gaps = (_triangular_gap(context, *leaf.data[:2]) for leaf in leaves)
+    return list(dict.fromkeys(gap for gap in gaps if gap))
 
 
 def _follows(context: Context, goal: Poly, others: list[Poly]) -> str:
@@ -427,7 +409,7 @@ def raise_to(context: Context, poly: Poly, exponent: Number) -> Poly:
     lifted = lift(context, poly, lambda piece: _piece_power(context, piece, exponent))
     if lifted is not None:
         return lifted
-    with context.within_domain():
+    with context.using_domain(True):
         return _fractional_power(context, poly, exponent)
 
 
@@ -463,7 +445,7 @@ def _integer_power(context: Context, poly: Poly, exponent: int) -> Poly:
     return result.scaled(exact(Fraction(value) ** exponent))
 
 
-def content(context: Context, poly: Poly) -> tuple[Number, dict[Atom, Number], Poly]:
+def content(context: Context, poly: Poly) -> tuple[Number, Exponents, Poly]:
     """``(c, m, B)`` with ``poly == c * m * B``; B primitive, its leading coefficient positive.
 
     All exponents in B are nonnegative, so that its leading monomial is well defined.
@@ -471,7 +453,7 @@ def content(context: Context, poly: Poly) -> tuple[Number, dict[Atom, Number], P
     numbers = [Fraction(value) for value in poly.terms.values()]
     scale = Fraction(gcd(*(n.numerator for n in numbers)), lcm(*(n.denominator for n in numbers)))
     shared = _shared_factors(context, poly)
-    divided: dict[kinds.Monomial, Number] = {}
+    divided: dict[Monomial, Number] = {}
     for monomial, value in poly.terms.items():
         exponents = dict(monomial)
         for atom, exponent in shared.items():
@@ -494,9 +476,9 @@ def content(context: Context, poly: Poly) -> tuple[Number, dict[Atom, Number], P
     return exact(scale), shared, base
 
 
-def _shared_factors(context: Context, poly: Poly) -> dict[Atom, Number]:
+def _shared_factors(context: Context, poly: Poly) -> Exponents:
     """The greatest common monomial; conditions belong to it only where lets are used."""
-    shared: dict[Atom, Number] | None = None
+    shared: Exponents | None = None
     for monomial in poly.terms:
         exponents = dict(monomial)
         if shared is None:
@@ -512,7 +494,7 @@ def _expand_lets(context: Context, poly: Poly) -> Poly:
     """Positive integer powers of several-term bases multiplied out."""
     parts: list[Poly] = []
     for monomial, value in poly.terms.items():
-        rest: dict[Atom, Number] = {}
+        rest: Exponents = {}
         bases: list[tuple[Poly, int]] = []
         for atom, exponent in monomial:
             whole = exponent.__floor__() if atom.kind == kinds.POWER and exponent >= 1 else 0
@@ -630,16 +612,14 @@ def _base_power(context: Context, part: Poly, times: int, exponent: Number) -> P
 
 def number_power(context: Context, value: Fraction, exponent: Number) -> Poly:
     """A positive rational number to a rational power, as primes.  [rule: numbers]."""
-    exponents: dict[Atom, Number] = {}
-    for prime, times in prime_powers(value):
-        exponents[context.atom(kinds.NUMBER, prime)] = times * exponent
-    return monomial_poly(context, exponents)
+    primes = prime_powers(value)
+    return monomial_poly(context, {context.atom(kinds.NUMBER, p): t * exponent for p, t in primes})
 
 
 # -- reduction by the leading monomial
 
 
-def reduce_lead(context: Context, exponents: dict[Atom, Number], atom: Atom) -> Poly | None:
+def reduce_lead(context: Context, exponents: Exponents, atom: Atom) -> Poly | None:
     """``LM(B) * B**f == (B**(f+1) - rest * B**f) / lc`` for ``f < 0``.  [rule: lead-reduction].
 
     Also where ``1/x * 1/(x + c)`` splits.  This is partial fractions: linear, so valid under
@@ -652,25 +632,18 @@ def reduce_lead(context: Context, exponents: dict[Atom, Number], atom: Atom) -> 
             return None
         lead = ()
     value = base.terms[lead]
-    rest = dict(exponents)
-    for factor_atom, exponent in lead:
-        rest[factor_atom] -= exponent
+    rest = joined(exponents, lead, -1)
     context.spend(len(base.terms))
-    raised = dict(rest)
-    raised[atom] += 1
-    terms = [monomial_poly(context, raised)]
+    terms = [monomial_poly(context, {**rest, atom: rest[atom] + 1})]
     for monomial, coefficient in base.terms.items():
-        if monomial == lead:
-            continue
-        product = dict(rest)
-        for other, exponent in monomial:
-            product[other] = product.get(other, 0) + exponent
-        terms.append(monomial_poly(context, product).scaled(-coefficient))
+        if monomial != lead:
+            product = monomial_poly(context, joined(rest, monomial))
+            terms.append(product.scaled(-coefficient))
     return total(terms).scaled(exact(Fraction(1) / value))
 
 
-def _splits(exponents: dict[Atom, Number], base: Poly, atom: Atom) -> bool:
-    if () not in base.terms:
+def _splits(exponents: Exponents, base: Poly, atom: Atom) -> bool:
+    if not base.offset:
         return False
     others = [dict(monomial) for monomial in base.terms if monomial]
     return any(
@@ -727,7 +700,7 @@ def positive(context: Context, poly: Poly) -> Poly:
     P vanishes on a null set only; that P does not vanish identically is recorded.
     [rule: complement]
     """
-    with context.outside_domain():
+    with context.using_domain(False):
         return _positive(context, poly)
 
 
@@ -747,10 +720,14 @@ def _positive(context: Context, poly: Poly) -> Poly:
     if _has_infinity(poly):
         return _infinite_positive(poly)
     if is_integral(poly):
-        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
-        return at_least(context, poly.scaled(scale).plus(-1))
+        return at_least(context, _over_integers(poly).plus(-1))
     special = context.apply_rules(context.rules.piece_comparisons, poly)
     return special if special is not None else _real_positive(context, poly)
+
+
+def _over_integers(poly: Poly) -> Poly:
+    """A positive multiple with integer coefficients."""
+    return poly.scaled(lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1))
 
 
 def _real_positive(context: Context, poly: Poly) -> Poly:
@@ -786,7 +763,7 @@ def _removable(context: Context, atom: Atom, exponent: Number) -> bool:
     sign = factor_sign(context, atom, exponent)
     if sign == POSITIVE:
         return True
-    if sign == UNKNOWN or atom.piecewise or not has_real_leaf(of_atom(atom)):
+    if sign == UNKNOWN or atom.piecewise or not has_real_leaf(atom):
         return False
     context.require_nonzero("complement", of_atom(atom))
     return True
@@ -795,8 +772,7 @@ def _removable(context: Context, atom: Atom, exponent: Number) -> bool:
 def not_negative(context: Context, poly: Poly) -> Poly:
     """[P >= 0] for a real or an integer P."""
     if is_integral(poly):
-        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
-        return at_least(context, poly.scaled(scale))
+        return at_least(context, _over_integers(poly))
     return ONE - positive(context, -poly)
 
 
@@ -808,8 +784,7 @@ def sign(context: Context, poly: Poly) -> Poly:
 def equal(context: Context, poly: Poly) -> Poly:
     """[P == 0] for a real or an integer P; almost everywhere 0 where P is analytic."""
     if is_integral(poly):
-        scale = lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1)
-        return equal_integers(context, poly.scaled(scale))
+        return equal_integers(context, _over_integers(poly))
     return ONE - positive(context, poly) - positive(context, -poly)
 
 
@@ -823,39 +798,16 @@ def _is_generic(poly: Poly) -> bool:
 
 def _may_coincide(poly: Poly) -> bool:
     """Does a tensor occur with different indices, so that it might vanish where they are equal?"""
-    seen: dict[str, Atom] = {}
-    todo: list[object] = [poly]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, Poly):
-            todo.extend(atom for monomial in item.terms for atom, _ in monomial)
-        elif isinstance(item, tuple):
-            todo.extend(item)
-        elif isinstance(item, Atom):
-            if item.kind == kinds.LEAF and seen.setdefault(item.data[0], item) is not item:
-                return True
-            if item.kind != kinds.INDEX:
-                todo.extend(item.data)
-    return False
+    tensors = [atom.data[0] for atom in all_atoms(poly) if atom.kind == kinds.LEAF]
+    return len(tensors) != len(set(tensors))
 
 
-def has_real_leaf(poly: Poly) -> bool:
-    """Does an element of a real tensor occur in it, at any depth?"""
-    return any(_real(atom) for monomial in poly.terms for atom, _ in monomial)
-
-
-def _real(atom: Atom) -> bool:
-    if atom.kind == kinds.LEAF:
-        return bool(atom.data[2] == "real")
-    return any(_real_part(part) for part in atom.data)
-
-
-def _real_part(part: object) -> bool:
-    if isinstance(part, Atom):
-        return _real(part)
-    if isinstance(part, Poly):
-        return has_real_leaf(part)
-    return isinstance(part, tuple) and any(_real_part(item) for item in part)
+def has_real_leaf(item: Any) -> bool:
+    """Does an element of a real tensor occur in it, at any depth but not in an index?"""
+    return any(
+        atom.data[2] == "real" if atom.kind == kinds.LEAF else has_real_leaf(atom.data)
+        for atom in direct_atoms(item)
+    )
 
 
 def _has_infinity(poly: Poly) -> bool:
@@ -902,7 +854,7 @@ def equal_integers(context: Context, poly: Poly) -> Poly:
     value, shared, base = content(context, poly)
     never_zero = all(factor_sign(context, a, 1) == POSITIVE for a in shared)
     reduced = base if never_zero else poly.scaled(Fraction(1) / value)
-    if reduced.terms.get((), 0) % 1 or any(c % 1 for c in reduced.terms.values()):
+    if any(c % 1 for c in reduced.terms.values()):
         reduced = poly
     apart = _congruent(context, reduced)
     if apart is not None:
@@ -924,13 +876,11 @@ def _unique_elements(context: Context, poly: Poly) -> Poly | None:
 
     [rule: unique-index] [rule: permutation]
     """
-    if len(poly.terms) != 2 or sorted(poly.terms.values()) != [-1, 1]:
+    leaves = {sign: atom for atom, sign, _ in poly.solved(kinds.LEAF)}
+    if not len(leaves) == len(poly.terms) == 2:
         return None
-    (first, _), (second, _) = poly.terms.items()
-    if len(first) != 1 or len(second) != 1 or first[0][1] != 1 or second[0][1] != 1:
-        return None
-    left, right = first[0][0], second[0][0]
-    if left.kind != kinds.LEAF or right.kind != kinds.LEAF or left.data[0] != right.data[0]:
+    left, right = leaves.values()
+    if left.data[0] != right.data[0]:
         return None
     axis = context.facts.permutations.get(left.data[0])
     if left.data[0] in context.facts.unique and len(left.data[1]) == 1:
@@ -971,7 +921,7 @@ def _tightened(poly: Poly) -> Poly:
     common = gcd(*(value.numerator for value in values))
     if common == 1:
         return poly
-    rest = poly.terms.get((), 0)
+    rest = poly.offset
     whole = (poly - constant(rest)).scaled(Fraction(1, common))
     return whole.plus((Fraction(rest) / common).__floor__())
 
@@ -1084,7 +1034,7 @@ def _may_be_decided(context: Context, poly: Poly) -> bool:
     return True
 
 
-def _term_sign(context: Context, monomial: kinds.Monomial, value: Number) -> int:
+def _term_sign(context: Context, monomial: Monomial, value: Number) -> int:
     if value < 0:
         return UNKNOWN
     return min((factor_sign(context, a, e) for a, e in monomial), default=POSITIVE)
@@ -1149,8 +1099,8 @@ def _bounds(function: str) -> Interval | None:
 
 def _affine(poly: Poly, atom: Atom) -> tuple[Poly | None, Poly]:
     """``(slope, rest)`` with ``poly == slope * atom + rest``; no slope where it is not affine."""
-    slope: dict[kinds.Monomial, Number] = {}
-    rest: dict[kinds.Monomial, Number] = {}
+    slope: dict[Monomial, Number] = {}
+    rest: dict[Monomial, Number] = {}
     for monomial, value in poly.terms.items():
         exponents = dict(monomial)
         power = exponents.pop(atom, 0)
@@ -1192,7 +1142,7 @@ def is_floor(atom: Atom) -> bool:
 def _floor_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
     """The least and greatest floor of a number that is affine in one bounded element."""
     argument: Poly = atom.data[1]
-    offset = argument.terms.get((), 0)
+    offset = argument.offset
     rest = argument.plus(-offset)
     interval = None if rest.atom is None else _interval(context, rest.atom)
     if interval is None or interval.low is None or interval.high is None:
@@ -1305,12 +1255,10 @@ def quotient(left: Poly, right: Poly) -> Poly | None:
     if not right.terms:
         return None
     top, top_value = right.lead, right.terms[right.lead]
-    for _ in range(24):
+    for _ in range(DIVISION_STEPS):
         if not rest.terms:
             return result
-        exponents = dict(rest.lead)
-        for atom, exponent in top:
-            exponents[atom] = exponents.get(atom, 0) - exponent
+        exponents = joined(rest.lead, top, -1)
         value = exact(Fraction(rest.terms[rest.lead]) / top_value)
         if any(e < 0 for e in exponents.values()) or not isinstance(value, int):
             return None
@@ -1363,12 +1311,12 @@ def _excluded_by_empty_count(context: Context, none: Atom, condition: Atom) -> b
     inner = monomial[0][0]
     return any(
         variable.data[1] == binder.data[1]
-        and rename(context, inner, {binder: variable}) is condition
+        and Renamer(context, {binder: variable}).atom(inner) is condition
         for variable in condition.free
     )
 
 
-def _empty_count_times_sum(exponents: dict[Atom, Number]) -> bool:
+def _empty_count_times_sum(exponents: Exponents) -> bool:
     """[count == 0] beside a sum whose terms vanish where the conditions counted fail.
 
     [rule: count]
@@ -1409,12 +1357,9 @@ def from_dim(context: Context, dim: dims.Dim, environment: IndexValues = _NO_VAL
         return constant(value)
     result = ZERO
     for monomial, coefficient in dim.terms:
-        product = constant(coefficient)
-        for atom, exponent in monomial:
-            factor = _from_atom(context, atom, environment)
-            for _ in range(exponent):
-                product = multiply(context, product, factor)
-        result = result + product
+        powers = ([_from_atom(context, atom, environment)] * times for atom, times in monomial)
+        factors = itertools.chain([constant(coefficient)], *powers)
+        result = result + multiply_all(context, factors)
     return result
 
 
@@ -1453,7 +1398,7 @@ def floordiv(context: Context, left: Poly, right: Poly) -> Poly:
     if lifted is not None:
         return lifted
     whole, rest = _divide_terms(left, right)
-    if _in_range(context, rest, right):
+    if in_range(context, rest, right):
         return whole
     return whole + _nested_quotient(context, rest, right)
 
@@ -1480,7 +1425,7 @@ def _reduced_quotient(context: Context, left: Poly, right: Poly) -> Poly | None:
         if shared in (ONE, right) or divided is None:
             continue
         multiple, rest = _divide_terms(left, shared)
-        if multiple.terms and _in_range(context, rest, shared):
+        if multiple.terms and in_range(context, rest, shared):
             return floordiv(context, multiple, divided)
     return None
 
@@ -1488,7 +1433,7 @@ def _reduced_quotient(context: Context, left: Poly, right: Poly) -> Poly | None:
 def _common_divisor(first: Monomial, value: int, second: Monomial, size: int) -> Poly:
     """The greatest common divisor of two terms."""
     powers = dict(second)
-    shared: dict[Atom, Number] = {a: min(e, powers.get(a, 0)) for a, e in first}
+    shared: Exponents = {a: min(e, powers.get(a, 0)) for a, e in first}
     return Poly({ordered(shared): gcd(value, size)})
 
 
@@ -1497,16 +1442,11 @@ def _without_quotient(poly: Poly) -> Poly | None:
 
     [rule: floordiv]
     """
-    for monomial, value in poly.terms.items():
-        if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
-            continue
-        atom = monomial[0][0]
-        if atom.kind != kinds.FLOORDIV:
-            continue
+    for atom, value, bound in poly.solved(kinds.FLOORDIV):
         left: Poly = atom.data[0]
         right: Poly = atom.data[1]
-        rest = plain_product(poly - Poly({monomial: value}), right)
-        return left + rest if value == 1 else (rest + right - left).plus(-1)
+        end = plain_product(bound, right)
+        return left - end if value == 1 else (end + right - left).plus(-1)
     return None
 
 
@@ -1562,9 +1502,7 @@ def _divide_terms(left: Poly, right: Poly) -> tuple[Poly, Poly]:
     whole, rest = ZERO, left
     lead = right.lead
     for monomial, value in left.terms.items():
-        exponents = dict(monomial)
-        for atom, exponent in lead:
-            exponents[atom] = exponents.get(atom, 0) - exponent
+        exponents = joined(monomial, lead, -1)
         if any(e < 0 for e in exponents.values()):
             continue
         times = int(value) // int(right.terms[lead])
@@ -1574,10 +1512,10 @@ def _divide_terms(left: Poly, right: Poly) -> tuple[Poly, Poly]:
     return whole, rest
 
 
-def _in_range(context: Context, value: Poly, bound: Poly) -> bool:
-    return integer_nonnegative(context, value) and integer_nonnegative(
-        context, (bound - value).plus(-1)
-    )
+def in_range(context: Context, value: Poly, extent: Poly) -> bool:
+    """Is ``0 <= value < extent`` for an integer value, whatever the inputs?"""
+    below = (extent - value).plus(-1)
+    return integer_nonnegative(context, value) and integer_nonnegative(context, below)
 
 
 # -- elements of tensors, as declared facts make them
@@ -1646,7 +1584,7 @@ class Substitution:
 
     def monomial(self, monomial: Monomial) -> Poly:
         """The replacement in a product of powers."""
-        kept: dict[Atom, kinds.Number] = {}
+        kept: Exponents = {}
         changed: list[Poly] = []
         for atom, exponent in monomial:
             if self.indices_only and not (atom.free & self._targets):
@@ -1659,7 +1597,7 @@ class Substitution:
             result = multiply(self.context, result, value)
         return result
 
-    def _power(self, atom: Atom, value: Poly, exponent: kinds.Number) -> Poly:
+    def _power(self, atom: Atom, value: Poly, exponent: Number) -> Poly:
         if exponent < 0 or not isinstance(exponent, int):
             return power(self.context, value, exponent)
         return raise_to(self.context, value, exponent)

@@ -31,6 +31,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+from symgrad.budgets import DEPTH_LIMIT
+
 Number = int | Fraction
 Monomial = tuple[tuple["Atom", Number], ...]
 
@@ -43,7 +45,6 @@ FLOORDIV, ANGLE, INFINITY = "floordiv", "angle", "infinity"
 RELATIONS = frozenset((POSITIVE, ATLEAST, EQUAL))
 BINDERS = frozenset((MAXIMUM, ARGMAX, PRODUCT, SUM))
 PIECEWISE_FUNCTIONS = frozenset(("floor", "ceiling", "round"))
-DEPTH_LIMIT = 90
 
 
 class Undecided(Exception):

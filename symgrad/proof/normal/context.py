@@ -19,11 +19,10 @@ from symgrad.proof.normal.atoms import (
     SIZE,
     Atom,
     AtomTable,
-    Monomial,
     Undecided,
 )
 from symgrad.proof.normal.facts import Facts
-from symgrad.proof.normal.poly import Poly
+from symgrad.proof.normal.poly import Poly, all_atoms, direct_atoms
 
 
 @dataclass(frozen=True)
@@ -137,38 +136,25 @@ class Context:
     def require_nonzero(self, rule: str, base: Poly) -> None:
         """Record that ``base`` must not vanish identically, unless that is plain to see."""
         self._refuse_triangles(base)
-        if _plainly_nonzero(base):
-            return
-        key = (rule, base)
-        if key not in self.obligations:
-            self.obligations[key] = Obligation(rule, base, piecewise=base.piecewise)
+        if not _plainly_nonzero(base):
+            self.obligations.setdefault((rule, base), Obligation(rule, base, base.piecewise))
 
     def require_distinct(self, rule: str, base: Poly, left: Atom, right: Atom) -> None:
         """Record that ``base`` must not vanish identically where ``left != right``."""
         self._refuse_triangles(base)
-        key = (rule, base)
-        if key not in self.obligations:
-            self.obligations[key] = Obligation(rule, base, base.piecewise, (left, right))
+        relied_on = Obligation(rule, base, base.piecewise, (left, right))
+        self.obligations.setdefault((rule, base), relied_on)
 
     def _refuse_triangles(self, base: Poly) -> None:
         """Elements of triangular matrices are 0 on one side: they are not generic."""
         triangular = self.facts.lower | self.facts.upper
-        if triangular and any(_off_diagonal(atom, triangular) for atom in atoms_in(base)):
+        if triangular and any(_off_diagonal(atom, triangular) for atom in all_atoms(base)):
             raise Undecided("an element of a triangular matrix may be 0 for all inputs")
 
     @contextmanager
-    def within_domain(self) -> Iterator[None]:
-        """Use the printed conditions as signs inside this block."""
-        before, self.in_domain = self.in_domain, bool(self.domain)
-        try:
-            yield
-        finally:
-            self.in_domain = before
-
-    @contextmanager
-    def outside_domain(self) -> Iterator[None]:
-        """Use no printed condition inside this block."""
-        before, self.in_domain = self.in_domain, False
+    def using_domain(self, used: bool) -> Iterator[None]:
+        """Use the printed conditions as signs inside this block, or none of them."""
+        before, self.in_domain = self.in_domain, used and bool(self.domain)
         try:
             yield
         finally:
@@ -193,9 +179,7 @@ class Context:
 
     def require(self, rule: str, relation: str, poly: Poly) -> None:
         """Record a condition that has to be printed."""
-        key = (rule, relation, poly)
-        if key not in self.requirements:
-            self.requirements[key] = Requirement(rule, relation, poly)
+        self.requirements.setdefault((rule, relation, poly), Requirement(rule, relation, poly))
 
 
 def _off_diagonal(atom: Atom, tensors: frozenset[str]) -> bool:
@@ -203,29 +187,11 @@ def _off_diagonal(atom: Atom, tensors: frozenset[str]) -> bool:
     return atom.kind == LEAF and atom.data[0] in tensors and atom.data[1][-1] != atom.data[1][-2]
 
 
-def atoms_in(item: Any) -> Iterator[Atom]:
-    """The atoms of a polynomial at any depth, each once, those in extents left out."""
-    todo: list[Any] = [item]
-    seen: set[Atom] = set()
-    while todo:
-        part = todo.pop()
-        if isinstance(part, Atom):
-            if part not in seen:
-                seen.add(part)
-                yield part
-                todo.extend(() if part.kind == INDEX else part.data)
-        elif isinstance(part, Poly):
-            todo.extend(atom for monomial in part.terms for atom, _ in monomial)
-        elif isinstance(part, tuple):
-            todo.extend(part)
-
-
 def _plainly_nonzero(base: Poly) -> bool:
     """Is it a nonzero number times powers of free real leaves and of positive atoms?"""
     if len(base.terms) != 1:
         return False
-    monomial: Monomial = next(iter(base.terms))
     return all(
         atom.kind in (EXP, SIZE, NUMBER) or (atom.kind == LEAF and atom.data[2] == "real")
-        for atom, _ in monomial
+        for atom in direct_atoms(base)
     )

@@ -10,11 +10,11 @@ from functools import lru_cache
 from math import lcm
 from typing import Any
 
+from symgrad.budgets import FACTORED_ATOMS, FACTORED_DEGREE, FACTORED_TERMS
 from symgrad.proof.normal.atoms import Atom, Number
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.poly import Poly, exact, ordered
 
-MAX_TERMS, MAX_ATOMS, MAX_DEGREE = 24, 8, 12
 _PRIME_COUNTS = frozenset((2, 3, 5, 7, 11, 13, 17, 19, 23))
 
 Shape = tuple[tuple[tuple[int, ...], Number], ...]
@@ -22,26 +22,15 @@ Shape = tuple[tuple[tuple[int, ...], Number], ...]
 
 def prime_powers(value: Fraction) -> list[tuple[int, int]]:
     """The primes of a positive rational number with their exponents."""
-    found = list(_integer_primes(value.numerator))
-    found += [(prime, -times) for prime, times in _integer_primes(value.denominator)]
-    return found
+    below = [(prime, -times) for prime, times in _integer_primes(value.denominator)]
+    return [*_integer_primes(value.numerator), *below]
 
 
 @lru_cache(maxsize=4096)
 def _integer_primes(value: int) -> tuple[tuple[int, int], ...]:
-    found = []
-    for prime in (2, 3, 5, 7, 11, 13):
-        times = 0
-        while value % prime == 0:
-            value, times = value // prime, times + 1
-        if times:
-            found.append((prime, times))
-    if value < 289:
-        return (*found, (value, 1)) if value > 1 else tuple(found)
     from sympy import factorint
 
-    rest = sorted(factorint(value).items())
-    return (*found, *((int(prime), int(times)) for prime, times in rest))
+    return tuple((int(prime), int(times)) for prime, times in sorted(factorint(value).items()))
 
 
 def irreducible_factors(context: Context, base: Poly) -> list[tuple[Poly, int]]:
@@ -59,11 +48,11 @@ def irreducible_factors(context: Context, base: Poly) -> list[tuple[Poly, int]]:
 
 def _find_factors(base: Poly) -> list[tuple[Poly, int]]:
     whole = [(base, 1)]
-    if not 2 <= len(base.terms) <= MAX_TERMS:
+    if not 2 <= len(base.terms) <= FACTORED_TERMS:
         return whole
     atoms = sorted({a for m in base.terms for a, _ in m}, key=lambda a: (a.erased, a.key))
     multilinear = all(abs(e) == 1 for m in base.terms for _, e in m)
-    if len(atoms) > MAX_ATOMS or (multilinear and len(base.terms) in _PRIME_COUNTS):
+    if len(atoms) > FACTORED_ATOMS or (multilinear and len(base.terms) in _PRIME_COUNTS):
         return whole
     scales = _denominators(base, atoms)
     shape = _shape(base, atoms, scales)
@@ -95,7 +84,7 @@ def _shape(base: Poly, atoms: list[Atom], scales: list[int]) -> Shape | None:
     for monomial, value in base.terms.items():
         exponents = dict(monomial)
         row = tuple(int(exponents.get(a, 0) * s) for a, s in zip(atoms, scales, strict=True))
-        if any(exponent < 0 for exponent in row) or sum(row) > MAX_DEGREE:
+        if any(exponent < 0 for exponent in row) or sum(row) > FACTORED_DEGREE:
             return None
         rows.append((row, value))
     return tuple(sorted(rows))

@@ -9,6 +9,7 @@ constant is that constant, and the reading is kept in ``Context.readings``.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -16,6 +17,7 @@ from typing import Any
 
 import sympy
 
+from symgrad.budgets import DEEPEST_DEFINITION
 from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Access, Call, Expr, IntValue, Literal, Reduce, postorder
@@ -38,15 +40,13 @@ from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.functions import angle, apply, exponential, logarithm
 from symgrad.proof.normal.maxima import argmax, maximum
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom, total
 from symgrad.proof.normal.products import product
 from symgrad.proof.normal.sums import sum_over
 from symgrad.proof.scalars import bodies, literals
 
 Definitions = Callable[[str, tuple[Dim, ...]], Expr | None]
 """What an element of a computed tensor is, given its name and indices; None for a given tensor."""
-
-DEEPEST_DEFINITION = 16
 
 
 class Conversion:
@@ -184,11 +184,15 @@ def _divide(context: Context, left: Poly, right: Poly) -> Poly:
     return multiply(context, left, power(context, right, -1))
 
 
-def _to_integer(context: Context, function: str, value: Poly) -> Poly:
+def _rounding(name: str) -> Callable[[Context, Poly], Poly]:
     """Rounding, which leaves integers as they are.  [rule: floor]."""
-    if is_whole(value):
-        return value
-    return apply_body(context, bodies.body(function, 1), {bodies.SYMBOLS[0]: value})
+
+    def rounded(context: Context, value: Poly) -> Poly:
+        if is_whole(value):
+            return value
+        return apply_body(context, bodies.body(name, 1), {bodies.SYMBOLS[0]: value})
+
+    return rounded
 
 
 # -- scalar meanings: sympy bodies of elementwise ops applied to polynomials
@@ -209,28 +213,15 @@ def apply_body(context: Context, body: Any, environment: Operands) -> Poly:
         return exponential(context, ONE)
     if body in (sympy.true, sympy.false):
         return ONE if body == sympy.true else ZERO
-    handler = _HANDLERS.get(type(body).__name__)
-    if handler is not None:
-        return handler(context, body.args, environment)
-    if len(body.args) != 1:
-        raise Undecided(f"nothing is known of the function {type(body).__name__}")
-    argument = apply_body(context, body.args[0], environment)
-    return apply(context, type(body).__name__, argument)
-
-
-def _values(context: Context, args: Any, environment: Operands) -> list[Poly]:
-    return [apply_body(context, arg, environment) for arg in args]
-
-
-def _add(context: Context, args: Any, environment: Operands) -> Poly:
-    result = ZERO
-    for value in _values(context, args, environment):
-        result = result + value
-    return result
-
-
-def _mul(context: Context, args: Any, environment: Operands) -> Poly:
-    return multiply_all(context, _values(context, args, environment))
+    name = type(body).__name__
+    if name in _FORMS:
+        return _FORMS[name](context, body.args, environment)
+    values = [apply_body(context, arg, environment) for arg in body.args]
+    if name in _OF_VALUES:
+        return _OF_VALUES[name](context, *values)
+    if len(values) != 1:
+        raise Undecided(f"nothing is known of the function {name}")
+    return apply(context, name, values[0])
 
 
 def _pow(context: Context, args: Any, environment: Operands) -> Poly:
@@ -251,24 +242,6 @@ def general_power(context: Context, base: Poly, exponent: Poly) -> Poly:
     return exponential(context, multiply(context, exponent, logarithm(context, base)))
 
 
-def _abs(context: Context, args: Any, environment: Operands) -> Poly:
-    (value,) = _values(context, args, environment)
-    return multiply(context, value, sign(context, value))
-
-
-def _sign(context: Context, args: Any, environment: Operands) -> Poly:
-    (value,) = _values(context, args, environment)
-    return sign(context, value)
-
-
-def _max(context: Context, args: Any, environment: Operands) -> Poly:
-    values = _values(context, args, environment)
-    result = values[0]
-    for value in values[1:]:
-        result = greater(context, result, value)
-    return result
-
-
 def greater(context: Context, left: Poly, right: Poly) -> Poly:
     """The greater of two values: ``right + [left > right] (left - right)``.  [rule: where]."""
     difference = left - right
@@ -276,16 +249,11 @@ def greater(context: Context, left: Poly, right: Poly) -> Poly:
     return right + multiply(context, above, difference)
 
 
-def _min(context: Context, args: Any, environment: Operands) -> Poly:
-    values = _values(context, args, environment)
-    result = -values[0]
-    for value in values[1:]:
-        result = greater(context, result, -value)
-    return -result
+def _least(context: Context, *values: Poly) -> Poly:
+    return -_folded(greater)(context, *(-value for value in values))
 
 
-def _heaviside(context: Context, args: Any, environment: Operands) -> Poly:
-    value, at_zero = _values(context, args[:2], environment)
+def _heaviside(context: Context, value: Poly, at_zero: Poly) -> Poly:
     above = positive(context, value)
     below = positive(context, -value)
     return above + multiply(context, at_zero, ONE - above - below)
@@ -322,11 +290,6 @@ def compare(context: Context, relation: str, left: Poly, right: Poly) -> Poly:
     return not_negative(context, left - right)
 
 
-def conjunction(context: Context, left: Poly, right: Poly) -> Poly:
-    """Both."""
-    return multiply(context, left, right)
-
-
 def disjunction(context: Context, left: Poly, right: Poly) -> Poly:
     """At least one."""
     return left + right - multiply(context, left, right)
@@ -337,30 +300,17 @@ def exclusive(context: Context, left: Poly, right: Poly) -> Poly:
     return left + right - multiply(context, left, right).scaled(2)
 
 
-def _relation(name: str) -> Callable[[Context, Any, Operands], Poly]:
-    def handler(context: Context, args: Any, environment: Operands) -> Poly:
-        left, right = _values(context, args, environment)
-        return compare(context, name, left, right)
-
-    return handler
-
-
-def _connective(
-    combine: Callable[[Context, Poly, Poly], Poly],
-) -> Callable[[Context, Any, Operands], Poly]:
-    def handler(context: Context, args: Any, environment: Operands) -> Poly:
-        values = _values(context, args, environment)
-        result = values[0]
-        for value in values[1:]:
-            result = combine(context, result, value)
-        return result
-
-    return handler
-
-
-def _not(context: Context, args: Any, environment: Operands) -> Poly:
-    (value,) = _values(context, args, environment)
+def _negation(context: Context, value: Poly) -> Poly:
     return ONE - value
+
+
+def _relation(name: str) -> Callable[[Context, Poly, Poly], Poly]:
+    return lambda context, left, right: compare(context, name, left, right)
+
+
+def _folded(combine: Callable[[Context, Poly, Poly], Poly]) -> Callable[..., Poly]:
+    """A function of two values as one of any number of them, from the first to the last."""
+    return lambda context, *values: functools.reduce(functools.partial(combine, context), values)
 
 
 def _polygamma(context: Context, args: Any, environment: Operands) -> Poly:
@@ -371,30 +321,26 @@ def _polygamma(context: Context, args: Any, environment: Operands) -> Poly:
     return apply(context, f"polygamma{order}", value)
 
 
-def _zero(context: Context, args: Any, environment: Operands) -> Poly:
-    """The derivative of a jump: zero almost everywhere."""
-    return ZERO
+_FORMS: dict[str, Callable[[Context, Any, Operands], Poly]] = {
+    "Pow": _pow, "Piecewise": _piecewise, "polygamma": _polygamma,
+    # the derivative of a jump is zero almost everywhere
+    "DiracDelta": lambda context, args, environment: ZERO,
+}  # fmt: skip
+"""Classes of sympy that look at their arguments before these are polynomials."""
 
-
-def _atan2(context: Context, args: Any, environment: Operands) -> Poly:
-    y, x = _values(context, args, environment)
-    return angle(context, y, x)
-
-
-_HANDLERS: dict[str, Callable[[Context, Any, Operands], Poly]] = {
-    "Add": _add, "Mul": _mul, "Pow": _pow, "Abs": _abs, "sign": _sign, "Max": _max, "Min": _min,
-    "Heaviside": _heaviside, "Piecewise": _piecewise, "DiracDelta": _zero, "Not": _not,
-    "polygamma": _polygamma, "atan2": _atan2,
+_OF_VALUES: dict[str, Callable[..., Poly]] = {
+    "Add": lambda context, *values: total(values),
+    "Mul": lambda context, *values: multiply_all(context, values),
+    "Abs": lambda context, value: multiply(context, value, sign(context, value)),
+    "sign": sign, "Max": _folded(greater), "Min": _least, "Heaviside": _heaviside,
+    "atan2": angle, "digamma": lambda context, value: apply(context, "polygamma0", value),
     "Equality": _relation("eq"), "Unequality": _relation("ne"),
     "StrictGreaterThan": _relation("gt"), "GreaterThan": _relation("ge"),
     "StrictLessThan": _relation("lt"), "LessThan": _relation("le"),
-    "And": _connective(conjunction), "Or": _connective(disjunction),
-    "Xor": _connective(exclusive),
-    "digamma": lambda context, args, environment: apply(
-        context, "polygamma0", apply_body(context, args[0], environment)
-    ),
+    "And": _folded(multiply), "Or": _folded(disjunction), "Xor": _folded(exclusive),
+    "Not": _negation,
 }  # fmt: skip
-
+"""Classes of sympy as functions of the values of their arguments."""
 
 _DIRECT: dict[str, Callable[..., Poly]] = {
     "add": lambda context, left, right: left + right,
@@ -408,18 +354,12 @@ _DIRECT: dict[str, Callable[..., Poly]] = {
     "log": logarithm,
     "where": choose,
     "cast": lambda context, value: value,
-    "logical_and": conjunction,
+    "logical_and": multiply,
     "logical_or": disjunction,
     "logical_xor": exclusive,
-    "logical_not": lambda context, value: ONE - value,
+    "logical_not": _negation,
     "maximum": greater,
     "pow": general_power,
-    **{
-        name: (lambda function: lambda context, value: _to_integer(context, function, value))(name)
-        for name in ("trunc", "round", "ceil", "floor")
-    },
-    **{
-        name: (lambda relation: lambda context, a, b: compare(context, relation, a, b))(name)
-        for name in ("eq", "ne", "lt", "le", "gt", "ge")
-    },
+    **{name: _rounding(name) for name in ("trunc", "round", "ceil", "floor")},
+    **{name: _relation(name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
 }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from symgrad.budgets import LARGEST_SHIFT
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import (
     POSITIVE,
@@ -31,7 +32,6 @@ from symgrad.proof.scalars import uninterpreted
 
 KNOWN = ("Si",)
 """Functions of sympy's that are atoms although no op is one of them."""
-LARGEST_SHIFT = 8
 _GAMMA = ("loggamma", "polygamma0", "polygamma1", "polygamma2")
 
 
@@ -112,7 +112,7 @@ def logarithm(context: Context, argument: Poly) -> Poly:
     """
     if not is_positive(context, argument):
         context.require("log", ">", argument)
-    with context.within_domain():
+    with context.using_domain(True):
         return _logarithm(context, argument)
 
 

@@ -112,16 +112,6 @@ def rename_monomial(context: Context, monomial: Monomial, renaming: Renaming) ->
     return Renamer(context, renaming).monomial(monomial)
 
 
-def rename_poly(context: Context, poly: Poly, renaming: Renaming) -> Poly:
-    """A polynomial with index variables renamed structurally."""
-    return Renamer(context, renaming).poly(poly)
-
-
-def rename(context: Context, atom: Atom, renaming: Renaming) -> Atom:
-    """An atom with index variables renamed structurally; inner sums are labelled anew."""
-    return Renamer(context, renaming).atom(atom)
-
-
 def symmetric_order(indices: tuple[Poly, ...]) -> tuple[Poly, ...]:
     """The last two indices in the order of their keys."""
     *rest, row, column = indices

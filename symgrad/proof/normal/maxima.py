@@ -15,7 +15,7 @@ from symgrad.proof.normal.algebra import (
     content,
     equal_integers,
     factor_sign,
-    integer_nonnegative,
+    in_range,
     monomial_poly,
     multiply,
     positive,
@@ -25,7 +25,7 @@ from symgrad.proof.normal.algebra import (
 )
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
 from symgrad.proof.normal.context import Context
-from symgrad.proof.normal.labels import rename_poly
+from symgrad.proof.normal.labels import Renamer
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, magnitude, of_atom
 
 
@@ -142,8 +142,7 @@ def _without(
 def bind(context: Context, kind: str, binder: Atom, body: Poly) -> Atom:
     """The atom that binds ``binder`` under its canonical name."""
     name = context.atom(kinds.INDEX, f"b{1 + body.height}.0", binder.data[1])
-    renamed = rename_poly(context, body, {binder: name})
-    return context.atom(kind, name, renamed)
+    return context.atom(kind, name, Renamer(context, {binder: name}).poly(body))
 
 
 # -- comparisons with a maximum: where it is reached, and that it is reached once
@@ -151,14 +150,8 @@ def bind(context: Context, kind: str, binder: Atom, body: Poly) -> Atom:
 
 def against_maximum(context: Context, poly: Poly) -> Poly | None:
     """[max_k f(k) > f(j)] is 1 - [j == argmax f] where there are no ties.  [rule: no-ties]."""
-    for monomial, value in poly.terms.items():
-        if len(monomial) != 1 or monomial[0][0].kind != kinds.MAXIMUM or monomial[0][1] != 1:
-            continue
-        if value not in (1, -1):
-            continue
-        atom = monomial[0][0]
+    for atom, value, other in poly.solved(kinds.MAXIMUM):
         binder, body = atom.data
-        other = (poly - Poly({monomial: value})).scaled(-value)
         index = _instance(context, binder, body, other)
         if index is None:
             continue
@@ -240,10 +233,9 @@ def _instance(context: Context, binder: Atom, body: Poly, other: Poly) -> Poly |
     candidates = [of_atom(v) for v in sorted(other.free, key=lambda v: v.key)]
     candidates += _index_arguments(other)
     for index in candidates:
-        inside = integer_nonnegative(context, index) and integer_nonnegative(
-            context, (extent - index).plus(-1)
-        )
-        if inside and _is_among(context, substitute(context, body, {binder: index}), other):
+        if not in_range(context, index, extent):
+            continue
+        if _is_among(context, substitute(context, body, {binder: index}), other):
             return index
     return None
 

@@ -10,7 +10,7 @@ from symgrad.proof.normal.algebra import (
     at_least,
     equal_integers,
     from_dim,
-    integer_nonnegative,
+    in_range,
     leaf,
     substitute,
 )
@@ -37,20 +37,17 @@ def inverse_at(context: Context, poly: Poly) -> Poly | None:
     """
     if not context.facts.permutations:
         return None
-    for monomial, value in poly.terms.items():
-        if len(monomial) != 1 or monomial[0][0].kind != kinds.SUM or value not in (1, -1):
-            continue
-        binders, inner = monomial[0][0].data
+    for atom, _, place in poly.solved(kinds.SUM):
+        binders, inner = atom.data
         if len(binders) != 1 or len(inner) != 2:
             continue
         (binder,) = binders
         conditions = [a for a, e in inner if a.kind == kinds.EQUAL]
         if len(conditions) != 1 or (binder, 1) not in inner:
             continue
-        place = (poly - Poly({monomial: value})).scaled(-value)
         if _place(context, conditions[0], binder) is None:
             continue
-        if _in_range(context, place, binder.data[1]):
+        if in_range(context, place, binder.data[1]):
             inside = conditions[0].data[0]
             there = substitute(context, inside, {binder: place})
             return equal_integers(context, there)
@@ -147,23 +144,13 @@ def extreme(context: Context, poly: Poly) -> Poly | None:
 def _place(context: Context, condition: Atom, binder: Atom) -> Poly | None:
     """The j of ``[r(b) == j]``, where r is a permutation along b and j is in its range."""
     inside: Poly = condition.data[0]
-    for monomial, value in inside.terms.items():
-        if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
+    for element, _, place in inside.solved(kinds.LEAF):
+        axis = context.facts.permutations.get(element.data[0])
+        if axis is None or element.data[1][axis].atom is not binder:
             continue
-        leaf = monomial[0][0]
-        axis = context.facts.permutations.get(leaf.data[0]) if leaf.kind == kinds.LEAF else None
-        if axis is None or leaf.data[1][axis].atom is not binder:
-            continue
-        others = [index for at, index in enumerate(leaf.data[1]) if at != axis]
-        place = (inside - Poly({monomial: value})).scaled(-value)
+        others = [index for at, index in enumerate(element.data[1]) if at != axis]
         if binder in place.free or any(binder in index.free for index in others):
             continue
-        if _in_range(context, place, binder.data[1]):
+        if in_range(context, place, binder.data[1]):
             return place
     return None
-
-
-def _in_range(context: Context, value: Poly, extent: Poly) -> bool:
-    return integer_nonnegative(context, value) and integer_nonnegative(
-        context, (extent - value).plus(-1)
-    )

@@ -9,11 +9,14 @@ are ``int`` where integral, else ``Fraction``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
-from symgrad.proof.normal.atoms import NUMBER, SIZE, Atom, Monomial, Number, erased_monomial
+from symgrad.proof.normal.atoms import INDEX, NUMBER, SIZE, Atom, Monomial, Number, erased_monomial
+
+Exponents = dict[Atom, Number]
 
 
 def exact(value: Number) -> Number:
@@ -190,6 +193,19 @@ class Poly:
                 return monomial[0][0]
         return None
 
+    def solved(self, *sorts: str) -> Iterator[tuple[Atom, Number, Poly]]:
+        """``(a, c, v)`` with ``self == c * (a - v)`` and c 1 or -1, for atoms of these kinds."""
+        for monomial, value in self.terms.items():
+            if len(monomial) == 1 and monomial[0][1] == 1 and value in (1, -1):
+                ((atom, _),) = monomial
+                if atom.kind in sorts:
+                    yield atom, value, (self - Poly({monomial: value})).scaled(-value)
+
+    @property
+    def offset(self) -> Number:
+        """Its term without atoms, 0 where there is none."""
+        return self.terms.get((), 0)
+
     @property
     def lead(self) -> Monomial:
         """The leading monomial in an admissible order: weighted degree, then lexicographic.
@@ -238,12 +254,17 @@ def plain_product(left: Poly, right: Poly | Atom) -> Poly:
     terms: dict[Monomial, Number] = {}
     for monomial, value in left.terms.items():
         for other, factor in right.terms.items():
-            exponents = dict(monomial)
-            for atom, exponent in other:
-                exponents[atom] = exponents.get(atom, 0) + exponent
-            key = ordered(exponents)
+            key = ordered(joined(monomial, other))
             terms[key] = terms.get(key, 0) + value * factor
     return Poly({m: exact(c) for m, c in terms.items() if c})
+
+
+def joined(first: Monomial | Exponents, second: Monomial, times: int = 1) -> Exponents:
+    """The exponents of ``first * second**times``."""
+    exponents = dict(first)
+    for atom, exponent in second:
+        exponents[atom] = exponents.get(atom, 0) + times * exponent
+    return exponents
 
 
 def monomial_key(monomial: Monomial) -> int:
@@ -251,7 +272,7 @@ def monomial_key(monomial: Monomial) -> int:
     return hash(tuple([(atom.key, hash(exponent)) for atom, exponent in monomial]))
 
 
-def ordered(exponents: dict[Atom, Number]) -> Monomial:
+def ordered(exponents: Exponents) -> Monomial:
     """The monomial with these exponents; zeros are left out."""
     return tuple(sorted([(a, exponent_of(e)) for a, e in exponents.items() if e], key=_by_key))
 
@@ -259,6 +280,31 @@ def ordered(exponents: dict[Atom, Number]) -> Monomial:
 def degree(monomial: Monomial) -> Number:
     """The degree in everything but sizes and constants."""
     return sum(e for atom, e in monomial if atom.kind not in (SIZE, NUMBER))
+
+
+def direct_atoms(item: Any) -> Iterator[Atom]:
+    """The atoms of a polynomial or of an atom's data, without those inside them."""
+    if isinstance(item, Atom):
+        yield item
+    elif isinstance(item, Poly):
+        for monomial in item.terms:
+            for atom, _ in monomial:
+                yield atom
+    elif isinstance(item, tuple):
+        for part in item:
+            yield from direct_atoms(part)
+
+
+def all_atoms(item: Any) -> Iterator[Atom]:
+    """The atoms of a polynomial at any depth, each once, those in extents left out."""
+    todo, seen = [*direct_atoms(item)], set[Atom]()
+    while todo:
+        atom = todo.pop()
+        if atom not in seen:
+            seen.add(atom)
+            yield atom
+            if atom.kind != INDEX:
+                todo.extend(direct_atoms(atom.data))
 
 
 def _by_key(item: tuple[Atom, Number]) -> int:

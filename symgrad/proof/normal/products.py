@@ -9,7 +9,6 @@ from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import (
     at_least,
     equal_integers,
-    integer_nonnegative,
     is_positive,
     monomial_poly,
     multiply,
@@ -23,7 +22,7 @@ from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.functions import exponential, logarithm
 from symgrad.proof.normal.maxima import bind
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
-from symgrad.proof.normal.sums import index_expressions, sum_over
+from symgrad.proof.normal.sums import index_expressions, solved_in_range, sum_over
 
 
 def product(context: Context, binder: Atom, body: Poly) -> Poly:
@@ -85,7 +84,7 @@ def _punched(context: Context, binder: Atom, body: Poly) -> Poly | None:
         for atom, _ in monomial:
             if atom.kind != kinds.EQUAL or binder not in atom.free:
                 continue
-            value = _solved(context, atom.data[0], binder)
+            value = solved_in_range(context, atom.data[0], binder)
             if value is None:
                 continue
             there = with_value(context, body, atom, True)
@@ -120,12 +119,12 @@ def _turned(context: Context, binder: Atom, poly: Poly) -> Poly | None:
     slope = poly.terms.get(((binder, 1),))
     if slope == 1:
         return ONE - at_least(context, (-poly).plus(-1))
-    offset = poly.terms.get((), 0)
+    offset = poly.offset
     end = poly.plus(-offset) + of_atom(binder)
     if slope != -1 or offset not in (1, -1) or end.atom is None or end.atom.kind != kinds.INDEX:
         return None
     place = end if offset == -1 else end.plus(1)
-    if _solved(context, place - of_atom(binder), binder) is None:
+    if solved_in_range(context, place - of_atom(binder), binder) is None:
         return None
     delta = equal_integers(context, place - of_atom(binder))
     return at_least(context, end - of_atom(binder)) + delta.scaled(int(offset))
@@ -198,14 +197,3 @@ def _shifted(context: Context, binder: Atom, body: Poly) -> Poly | None:
     moved = substitute(context, body, {binder: of_atom(binder).plus(-int(offset))})
     ratio = multiply(context, dropped, power(context, added, -1))
     return multiply(context, product(context, binder, moved), ratio)
-
-
-def _solved(context: Context, poly: Poly, binder: Atom) -> Poly | None:
-    slope = poly.terms.get(((binder, 1),))
-    if slope not in (1, -1):
-        return None
-    value = (poly - of_atom(binder).scaled(slope)).scaled(-slope)
-    if binder in value.free or not integer_nonnegative(context, value):
-        return None
-    inside = integer_nonnegative(context, (binder.data[1] - value).plus(-1))
-    return value if inside else None

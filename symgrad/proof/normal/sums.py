@@ -11,6 +11,7 @@ apart into connected components; factors that depend on no variable come out.
 from __future__ import annotations
 
 import itertools
+import math
 from fractions import Fraction
 
 from symgrad.proof.normal import atoms as kinds
@@ -19,6 +20,7 @@ from symgrad.proof.normal.algebra import (
     condense,
     equal_integers,
     floordiv,
+    in_range,
     integer_nonnegative,
     leaf,
     monomial_poly,
@@ -32,9 +34,17 @@ from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Context
 from symgrad.proof.normal.labels import close
 from symgrad.proof.normal.permutations import counted_once
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, magnitude, of_atom, plain_product, total
-
-Exponents = dict[Atom, Number]
+from symgrad.proof.normal.poly import (
+    ONE,
+    ZERO,
+    Exponents,
+    Poly,
+    direct_atoms,
+    magnitude,
+    of_atom,
+    plain_product,
+    total,
+)
 
 
 def sum_over(context: Context, binders: list[Atom], poly: Poly) -> Poly:
@@ -137,8 +147,7 @@ def _eliminate_delta(context: Context, binders: list[Atom], factors: Exponents) 
             if found is not None:
                 solution, guard = found
                 rest = {a: e for a, e in factors.items() if a is not atom}
-                body = monomial_poly(context, rest)
-                body = substitute(context, body, solution)
+                body = substitute(context, monomial_poly(context, rest), solution)
                 body = multiply(context, guard, body)
                 return sum_over(context, [v for v in binders if v not in solution], body)
     return None
@@ -185,8 +194,7 @@ def _window(context: Context, binders: list[Atom], factors: Exponents) -> Poly |
                 continue
             value = floordiv(context, linear[2], width)
             rest = {a: e for a, e in factors.items() if a is not lower and a is not upper}
-            body = monomial_poly(context, rest)
-            body = substitute(context, body, {variable: value})
+            body = substitute(context, monomial_poly(context, rest), {variable: value})
             guard = _range_guard(context, value, variable.data[1])
             body = multiply(context, guard, body)
             return sum_over(context, [v for v in binders if v is not variable], body)
@@ -194,11 +202,18 @@ def _window(context: Context, binders: list[Atom], factors: Exponents) -> Poly |
 
 
 def _in_range_solution(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
-    for variable, value in _solutions(poly, order):
-        if integer_nonnegative(context, value) and integer_nonnegative(
-            context, (variable.data[1] - value).plus(-1)
-        ):
+    for variable in order:
+        value = solved_in_range(context, poly, variable)
+        if value is not None:
             return {variable: value}, ONE
+    return None
+
+
+def solved_in_range(context: Context, poly: Poly, variable: Atom) -> Poly | None:
+    """The value of an index for which an integer polynomial is 0, where it is in range."""
+    for _, value in _solutions(poly, [variable]):
+        if in_range(context, value, variable.data[1]):
+            return value
     return None
 
 
@@ -209,11 +224,8 @@ def _guarded_solution(context: Context, poly: Poly, order: list[Atom]) -> Soluti
 
 
 def _range_guard(context: Context, value: Poly, extent: Poly) -> Poly:
-    return multiply(
-        context,
-        at_least(context, value),
-        at_least(context, (extent - value).plus(-1)),
-    )
+    below = at_least(context, (extent - value).plus(-1))
+    return multiply(context, at_least(context, value), below)
 
 
 def _flattened_pair(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
@@ -271,8 +283,7 @@ def _split_flattened(context: Context, binders: list[Atom], factors: Exponents) 
     _, index, divisor, parts = found[0]
     high, low = context.fresh(parts), context.fresh(divisor)
     whole = plain_product(divisor, high) + of_atom(low)
-    body = monomial_poly(context, factors)
-    body = substitute(context, body, {index: whole})
+    body = substitute(context, monomial_poly(context, factors), {index: whole})
     return sum_over(context, [v for v in binders if v is not index] + [high, low], body)
 
 
@@ -280,22 +291,17 @@ def _find_quotients(
     item: object, bound: frozenset[Atom], found: list[tuple[Number, Atom, Poly, Poly]]
 ) -> None:
     """Quotients of a bound variable by a divisor of its extent, the largest first."""
-    if isinstance(item, Poly):
-        for monomial in item.terms:
-            for atom, _ in monomial:
-                _find_quotients(atom, bound, found)
-    elif isinstance(item, tuple):
-        for part in item:
-            _find_quotients(part, bound, found)
-    elif isinstance(item, Atom) and item.divides and item.free & bound:
-        if item.kind == kinds.FLOORDIV:
-            index, divisor = item.data[0].atom, item.data[1]
+    for atom in direct_atoms(item):
+        if not (atom.divides and atom.free & bound):
+            continue
+        if atom.kind == kinds.FLOORDIV:
+            index, divisor = atom.data[0].atom, atom.data[1]
             if index in bound and index is not None:
                 parts = quotient(index.data[1], divisor)
                 if parts is not None:
                     found.append((_magnitude(divisor), index, divisor, parts))
-        elif item.kind != kinds.INDEX:
-            _find_quotients(item.data, bound, found)
+        elif atom.kind != kinds.INDEX:
+            _find_quotients(atom.data, bound, found)
 
 
 def _magnitude(poly: Poly) -> Number:
@@ -317,8 +323,7 @@ def _merge_flattened(context: Context, binders: list[Atom], factors: Exponents) 
             extent = plain_product(high.data[1], low.data[1])
             joint = context.fresh(extent)
             value = of_atom(joint) - plain_product(low.data[1], high)
-            body = monomial_poly(context, factors)
-            body = substitute(context, body, {low: value})
+            body = substitute(context, monomial_poly(context, factors), {low: value})
             if high not in body.free:
                 rest = [v for v in binders if v is not high and v is not low]
                 return sum_over(context, [*rest, joint], body)
@@ -342,21 +347,16 @@ def _looks_flattened(factors: Exponents, high: Atom, low: Atom) -> bool:
     return seen
 
 
-def index_expressions(item: object) -> tuple[Poly, ...]:
+def index_expressions(atom: Atom) -> tuple[Poly, ...]:
     """All index expressions of leaves inside an atom."""
-    if isinstance(item, Atom):
-        if item.index_cache is None:
-            if item.kind == kinds.LEAF:
-                item.index_cache = item.data[1]
-            else:
-                item.index_cache = () if item.kind == kinds.INDEX else index_expressions(item.data)
-        return item.index_cache
-    parts: list[object] = []
-    if isinstance(item, Poly):
-        parts = [atom for monomial in item.terms for atom, _ in monomial]
-    elif isinstance(item, tuple):
-        parts = list(item)
-    return tuple(dict.fromkeys(index for part in parts for index in index_expressions(part)))
+    if atom.index_cache is None:
+        if atom.kind == kinds.LEAF:
+            atom.index_cache = atom.data[1]
+        else:
+            inside = direct_atoms(atom.data) if atom.kind != kinds.INDEX else ()
+            found = itertools.chain.from_iterable(map(index_expressions, inside))
+            atom.index_cache = tuple(dict.fromkeys(found))
+    return atom.index_cache
 
 
 # -- one connected component: folding, reversal, closed forms, labelling
@@ -437,8 +437,7 @@ def _reverse(context: Context, binders: list[Atom], factors: Exponents) -> Poly 
         if slopes and max(slopes) < 0:
             fresh = context.fresh(binder.data[1])
             value = (binder.data[1] - of_atom(fresh)).plus(-1)
-            body = monomial_poly(context, factors)
-            body = substitute(context, body, {binder: value})
+            body = substitute(context, monomial_poly(context, factors), {binder: value})
             rest = [fresh if v is binder else v for v in binders]
             return sum_over(context, rest, body)
     return None
@@ -460,10 +459,10 @@ def _inverse_matrix(context: Context, binders: list[Atom], factors: Exponents) -
             names = left.data[0], right.data[0]
             if inverses.get(names[0]) != names[1] and inverses.get(names[1]) != names[0]:
                 continue
-            ends = _matrix_ends(left, right, binder)
-            if ends is not None:
+            outside = _outside_indices(left, right, binder, -2)
+            if outside is not None:
                 rest = {a: e for a, e in factors.items() if a not in holders}
-                delta = equal_integers(context, ends[0] - ends[1])
+                delta = equal_integers(context, outside[-2] - outside[-1])
                 body = multiply(context, monomial_poly(context, rest), delta)
                 return sum_over(context, [v for v in binders if v is not binder], body)
     return None
@@ -483,10 +482,10 @@ def _cholesky_product(context: Context, binders: list[Atom], factors: Exponents)
         first, last = holders[0], holders[-1]
         if first.data[0] != last.data[0] or first.data[0] not in known:
             continue
-        ends = _common_column(first, last, binder)
-        if ends is None:
+        outside = _outside_indices(first, last, binder, -1)
+        if outside is None:
             continue
-        *batch, row, other = ends
+        *batch, row, other = outside
         matrix = known[first.data[0]]
         both = leaf(context, matrix, (*batch, row, other)) + leaf(
             context, matrix, (*batch, other, row)
@@ -498,26 +497,16 @@ def _cholesky_product(context: Context, binders: list[Atom], factors: Exponents)
     return None
 
 
-def _common_column(left: Atom, right: Atom, binder: Atom) -> tuple[Poly, ...] | None:
-    """The batch and the rows of ``left[..., i, k] right[..., j, k]``."""
+def _outside_indices(left: Atom, right: Atom, binder: Atom, axis: int) -> tuple[Poly, ...] | None:
+    """``(..., i, j)`` of ``left[..., i, k] right[..., j, k]``; ``axis``: of k in the right one."""
     *batch, row, inner = left.data[1]
-    *other_batch, other, other_inner = right.data[1]
+    other = list(right.data[1])
+    other_inner = other.pop(axis)
     variable = of_atom(binder)
-    if inner != variable or other_inner != variable or batch != other_batch:
+    if inner != variable or other_inner != variable or batch != other[:-1]:
         return None
-    outside = (*batch, row, other)
+    outside = (*batch, row, other[-1])
     return None if any(binder in index.free for index in outside) else outside
-
-
-def _matrix_ends(left: Atom, right: Atom, binder: Atom) -> tuple[Poly, Poly] | None:
-    """The outer indices of ``left[..., i, k] right[..., k, j]``."""
-    *batch, row, inner = left.data[1]
-    *other_batch, other_inner, column = right.data[1]
-    variable = of_atom(binder)
-    if inner != variable or other_inner != variable or batch != other_batch:
-        return None
-    outside = [row, column, *batch]
-    return None if any(binder in index.free for index in outside) else (row, column)
 
 
 # -- closed forms
@@ -565,15 +554,8 @@ def _power_sum(extent: Poly, exponent: int) -> Poly:
         power = ONE
         for _ in range(exponent + 1 - j):
             power = plain_product(power, extent)
-        weight = Fraction(_binomial(exponent + 1, j)) * _BERNOULLI[j] / (exponent + 1)
+        weight = Fraction(math.comb(exponent + 1, j)) * _BERNOULLI[j] / (exponent + 1)
         result = result + power.scaled(weight)
-    return result
-
-
-def _binomial(n: int, k: int) -> int:
-    result = 1
-    for i in range(k):
-        result = result * (n - i) // (i + 1)
     return result
 
 

@@ -12,7 +12,15 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from symgrad.budgets import CLEARING_ROUNDS, FIRST_NORMAL_FORM_WORK, NORMAL_FORM_WORK
+from symgrad.budgets import (
+    CLEARING_ROUNDS,
+    FIRST_NORMAL_FORM_WORK,
+    LARGEST_AXIS,
+    LARGEST_BOUNDARY,
+    LARGEST_OFFSET,
+    NORMAL_FORM_WORK,
+    STABLE_ROUNDS,
+)
 from symgrad.ir.expr import Expr
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import labels
@@ -24,6 +32,7 @@ from symgrad.proof.normal.algebra import (
     is_floor,
     monomial_poly,
     multiply,
+    multiply_all,
     opened,
     power,
     quotient,
@@ -39,8 +48,10 @@ from symgrad.proof.normal.from_expr import Conversion, Definitions
 from symgrad.proof.normal.poly import (
     ONE,
     ZERO,
+    Exponents,
     Poly,
     constant,
+    direct_atoms,
     exact,
     of_atom,
     plain_product,
@@ -178,12 +189,6 @@ def out_of_budget(result: ZeroResult) -> bool:
 # -- the stages: rewritings that the constructors do not do by themselves
 
 
-LARGEST_AXIS = 16
-LARGEST_OFFSET = 8
-LARGEST_BOUNDARY = 3
-Exponents = dict[Atom, Number]
-
-
 def _run_stages(context: Context, poly: Poly) -> tuple[str | None, Poly]:
     """The name of the stage that made ``poly`` zero, and what is left of it."""
     if not poly.terms:
@@ -250,7 +255,7 @@ def _vanishing_pair(context: Context, poly: Poly) -> tuple[Atom, Atom] | None:
 
 def unchain(context: Context, poly: Poly) -> Poly:
     """No index between two others in a product of conditions; see ``unchained``."""
-    for _ in range(4):
+    for _ in range(STABLE_ROUNDS):
         result = unchained(context, poly)
         if result == poly:
             break
@@ -264,8 +269,8 @@ def at_boundaries(context: Context, poly: Poly) -> Poly:
 
 
 def _until_stable(context: Context, poly: Poly, kind: str, rewrite: Callable[[Atom], Poly]) -> Poly:
-    for _ in range(4):
-        if not any(_holds(a, kind) for m in poly.terms for a, _ in m):
+    for _ in range(STABLE_ROUNDS):
+        if not any(_holds(a, kind) for a in direct_atoms(poly)):
             return poly
         result = _map_factors(context, poly, kind, rewrite)
         if result == poly:
@@ -295,13 +300,17 @@ def _holds(atom: Atom, kind: str) -> bool:
 
 def _map_factors(context: Context, poly: Poly, kind: str, function: Callable[[Atom], Poly]) -> Poly:
     """Factors of a kind replaced, at top level and in the monomials of sums."""
+    return _by_factors(
+        context, poly, lambda atom, power_of: _map_factor(context, atom, power_of, kind, function)
+    )
+
+
+def _by_factors(context: Context, poly: Poly, function: Callable[[Atom, Number], Poly]) -> Poly:
+    """The polynomial with each factor replaced by what the function makes of it."""
     parts = []
     for monomial, value in poly.terms.items():
-        product = constant(value)
-        for atom, exponent in monomial:
-            factor = _map_factor(context, atom, exponent, kind, function)
-            product = multiply(context, product, factor)
-        parts.append(product)
+        factors = itertools.starmap(function, monomial)
+        parts.append(multiply_all(context, itertools.chain([constant(value)], factors)))
     return total(parts)
 
 
@@ -314,10 +323,10 @@ def _map_factor(
     if atom.kind == kinds.SUM and whole and _holds(atom, kind):
         fresh = [context.fresh(binder.data[1]) for binder in atom.data[0]]
         renaming = dict(zip(atom.data[0], fresh, strict=True))
-        body = ONE
-        for inner, power_of in atom.data[1]:
-            factor = _map_inner(context, inner, power_of, kind, function, renaming)
-            body = multiply(context, body, factor)
+        body = multiply_all(
+            context,
+            (_map_inner(context, a, e, kind, function, renaming) for a, e in atom.data[1]),
+        )
         return raise_to(context, sum_over(context, fresh, body), exponent)
     return monomial_poly(context, {atom: exponent})
 
@@ -334,12 +343,12 @@ def _map_inner(
     if atom.kind == kind:
         values = {binder: of_atom(fresh) for binder, fresh in renaming.items()}
         return substitute(context, function(atom), values)
-    renamed = labels.rename(context, atom, renaming)
+    renamed = labels.Renamer(context, renaming).atom(atom)
     return _map_factor(context, renamed, exponent, kind, function)
 
 
 def _oriented(context: Context, poly: Poly) -> Poly:
-    offset = poly.terms.get((), 0)
+    offset = poly.offset
     if poly.terms[poly.lead] < 0:
         return ONE - _oriented(context, (-poly).plus(-1))
     if not offset or not isinstance(offset, int) or abs(offset) > LARGEST_OFFSET:
@@ -394,14 +403,9 @@ def _solved_variable(poly: Poly, bound: frozenset[Atom]) -> tuple[Atom, Poly] | 
     in key order.
     """
     found = []
-    for monomial, value in poly.terms.items():
-        if len(monomial) != 1 or monomial[0][1] != 1 or value not in (1, -1):
-            continue
-        atom = monomial[0][0]
-        if atom.kind in (kinds.INDEX, kinds.LEAF, kinds.ARGMAX) or is_floor(atom):
-            rest = (poly - Poly({monomial: value})).scaled(-value)
-            if not any(_mentions(a, atom) for m in rest.terms for a, _ in m):
-                found.append((atom, rest))
+    for atom, _, rest in poly.solved(kinds.INDEX, kinds.LEAF, kinds.ARGMAX, kinds.FUNCTION):
+        if (atom.kind != kinds.FUNCTION or is_floor(atom)) and not _mentions(rest, atom):
+            found.append((atom, rest))
 
     def order(item: tuple[Atom, Poly]) -> tuple[bool, int, int]:
         atom, value = item
@@ -413,15 +417,12 @@ def _solved_variable(poly: Poly, bound: frozenset[Atom]) -> tuple[Atom, Poly] | 
 
 def _mentions(item: object, atom: Atom) -> bool:
     """Does ``atom`` occur in it, at any depth?"""
-    if item is atom:
-        return True
-    if isinstance(item, Atom):
-        if atom.kind == kinds.INDEX:
-            return atom in item.free
-        return item.depth > atom.depth and any(_mentions(part, atom) for part in item.data)
-    if isinstance(item, Poly):
-        return any(_mentions(a, atom) for m in item.terms for a, _ in m)
-    return isinstance(item, tuple) and any(_mentions(part, atom) for part in item)
+    if atom.kind == kinds.INDEX:
+        return any(atom in part.free for part in direct_atoms(item))
+    return any(
+        part is atom or (part.depth > atom.depth and _mentions(part.data, atom))
+        for part in direct_atoms(item)
+    )
 
 
 # -- free axes
@@ -483,7 +484,7 @@ def _split_size(context: Context, poly: Poly) -> str | None:
         slope = condition.terms.get(((size, 1),))
         if size.kind != kinds.SIZE or slope not in (1, -1):
             continue
-        value = exact(-condition.terms.get((), 0) * slope)
+        value = exact(-condition.offset * slope)
         there = with_value(context, poly, atom, True)
         there = substitute(context, there, {size: constant(value)})
         elsewhere = with_value(context, poly, atom, False)
@@ -498,24 +499,19 @@ def _split_size(context: Context, poly: Poly) -> str | None:
 
 def unroll(context: Context, poly: Poly) -> Poly:
     """Sums over small constant axes written out.  [rule: unroll]."""
-    if not any(_small_binder(a) for m in poly.terms for a, _ in m):
+    if not any(map(_small_binder, direct_atoms(poly))):
         return poly
-    parts = []
-    for monomial, value in poly.terms.items():
-        product = constant(value)
-        for atom, exponent in monomial:
-            factor = monomial_poly(context, {atom: exponent})
-            if _small_binder(atom):
-                factor = power(context, _unrolled(context, atom), exponent)
-            product = multiply(context, product, factor)
-        parts.append(product)
-    return total(parts)
+
+    def factor(atom: Atom, exponent: Number) -> Poly:
+        if _small_binder(atom):
+            return power(context, _unrolled(context, atom), exponent)
+        return monomial_poly(context, {atom: exponent})
+
+    return _by_factors(context, poly, factor)
 
 
 def _small_binder(atom: Atom) -> bool:
-    if atom.kind != kinds.SUM:
-        return False
-    return any(_is_small(b) for b in atom.data[0])
+    return atom.kind == kinds.SUM and any(_is_small(b) for b in atom.data[0])
 
 
 def _is_small(binder: Atom) -> bool:
@@ -525,10 +521,9 @@ def _is_small(binder: Atom) -> bool:
 
 def _unrolled(context: Context, atom: Atom) -> Poly:
     fresh, monomial = opened(context, atom)
-    small = [v for v in fresh if _is_small(v)]
     others = [v for v in fresh if not _is_small(v)]
     bodies = [Poly({monomial: 1})]
-    for variable in small:
+    for variable in filter(_is_small, fresh):
         values = range(int(variable.data[1].constant))
         context.spend(len(bodies) * len(values))
         bodies = [
@@ -609,9 +604,9 @@ def clear_denominators(context: Context, poly: Poly) -> bool:
     return not poly.terms
 
 
-def _lowest_exponents(poly: Poly) -> dict[Atom, Number]:
-    atoms = {a: None for m in poly.terms for a, _ in m if a.kind == kinds.POWER}
-    found: dict[Atom, Number] = {}
+def _lowest_exponents(poly: Poly) -> Exponents:
+    atoms = {a for a in direct_atoms(poly) if a.kind == kinds.POWER}
+    found: Exponents = {}
     for atom in sorted(atoms, key=lambda a: a.key):
         lowest = min(dict(m).get(atom, 0) for m in poly.terms)
         if lowest < 0:
@@ -619,7 +614,7 @@ def _lowest_exponents(poly: Poly) -> dict[Atom, Number]:
     return found
 
 
-def _raised(context: Context, monomial: Monomial, raise_by: dict[Atom, Number]) -> Poly:
+def _raised(context: Context, monomial: Monomial, raise_by: Exponents) -> Poly:
     exponents = dict(monomial)
     result = constant(1)
     for atom, amount in raise_by.items():
