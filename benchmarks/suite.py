@@ -30,7 +30,7 @@ class Outcome:
     """What was said of a case.
 
     ``repaired``: every refuted gradient got a suggestion that was proved where it is pasted.
-    ``mended``: a diff of the file was made, and with it all of them are PROVED.
+    ``repaired_file``: a diff of the file was made, and with it all of them are PROVED.
     """
 
     case: Case
@@ -39,7 +39,7 @@ class Outcome:
     seconds: float
     gradients: int
     repaired: bool = False
-    mended: bool = False
+    repaired_file: bool = False
 
     @property
     def lie(self) -> bool:
@@ -60,9 +60,11 @@ def outcome(case: Case) -> Outcome:
     verdict_seconds, seconds = between - start, time.process_time() - between
     refuted = [one for one in report.inputs.values() if one.verdict.name == REFUTED]
     repaired = bool(refuted) and all(one.suggestion for one in refuted)
-    mended = bool(refuted) and bool(report.diff)
+    repaired_file = bool(refuted) and bool(report.diff)
     gradients = max(len(report.inputs), 1)
-    return Outcome(case, report.verdict.name, verdict_seconds, seconds, gradients, repaired, mended)
+    return Outcome(
+        case, report.verdict.name, verdict_seconds, seconds, gradients, repaired, repaired_file
+    )
 
 
 def page(outcomes: list[Outcome]) -> str:
@@ -78,7 +80,7 @@ def page(outcomes: list[Outcome]) -> str:
         f"counterexample: {verdict}.  With the search for a repair and its proof: {repair}.\n",
         f"A proved repair for every wrong gradient: {sum(one.repaired for one in wrong)} of "
         f"{len(wrong)} refuted backwards; a diff of the file after which it is proved: "
-        f"{sum(one.mended for one in wrong)}.\n",
+        f"{sum(one.repaired_file for one in wrong)}.\n",
         "## Not as it should be\n",
     ]
     parts += [

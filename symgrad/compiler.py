@@ -34,7 +34,7 @@ from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
 
 if TYPE_CHECKING:
-    from symgrad.fallback import NumpyOp
+    from symgrad.numpy_op import NumpyOp
     from symgrad.proof.report.records import Report
     from symgrad.runtime.op import CompiledOp
 
@@ -97,9 +97,9 @@ def compile(
     SYMGRAD_STRICT=1, BuildError or CacheError is raised.
     """
     with forks_wait():
-        from symgrad.emission import emit
-        from symgrad.fallback import NumpyOp
+        from symgrad.kernels import emit
         from symgrad.manifest import proof_line
+        from symgrad.numpy_op import NumpyOp
         from symgrad.runtime.op import make_op
 
     request = _requested(function, specs, static, assume)
@@ -152,7 +152,7 @@ def show(
 
     ``specs``, ``static``, ``assume``: as for ``compile``.
     """
-    from symgrad import stages
+    from symgrad import stage_text as stages
 
     if stage not in STAGES:
         raise SpecError(f"unknown stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
@@ -251,8 +251,8 @@ def _judged(
     """
     from symgrad.proof.report.merge import for_any_rank, for_ranks, with_smallest
 
-    def judge(one: FunctionGraphs, rank: int | None, mended: bool = suggest) -> Report:
-        return _judged_rank(request, one, mended, rank)
+    def judge(one: FunctionGraphs, rank: int | None, repaired: bool = suggest) -> Report:
+        return _judged_rank(request, one, repaired, rank)
 
     if ranks is None:
         return judge(graphs, BATCH_RANK)
@@ -388,7 +388,7 @@ def _judged_rank(
     )  # fmt: skip
     if not suggest or graphs.derived:
         return verify_function(with_backward(graphs), options)
-    from symgrad.pasting.repairs import Pasting, verify_and_mend
+    from symgrad.pasting.repairs import Pasting, verify_and_repair
 
     def again(changed: AnyFunction) -> FunctionGraphs:
         return trace_request(replace(request, function=changed), batch_rank=rank)
@@ -398,7 +398,7 @@ def _judged_rank(
 
     places = {argument.name: place for place, argument in enumerate(request.positional)}
     pasting = Pasting(request.function, again, options, places)
-    return verify_and_mend(graphs, options, pasting, whole)
+    return verify_and_repair(graphs, options, pasting, whole)
 
 
 def _pushes(request: Request, rank: int | None) -> FunctionGraphs | SymgradError | None:

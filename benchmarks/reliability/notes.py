@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-MOST_FAILURES = 6  # of one route in one unit: the first are enough to mend it
+MOST_FAILURES = 6  # of one route in one unit: the first are enough to fix it
 
 ASKED = "SYMGRAD_RELIABILITY_WAYS"
 """The environment variable that names the ways every program goes, with commas between them."""

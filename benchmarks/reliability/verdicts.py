@@ -19,9 +19,9 @@ from benchmarks.reliability.notes import Notes
 from benchmarks.reliability.subject import Subject
 from benchmarks.reliability.truth import as_tuple
 from symgrad.errors import SymgradError
-from symgrad.fallback import NumpyOp
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan
+from symgrad.numpy_op import NumpyOp
 
 MUTANTS = 3
 _DIFFERS = 1e-6  # of the size of the gradients: far beyond rounding

@@ -17,7 +17,7 @@ import numpy
 
 from .abi import Op, Value
 from .errors import KernelArgumentError, KernelTypeError
-from .plain import described, is_same, literal, stated
+from .plain_values import described, is_same, literal, stated
 
 
 class _AsCompiled:

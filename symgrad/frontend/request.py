@@ -22,7 +22,7 @@ from symgrad.frontend.function import Function, class_of, init_parameters, raw_m
 from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec, as_spec
 from symgrad.ir.assume import Assumption, check_names, parse_all
-from symgrad.plain import PlainArgument
+from symgrad.plain_values import PlainArgument
 
 AnyFunction = type[Function] | Function
 Specs = Sequence[Any] | Mapping[str, Any]

@@ -12,7 +12,7 @@ from symgrad.errors import Location, SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Graph, Node
-from symgrad.plain import PlainArgument
+from symgrad.plain_values import PlainArgument
 
 
 @dataclass(frozen=True)

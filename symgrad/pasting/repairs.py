@@ -20,12 +20,12 @@ from typing import Any
 
 from symgrad.errors import SymgradError
 from symgrad.frontend.function import class_of, raw_method, separate_setup
+from symgrad.frontend.request import AnyFunction
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
-from symgrad.pasting.changed import AnyFunction, changed
+from symgrad.pasting import patch
+from symgrad.pasting.patch import Edit, Method, Snippet, changed
 from symgrad.pasting.reach import root_of, scope_of, sizes_of, tensors_in, with_sizes
-from symgrad.proof.repair import patch
-from symgrad.proof.repair.patch import Edit, Method, Snippet
 from symgrad.proof.repair.suggest import Scope, Spell
 from symgrad.proof.report.records import Report
 from symgrad.proof.report.verdict import Verdict
@@ -69,7 +69,7 @@ class Repair:
     extras: tuple[Extra, ...] = ()
 
 
-def verify_and_mend(
+def verify_and_repair(
     graphs: FunctionGraphs, options: VerifyOptions, pasting: Pasting, whole: Whole
 ) -> Report:
     """Judge a traced Function; the report's diff is made when it is asked for.
@@ -92,12 +92,12 @@ def verify_and_mend(
             for finding in after.protocol
         )
 
-    def mend() -> str:
+    def repair() -> str:
         with suppress(Exception):  # a repair that cannot be written is none
             return pasting.diff(accepts)
         return ""
 
-    return replace(report, mend=mend)
+    return replace(report, repair=repair)
 
 
 class Pasting:
@@ -278,7 +278,7 @@ class Pasting:
     def diff(self, accepts: Callable[[AnyFunction], bool]) -> str:
         """A unified diff of the user's file with every repair, or nothing.
 
-        ``accepts``: is a changed Function good as a whole?  A gradient is mended where it is
+        ``accepts``: is a changed Function good as a whole?  A gradient is repaired where it is
         assigned, if it is assigned once; else where it is returned.
         """
         found = class_of(self.function)

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from symgrad.interpreters import interpreter_of
-from symgrad.plain import PlainArgument
+from symgrad.plain_values import PlainArgument
 from symgrad.runtime.digests import digest
 from symgrad.runtime.load import keep_in_memory
 from symgrad.runtime.support import Caller

@@ -38,7 +38,7 @@ RUNTIME_MODULES = (
     *("layout", "load", "residuals", "support", "threads"),
     *("trusted", "values", "workspace"),
 )
-COMMON = ("abi", "errors", "forks", "plain")
+COMMON = ("abi", "errors", "forks", "plain_values")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
 _IMPORTS = (
     (re.compile(r"^( *)from symgrad\.runtime import ", re.MULTILINE), r"\1from . import "),

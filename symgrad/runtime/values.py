@@ -17,7 +17,7 @@ import numpy
 
 from symgrad.abi import Op, Value
 from symgrad.errors import KernelArgumentError, KernelTypeError
-from symgrad.plain import described, is_same, literal, stated
+from symgrad.plain_values import described, is_same, literal, stated
 
 
 class _AsCompiled:

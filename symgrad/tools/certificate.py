@@ -31,7 +31,7 @@ from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
 from symgrad.frontend.request import bind
 from symgrad.manifest import VERSIONS, packaged_op, versions
-from symgrad.plain import stated
+from symgrad.plain_values import stated
 from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
 from symgrad.runtime.package import MANIFEST, PackagedOp, check_stem, read_op, shared_files
 from symgrad.tools import discover

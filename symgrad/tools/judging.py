@@ -76,7 +76,7 @@ class Judged:
 
     @property
     def diff(self) -> str:
-        """A unified diff that mends it; empty where there is none."""
+        """A unified diff that repairs the backward; empty where there is none."""
         return self.report.diff if self.report is not None else ""
 
     @property

@@ -1,13 +1,13 @@
 """Counterexamples as tests for the user's own repository.
 
 In: ``Judged`` records.  Out: the text of a pytest file, which fails now and passes once backward
-is mended.
+is fixed.
 
 A test imports the user's Function, applies it at the point of the counterexample and compares
 backward with a difference quotient of forward.  Where the Function cannot be applied in that way
-(its backward is meant for a surrogate, a value has no literal) the test holds both formulas as
-NumPy code instead.  Every test is run before it is written: one that does not fail is left out,
-and named.
+(its backward is meant for a surrogate, or a value has no literal), the test contains both formulas
+as NumPy code.  Every test is run before it is written.  One that does not fail is left out, and
+``left_out`` names it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from symgrad.proof.words.snippet import numpy_name
 from symgrad.tools.discover import OWN_MODULES
 from symgrad.tools.judging import Judged
 
-_HEAD = '''"""Hand-written backwards against difference quotients of their forwards.
+_HEAD = '''"""Tests that compare hand-written backwards with difference quotients of forward.
 
-Each test holds the smallest point that was found at which a backward was wrong.  It fails until
-the backward is mended, and keeps it right from then on.
+symgrad found a point at which each backward was wrong, and wrote one test for each.  A test fails
+until its backward is fixed.  From then on it guards against the same mistake.
 """
 
 '''
@@ -55,7 +55,7 @@ import symgrad as sg
 
 """
 _LOAD_FILE = '''def load(file):
-    """The module of a file, whose path is relative to this one."""
+    """Import a Python file.  Its path is relative to the folder of this file."""
     path = (Path(__file__).parent / file).resolve()
     spec = importlib.util.spec_from_file_location(f"_under_test_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
@@ -68,7 +68,7 @@ _LOAD_FILE = '''def load(file):
     return module
 '''
 _LOAD_MODULE = '''def load_module(root, name):
-    """A module of a package that lies in a folder, whose path is relative to this file."""
+    """Import a module from the folder ``root``, a path relative to the folder of this file."""
     path = str((Path(__file__).parent / root).resolve())
     sys.path.insert(0, path)
     try:
@@ -77,13 +77,16 @@ _LOAD_MODULE = '''def load_module(root, name):
         sys.path.remove(path)
 '''
 _HELPERS = '''def outputs(call, inputs):
-    """What forward returns, as a tuple."""
+    """The outputs of forward, as a tuple."""
     found = call(**inputs)
     return found if isinstance(found, tuple) else (found,)
 
 
 def difference_quotient(call, inputs, cotangents, name, at):
-    """The derivative of sum(cotangent * output) by one element, with an error of order h**4."""
+    """The derivative of sum(cotangent * output) with respect to one element of an input.
+
+    Central differences with an error of order h**4.
+    """
 
     def objective(step):
         moved = {key: np.array(value) for key, value in inputs.items()}
@@ -97,7 +100,7 @@ def difference_quotient(call, inputs, cotangents, name, at):
 
 
 def hand_written(call, inputs, cotangents, name, at):
-    """The same element of the gradient, by backward."""
+    """The same element of the gradient, as backward computes it."""
     tensors = {
         key: sg.tensor(value, requires_grad=value.dtype.kind == "f")
         for key, value in inputs.items()
@@ -109,14 +112,14 @@ def hand_written(call, inputs, cotangents, name, at):
 
 
 def agree(hand, true):
-    """Do they agree, but for the error of a difference quotient in double precision?"""
+    """Are they equal up to the error of a difference quotient in double precision?"""
     return abs(hand - true) <= 1e-6 * (1 + abs(hand) + abs(true))
 '''
 
 
 @dataclass(frozen=True)
 class WrittenTests:
-    """``text``: the file, empty where there is no test.  ``left_out``: what has none, and why."""
+    """``text``: the file, empty if there is no test.  ``left_out``: what has no test, and why."""
 
     text: str
     tests: tuple[str, ...] = ()
@@ -124,7 +127,7 @@ class WrittenTests:
 
 
 def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
-    """A test for every counterexample, for a file that is to lie at ``target``."""
+    """One test for every counterexample, in a file that will be written to ``target``."""
     bodies: list[str] = []
     names: list[str] = []
     left_out: list[str] = []
@@ -137,9 +140,8 @@ def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
             title = _unique(f"test_{_snake(one.name)}_gradient_of_{_snake(name)}", names)
             body = _test(one, name, found.counterexample, target, title)
             if body is None:
-                left_out.append(
-                    f"{one.name}, gradient of {name}: double precision does not show the difference"
-                )
+                why = "the difference is too small for double precision"
+                left_out.append(f"{one.name}, gradient of {name}: {why}")
                 continue
             names.append(title)
             bodies.append(body)
@@ -149,7 +151,7 @@ def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
 
 
 def _file(bodies: Sequence[str]) -> str:
-    """Imports and helpers, as far as the tests need them."""
+    """The tests, with the imports and helpers that they need."""
     joined = "\n\n\n".join(bodies)
     helpers = _HELPERS if "hand_written(" in joined else _HELPERS[_HELPERS.index("def agree") :]
     loaders = [
@@ -161,7 +163,7 @@ def _file(bodies: Sequence[str]) -> str:
 
 
 def _imports(text: str) -> str:
-    """The import statements whose names occur."""
+    """The import statements whose names occur in the text."""
     used = {
         "importlib.util": "importlib.", "math": "math.", "sys": "sys.", "Path": "Path(",
         "np": "np.", "sg": "sg.",
@@ -176,7 +178,7 @@ def _imports(text: str) -> str:
 def _test(
     one: Judged, name: str, found: CounterexampleReport, target: Path, title: str
 ) -> str | None:
-    """The first kind of test that fails, as it should."""
+    """The test by import, or else by formula: the first that fails; None where neither does."""
     for body in (_by_import(one, name, found, target, title), _by_formula(found, title)):
         if body is not None and _fails(_file([body]), title, target):
             return body
@@ -184,13 +186,13 @@ def _test(
 
 
 def _fails(text: str, title: str, target: Path) -> bool:
-    """Does the test end in its own assertion, and in nothing else?"""
+    """Does the test fail by its own assertion?"""
     scope: dict[str, Any] = {"__file__": str(target.resolve()), "__name__": "written_test"}
     try:
         exec(compile(text, str(target), "exec"), scope)
         scope[title]()
     except AssertionError as error:
-        return "backward says" in str(error)
+        return "backward gives" in str(error)
     except Exception:
         return False
     return False
@@ -232,9 +234,9 @@ def _by_import(
 def _traced(
     request: Request, found: CounterexampleReport
 ) -> tuple[Request, FunctionGraphs, FunctionCase] | None:
-    """The request, its trace and the case that the counterexample is about.
+    """The request, trace and case that the counterexample is about.
 
-    It may be about a call without some of the optional tensors, or of other inferred shapes.
+    The call may leave out some of the optional tensors, or have other inferred shapes.
     """
     others = () if request.guess is None else request.guess.others
     for one in sorted((request, *others), key=lambda one: -len(one.tensors)):
@@ -264,7 +266,7 @@ def _name(node: Node) -> str:
 
 
 def _call(request: Request) -> str | None:
-    """The expression that applies the Function; None where a value cannot be written down."""
+    """The expression that applies the Function; None if a value has no literal."""
     guessed = () if request.guess is None else request.assumptions
     numbers = {one.name for one in guessed if one.kind == "constant"}
     words = []
@@ -294,7 +296,7 @@ def _literal(value: Any) -> str | None:
 
 
 def _import(one: Judged, target: Path) -> str:
-    """Where the class is: in a file, in a package beside the test, or in one that is installed."""
+    """The expression that imports the class: from a file, a package nearby, or an installed one."""
     module = one.function.__module__
     location = one.location
     file = Path(location.file).resolve() if location else Path()
@@ -326,7 +328,7 @@ def _array(value: Any, node: Node) -> str:
 
 
 def _by_formula(found: CounterexampleReport, title: str) -> str | None:
-    """The test that holds forward and backward as NumPy code, as they were."""
+    """The test that contains forward and backward as NumPy code, as they are now."""
     if not found.snippet:
         return None
     tree = ast.parse(found.snippet)
@@ -345,9 +347,9 @@ def _by_formula(found: CounterexampleReport, title: str) -> str | None:
 def _function(title: str, found: CounterexampleReport, lines: Sequence[str]) -> str:
     sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
     place = f"{sizes}; " if sizes else ""
-    said = f"{place}{found.element} was {found.hand:.10g}, true is {found.true:.10g}."
+    said = f"{place}{found.element} was {found.hand:.10g}, the true value is {found.true:.10g}."
     checks = [
-        'message = f"backward says {hand:.10g}, the difference quotient of forward {true:.10g}"',
+        'message = f"backward gives {hand:.10g}, the difference quotient gives {true:.10g}"',
         "assert agree(hand, true), message",
     ]
     body = "\n".join([f'"""{said}"""', *lines, *checks])

@@ -16,13 +16,13 @@ import pytest
 import symgrad as sg
 from symgrad import abi
 from symgrad.errors import KernelArgumentError, KernelTypeError
-from symgrad.fallback import NumpyOp
 from symgrad.frontend.anyrank.judge import rank_dependence
 from symgrad.frontend.anyrank.serving import serving
 from symgrad.frontend.request import bind
 from symgrad.frontend.spec import TensorSpec, parse_spec
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan, with_backward
+from symgrad.numpy_op import NumpyOp
 from symgrad.passes.evaluate import evaluate
 from tests.frontend.anyrank_programs import BLIND
 

@@ -20,9 +20,9 @@ from symgrad.errors import (
     NotProvedError,
     SpecError,
 )
-from symgrad.fallback import NumpyOp
 from symgrad.frontend.trace import trace
 from symgrad.kernels import masks, plan
+from symgrad.numpy_op import NumpyOp
 from symgrad.runtime.strict import NumpyBackendWarning
 
 Array = np.ndarray[Any, Any]

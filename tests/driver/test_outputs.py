@@ -1,4 +1,4 @@
-"""Verdicts as files: SARIF, JUnit, and tests that fail until a backward is mended."""
+"""Verdicts as files: SARIF, JUnit, and tests that fail until a backward is fixed."""
 
 from __future__ import annotations
 
@@ -285,7 +285,7 @@ class Op(sg.Function):
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_written_tests_fail_until_backward_is_mended(
+def test_written_tests_fail_until_backward_is_fixed(
     kind: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, inputs = BROKEN[kind]
@@ -301,10 +301,10 @@ def test_written_tests_fail_until_backward_is_mended(
     compile(text, "test_backward.py", "exec")
     tests = [f"test_op_gradient_of_{name}" for name in inputs]
     assert re.findall(r"^def (test_\w+)", text, re.MULTILINE) == tests
-    assert re.search(r"grad_\w+(\[.*\])? was \S+, true is \S+\.", text)
+    assert re.search(r"grad_\w+(\[.*\])? was \S+, the true value is \S+\.", text)
     failed = pytester.runpytest_inprocess("tests", "-p", "no:symgrad")
     failed.assert_outcomes(failed=len(tests))
-    failed.stdout.fnmatch_lines(["*AssertionError: backward says*"])
+    failed.stdout.fnmatch_lines(["*AssertionError: backward gives*"])
     if kind == "surrogate":  # holds both formulas as they were
         assert "import symgrad" not in text
         return

@@ -24,11 +24,11 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.abi import Op, Value
 from symgrad.errors import KernelArgumentError, NotProvedError
-from symgrad.fallback import NumpyOp
 from symgrad.frontend.request import bind
 from symgrad.frontend.trace import trace_request
 from symgrad.kernels import plan
-from symgrad.plain import described, literal
+from symgrad.numpy_op import NumpyOp
+from symgrad.plain_values import described, literal
 from symgrad.runtime.values import Values
 from symgrad.tools.cli import main
 

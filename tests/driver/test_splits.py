@@ -16,10 +16,10 @@ import pytest
 import symgrad as sg
 from symgrad import abi
 from symgrad.errors import CodegenError, KernelArgumentError
-from symgrad.fallback import NumpyOp
 from symgrad.frontend.spec import parse_spec
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan, with_backward
+from symgrad.numpy_op import NumpyOp
 from symgrad.passes.evaluate import evaluate
 from tests.driver.splits import SPECS, programs
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.fallback import NumpyOp
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan
+from symgrad.numpy_op import NumpyOp
 
 pytestmark = pytest.mark.peers
 torch: Any = pytest.importorskip("torch")

@@ -13,10 +13,10 @@ import symgrad as sg
 import symgrad.nn.functional as F
 from symgrad import nn
 from symgrad.errors import SymgradError
-from symgrad.fallback import NumpyOp
 from symgrad.frontend.trace import trace
 from symgrad.kernels import plan
 from symgrad.nn.errors import MissingForwardError
+from symgrad.numpy_op import NumpyOp
 
 LAYERS: list[tuple[Any, tuple[int, ...]]] = [
     (lambda: nn.Linear(3, 2), (4, 3)),

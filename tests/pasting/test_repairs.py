@@ -50,7 +50,7 @@ def loaded(path: Path, text: str) -> Any:
     return module.Op
 
 
-def mended(tmp_path: Path, text: str, *specs: str, **options: Any) -> tuple[Report, str]:
+def repaired(tmp_path: Path, text: str, *specs: str, **options: Any) -> tuple[Report, str]:
     """The report on a wrong text, and the text after the diff, which is PROVED."""
     wrong = sg.verify(loaded(tmp_path / "written_wrong.py", text), *specs, **options)
     assert wrong.verdict is sg.REFUTED, str(wrong)
@@ -80,7 +80,7 @@ SOFTPLUS = """class Op(sg.Function):
 
 
 def test_only_the_expression_changes_in_the_names_of_backward(tmp_path: Path) -> None:
-    report, right = mended(tmp_path, SOFTPLUS, "n m")
+    report, right = repaired(tmp_path, SOFTPLUS, "n m")
     assert report.inputs["x"].suggestion == "grad_y * point.sigmoid()"
     before, after = (HEAD + SOFTPLUS).splitlines(), right.splitlines()
     changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
@@ -110,8 +110,8 @@ GUARDED = """class Op(sg.Function):
 """
 
 
-def test_a_gradient_is_mended_under_its_guard(tmp_path: Path) -> None:
-    _, right = mended(tmp_path, GUARDED, "n k", "m k", "m")
+def test_a_gradient_is_repaired_under_its_guard(tmp_path: Path) -> None:
+    _, right = repaired(tmp_path, GUARDED, "n k", "m k", "m")
     assert "            grad_x = grad_output @ weight\n" in right
     assert "            grad_weight = grad_output.mT @ x\n" in right
     assert "        return grad_x, grad_weight, grad_bias\n" in right
@@ -129,7 +129,7 @@ def test_what_is_not_saved_is_saved(tmp_path: Path) -> None:
         w, = ctx.saved_tensors
         return g * w, g
 """
-    report, right = mended(tmp_path, text, "n", "n")
+    report, right = repaired(tmp_path, text, "n", "n")
     assert "ctx.save_for_backward(w, x)" in right
     assert "w, x, = ctx.saved_tensors" in right
     assert any("save x too" in said for said in report.inputs["x"].diagnosis)
@@ -146,7 +146,7 @@ def test_what_is_saved_nowhere_is_saved_first(tmp_path: Path) -> None:
     def backward(ctx, g):
         return g * ctx.mask
 """
-    _, right = mended(tmp_path, text, "n m")
+    _, right = repaired(tmp_path, text, "n m")
     assert "ctx.save_for_backward(x)\n" in right
     assert "(x,) = ctx.saved_tensors\n" in right
 
@@ -164,7 +164,7 @@ def test_an_overwritten_cotangent_is_kept(tmp_path: Path) -> None:
         g = g.sum()
         return g / z, -g * x / z
 """
-    report, right = mended(tmp_path, text, "n", "n")
+    report, right = repaired(tmp_path, text, "n", "n")
     assert "g_in = g\n" in right
     assert any("g is overwritten" in said for said in report.inputs["x"].diagnosis)
 
@@ -183,7 +183,7 @@ def test_numbers_keep_their_names(tmp_path: Path) -> None:
         (s,) = ctx.saved_tensors
         return g * s * (1 - s), None
 """
-    _, right = mended(tmp_path, text, "n", static={"slope": 1.7})
+    _, right = repaired(tmp_path, text, "n", static={"slope": 1.7})
     assert "ctx.slope, None\n" in right
     assert "1.7" not in right
 
@@ -201,7 +201,7 @@ def test_a_backward_that_fails_is_written_anew_after_what_it_reads(tmp_path: Pat
         grad = g @ right
         return grad, left.mT @ g
 """
-    _, right = mended(tmp_path, text, "n k", "k m")
+    _, right = repaired(tmp_path, text, "n k", "k m")
     assert "        return g @ right.mT, left.mT @ g\n" in right
     assert "grad = " not in right
 
@@ -219,7 +219,7 @@ def test_gradients_that_are_not_written_one_by_one(tmp_path: Path) -> None:
         total = sum(g * one for g, one in zip(grads, inputs))
         return (total, *[g * scale for g in reversed(grads)])
 """
-    _, right = mended(tmp_path, text, "n m", "n m", "n m")
+    _, right = repaired(tmp_path, text, "n m", "n m", "n m")
     assert "gradients = list((total, *[g * scale for g in reversed(grads)]))\n" in right
     assert "return tuple(gradients)\n" in right
 
@@ -233,7 +233,7 @@ def test_decorators_stay(tmp_path: Path, decorations: str) -> None:
     text = SOFTPLUS.replace(
         "    @staticmethod\n    def backward", f"{decorations}    def backward"
     )  # fmt: skip
-    _, right = mended(tmp_path, text, "n")
+    _, right = repaired(tmp_path, text, "n")
     assert decorations in right
 
 
@@ -253,7 +253,7 @@ def test_the_setup_style(tmp_path: Path) -> None:
         (w,) = ctx.saved_tensors
         return g * w, g * w
 """
-    _, right = mended(tmp_path, text, "n", "n")
+    _, right = repaired(tmp_path, text, "n", "n")
     assert "ctx.save_for_backward(w, x)" in right
 
 
@@ -275,7 +275,7 @@ def test_a_class_inside_a_function(tmp_path: Path) -> None:
 
 Op = make(3)
 """
-    mended(tmp_path, text, "n")
+    repaired(tmp_path, text, "n")
 
 
 def test_nothing_is_offered_for_what_is_right(tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ def test_an_inherited_backward_is_left_alone(tmp_path: Path) -> None:
     assert report.diff == ""
 
 
-def test_what_is_mutated_is_not_mended_by_an_expression(tmp_path: Path) -> None:
+def test_what_is_mutated_is_not_repaired_by_an_expression(tmp_path: Path) -> None:
     text = """class Op(sg.Function):
     @staticmethod
     def forward(ctx, x):

@@ -231,7 +231,7 @@ def _worst_rank(base: Report, reports: Mapping[int, Report]) -> Report:
         inputs=worst_inputs(axes),
         protocol=findings if len(reports) > 1 else base.protocol,
         seconds=sum(report.seconds for report in reports.values()),
-        mend=next((report.mend for report in reports.values() if report.mend is not None), None),
+        repair=next((one.repair for one in reports.values() if one.repair is not None), None),
     )
 
 

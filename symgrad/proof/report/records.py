@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import Location, NotProvedError
-from symgrad.plain import stated
+from symgrad.plain_values import stated
 from symgrad.proof.report.rendering import as_html, as_latex, as_text, text
 from symgrad.proof.report.verdict import DERIVED, HasVerdict, Verdict, worst
 
@@ -110,7 +110,8 @@ class Report(HasVerdict):
     arguments that they hold for, as names and texts.  ``presences``: which
     optional tensors are given and which are not.  ``derived``: there is no hand-written backward,
     and the derived one was judged.  ``inferred``: which shapes were, where nobody stated them;
-    ``beside``: the verdicts for other ranks, of which this is the worst.  ``mend``: makes the diff.
+    ``beside``: the verdicts for other ranks, of which this is the worst.  ``repair``: makes the
+    diff.
     """
 
     name: str
@@ -126,7 +127,7 @@ class Report(HasVerdict):
     beside: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
-    mend: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    repair: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def diff(self) -> str:
@@ -134,7 +135,7 @@ class Report(HasVerdict):
 
         Empty where nothing is refuted, or where no repair could be written into the file.
         """
-        return self.mend() if self.mend is not None else ""
+        return self.repair() if self.repair is not None else ""
 
     @property
     def verdict(self) -> Verdict:

@@ -191,14 +191,14 @@ class Lowered:
     @property
     def graph(self) -> str:
         """The graphs of the kernels."""
-        from symgrad import stages
+        from symgrad import stage_text as stages
 
         return stages.reverse(self._planned)
 
     @property
     def c(self) -> str:
         """The C of the kernels."""
-        from symgrad import stages
+        from symgrad import stage_text as stages
 
         return stages.c(self._planned, "The backward is derived.")
 

@@ -17,12 +17,11 @@ import numpy as np
 
 from symgrad.autodiff import recorded_vjp
 from symgrad.budgets import MOST_TRACED_NODES
-from symgrad.emission import emit
 from symgrad.frontend.session import activate
 from symgrad.frontend.symbolic_math import symbolic_math
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
-from symgrad.kernels import OpPlan, plan
+from symgrad.kernels import OpPlan, emit, plan
 from symgrad.ops.markers import without_markers
 from symgrad.runtime.op import CompiledOp, make_op
 from symgrad.tensor.modes import enable_grad
