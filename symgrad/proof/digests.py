@@ -22,7 +22,7 @@ from symgrad.ir.graph import Node
 from symgrad.ir.printer import graph_text
 from symgrad.proof.judge.decide import Proving, proving
 from symgrad.proof.normal.atoms import Atom, Undecided
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
@@ -91,7 +91,7 @@ def _sides(ready: Proving, name: str) -> Sides:
         goal = prover.goal(name, [*prover.contractions, *prover.atoms], DIGEST_WORK)
     except SymgradError:
         return Sides(None, None)
-    context = Context(RULES, ready.facts, budget=2 * DIGEST_WORK)
+    context = Proof(RULES, ready.facts, budget=2 * DIGEST_WORK)
     conversion = Conversion(context, goal.define)
     return Sides(_normal(conversion, goal.hand), _normal(conversion, goal.reference))
 

@@ -17,7 +17,7 @@ import numpy as np
 from symgrad.ir.dim import Axis, Dim, Element
 from symgrad.ir.dtype import bool_, float32, int64
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Literal, Reduce, postorder
-from symgrad.proof.normal.context import Context, Obligation
+from symgrad.proof.normal.context import Obligation, Proof
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.numeric import Evaluation, NotEvaluable
@@ -175,7 +175,7 @@ class Point:
         n, m = self.sizes["n"], self.sizes["m"]
         return [{ROW: i, COLUMN: j} for i, j in {(0, 0), (n - 1, m - 1), (n - 1, 0)}]
 
-    def owes_nothing(self, context: Context) -> bool:
+    def owes_nothing(self, context: Proof) -> bool:
         """Are the bases of all obligations nonzero here, for all values of their indices?"""
         return all(self._is_met(obligation) for obligation in context.obligations.values())
 

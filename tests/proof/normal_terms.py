@@ -15,7 +15,7 @@ import mpmath
 from symgrad.proof.normal import products
 from symgrad.proof.normal.algebra import floordiv, leaf, multiply, positive, power, remainder
 from symgrad.proof.normal.atoms import INDEX, INFINITY, SIZE, Atom
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import choose, compare
 from symgrad.proof.normal.functions import apply
@@ -107,7 +107,7 @@ class Algebra:
     """Makes terms of one context."""
 
     def __init__(self, facts: Facts | None = None, *, factored: bool = False) -> None:
-        self.context = Context(RULES, facts, factored=factored)
+        self.context = Proof(RULES, facts, factored=factored)
 
     def term(self, poly: Poly) -> Term:
         return Term(self, poly)

@@ -8,7 +8,7 @@ import pytest
 import sympy
 
 from symgrad.proof.normal.atoms import Undecided
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.from_expr import apply_body
 from symgrad.proof.normal.functions import apply
 from symgrad.proof.normal.poly import Poly, constant
@@ -25,7 +25,7 @@ def _known(name: str) -> Any:
     return kind
 
 
-def _value(context: Context, kind: Any, argument: Poly) -> Poly:
+def _value(context: Proof, kind: Any, argument: Poly) -> Poly:
     x = sympy.Symbol("x", real=True)
     return apply_body(context, kind(x), {x: argument})
 
@@ -34,7 +34,7 @@ def test_it_is_an_atom_of_its_argument() -> None:
     """[rule: declared-derivative]: equal arguments make equal atoms, nothing else is known."""
     kind = _known("declared_for_a_test")
     try:
-        context = Context(RULES)
+        context = Proof(RULES)
         two, minus = constant(2), constant(-2)
         assert _value(context, kind, two) == _value(context, kind, two)
         assert _value(context, kind, two) != _value(context, kind, minus)
@@ -43,4 +43,4 @@ def test_it_is_an_atom_of_its_argument() -> None:
     finally:
         uninterpreted.withdraw("declared_for_a_test")
     with pytest.raises(Undecided, match="nothing is known"):
-        apply(Context(RULES), "custom_declared_for_a_test", constant(2))
+        apply(Proof(RULES), "custom_declared_for_a_test", constant(2))

@@ -13,7 +13,7 @@ from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.expr import Access, Call, Expr, ExprPool, IntValue, Reduce
 from symgrad.proof.normal.algebra import Substitution
 from symgrad.proof.normal.atoms import Undecided
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.numeric import Enclosure, Evaluation, Exact, NotEvaluable
 from symgrad.proof.normal.poly import Poly
@@ -42,7 +42,7 @@ def digits() -> Iterator[None]:
 
 def convert(expr: Expr, *, factored: bool = False) -> tuple[Conversion, Poly]:
     """The normal form within a small budget; without one the example is not counted."""
-    context = Context(RULES, FACTS, budget=4000, factored=factored)
+    context = Proof(RULES, FACTS, budget=4000, factored=factored)
     conversion = Conversion(context)
     try:
         return conversion, conversion.poly(expr)
@@ -98,8 +98,8 @@ def test_construction_order_does_not_matter(seed: int) -> None:
     """The keys of atoms do not depend on what was made before."""
     maker = Maker(seed)
     first, second = maker.scalar(3), maker.scalar(3)
-    forwards = Conversion(Context(RULES, FACTS, budget=4000))
-    backwards = Conversion(Context(RULES, FACTS, budget=4000))
+    forwards = Conversion(Proof(RULES, FACTS, budget=4000))
+    backwards = Conversion(Proof(RULES, FACTS, budget=4000))
     try:
         keys = [forwards.poly(first).key, forwards.poly(second).key]
         others = [backwards.poly(second).key, backwards.poly(first).key]

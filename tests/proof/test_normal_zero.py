@@ -14,7 +14,7 @@ from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.dtype import bool_, float32
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.proof.normal.atoms import SIZE
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.poly import of_atom
 from symgrad.proof.normal.rules import RULES
@@ -266,7 +266,7 @@ def test_deep_chains_stay_small(depth: int) -> None:
 
 
 def test_results_of_is_zero_carry_the_reason() -> None:
-    context = Context(RULES)
+    context = Proof(RULES)
     result = is_zero(context, of_atom(context.atom(SIZE, "n")))
     assert not result.is_zero
     assert "terms are left" in result.reason

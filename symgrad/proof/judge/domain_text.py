@@ -22,7 +22,7 @@ from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import POSITIVE, factor_sign, substitute
 from symgrad.proof.normal.atoms import Atom, Undecided
-from symgrad.proof.normal.context import Context, Requirement
+from symgrad.proof.normal.context import Proof, Requirement
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import ONE, Poly, of_atom
 from symgrad.proof.report.records import Condition
@@ -42,7 +42,7 @@ class _Entry:
 
 
 def domain_conditions(
-    requirements: Iterable[Requirement], context: Context, leaves: Mapping[str, Node],
+    requirements: Iterable[Requirement], context: Proof, leaves: Mapping[str, Node],
     graph: Graph | None = None,
 ) -> list[Condition]:  # fmt: skip
     """What has to be printed of the requirements of one proof.
@@ -72,7 +72,7 @@ def domain_conditions(
 
 
 def _of_branches(
-    entries: dict[str, _Entry], context: Context, leaves: Mapping[str, Node]
+    entries: dict[str, _Entry], context: Proof, leaves: Mapping[str, Node]
 ) -> list[Condition]:
     """Conditions that exclude each other, taken out of ``entries``: each is of one branch only."""
     found = []
@@ -90,7 +90,7 @@ def _of_branches(
 
 
 def _take(
-    entries: dict[str, _Entry], context: Context, poly: Poly, relation: str,
+    entries: dict[str, _Entry], context: Proof, poly: Poly, relation: str,
     leaves: Mapping[str, Node],
 ) -> None:  # fmt: skip
     key, text = _key(context, poly, leaves), PolyText(leaves).of(poly)
@@ -100,7 +100,7 @@ def _take(
     entry.nonnegative |= relation != "!="
 
 
-def _parts(context: Context, requirement: Requirement) -> list[Poly]:
+def _parts(context: Proof, requirement: Requirement) -> list[Poly]:
     """What must not be 0 for a product not to be 0; else the polynomial itself."""
     poly = requirement.poly
     if requirement.relation != "!=" or len(poly.terms) != 1:
@@ -113,7 +113,7 @@ def _parts(context: Context, requirement: Requirement) -> list[Poly]:
     return parts or [poly]
 
 
-def _key(context: Context, poly: Poly, leaves: Mapping[str, Node]) -> str:
+def _key(context: Proof, poly: Poly, leaves: Mapping[str, Node]) -> str:
     """Equal for polynomials that are positive multiples of each other up to names of indices.
 
     A power of one base stands for the base: they have one sign.
@@ -128,7 +128,7 @@ def _key(context: Context, poly: Poly, leaves: Mapping[str, Node]) -> str:
     return PolyText(leaves).of(base)
 
 
-def _where_zero(context: Context, poly: Poly) -> str:
+def _where_zero(context: Proof, poly: Poly) -> str:
     """The sizes that make it 0 by being 1."""
     before, context.budget = context.budget, context.work + DOMAIN_WORK
     try:
@@ -160,7 +160,7 @@ def _sizes_in(poly: Poly) -> list[Atom]:
 # -- the user's words
 
 
-def _user_words(context: Context, graph: Graph, leaves: Mapping[str, Node]) -> dict[str, str]:
+def _user_words(context: Proof, graph: Graph, leaves: Mapping[str, Node]) -> dict[str, str]:
     """The operands of roots, logarithms and quotients as code, by the keys of their normal forms.
 
     Of several with one key the shortest, those under roots and logarithms first.
@@ -193,7 +193,7 @@ def _operands(graph: Graph) -> Iterator[tuple[Node, bool]]:
             return
 
 
-def _normal_form(context: Context, graph: Graph, node: Node, cuts: Sequence[Node]) -> Poly:
+def _normal_form(context: Proof, graph: Graph, node: Node, cuts: Sequence[Node]) -> Poly:
     """Raises SymgradError, Undecided."""
     lowering = Lowering(graph, [cut for cut in cuts if cut.graph is graph and cut is not node])
     element = lowering.element(node, gradient_indices(node.shape))

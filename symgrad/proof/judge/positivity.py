@@ -34,12 +34,12 @@ from symgrad.proof.normal.algebra import (
     poly_sign,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, exact, ordered, plain_product, total
 from symgrad.proof.normal.sums import sum_over
 
 
-def holds(context: Context, poly: Poly, relation: str) -> bool:
+def holds(context: Proof, poly: Poly, relation: str) -> bool:
     """Does ``poly > 0`` (``>=``, ``!=``) hold wherever ``poly`` is defined?  False: not shown."""
     if len(poly.terms) > POSITIVITY_TERMS:
         return False
@@ -53,7 +53,7 @@ def holds(context: Context, poly: Poly, relation: str) -> bool:
     return found == POSITIVE or (relation == ">=" and found == NONNEGATIVE)
 
 
-def _sign(context: Context, poly: Poly, depth: int) -> int:
+def _sign(context: Proof, poly: Poly, depth: int) -> int:
     """The greatest sign that is shown of ``poly`` itself or of a lower bound of it."""
     found = poly_sign(context, poly)
     if found != POSITIVE:
@@ -69,7 +69,7 @@ def _sign(context: Context, poly: Poly, depth: int) -> int:
 # -- Cauchy-Schwarz
 
 
-def _lower_bounds(context: Context, poly: Poly) -> Iterator[Poly]:
+def _lower_bounds(context: Proof, poly: Poly) -> Iterator[Poly]:
     """``poly`` with the square of a sum that counts against it replaced by its upper bound."""
     for monomial, value in poly.terms.items():
         for atom, exponent in monomial:
@@ -86,7 +86,7 @@ def _lower_bounds(context: Context, poly: Poly) -> Iterator[Poly]:
     yield from _bounds_of_forms(context, poly)
 
 
-def _bounds_of_forms(context: Context, poly: Poly) -> Iterator[Poly]:
+def _bounds_of_forms(context: Proof, poly: Poly) -> Iterator[Poly]:
     """The same for quadratic forms in several sums over indices of the same extents."""
     groups: dict[tuple[Monomial, tuple[Poly, ...]], dict[Monomial, Number]] = {}
     for monomial, value in poly.terms.items():
@@ -128,7 +128,7 @@ def _matrix(
 
 
 def _bound_of_row(
-    context: Context, extents: tuple[Poly, ...], atoms: list[Atom], row: list[Fraction]
+    context: Proof, extents: tuple[Poly, ...], atoms: list[Atom], row: list[Fraction]
 ) -> Poly:
     """``E * sum f**2``, an upper bound of the square of ``sum f``: a combination of sums."""
     fresh = [context.fresh(extent) for extent in extents]
@@ -150,7 +150,7 @@ def _even(exponent: Number) -> bool:
     return isinstance(exponent, int) and exponent >= 2 and exponent % 2 == 0
 
 
-def _square_bounds(context: Context, atom: Atom) -> Iterator[Poly]:
+def _square_bounds(context: Proof, atom: Atom) -> Iterator[Poly]:
     """``sum a**2 * sum b**2`` for each way to write the summand as ``a * b``.
 
     A factor goes to one side, or by its square root to both where it is not negative.
@@ -173,7 +173,7 @@ def _square_bounds(context: Context, atom: Atom) -> Iterator[Poly]:
             yield bound
 
 
-def _sum(context: Context, like: Atom, monomial: Monomial) -> Poly:
+def _sum(context: Proof, like: Atom, monomial: Monomial) -> Poly:
     """The sum of a monomial over the indices of a sum atom."""
     fresh = [context.fresh(binder.data[1]) for binder in like.data[0]]
     renaming = dict(zip(like.data[0], fresh, strict=True))
@@ -184,7 +184,7 @@ def _sum(context: Context, like: Atom, monomial: Monomial) -> Poly:
 # -- sums over the same indices, and quadratic forms
 
 
-def _by_squares(context: Context, poly: Poly, depth: int) -> int:
+def _by_squares(context: Proof, poly: Poly, depth: int) -> int:
     """The sign of a polynomial as sums of nonnegative integrands and a quadratic form."""
     groups, rest = _grouped(context, poly)
     found = NONNEGATIVE
@@ -199,14 +199,14 @@ def _by_squares(context: Context, poly: Poly, depth: int) -> int:
     return UNKNOWN if (own := _form_sign(context, rest)) == UNKNOWN else max(found, own)
 
 
-def _integrand_sign(context: Context, integrand: Poly, depth: int) -> int:
+def _integrand_sign(context: Proof, integrand: Poly, depth: int) -> int:
     found = poly_sign(context, integrand)
     if found != UNKNOWN:
         return found
     return _form_sign(context, integrand) if depth == 0 or len(integrand.terms) < 8 else UNKNOWN
 
 
-def _grouped(context: Context, poly: Poly) -> tuple[list[tuple[Monomial, Poly]], Poly]:
+def _grouped(context: Proof, poly: Poly) -> tuple[list[tuple[Monomial, Poly]], Poly]:
     """Terms ``factor * sum`` with one factor and indices of one extent; and what is left."""
     found: dict[tuple[Monomial, tuple[Poly, ...]], tuple[list[Atom], list[Poly]]] = {}
     rest: dict[Monomial, Number] = {}
@@ -227,7 +227,7 @@ def _grouped(context: Context, poly: Poly) -> tuple[list[tuple[Monomial, Poly]],
     return [(factor, total(parts)) for (factor, _), (_, parts) in found.items()], Poly(rest)
 
 
-def _form_sign(context: Context, poly: Poly) -> int:
+def _form_sign(context: Proof, poly: Poly) -> int:
     """The sign of nonnegative terms and a quadratic form in monomials.
 
     Positive terms are first left out of the form, then taken into it.
@@ -306,7 +306,7 @@ def diagonal(matrix: list[list[Fraction]]) -> list[tuple[Fraction, list[Fraction
 # -- one way to write a condition
 
 
-def primitive(context: Context, poly: Poly) -> Poly:
+def primitive(context: Proof, poly: Poly) -> Poly:
     """``poly`` without positive factors that all terms share, its coefficients coprime integers."""
     shared: dict[Atom, Number] | None = None
     for monomial in poly.terms:

@@ -5,7 +5,7 @@ In: polynomials of one context.  Out: polynomials in normal form.
 One module, since the rules call each other: a product of conditions asks for signs, the sign of a
 count substitutes, a substitution multiplies, a root needs signs and makes conditions.  What is
 special (sums, functions, maxima, permutations) imports this module; it is reached from here
-through ``Context.rules`` alone.
+through ``Proof.rules`` alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from symgrad.ir import dim as dims
 from symgrad.ir.bounds import Terms, nonnegative, replaced
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.factor import irreducible_factors, prime_powers
 from symgrad.proof.normal.facts import HOT, Interval
 from symgrad.proof.normal.labels import Renamer, rename_monomial, symmetric_order
@@ -58,7 +58,7 @@ _INTEGRAL = (
 # -- products
 
 
-def multiply(context: Context, left: Poly, right: Poly) -> Poly:
+def multiply(context: Proof, left: Poly, right: Poly) -> Poly:
     """The product.  [rule: ring]."""
     if not left.terms or not right.terms:
         return ZERO
@@ -82,12 +82,12 @@ def multiply(context: Context, left: Poly, right: Poly) -> Poly:
     return total([result, *rewritten]) if rewritten else result
 
 
-def multiply_all(context: Context, polys: Iterable[Poly]) -> Poly:
+def multiply_all(context: Proof, polys: Iterable[Poly]) -> Poly:
     """The product of several."""
     return reduce(partial(multiply, context), polys, ONE)
 
 
-def _product(context: Context, first: Monomial, second: Monomial) -> Monomial | Poly:
+def _product(context: Proof, first: Monomial, second: Monomial) -> Monomial | Poly:
     if not first or not second:
         return first or second
     exponents = joined(first, second)
@@ -95,18 +95,18 @@ def _product(context: Context, first: Monomial, second: Monomial) -> Monomial | 
     return normalise(context, exponents) if special else ordered(exponents)
 
 
-def monomial_poly(context: Context, exponents: Exponents) -> Poly:
+def monomial_poly(context: Proof, exponents: Exponents) -> Poly:
     """The polynomial of one monomial with these exponents, rules applied."""
     result = normalise(context, exponents)
     return result if isinstance(result, Poly) else Poly({result: 1})
 
 
-def renormalised(context: Context, poly: Poly) -> Poly:
+def renormalised(context: Proof, poly: Poly) -> Poly:
     """The polynomial with the rules applied to each monomial anew."""
     return total(monomial_poly(context, dict(m)).scaled(c) for m, c in poly.terms.items())
 
 
-def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
+def normalise(context: Proof, exponents: Exponents) -> Monomial | Poly:
     """A monomial in normal form, or the polynomial that a rule turned it into."""
     exponents = {atom: exponent_of(e) for atom, e in exponents.items() if e}
     special = [atom for atom in exponents if atom.special]
@@ -135,7 +135,7 @@ def normalise(context: Context, exponents: Exponents) -> Monomial | Poly:
 
 
 def _with_relations(
-    context: Context, exponents: Exponents, relations: list[Atom]
+    context: Proof, exponents: Exponents, relations: list[Atom]
 ) -> Exponents | Poly:
     """The factors without conditions that others decide; a polynomial where a rule makes one."""
     if len(relations) > 1:
@@ -147,7 +147,7 @@ def _with_relations(
     return _without_implied(context, exponents)
 
 
-def _rewrite_atom(context: Context, exponents: Exponents, atom: Atom) -> Poly | None:
+def _rewrite_atom(context: Proof, exponents: Exponents, atom: Atom) -> Poly | None:
     """The rules that concern one factor; indicators are changed in place."""
     exponent = exponents.get(atom, 0)
     if atom.indicator:
@@ -175,7 +175,7 @@ def _rewrite_atom(context: Context, exponents: Exponents, atom: Atom) -> Poly | 
 
 
 def _rewrite_power(
-    context: Context, exponents: Exponents, atom: Atom, exponent: Number
+    context: Proof, exponents: Exponents, atom: Atom, exponent: Number
 ) -> Poly | None:
     base: Poly = atom.data[0]
     if base.terms[base.lead] < 0:
@@ -196,7 +196,7 @@ def _rewrite_power(
 
 
 def _expand_single_let(
-    context: Context, exponents: Exponents, special: list[Atom]
+    context: Proof, exponents: Exponents, special: list[Atom]
 ) -> Monomial | Poly:
     """A several-term factor that stands alone in its monomial is multiplied out.  [rule: let]."""
     lets = [a for a in special if a.kind == kinds.POWER and exponents.get(a, 0) >= 1]
@@ -214,7 +214,7 @@ def _expand_single_let(
 # -- products of conditions
 
 
-def _combine_relations(context: Context, exponents: Exponents, relations: list[Atom]) -> bool:
+def _combine_relations(context: Proof, exponents: Exponents, relations: list[Atom]) -> bool:
     """Drop conditions that others imply; False when two contradict.  [rule: implied-relation]."""
     context.spend(len(relations))
     for left, right in itertools.combinations(relations, 2):
@@ -233,7 +233,7 @@ def _combine_relations(context: Context, exponents: Exponents, relations: list[A
     return True
 
 
-def _combine_same(context: Context, exponents: Exponents, left: Atom, right: Atom) -> bool:
+def _combine_same(context: Proof, exponents: Exponents, left: Atom, right: Atom) -> bool:
     """[E > 0][F > 0], or [E >= 0][F >= 0], compared with F scaled to E's size."""
     first: Poly = left.data[0]
     if left.kind == kinds.POSITIVE:
@@ -254,7 +254,7 @@ def _combine_same(context: Context, exponents: Exponents, left: Atom, right: Ato
     return True
 
 
-def _one_holds(context: Context, exponents: Exponents) -> Poly | None:
+def _one_holds(context: Proof, exponents: Exponents) -> Poly | None:
     """``[E > 0][F > 0] = [E > 0] + [F > 0] - 1`` where ``E + F > 0``: one of the two holds.
 
     [rule: implied-relation]
@@ -280,7 +280,7 @@ def _ratios(first: Poly, second: Poly) -> list[Number]:
     return list(dict.fromkeys(found)) or [1]
 
 
-def _never_both_equal(context: Context, left: Atom, right: Atom) -> bool:
+def _never_both_equal(context: Proof, left: Atom, right: Atom) -> bool:
     pairs = (left, right), (right, left)
     if any(_excluded_by_empty_count(context, *pair) for pair in pairs):
         return True
@@ -292,7 +292,7 @@ def _never_both_equal(context: Context, left: Atom, right: Atom) -> bool:
     )
 
 
-def _combine_equal(context: Context, exponents: Exponents, equal: Atom, least: Atom) -> bool:
+def _combine_equal(context: Proof, exponents: Exponents, equal: Atom, least: Atom) -> bool:
     """[E == 0][F >= 0]: F may have multiples of E added."""
     for shifted in (least.data[0] + equal.data[0], least.data[0] - equal.data[0]):
         if integer_nonnegative(context, shifted):
@@ -306,7 +306,7 @@ def _combine_equal(context: Context, exponents: Exponents, equal: Atom, least: A
 # -- conditions that others imply: order relations, and elements of triangular matrices
 
 
-def _triangular_gap(context: Context, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
+def _triangular_gap(context: Proof, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
     """What must be at least 0 for an element of a triangular matrix not to be 0.
 
     An element ``L[i, k]`` of a lower one stands for ``[i >= k] L[i, k]``.  [rule: triangular]
@@ -319,13 +319,13 @@ def _triangular_gap(context: Context, tensor: str, indices: tuple[Poly, ...]) ->
     return column - row if tensor in context.facts.upper else None
 
 
-def _is_outside_triangle(context: Context, tensor: str, indices: tuple[Poly, ...]) -> bool:
+def _is_outside_triangle(context: Proof, tensor: str, indices: tuple[Poly, ...]) -> bool:
     """Is it an element of a triangular matrix that is 0 whatever the indices?"""
     gap = _triangular_gap(context, tensor, indices)
     return gap is not None and integer_nonnegative(context, (-gap).plus(-1))
 
 
-def _without_implied(context: Context, exponents: Exponents) -> Exponents | Poly:
+def _without_implied(context: Proof, exponents: Exponents) -> Exponents | Poly:
     """The factors less the order relations that others imply; zero where they contradict.
 
     ``P >= 0`` follows from ``Q >= 0`` and ``R >= 0`` where ``P - Q - R >= 0``.  Where instead
@@ -350,7 +350,7 @@ def _without_implied(context: Context, exponents: Exponents) -> Exponents | Poly
     return kept
 
 
-def _triangular_gaps(context: Context, exponents: Exponents) -> list[Poly]:
+def _triangular_gaps(context: Proof, exponents: Exponents) -> list[Poly]:
     facts = context.facts
     if not facts.lower and not facts.upper:
         return []
@@ -359,7 +359,7 @@ def _triangular_gaps(context: Context, exponents: Exponents) -> list[Poly]:
     return list(dict.fromkeys(gap for gap in gaps if gap))
 
 
-def _follows(context: Context, goal: Poly, others: list[Poly]) -> str:
+def _follows(context: Proof, goal: Poly, others: list[Poly]) -> str:
     """``implied``, ``equal`` (it can only be 0), ``never`` or ``open``."""
     sums = others + [left + right for left, right in itertools.combinations(others, 2)]
     known = [one for one in sums if _related(goal, one)]
@@ -379,7 +379,7 @@ def _related(first: Poly, second: Poly) -> bool:
 # -- powers
 
 
-def power(context: Context, poly: Poly, exponent: Number) -> Poly:
+def power(context: Proof, poly: Poly, exponent: Number) -> Poly:
     """``poly**exponent`` on the reals; a fractional power of a negative number is not defined.
 
     Records that an inverted base must not vanish, and that the base of a fractional power is
@@ -393,7 +393,7 @@ def power(context: Context, poly: Poly, exponent: Number) -> Poly:
     return raise_to(context, poly, exponent)
 
 
-def raise_to(context: Context, poly: Poly, exponent: Number) -> Poly:
+def raise_to(context: Proof, poly: Poly, exponent: Number) -> Poly:
     """``poly**exponent`` whose definedness has been recorded already."""
     exponent = exact(exponent)
     if exponent == 0:
@@ -413,12 +413,12 @@ def raise_to(context: Context, poly: Poly, exponent: Number) -> Poly:
         return _fractional_power(context, poly, exponent)
 
 
-def _piece_power(context: Context, piece: Poly, exponent: Number) -> Poly:
+def _piece_power(context: Proof, piece: Poly, exponent: Number) -> Poly:
     """The power of one piece; where a piece to be inverted is 0, the value is undefined: 0."""
     return raise_to(context, piece, exponent) if piece.terms or exponent > 0 else ZERO
 
 
-def _integer_power(context: Context, poly: Poly, exponent: int) -> Poly:
+def _integer_power(context: Proof, poly: Poly, exponent: int) -> Poly:
     if context.factored and exponent > 0:
         poly = condense(context, poly)
     if len(poly.terms) == 1 and exponent > 0:
@@ -445,7 +445,7 @@ def _integer_power(context: Context, poly: Poly, exponent: int) -> Poly:
     return result.scaled(exact(Fraction(value) ** exponent))
 
 
-def content(context: Context, poly: Poly) -> tuple[Number, Exponents, Poly]:
+def content(context: Proof, poly: Poly) -> tuple[Number, Exponents, Poly]:
     """``(c, m, B)`` with ``poly == c * m * B``; B primitive, its leading coefficient positive.
 
     All exponents in B are nonnegative, so that its leading monomial is well defined.
@@ -476,7 +476,7 @@ def content(context: Context, poly: Poly) -> tuple[Number, Exponents, Poly]:
     return exact(scale), shared, base
 
 
-def _shared_factors(context: Context, poly: Poly) -> Exponents:
+def _shared_factors(context: Proof, poly: Poly) -> Exponents:
     """The greatest common monomial; conditions belong to it only where lets are used."""
     shared: Exponents | None = None
     for monomial in poly.terms:
@@ -490,7 +490,7 @@ def _shared_factors(context: Context, poly: Poly) -> Exponents:
     return {a: e for a, e in found.items() if e and (context.factored or not a.indicator)}
 
 
-def _expand_lets(context: Context, poly: Poly) -> Poly:
+def _expand_lets(context: Proof, poly: Poly) -> Poly:
     """Positive integer powers of several-term bases multiplied out."""
     parts: list[Poly] = []
     for monomial, value in poly.terms.items():
@@ -509,7 +509,7 @@ def _expand_lets(context: Context, poly: Poly) -> Poly:
     return total(parts)
 
 
-def _distribute(context: Context, left: Poly, right: Poly) -> Poly:
+def _distribute(context: Proof, left: Poly, right: Poly) -> Poly:
     """The product multiplied out, whether or not lets are used."""
     context.spend(len(left.terms) * len(right.terms))
     factored, context.factored = context.factored, False
@@ -519,7 +519,7 @@ def _distribute(context: Context, left: Poly, right: Poly) -> Poly:
         context.factored = factored
 
 
-def condense(context: Context, poly: Poly) -> Poly:
+def condense(context: Proof, poly: Poly) -> Poly:
     """A several-term polynomial as one monomial of its irreducible factors.  [rule: let].
 
     Polynomials that hold integer conditions stay as they are: deltas must stay visible.
@@ -543,7 +543,7 @@ def condense(context: Context, poly: Poly) -> Poly:
 # -- fractional exponents
 
 
-def _fractional_power(context: Context, poly: Poly, exponent: Number) -> Poly:
+def _fractional_power(context: Proof, poly: Poly, exponent: Number) -> Poly:
     """[rule: fractional-power]: ``sqrt(x**2)`` is ``|x|``, never ``x``."""
     value, shared, base = content(context, poly)
     result = number_power(context, abs(Fraction(value)), exponent)
@@ -582,7 +582,7 @@ def _as_power(poly: Poly) -> tuple[Poly, Number]:
 
 
 def _factor_power(
-    context: Context, atom: Atom, own: Number, exponent: Number, alone: bool
+    context: Proof, atom: Atom, own: Number, exponent: Number, alone: bool
 ) -> Poly | None:
     """``(atom**own)**exponent`` taken out of a root, or None where its sign is not known."""
     if isinstance(own, Fraction) or factor_sign(context, atom, 1) != UNKNOWN:
@@ -598,7 +598,7 @@ def _factor_power(
     return multiply(context, plain, sign(context, of_atom(atom)))
 
 
-def _base_power(context: Context, part: Poly, times: int, exponent: Number) -> Poly | None:
+def _base_power(context: Proof, part: Poly, times: int, exponent: Number) -> Poly | None:
     whole = exact(times * exponent)
     if is_nonnegative(context, part):
         return monomial_poly(context, {context.atom(kinds.POWER, part): whole})
@@ -610,7 +610,7 @@ def _base_power(context: Context, part: Poly, times: int, exponent: Number) -> P
     return multiply(context, plain, sign(context, part))
 
 
-def number_power(context: Context, value: Fraction, exponent: Number) -> Poly:
+def number_power(context: Proof, value: Fraction, exponent: Number) -> Poly:
     """A positive rational number to a rational power, as primes.  [rule: numbers]."""
     primes = prime_powers(value)
     return monomial_poly(context, {context.atom(kinds.NUMBER, p): t * exponent for p, t in primes})
@@ -619,7 +619,7 @@ def number_power(context: Context, value: Fraction, exponent: Number) -> Poly:
 # -- reduction by the leading monomial
 
 
-def reduce_lead(context: Context, exponents: Exponents, atom: Atom) -> Poly | None:
+def reduce_lead(context: Proof, exponents: Exponents, atom: Atom) -> Poly | None:
     """``LM(B) * B**f == (B**(f+1) - rest * B**f) / lc`` for ``f < 0``.  [rule: lead-reduction].
 
     Also where ``1/x * 1/(x + c)`` splits.  This is partial fractions: linear, so valid under
@@ -655,7 +655,7 @@ def _splits(exponents: Exponents, base: Poly, atom: Atom) -> bool:
 # -- pieces: a function of conditions becomes conditions times functions
 
 
-def lift(context: Context, poly: Poly, function: Callable[[Poly], Poly]) -> Poly | None:
+def lift(context: Proof, poly: Poly, function: Callable[[Poly], Poly]) -> Poly | None:
     """``f(P) = g f(P with g = 1) + (1 - g) f(P with g = 0)`` for a condition g.  [rule: lift].
 
     None where no condition is a factor of any term.
@@ -664,8 +664,7 @@ def lift(context: Context, poly: Poly, function: Callable[[Poly], Poly]) -> Poly
     if atom is None:
         return None
     context.spend(len(poly.terms))
-    holds = function(with_value(context, poly, atom, True))
-    fails = function(with_value(context, poly, atom, False))
+    holds, fails = map(function, by_condition(context, poly, atom))
     if holds == fails:
         return holds
     condition = of_atom(atom)
@@ -679,7 +678,7 @@ def visible_indicator(poly: Poly) -> Atom | None:
     return min(found, key=lambda a: (a.erased, a.key)) if found else None
 
 
-def with_value(context: Context, poly: Poly, atom: Atom, holds: bool) -> Poly:
+def with_value(context: Proof, poly: Poly, atom: Atom, holds: bool) -> Poly:
     """The polynomial where a condition holds, or fails."""
     if not holds:
         return Poly({m: c for m, c in poly.terms.items() if all(a is not atom for a, _ in m)})
@@ -690,10 +689,15 @@ def with_value(context: Context, poly: Poly, atom: Atom, holds: bool) -> Poly:
     return total(reduced)
 
 
+def by_condition(context: Proof, poly: Poly, atom: Atom) -> tuple[Poly, Poly]:
+    """The polynomial where a condition holds, and where it fails."""
+    return with_value(context, poly, atom, True), with_value(context, poly, atom, False)
+
+
 # -- conditions: [P > 0] on the reals, [P >= 0] and [P == 0] on the integers
 
 
-def positive(context: Context, poly: Poly) -> Poly:
+def positive(context: Proof, poly: Poly) -> Poly:
     """[P > 0] for a real P.
 
     Exact, but for one rule: where P is analytic in the leaves, [P > 0] + [-P > 0] is 1, because
@@ -704,7 +708,7 @@ def positive(context: Context, poly: Poly) -> Poly:
         return _positive(context, poly)
 
 
-def _positive(context: Context, poly: Poly) -> Poly:
+def _positive(context: Proof, poly: Poly) -> Poly:
     if not poly.terms:
         return ZERO
     special = context.apply_rules(context.rules.comparisons, poly)
@@ -730,7 +734,7 @@ def _over_integers(poly: Poly) -> Poly:
     return poly.scaled(lcm(*(Fraction(c).denominator for c in poly.terms.values()), 1))
 
 
-def _real_positive(context: Context, poly: Poly) -> Poly:
+def _real_positive(context: Proof, poly: Poly) -> Poly:
     value, shared, base = content(context, poly)
     rest = base
     for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
@@ -750,7 +754,7 @@ def _real_positive(context: Context, poly: Poly) -> Poly:
     return _oriented_positive(context, rest, value > 0)
 
 
-def _oriented_positive(context: Context, rest: Poly, upward: bool) -> Poly:
+def _oriented_positive(context: Proof, rest: Poly, upward: bool) -> Poly:
     if not _is_generic(rest):
         return of_atom(context.atom(kinds.POSITIVE, rest if upward else -rest))
     context.require_nonzero("complement", rest)
@@ -758,7 +762,7 @@ def _oriented_positive(context: Context, rest: Poly, upward: bool) -> Poly:
     return condition if upward else ONE - condition
 
 
-def _removable(context: Context, atom: Atom, exponent: Number) -> bool:
+def _removable(context: Proof, atom: Atom, exponent: Number) -> bool:
     """May a factor be dropped from [... > 0]?  It is positive almost everywhere."""
     sign = factor_sign(context, atom, exponent)
     if sign == POSITIVE:
@@ -769,19 +773,19 @@ def _removable(context: Context, atom: Atom, exponent: Number) -> bool:
     return True
 
 
-def not_negative(context: Context, poly: Poly) -> Poly:
+def not_negative(context: Proof, poly: Poly) -> Poly:
     """[P >= 0] for a real or an integer P."""
     if is_integral(poly):
         return at_least(context, _over_integers(poly))
     return ONE - positive(context, -poly)
 
 
-def sign(context: Context, poly: Poly) -> Poly:
+def sign(context: Proof, poly: Poly) -> Poly:
     """-1, 0 or 1."""
     return positive(context, poly) - positive(context, -poly)
 
 
-def equal(context: Context, poly: Poly) -> Poly:
+def equal(context: Proof, poly: Poly) -> Poly:
     """[P == 0] for a real or an integer P; almost everywhere 0 where P is analytic."""
     if is_integral(poly):
         return equal_integers(context, _over_integers(poly))
@@ -822,7 +826,7 @@ def _infinite_positive(poly: Poly) -> Poly:
     return ONE if values[0] > 0 else ZERO
 
 
-def _compare_exponentials(context: Context, poly: Poly) -> Poly | None:
+def _compare_exponentials(context: Proof, poly: Poly) -> Poly | None:
     """[a exp(u) > b exp(v)] is [log a + u > log b + v] for positive a, b.  [rule: monotone]."""
     if len(poly.terms) != 2:
         return None
@@ -840,7 +844,7 @@ def _compare_exponentials(context: Context, poly: Poly) -> Poly | None:
 # -- conditions on integers
 
 
-def equal_integers(context: Context, poly: Poly) -> Poly:
+def equal_integers(context: Proof, poly: Poly) -> Poly:
     """[P == 0] for an integer P.  [rule: integer-range]."""
     if poly.constant is not None:
         return ZERO if poly.constant else ONE
@@ -871,7 +875,7 @@ def equal_integers(context: Context, poly: Poly) -> Poly:
     return of_atom(context.atom(kinds.EQUAL, reduced))
 
 
-def _unique_elements(context: Context, poly: Poly) -> Poly | None:
+def _unique_elements(context: Proof, poly: Poly) -> Poly | None:
     """[idx[i] == idx[j]] is [i == j] where no value occurs twice.
 
     [rule: unique-index] [rule: permutation]
@@ -892,7 +896,7 @@ def _unique_elements(context: Context, poly: Poly) -> Poly | None:
     return None if any(other.terms for other in apart) else difference
 
 
-def at_least(context: Context, poly: Poly) -> Poly:
+def at_least(context: Proof, poly: Poly) -> Poly:
     """[P >= 0] for an integer P.  [rule: integer-range]."""
     if poly.constant is not None:
         return ONE if poly.constant >= 0 else ZERO
@@ -929,7 +933,7 @@ def _tightened(poly: Poly) -> Poly:
 # -- signs and ranges: sufficient tests that never guess; False means "not proved"
 
 
-def factor_sign(context: Context, atom: Atom, exponent: Number) -> int:
+def factor_sign(context: Proof, atom: Atom, exponent: Number) -> int:
     """The sign of ``atom**exponent`` wherever it is defined.  [rule: signs]."""
     kind = atom.kind
     if kind in (kinds.EXP, kinds.SIZE, kinds.NUMBER):
@@ -947,7 +951,7 @@ def factor_sign(context: Context, atom: Atom, exponent: Number) -> int:
     return UNKNOWN
 
 
-def _own_sign(context: Context, atom: Atom) -> int:
+def _own_sign(context: Proof, atom: Atom) -> int:
     kind, data = atom.kind, atom.data
     if context.in_domain and (known := context.domain.get(of_atom(atom))) is not None:
         return POSITIVE if known else NONNEGATIVE
@@ -977,17 +981,17 @@ def _own_sign(context: Context, atom: Atom) -> int:
     return UNKNOWN
 
 
-def is_positive(context: Context, poly: Poly) -> bool:
+def is_positive(context: Proof, poly: Poly) -> bool:
     """Is ``poly > 0`` wherever it is defined?"""
     return poly_sign(context, poly) == POSITIVE
 
 
-def is_nonnegative(context: Context, poly: Poly) -> bool:
+def is_nonnegative(context: Proof, poly: Poly) -> bool:
     """Is ``poly >= 0`` wherever it is defined?"""
     return poly_sign(context, poly) != UNKNOWN
 
 
-def poly_sign(context: Context, poly: Poly, ends: int = 0) -> int:
+def poly_sign(context: Proof, poly: Poly, ends: int = 0) -> int:
     """What is known of the sign of ``poly`` wherever it is defined: POSITIVE, NONNEGATIVE, UNKNOWN.
 
     ``ends``: how many bounded atoms have been put at an end already.
@@ -1002,7 +1006,7 @@ def poly_sign(context: Context, poly: Poly, ends: int = 0) -> int:
     return known
 
 
-def _find_sign(context: Context, poly: Poly, ends: int) -> int:
+def _find_sign(context: Proof, poly: Poly, ends: int) -> int:
     if not poly.terms:
         return NONNEGATIVE
     if context.in_domain and poly in context.domain:  # [rule: domain]
@@ -1019,7 +1023,7 @@ def _find_sign(context: Context, poly: Poly, ends: int) -> int:
     return _sign_at_ends(context, poly, ends)
 
 
-def _may_be_decided(context: Context, poly: Poly) -> bool:
+def _may_be_decided(context: Proof, poly: Poly) -> bool:
     """Does each term that is not plainly nonnegative hold an atom with known bounds?"""
     for monomial, value in poly.terms.items():
         if _term_sign(context, monomial, value) != UNKNOWN:
@@ -1034,13 +1038,13 @@ def _may_be_decided(context: Context, poly: Poly) -> bool:
     return True
 
 
-def _term_sign(context: Context, monomial: Monomial, value: Number) -> int:
+def _term_sign(context: Proof, monomial: Monomial, value: Number) -> int:
     if value < 0:
         return UNKNOWN
     return min((factor_sign(context, a, e) for a, e in monomial), default=POSITIVE)
 
 
-def _sign_at_ends(context: Context, poly: Poly, ends: int) -> int:
+def _sign_at_ends(context: Proof, poly: Poly, ends: int) -> int:
     """The sign of a polynomial that is affine in an atom with known bounds.  [rule: signs]."""
     for atom in sorted({a for m in poly.terms for a, _ in m}, key=lambda a: a.key):
         interval = _interval(context, atom)
@@ -1055,7 +1059,7 @@ def _sign_at_ends(context: Context, poly: Poly, ends: int) -> int:
     return UNKNOWN
 
 
-def _sign_between(context: Context, slope: Poly, rest: Poly, interval: Interval, ends: int) -> int:
+def _sign_between(context: Proof, slope: Poly, rest: Poly, interval: Interval, ends: int) -> int:
     """The sign of ``slope * a + rest`` for a in the interval."""
     if interval.low is None and interval.high is None:
         return UNKNOWN
@@ -1078,7 +1082,7 @@ def _sign_between(context: Context, slope: Poly, rest: Poly, interval: Interval,
     return POSITIVE if strict and POSITIVE in (low, high) else NONNEGATIVE
 
 
-def _interval(context: Context, atom: Atom) -> Interval | None:
+def _interval(context: Proof, atom: Atom) -> Interval | None:
     if atom.kind == kinds.LEAF and atom.data[2] != "bool":
         return context.facts.intervals.get(atom.data[0])
     if atom.kind == kinds.FUNCTION:
@@ -1139,7 +1143,7 @@ def is_floor(atom: Atom) -> bool:
     return atom.kind == kinds.FUNCTION and atom.data[0] == "floor"
 
 
-def _floor_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
+def _floor_ends(context: Proof, atom: Atom) -> tuple[Poly, Poly] | None:
     """The least and greatest floor of a number that is affine in one bounded element."""
     argument: Poly = atom.data[1]
     offset = argument.offset
@@ -1152,7 +1156,7 @@ def _floor_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
     return constant(math.floor(low)), constant(greatest)
 
 
-def extent_of(context: Context, atom: Atom) -> Poly | None:
+def extent_of(context: Proof, atom: Atom) -> Poly | None:
     """The number of values of an index-like atom, which lies in ``0 <= atom < extent``."""
     extent: Poly | None = None
     if atom.kind == kinds.INDEX:
@@ -1167,7 +1171,7 @@ def extent_of(context: Context, atom: Atom) -> Poly | None:
     return extent
 
 
-def integer_nonnegative(context: Context, poly: Poly) -> bool:
+def integer_nonnegative(context: Proof, poly: Poly) -> bool:
     """Is an integer polynomial ``>= 0`` for all sizes >= 1 and all indices in range?
 
     See ``ir.bounds``.  [rule: integer-range]
@@ -1180,7 +1184,7 @@ def integer_nonnegative(context: Context, poly: Poly) -> bool:
     return known
 
 
-def _find_nonnegative(context: Context, poly: Poly) -> bool:
+def _find_nonnegative(context: Proof, poly: Poly) -> bool:
     if all(c >= 0 for c in poly.terms.values()) and all(
         _integral(a) and factor_sign(context, a, 1) for m in poly.terms for a, _ in m
     ):
@@ -1192,7 +1196,7 @@ def _find_nonnegative(context: Context, poly: Poly) -> bool:
 class _Ranges:
     """The ranges of integer atoms, for ``bounds.nonnegative``."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Proof) -> None:
         self._context = context
 
     def least(self, atom: Atom) -> int | None:
@@ -1215,7 +1219,7 @@ class _Ranges:
         return atom.kind, atom.key
 
 
-def _integer_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
+def _integer_ends(context: Proof, atom: Atom) -> tuple[Poly, Poly] | None:
     """The least and the greatest value of an integer atom."""
     if is_count(atom):
         return _count_bounds(context, atom)
@@ -1229,7 +1233,7 @@ def _integer_ends(context: Context, atom: Atom) -> tuple[Poly, Poly] | None:
     return None if extent is None else (Poly({}), extent.plus(-1))
 
 
-def _divide_indices(context: Context, poly: Poly) -> Poly:
+def _divide_indices(context: Proof, poly: Poly) -> Poly:
     """Write k as ``q * (k // q) + remainder`` where ``k // q`` occurs and q divides the extent."""
     for atom in sorted({a for m in poly.terms for a, _ in m}, key=lambda a: a.key):
         if atom.kind != kinds.FLOORDIV:
@@ -1275,7 +1279,7 @@ def is_count(atom: Atom) -> bool:
     return atom.kind == kinds.SUM and all(a.indicator for a, _ in atom.data[1])
 
 
-def _count_bounds(context: Context, atom: Atom) -> tuple[Poly, Poly]:
+def _count_bounds(context: Proof, atom: Atom) -> tuple[Poly, Poly]:
     """The least and greatest value of a count.  [rule: count].
 
     It is at least 1 where some index makes the conditions true whatever the inputs.
@@ -1286,7 +1290,7 @@ def _count_bounds(context: Context, atom: Atom) -> tuple[Poly, Poly]:
     return (ONE if _met_somewhere(context, atom) else Poly({})), greatest
 
 
-def _met_somewhere(context: Context, atom: Atom) -> bool:
+def _met_somewhere(context: Proof, atom: Atom) -> bool:
     binders, monomial = atom.data
     if len(binders) != 1:
         return False
@@ -1300,7 +1304,7 @@ def _met_somewhere(context: Context, atom: Atom) -> bool:
     return False
 
 
-def _excluded_by_empty_count(context: Context, none: Atom, condition: Atom) -> bool:
+def _excluded_by_empty_count(context: Proof, none: Atom, condition: Atom) -> bool:
     """Does a condition that is c at some k contradict [sum_k [c(k)] == 0]?  [rule: count]."""
     counted = none.data[0].atom
     if counted is None or counted.kind != kinds.SUM or len(counted.data[0]) != 1:
@@ -1350,7 +1354,7 @@ class IndexValues:
 _NO_VALUES = IndexValues()
 
 
-def from_dim(context: Context, dim: dims.Dim, environment: IndexValues = _NO_VALUES) -> Poly:
+def from_dim(context: Proof, dim: dims.Dim, environment: IndexValues = _NO_VALUES) -> Poly:
     """An index expression or size as a polynomial."""
     value = dim.constant
     if value is not None:
@@ -1363,7 +1367,7 @@ def from_dim(context: Context, dim: dims.Dim, environment: IndexValues = _NO_VAL
     return result
 
 
-def _from_atom(context: Context, atom: dims.Atom, environment: IndexValues) -> Poly:
+def _from_atom(context: Proof, atom: dims.Atom, environment: IndexValues) -> Poly:
     if isinstance(atom, dims.Size):
         return of_atom(context.atom(kinds.SIZE, atom.name))
     if isinstance(atom, dims.Axis):
@@ -1381,7 +1385,7 @@ def _from_atom(context: Context, atom: dims.Atom, environment: IndexValues) -> P
     raise Undecided(f"an index expression of an unknown kind: {atom}")
 
 
-def floordiv(context: Context, left: Poly, right: Poly) -> Poly:
+def floordiv(context: Proof, left: Poly, right: Poly) -> Poly:
     """``left // right`` rounded down, for ``right >= 1``.  [rule: floordiv].
 
     Multiples of ``right`` come out; what is left and lies in ``0 <= rest < right`` vanishes.
@@ -1403,7 +1407,7 @@ def floordiv(context: Context, left: Poly, right: Poly) -> Poly:
     return whole + _nested_quotient(context, rest, right)
 
 
-def _nested_quotient(context: Context, left: Poly, right: Poly) -> Poly:
+def _nested_quotient(context: Proof, left: Poly, right: Poly) -> Poly:
     """``(k // a) // b`` is ``k // (a b)``."""
     atom = left.atom
     if atom is not None and atom.kind == kinds.FLOORDIV:
@@ -1414,7 +1418,7 @@ def _nested_quotient(context: Context, left: Poly, right: Poly) -> Poly:
     return of_atom(context.atom(kinds.FLOORDIV, left, right))
 
 
-def _reduced_quotient(context: Context, left: Poly, right: Poly) -> Poly | None:
+def _reduced_quotient(context: Proof, left: Poly, right: Poly) -> Poly | None:
     """``(s a + b) // (s c)`` is ``a // c`` where ``0 <= b < s``."""
     if len(right.terms) != 1:
         return None
@@ -1450,7 +1454,7 @@ def _without_quotient(poly: Poly) -> Poly | None:
     return None
 
 
-def _congruent(context: Context, poly: Poly) -> tuple[Poly, Poly] | None:
+def _congruent(context: Proof, poly: Poly) -> tuple[Poly, Poly] | None:
     """``(q, r)``: ``s q + r == 0`` means ``q == 0`` and ``r == 0``, since ``|r| < s``.
 
     [rule: flatten]
@@ -1474,19 +1478,19 @@ def _congruent(context: Context, poly: Poly) -> tuple[Poly, Poly] | None:
     return None
 
 
-def remainder(context: Context, left: Poly, right: Poly) -> Poly:
+def remainder(context: Proof, left: Poly, right: Poly) -> Poly:
     """``left % right`` for ``right >= 1``: ``left - right * (left // right)``."""
     product = multiply(context, right, floordiv(context, left, right))
     return left - product
 
 
-def lesser_integer(context: Context, left: Poly, right: Poly) -> Poly:
+def lesser_integer(context: Proof, left: Poly, right: Poly) -> Poly:
     """The lesser integer: ``right + [right >= left] (left - right)``."""
     smaller = at_least(context, right - left)
     return right + multiply(context, smaller, left - right)
 
 
-def greater_integer(context: Context, left: Poly, right: Poly) -> Poly:
+def greater_integer(context: Proof, left: Poly, right: Poly) -> Poly:
     """The greater integer."""
     return left + right - lesser_integer(context, left, right)
 
@@ -1512,7 +1516,7 @@ def _divide_terms(left: Poly, right: Poly) -> tuple[Poly, Poly]:
     return whole, rest
 
 
-def in_range(context: Context, value: Poly, extent: Poly) -> bool:
+def in_range(context: Proof, value: Poly, extent: Poly) -> bool:
     """Is ``0 <= value < extent`` for an integer value, whatever the inputs?"""
     below = (extent - value).plus(-1)
     return integer_nonnegative(context, value) and integer_nonnegative(context, below)
@@ -1521,7 +1525,7 @@ def in_range(context: Context, value: Poly, extent: Poly) -> bool:
 # -- elements of tensors, as declared facts make them
 
 
-def leaf(context: Context, tensor: str, indices: tuple[Poly, ...], sort: str = "real") -> Poly:
+def leaf(context: Proof, tensor: str, indices: tuple[Poly, ...], sort: str = "real") -> Poly:
     """An element of a tensor; ``sort`` is ``real``, ``int`` or ``bool``.  [rule: declared-leaf].
 
     One-hot tensors become ``[hot(n) == c]``, binary ones conditions, and the last two indices
@@ -1543,7 +1547,7 @@ def leaf(context: Context, tensor: str, indices: tuple[Poly, ...], sort: str = "
     return of_atom(context.atom(kinds.LEAF, tensor, indices, sort))
 
 
-def _inverted_diagonal(context: Context, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
+def _inverted_diagonal(context: Proof, tensor: str, indices: tuple[Poly, ...]) -> Poly | None:
     """The diagonal of the inverse of a triangular matrix: one over its own.  [rule: triangular]."""
     facts = context.facts
     matrix = facts.inverses.get(tensor)
@@ -1555,7 +1559,7 @@ def _inverted_diagonal(context: Context, tensor: str, indices: tuple[Poly, ...])
 # -- substitution: what surrounds a replaced atom is built anew by its own rule
 
 
-def substitute(context: Context, poly: Poly, mapping: Mapping[Atom, Poly]) -> Poly:
+def substitute(context: Proof, poly: Poly, mapping: Mapping[Atom, Poly]) -> Poly:
     """``poly`` with the atoms of ``mapping`` replaced, all at once.
 
     The replacement of an index variable must lie in its range.  [rule: substitution]
@@ -1568,7 +1572,7 @@ def substitute(context: Context, poly: Poly, mapping: Mapping[Atom, Poly]) -> Po
 class Substitution:
     """One simultaneous replacement, with a memo over atoms."""
 
-    def __init__(self, context: Context, mapping: Mapping[Atom, Poly]) -> None:
+    def __init__(self, context: Proof, mapping: Mapping[Atom, Poly]) -> None:
         self.context = context
         self.mapping = dict(mapping)
         self.indices_only = all(atom.kind == kinds.INDEX for atom in mapping)
@@ -1634,7 +1638,7 @@ class Substitution:
 
 
 def opened(
-    context: Context, atom: Atom, task: Substitution | None = None
+    context: Proof, atom: Atom, task: Substitution | None = None
 ) -> tuple[list[Atom], Monomial]:
     """The binders of a sum atom as fresh variables, and its monomial in them."""
     extents = [binder.data[1] for binder in atom.data[0]]

@@ -1,6 +1,6 @@
 """The state of one proof: facts, interned atoms, what was relied upon, and the budget.
 
-In: ``Facts``.  Out: the context object that every rule takes as its first argument.
+In: ``Facts``.  Out: ``Proof``, which every rule takes as its first argument.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Requirement:
     poly: Poly
 
 
-Rule = Callable[["Context", Poly], Poly | None]
+Rule = Callable[["Proof", Poly], Poly | None]
 """What a polynomial turns into, or None where the rule does not apply."""
 
 
@@ -74,14 +74,14 @@ class Rules:
     equalities: tuple[Rule, ...]
 
 
-class Context:
-    """Facts, interned atoms, obligations, requirements, memo tables and the work budget.
+class Proof:
+    """The state of one proof: facts, atoms, obligations, requirements, memo tables, the budget.
 
     ``factored``: products of several-term factors stay products (let-atoms), which keeps deep
     chains small.  ``domain``: polynomials known to be positive (True) or not negative (False)
     because that is a printed condition already; used where ``in_domain`` is set, that is for
     splitting roots and logarithms, never to decide a condition.  All polynomials combined with
-    each other must come from one context.
+    each other must come from one proof.
     """
 
     def __init__(

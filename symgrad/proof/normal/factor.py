@@ -12,7 +12,7 @@ from typing import Any
 
 from symgrad.budgets import FACTORED_ATOMS, FACTORED_DEGREE, FACTORED_TERMS
 from symgrad.proof.normal.atoms import Atom, Number
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.poly import Poly, exact, ordered
 
 _PRIME_COUNTS = frozenset((2, 3, 5, 7, 11, 13, 17, 19, 23))
@@ -33,7 +33,7 @@ def _integer_primes(value: int) -> tuple[tuple[int, int], ...]:
     return tuple((int(prime), int(times)) for prime, times in sorted(factorint(value).items()))
 
 
-def irreducible_factors(context: Context, base: Poly) -> list[tuple[Poly, int]]:
+def irreducible_factors(context: Proof, base: Poly) -> list[tuple[Poly, int]]:
     """The irreducible factors over the rationals of a primitive polynomial.  [rule: factor].
 
     Their product is exactly ``base``.  What is too large to factor is returned whole.

@@ -4,7 +4,7 @@ In: expressions of one pool (``symgrad.ir.expr``) and a context.  Out: polynomia
 expression is converted once, arguments first, whatever the depth.
 
 A float literal is its shortest decimal exactly; with ``Facts.recognise`` one that rounds a known
-constant is that constant, and the reading is kept in ``Context.readings``.
+constant is that constant, and the reading is kept in ``Proof.readings``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from symgrad.proof.normal.algebra import (
     sign,
 )
 from symgrad.proof.normal.atoms import Atom, Undecided
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.functions import angle, apply, exponential, logarithm
 from symgrad.proof.normal.maxima import argmax, maximum
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom, total
@@ -56,7 +56,7 @@ class Conversion:
     tensors that serve as indices, which index notation can only name.
     """
 
-    def __init__(self, context: Context, definitions: Definitions | None = None) -> None:
+    def __init__(self, context: Proof, definitions: Definitions | None = None) -> None:
         self.context = context
         self.axes: dict[Axis, Poly] = {}
         self._memo: dict[Expr, Poly] = {}
@@ -134,7 +134,7 @@ def _sort(dtype: DType) -> str:
     return "bool" if dtype == bool_ else "int"
 
 
-def literal(context: Context, value: int | float | bool) -> Poly:
+def literal(context: Proof, value: int | float | bool) -> Poly:
     """A number as written."""
     if not isinstance(value, float):
         return constant(int(value))
@@ -151,7 +151,7 @@ def literal(context: Context, value: int | float | bool) -> Poly:
     return constant(exact(literals.exact(value)))
 
 
-def call(context: Context, function: str, operands: list[Poly]) -> Poly:
+def call(context: Proof, function: str, operands: list[Poly]) -> Poly:
     """An elementwise op applied to polynomials."""
     direct = _DIRECT.get(function)
     if direct is not None:
@@ -163,7 +163,7 @@ def call(context: Context, function: str, operands: list[Poly]) -> Poly:
     return apply_body(context, body, dict(zip(symbols, operands, strict=True)))
 
 
-def reduce(context: Context, kind: str, index: Atom, body: Poly) -> Poly:
+def reduce(context: Proof, kind: str, index: Atom, body: Poly) -> Poly:
     """A reduction of ``body`` over an index variable."""
     if kind == "sum":
         return sum_over(context, [index], body)
@@ -180,14 +180,14 @@ def reduce(context: Context, kind: str, index: Atom, body: Poly) -> Poly:
     raise Undecided(f"a reduction of an unknown kind: {kind}")
 
 
-def _divide(context: Context, left: Poly, right: Poly) -> Poly:
+def _divide(context: Proof, left: Poly, right: Poly) -> Poly:
     return multiply(context, left, power(context, right, -1))
 
 
-def _rounding(name: str) -> Callable[[Context, Poly], Poly]:
+def _rounding(name: str) -> Callable[[Proof, Poly], Poly]:
     """Rounding, which leaves integers as they are.  [rule: floor]."""
 
-    def rounded(context: Context, value: Poly) -> Poly:
+    def rounded(context: Proof, value: Poly) -> Poly:
         if is_whole(value):
             return value
         return apply_body(context, bodies.body(name, 1), {bodies.SYMBOLS[0]: value})
@@ -201,7 +201,7 @@ def _rounding(name: str) -> Callable[[Context, Poly], Poly]:
 Operands = Mapping[Any, Poly]
 
 
-def apply_body(context: Context, body: Any, environment: Operands) -> Poly:
+def apply_body(context: Proof, body: Any, environment: Operands) -> Poly:
     """The value of a scalar body; conditions are 0 or 1.  Raises Undecided."""
     if body in environment:
         return environment[body]
@@ -224,7 +224,7 @@ def apply_body(context: Context, body: Any, environment: Operands) -> Poly:
     return apply(context, name, values[0])
 
 
-def _pow(context: Context, args: Any, environment: Operands) -> Poly:
+def _pow(context: Proof, args: Any, environment: Operands) -> Poly:
     base, exponent = args
     if base is sympy.E:
         return exponential(context, apply_body(context, exponent, environment))
@@ -232,7 +232,7 @@ def _pow(context: Context, args: Any, environment: Operands) -> Poly:
     return general_power(context, value, apply_body(context, exponent, environment))
 
 
-def general_power(context: Context, base: Poly, exponent: Poly) -> Poly:
+def general_power(context: Proof, base: Poly, exponent: Poly) -> Poly:
     """``base**exponent``; a symbolic exponent means exp(exponent log base)."""
     lifted = lift(context, exponent, lambda piece: general_power(context, base, piece))
     if lifted is not None:
@@ -242,24 +242,24 @@ def general_power(context: Context, base: Poly, exponent: Poly) -> Poly:
     return exponential(context, multiply(context, exponent, logarithm(context, base)))
 
 
-def greater(context: Context, left: Poly, right: Poly) -> Poly:
+def greater(context: Proof, left: Poly, right: Poly) -> Poly:
     """The greater of two values: ``right + [left > right] (left - right)``.  [rule: where]."""
     difference = left - right
     above = positive(context, difference)
     return right + multiply(context, above, difference)
 
 
-def _least(context: Context, *values: Poly) -> Poly:
+def _least(context: Proof, *values: Poly) -> Poly:
     return -_folded(greater)(context, *(-value for value in values))
 
 
-def _heaviside(context: Context, value: Poly, at_zero: Poly) -> Poly:
+def _heaviside(context: Proof, value: Poly, at_zero: Poly) -> Poly:
     above = positive(context, value)
     below = positive(context, -value)
     return above + multiply(context, at_zero, ONE - above - below)
 
 
-def _piecewise(context: Context, args: Any, environment: Operands) -> Poly:
+def _piecewise(context: Proof, args: Any, environment: Operands) -> Poly:
     result = ZERO
     for value, condition in reversed(args):
         chosen = apply_body(context, value, environment)
@@ -267,7 +267,7 @@ def _piecewise(context: Context, args: Any, environment: Operands) -> Poly:
     return result
 
 
-def choose(context: Context, condition: Poly, chosen: Poly, other: Poly) -> Poly:
+def choose(context: Proof, condition: Poly, chosen: Poly, other: Poly) -> Poly:
     """``condition * chosen + (1 - condition) * other``.  [rule: where]."""
     if chosen == other:
         return chosen
@@ -278,7 +278,7 @@ def choose(context: Context, condition: Poly, chosen: Poly, other: Poly) -> Poly
 # -- conditions
 
 
-def compare(context: Context, relation: str, left: Poly, right: Poly) -> Poly:
+def compare(context: Proof, relation: str, left: Poly, right: Poly) -> Poly:
     """``left <relation> right`` for ``eq ne lt le gt ge``, as 0 or 1."""
     if relation in ("eq", "ne"):
         same = equal(context, left - right)
@@ -290,30 +290,30 @@ def compare(context: Context, relation: str, left: Poly, right: Poly) -> Poly:
     return not_negative(context, left - right)
 
 
-def disjunction(context: Context, left: Poly, right: Poly) -> Poly:
+def disjunction(context: Proof, left: Poly, right: Poly) -> Poly:
     """At least one."""
     return left + right - multiply(context, left, right)
 
 
-def exclusive(context: Context, left: Poly, right: Poly) -> Poly:
+def exclusive(context: Proof, left: Poly, right: Poly) -> Poly:
     """Exactly one."""
     return left + right - multiply(context, left, right).scaled(2)
 
 
-def _negation(context: Context, value: Poly) -> Poly:
+def _negation(context: Proof, value: Poly) -> Poly:
     return ONE - value
 
 
-def _relation(name: str) -> Callable[[Context, Poly, Poly], Poly]:
+def _relation(name: str) -> Callable[[Proof, Poly, Poly], Poly]:
     return lambda context, left, right: compare(context, name, left, right)
 
 
-def _folded(combine: Callable[[Context, Poly, Poly], Poly]) -> Callable[..., Poly]:
+def _folded(combine: Callable[[Proof, Poly, Poly], Poly]) -> Callable[..., Poly]:
     """A function of two values as one of any number of them, from the first to the last."""
     return lambda context, *values: functools.reduce(functools.partial(combine, context), values)
 
 
-def _polygamma(context: Context, args: Any, environment: Operands) -> Poly:
+def _polygamma(context: Proof, args: Any, environment: Operands) -> Poly:
     order, argument = args
     if order not in (0, 1, 2):
         raise Undecided(f"nothing is known of the function polygamma({order}, x)")
@@ -321,7 +321,7 @@ def _polygamma(context: Context, args: Any, environment: Operands) -> Poly:
     return apply(context, f"polygamma{order}", value)
 
 
-_FORMS: dict[str, Callable[[Context, Any, Operands], Poly]] = {
+_FORMS: dict[str, Callable[[Proof, Any, Operands], Poly]] = {
     "Pow": _pow, "Piecewise": _piecewise, "polygamma": _polygamma,
     # the derivative of a jump is zero almost everywhere
     "DiracDelta": lambda context, args, environment: ZERO,

@@ -24,7 +24,7 @@ from symgrad.proof.normal.algebra import (
     raise_to,
 )
 from symgrad.proof.normal.atoms import Atom, Number, Undecided
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.factor import irreducible_factors, prime_powers
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom
 from symgrad.proof.scalars import bodies as scalars
@@ -35,7 +35,7 @@ KNOWN = ("Si",)
 _GAMMA = ("loggamma", "polygamma0", "polygamma1", "polygamma2")
 
 
-def apply(context: Context, name: str, argument: Poly) -> Poly:
+def apply(context: Proof, name: str, argument: Poly) -> Poly:
     """The function ``name`` (sympy's name) of one argument.  Raises Undecided if unknown.
 
     A function of which only the derivative is declared is an atom.  [rule: declared-derivative]
@@ -53,7 +53,7 @@ def apply(context: Context, name: str, argument: Poly) -> Poly:
     return _opaque(context, name, argument)
 
 
-def _opaque(context: Context, name: str, argument: Poly) -> Poly:
+def _opaque(context: Proof, name: str, argument: Poly) -> Poly:
     lifted = lift(context, argument, lambda piece: _opaque(context, name, piece))
     if lifted is not None:
         return lifted
@@ -81,7 +81,7 @@ def _opaque(context: Context, name: str, argument: Poly) -> Poly:
 # -- exponential and logarithm
 
 
-def exponential(context: Context, argument: Poly) -> Poly:
+def exponential(context: Proof, argument: Poly) -> Poly:
     """exp: sums split into products, exp(c log Q) is Q**c.  [rule: exp]."""
     lifted = lift(context, argument, lambda piece: exponential(context, piece))
     if lifted is not None:
@@ -97,7 +97,7 @@ def exponential(context: Context, argument: Poly) -> Poly:
     return result
 
 
-def _exponential_term(context: Context, monomial: kinds.Monomial, value: Number) -> Poly:
+def _exponential_term(context: Proof, monomial: kinds.Monomial, value: Number) -> Poly:
     if len(monomial) == 1 and monomial[0][1] == 1:
         atom = monomial[0][0]
         if atom.kind == kinds.FUNCTION and atom.data[0] == "log":
@@ -105,7 +105,7 @@ def _exponential_term(context: Context, monomial: kinds.Monomial, value: Number)
     return of_atom(context.atom(kinds.EXP, Poly({monomial: 1})), value)
 
 
-def logarithm(context: Context, argument: Poly) -> Poly:
+def logarithm(context: Proof, argument: Poly) -> Poly:
     """log: products of positive factors split.  That the argument is positive is recorded.
 
     [rule: log]
@@ -116,7 +116,7 @@ def logarithm(context: Context, argument: Poly) -> Poly:
         return _logarithm(context, argument)
 
 
-def _logarithm(context: Context, argument: Poly) -> Poly:
+def _logarithm(context: Proof, argument: Poly) -> Poly:
     if not argument.terms:
         return -of_atom(context.atom(kinds.INFINITY))  # [rule: minus-infinity]
     lifted = lift(context, argument, lambda piece: _logarithm(context, piece))
@@ -142,7 +142,7 @@ def _logarithm(context: Context, argument: Poly) -> Poly:
     return result if rest.constant == 1 else result + _log_rest(context, rest)
 
 
-def _log_rest(context: Context, rest: Poly) -> Poly:
+def _log_rest(context: Proof, rest: Poly) -> Poly:
     """log(-a**e) is e log(-a) for an odd e; anything else stays as it is."""
     if len(rest.terms) == 1:
         ((monomial, value),) = rest.terms.items()
@@ -158,14 +158,14 @@ def _base_of(atom: Atom) -> Poly:
     return base
 
 
-def _log_number(context: Context, value: Fraction) -> Poly:
+def _log_number(context: Proof, value: Fraction) -> Poly:
     result = ZERO
     for prime, times in prime_powers(value):
         result = result + _log_opaque(context, constant(prime)).scaled(times)
     return result
 
 
-def _log_atom(context: Context, atom: Atom) -> Poly:
+def _log_atom(context: Proof, atom: Atom) -> Poly:
     """The logarithm of an atom that is positive."""
     if atom.kind == kinds.EXP:
         inner: Poly = atom.data[0]
@@ -177,53 +177,53 @@ def _log_atom(context: Context, atom: Atom) -> Poly:
     return _log_opaque(context, of_atom(atom))
 
 
-def _log_opaque(context: Context, argument: Poly) -> Poly:
+def _log_opaque(context: Proof, argument: Poly) -> Poly:
     return of_atom(context.atom(kinds.FUNCTION, "log", argument))
 
 
 # -- functions lowered to others
 
 
-def _tanh(context: Context, argument: Poly) -> Poly:
+def _tanh(context: Proof, argument: Poly) -> Poly:
     whole = ONE + exponential(context, argument.scaled(2))
     return ONE - raise_to(context, whole, -1).scaled(2)
 
 
-def _sinh(context: Context, argument: Poly) -> Poly:
+def _sinh(context: Proof, argument: Poly) -> Poly:
     return (exponential(context, argument) - exponential(context, -argument)).scaled(Fraction(1, 2))
 
 
-def _cosh(context: Context, argument: Poly) -> Poly:
+def _cosh(context: Proof, argument: Poly) -> Poly:
     return (exponential(context, argument) + exponential(context, -argument)).scaled(Fraction(1, 2))
 
 
-def _erfc(context: Context, argument: Poly) -> Poly:
+def _erfc(context: Proof, argument: Poly) -> Poly:
     return ONE - apply(context, "erf", argument)
 
 
-def _tan(context: Context, argument: Poly) -> Poly:
+def _tan(context: Proof, argument: Poly) -> Poly:
     cosine = apply(context, "cos", argument)
     sine = apply(context, "sin", argument)
     return multiply(context, sine, power(context, cosine, -1))
 
 
-def _atanh(context: Context, argument: Poly) -> Poly:
+def _atanh(context: Proof, argument: Poly) -> Poly:
     up, down = logarithm(context, ONE + argument), logarithm(context, ONE - argument)
     return (up - down).scaled(Fraction(1, 2))
 
 
-def _acos(context: Context, argument: Poly) -> Poly:
+def _acos(context: Proof, argument: Poly) -> Poly:
     half = of_atom(context.atom(kinds.NUMBER, "pi")).scaled(Fraction(1, 2))
     return half - apply(context, "asin", argument)
 
 
-def _gamma(context: Context, argument: Poly) -> Poly:
+def _gamma(context: Proof, argument: Poly) -> Poly:
     if not is_positive(context, argument):
         raise Undecided("gamma of an argument that is not known to be positive")
     return exponential(context, apply(context, "loggamma", argument))
 
 
-def _ceiling(context: Context, argument: Poly) -> Poly:
+def _ceiling(context: Proof, argument: Poly) -> Poly:
     return -apply(context, "floor", -argument)
 
 
@@ -236,7 +236,7 @@ _LOWERED = {  # [rule: lowered]
 # -- identities
 
 
-def _addition_theorem(context: Context, name: str, argument: Poly) -> Poly | None:
+def _addition_theorem(context: Proof, name: str, argument: Poly) -> Poly | None:
     """Sin and cos of sums and of small multiples.  [rule: trigonometry]."""
     monomial = argument.lead
     value = argument.terms[monomial]
@@ -254,7 +254,7 @@ def _addition_theorem(context: Context, name: str, argument: Poly) -> Poly | Non
     return straight - multiply(context, sine, other_sine)
 
 
-def _recurrence(context: Context, name: str, argument: Poly) -> Poly | None:
+def _recurrence(context: Proof, name: str, argument: Poly) -> Poly | None:
     """Gamma functions at ``x + n`` reduced to ``x + r`` with ``0 <= r < 1``.
 
     [rule: gamma-recurrence]
@@ -281,7 +281,7 @@ def _recurrence(context: Context, name: str, argument: Poly) -> Poly | None:
     return result
 
 
-def _floor(context: Context, argument: Poly) -> Poly:
+def _floor(context: Proof, argument: Poly) -> Poly:
     """floor: integer parts come out.  [rule: floor]."""
     integers: dict[kinds.Monomial, Number] = {
         m: c for m, c in argument.terms.items() if isinstance(c, int) and is_integral(Poly({m: c}))
@@ -298,7 +298,7 @@ def _floor(context: Context, argument: Poly) -> Poly:
 # -- angles: atan2, and the sine and cosine of it
 
 
-def angle(context: Context, y: Poly, x: Poly) -> Poly:
+def angle(context: Proof, y: Poly, x: Poly) -> Poly:
     """``atan2(y, x)``: positive common factors come out.  [rule: angle].
 
     Where y is not 0 it is odd in y, which is recorded.  The origin has no angle.
@@ -317,7 +317,7 @@ def angle(context: Context, y: Poly, x: Poly) -> Poly:
     return of_atom(context.atom(kinds.ANGLE, y, x))
 
 
-def _over_common_factors(context: Context, y: Poly, x: Poly) -> tuple[Poly, Poly]:
+def _over_common_factors(context: Proof, y: Poly, x: Poly) -> tuple[Poly, Poly]:
     """Both sides over their common positive factors."""
     sides = [side for side in (y, x) if side.terms]
     if not sides:
@@ -334,7 +334,7 @@ def _over_common_factors(context: Context, y: Poly, x: Poly) -> tuple[Poly, Poly
     return first, second
 
 
-def _side_of_angle(context: Context, name: str, argument: Poly) -> Poly | None:
+def _side_of_angle(context: Proof, name: str, argument: Poly) -> Poly | None:
     """``sin(atan2(y, x))`` is ``y / sqrt(x**2 + y**2)``, the cosine ``x`` over it.  [rule: angle].
 
     None for any other argument.

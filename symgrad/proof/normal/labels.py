@@ -16,14 +16,14 @@ from typing import Any
 from symgrad.budgets import MOST_LABELLINGS
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.poly import Poly, exact, monomial_key, ordered
 
 Renaming = Mapping[Atom, Atom]
 Colours = dict[Atom, int]
 
 
-def close(context: Context, binders: list[Atom], factors: dict[Atom, Number]) -> Atom:
+def close(context: Proof, binders: list[Atom], factors: dict[Atom, Number]) -> Atom:
     """The sum atom of one connected component.  [rule: rename]."""
     height = 1 + max(atom.height for atom in factors)
     monomial = ordered(factors)
@@ -44,7 +44,7 @@ def close(context: Context, binders: list[Atom], factors: dict[Atom, Number]) ->
 class Renamer:
     """Index variables renamed structurally, with a memo: no rule is applied."""
 
-    def __init__(self, context: Context, renaming: Renaming) -> None:
+    def __init__(self, context: Proof, renaming: Renaming) -> None:
         self.context = context
         self.renaming = renaming
         self._targets = frozenset(renaming)
@@ -107,7 +107,7 @@ class Renamer:
         return item
 
 
-def rename_monomial(context: Context, monomial: Monomial, renaming: Renaming) -> Monomial:
+def rename_monomial(context: Proof, monomial: Monomial, renaming: Renaming) -> Monomial:
     """A monomial with index variables renamed structurally: no rule is applied."""
     return Renamer(context, renaming).monomial(monomial)
 
@@ -124,7 +124,7 @@ def symmetric_order(indices: tuple[Poly, ...]) -> tuple[Poly, ...]:
 
 
 def _orders(
-    context: Context, binders: list[Atom], factors: dict[Atom, Number]
+    context: Proof, binders: list[Atom], factors: dict[Atom, Number]
 ) -> Iterator[list[Atom]]:
     if len(binders) == 1:
         yield binders
@@ -138,7 +138,7 @@ def _orders(
 
 
 def _individualise(
-    context: Context,
+    context: Proof,
     binders: list[Atom],
     factors: dict[Atom, Number],
     colours: Colours,
@@ -161,7 +161,7 @@ def _individualise(
 
 
 def _refine(
-    context: Context, binders: list[Atom], factors: dict[Atom, Number], colours: Colours
+    context: Proof, binders: list[Atom], factors: dict[Atom, Number], colours: Colours
 ) -> Colours:
     """Colours split by the coloured keys of the factors that each binder touches."""
     touching = {

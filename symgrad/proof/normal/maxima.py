@@ -12,6 +12,7 @@ from symgrad.budgets import MOST_CONDITIONS
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import (
     POSITIVE,
+    by_condition,
     content,
     equal_integers,
     factor_sign,
@@ -21,15 +22,14 @@ from symgrad.proof.normal.algebra import (
     positive,
     substitute,
     visible_indicator,
-    with_value,
 )
-from symgrad.proof.normal.atoms import Atom, Number, Undecided
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.atoms import Atom, Undecided
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.labels import Renamer
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, magnitude, of_atom
 
 
-def maximum(context: Context, binder: Atom, body: Poly) -> Poly:
+def maximum(context: Proof, binder: Atom, body: Poly) -> Poly:
     """The greatest value of ``body`` over the binder.  [rule: max].
 
     What does not depend on the binder comes out: terms, and positive factors.
@@ -42,19 +42,12 @@ def maximum(context: Context, binder: Atom, body: Poly) -> Poly:
     outside, inside = _split(body, binder)
     if not inside.terms:
         return body
-    value, shared, base = content(context, inside)
-    pulled: dict[Atom, Number] = {}
-    for atom, exponent in shared.items():
-        free_of_binder = binder not in atom.free
-        if free_of_binder and factor_sign(context, atom, exponent) == POSITIVE:
-            pulled[atom] = exponent
-    factor = monomial_poly(context, pulled).scaled(magnitude(value))
-    rest = _without(context, base, shared, pulled)
-    atom = bind(context, kinds.MAXIMUM, binder, rest if value > 0 else -rest)
+    factor, rest = _positive_factor(context, binder, inside)
+    atom = bind(context, kinds.MAXIMUM, binder, rest)
     return outside + multiply(context, factor, of_atom(atom))
 
 
-def argmax(context: Context, binder: Atom, body: Poly) -> Poly:
+def argmax(context: Proof, binder: Atom, body: Poly) -> Poly:
     """The first index at which ``body`` is greatest.  [rule: argmax]."""
     if binder.data[1].constant == 1:
         return ZERO
@@ -64,18 +57,12 @@ def argmax(context: Context, binder: Atom, body: Poly) -> Poly:
     _, inside = _split(body, binder)
     if not inside.terms:
         return ZERO
-    value, shared, base = content(context, inside)
-    dropped = {
-        a: e
-        for a, e in shared.items()
-        if binder not in a.free and factor_sign(context, a, e) == POSITIVE
-    }
-    rest = _without(context, base, shared, dropped)
-    return of_atom(bind(context, kinds.ARGMAX, binder, rest if value > 0 else -rest))
+    _, rest = _positive_factor(context, binder, inside)
+    return of_atom(bind(context, kinds.ARGMAX, binder, rest))
 
 
 def _masked(
-    context: Context, binder: Atom, body: Poly, function: Callable[[Context, Atom, Poly], Poly]
+    context: Proof, binder: Atom, body: Poly, function: Callable[[Proof, Atom, Poly], Poly]
 ) -> Poly | None:
     """What a mask that does not depend on the binder leaves; None where there is none.
 
@@ -88,10 +75,8 @@ def _masked(
     for monomial in coefficient.terms:
         for atom, _ in monomial:
             if atom.indicator and binder not in atom.free:
-                holds, fails = (
-                    function(context, binder, with_value(context, body, atom, value))
-                    for value in (True, False)
-                )
+                pieces = by_condition(context, body, atom)
+                holds, fails = (function(context, binder, piece) for piece in pieces)
                 chosen = multiply(context, of_atom(atom), holds)
                 other = multiply(context, ONE - of_atom(atom), fails)
                 return chosen + other
@@ -109,7 +94,7 @@ def _of_infinity(body: Poly) -> Poly:
     })  # fmt: skip
 
 
-def _kept_somewhere(context: Context, binder: Atom, coefficient: Poly) -> bool:
+def _kept_somewhere(context: Proof, binder: Atom, coefficient: Poly) -> bool:
     """Is an entry not masked, whatever the inputs?"""
     extent: Poly = binder.data[1]
     places = [ZERO, extent.plus(-1)]
@@ -132,14 +117,21 @@ def _split(body: Poly, binder: Atom) -> tuple[Poly, Poly]:
     return Poly(outside), Poly(inside)
 
 
-def _without(
-    context: Context, base: Poly, shared: dict[Atom, Number], removed: dict[Atom, Number]
-) -> Poly:
-    kept = {a: e for a, e in shared.items() if a not in removed}
-    return multiply(context, monomial_poly(context, kept), base)
+def _positive_factor(context: Proof, binder: Atom, body: Poly) -> tuple[Poly, Poly]:
+    """A positive factor of ``body`` that does not depend on the binder, and the other factor."""
+    value, shared, base = content(context, body)
+    positive = {
+        a: e
+        for a, e in shared.items()
+        if binder not in a.free and factor_sign(context, a, e) == POSITIVE
+    }
+    kept = {a: e for a, e in shared.items() if a not in positive}
+    rest = multiply(context, monomial_poly(context, kept), base)
+    factor = monomial_poly(context, positive).scaled(magnitude(value))
+    return factor, rest if value > 0 else -rest
 
 
-def bind(context: Context, kind: str, binder: Atom, body: Poly) -> Atom:
+def bind(context: Proof, kind: str, binder: Atom, body: Poly) -> Atom:
     """The atom that binds ``binder`` under its canonical name."""
     name = context.atom(kinds.INDEX, f"b{1 + body.height}.0", binder.data[1])
     return context.atom(kind, name, Renamer(context, {binder: name}).poly(body))
@@ -148,7 +140,7 @@ def bind(context: Context, kind: str, binder: Atom, body: Poly) -> Atom:
 # -- comparisons with a maximum: where it is reached, and that it is reached once
 
 
-def against_maximum(context: Context, poly: Poly) -> Poly | None:
+def against_maximum(context: Proof, poly: Poly) -> Poly | None:
     """[max_k f(k) > f(j)] is 1 - [j == argmax f] where there are no ties.  [rule: no-ties]."""
     for atom, value, other in poly.solved(kinds.MAXIMUM):
         binder, body = atom.data
@@ -162,7 +154,7 @@ def against_maximum(context: Context, poly: Poly) -> Poly | None:
     return None
 
 
-def _reached(context: Context, atom: Atom, index: Poly, other: Poly) -> Poly | None:
+def _reached(context: Proof, atom: Atom, index: Poly, other: Poly) -> Poly | None:
     """[max_k f(k) == f(j)], as [j == argmax f]; maxima of maxima one by one.
 
     None where ties may fill an open set, but conditions can be lifted first.
@@ -180,7 +172,7 @@ def _reached(context: Context, atom: Atom, index: Poly, other: Poly) -> Poly | N
     return multiply(context, here, ONE - positive(context, inner - other))
 
 
-def _without_ties(context: Context, binder: Atom, body: Poly) -> bool:
+def _without_ties(context: Proof, binder: Atom, body: Poly) -> bool:
     """Record that two bodies are not equal for all inputs, piece by piece where they have pieces.
 
     False where a piece is not analytic.
@@ -202,7 +194,7 @@ def _without_ties(context: Context, binder: Atom, body: Poly) -> bool:
     return True
 
 
-def _pieces(context: Context, poly: Poly) -> list[Poly]:
+def _pieces(context: Proof, poly: Poly) -> list[Poly]:
     """What the polynomial is where its conditions on elements hold or fail: all combinations."""
     pieces = [poly]
     for _ in range(MOST_CONDITIONS):
@@ -210,14 +202,12 @@ def _pieces(context: Context, poly: Poly) -> list[Poly]:
         if not found:
             break
         atom = min(found, key=lambda a: (a.erased, a.key))
-        split = [
-            with_value(context, piece, atom, value) for piece in pieces for value in (True, False)
-        ]
+        split = (part for piece in pieces for part in by_condition(context, piece, atom))
         pieces = list(dict.fromkeys(split))
     return pieces
 
 
-def _is_among(context: Context, whole: Poly, other: Poly) -> bool:
+def _is_among(context: Proof, whole: Poly, other: Poly) -> bool:
     """Is ``other`` the whole, or one of the values that a maximum is taken of?"""
     if whole == other:
         return True
@@ -227,7 +217,7 @@ def _is_among(context: Context, whole: Poly, other: Poly) -> bool:
     return _instance(context, atom.data[0], atom.data[1], other) is not None
 
 
-def _instance(context: Context, binder: Atom, body: Poly, other: Poly) -> Poly | None:
+def _instance(context: Proof, binder: Atom, body: Poly, other: Poly) -> Poly | None:
     """The index j with ``body(j) == other``, sought among the indices that occur."""
     extent: Poly = binder.data[1]
     candidates = [of_atom(v) for v in sorted(other.free, key=lambda v: v.key)]

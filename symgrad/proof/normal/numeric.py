@@ -64,10 +64,6 @@ class Exact:
         """Is it certainly positive?  Raises NotEvaluable where that cannot be told."""
         return bool(value > 0)
 
-    def is_greater(self, value: Any, other: Any) -> bool:
-        """Is ``value > other``?"""
-        return self.is_positive(value - other)
-
     def greater(self, value: Any, other: Any) -> Any:
         """The greater of two values; ties do not matter."""
         return max(value, other)
@@ -329,7 +325,7 @@ class Evaluation:
             value = self._masked(atom.data[1])
             if value is None:
                 continue
-            if best is None or self.field.is_greater(value, best[1]):
+            if best is None or self.field.is_positive(value - best[1]):
                 best = position, value
         if best is None:
             raise NotEvaluable("the maximum of no values")

@@ -15,12 +15,12 @@ from symgrad.proof.normal.algebra import (
     substitute,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.maxima import argmax
 from symgrad.proof.normal.poly import ONE, Poly, of_atom
 
 
-def counted_once(context: Context, binders: list[Atom], factors: dict[Atom, Number]) -> Poly | None:
+def counted_once(context: Proof, binders: list[Atom], factors: dict[Atom, Number]) -> Poly | None:
     """``sum_b [r(b) == j]`` is 1 for a permutation r and a j in range.  [rule: permutation]."""
     if not context.facts.permutations or len(binders) != 1 or len(factors) != 1:
         return None
@@ -30,7 +30,7 @@ def counted_once(context: Context, binders: list[Atom], factors: dict[Atom, Numb
     return ONE
 
 
-def inverse_at(context: Context, poly: Poly) -> Poly | None:
+def inverse_at(context: Proof, poly: Poly) -> Poly | None:
     """``[sum_b [r(b) == j] b == p]`` is ``[r(p) == j]`` for a permutation r.
 
     [rule: permutation]
@@ -54,7 +54,7 @@ def inverse_at(context: Context, poly: Poly) -> Poly | None:
     return None
 
 
-def compared(context: Context, poly: Poly) -> Poly | None:
+def compared(context: Proof, poly: Poly) -> Poly | None:
     """Elements of a sorted tensor are compared by their ranks, where there are no ties.
 
     ``[x(p) > sum_b [r(b) == q] x(b)]`` is ``[r(p) > q]`` for the ranks r of x.  [rule: order]
@@ -79,7 +79,7 @@ def compared(context: Context, poly: Poly) -> Poly | None:
 Ranked = tuple[Poly, tuple[Poly, ...]]
 
 
-def _rank_of(context: Context, rank: str, monomial: Monomial) -> Ranked | None:
+def _rank_of(context: Proof, rank: str, monomial: Monomial) -> Ranked | None:
     """The rank of an element, and its indices along the other axes."""
     if len(monomial) != 1 or monomial[0][1] != 1:
         return None
@@ -106,7 +106,7 @@ def _rank_of(context: Context, rank: str, monomial: Monomial) -> Ranked | None:
     return None if any(binder in index.free for index in others) else (place, others)
 
 
-def _require_no_ties(context: Context, rank: str, others: tuple[Poly, ...]) -> None:
+def _require_no_ties(context: Proof, rank: str, others: tuple[Poly, ...]) -> None:
     """Record that two elements along the axis are not equal for all inputs."""
     source, axis = context.facts.orders[rank][0], context.facts.permutations[rank]
     extent = extent_along(context, rank)
@@ -118,12 +118,12 @@ def _require_no_ties(context: Context, rank: str, others: tuple[Poly, ...]) -> N
     context.require_distinct("order", one - two, left, right)
 
 
-def extent_along(context: Context, rank: str) -> Poly:
+def extent_along(context: Proof, rank: str) -> Poly:
     """The number of elements that are ranked."""
     return from_dim(context, context.facts.ranges[rank])
 
 
-def extreme(context: Context, poly: Poly) -> Poly | None:
+def extreme(context: Proof, poly: Poly) -> Poly | None:
     """``[r(p) == 0]`` says that p is where the least (greatest) element is.
 
     That is so with ties too, since the sort is stable: the first of them.  [rule: order]
@@ -141,7 +141,7 @@ def extreme(context: Context, poly: Poly) -> Poly | None:
     return equal_integers(context, place - first)
 
 
-def _place(context: Context, condition: Atom, binder: Atom) -> Poly | None:
+def _place(context: Proof, condition: Atom, binder: Atom) -> Poly | None:
     """The j of ``[r(b) == j]``, where r is a permutation along b and j is in its range."""
     inside: Poly = condition.data[0]
     for element, _, place in inside.solved(kinds.LEAF):

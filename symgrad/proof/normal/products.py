@@ -8,6 +8,7 @@ from __future__ import annotations
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import (
     at_least,
+    by_condition,
     equal_integers,
     is_positive,
     monomial_poly,
@@ -15,17 +16,16 @@ from symgrad.proof.normal.algebra import (
     power,
     raise_to,
     substitute,
-    with_value,
 )
 from symgrad.proof.normal.atoms import Atom
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.functions import exponential, logarithm
 from symgrad.proof.normal.maxima import bind
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, of_atom
 from symgrad.proof.normal.sums import index_expressions, solved_in_range, sum_over
 
 
-def product(context: Context, binder: Atom, body: Poly) -> Poly:
+def product(context: Proof, binder: Atom, body: Poly) -> Poly:
     """The product of ``body`` over the binder.  [rule: product]."""
     extent: Poly = binder.data[1]
     if extent.constant == 1:
@@ -43,7 +43,7 @@ def product(context: Context, binder: Atom, body: Poly) -> Poly:
     return of_atom(bind(context, kinds.PRODUCT, binder, body))
 
 
-def _product_of_factors(context: Context, binder: Atom, body: Poly) -> Poly:
+def _product_of_factors(context: Proof, binder: Atom, body: Poly) -> Poly:
     """Products of products split; exponentials turn into sums."""
     ((monomial, value),) = body.terms.items()
     extent: Poly = binder.data[1]
@@ -61,7 +61,7 @@ def _product_of_factors(context: Context, binder: Atom, body: Poly) -> Poly:
     return result
 
 
-def _repeated(context: Context, factor: Poly, times: Poly) -> Poly:
+def _repeated(context: Proof, factor: Poly, times: Poly) -> Poly:
     """``factor**times`` for a number of times that is a size."""
     count = times.constant
     if factor.constant == 1:
@@ -74,7 +74,7 @@ def _repeated(context: Context, factor: Poly, times: Poly) -> Poly:
     return of_atom(bind(context, kinds.PRODUCT, binder, factor))
 
 
-def _punched(context: Context, binder: Atom, body: Poly) -> Poly | None:
+def _punched(context: Proof, binder: Atom, body: Poly) -> Poly | None:
     """``prod_k f(k)`` where f has another value at one index e: taken out at e.
 
     ``prod_k ([k == e] a(k) + (1 - [k == e]) b(k)) = a(e) prod_k b(k) / b(e)``, for b(e) != 0.
@@ -87,8 +87,7 @@ def _punched(context: Context, binder: Atom, body: Poly) -> Poly | None:
             value = solved_in_range(context, atom.data[0], binder)
             if value is None:
                 continue
-            there = with_value(context, body, atom, True)
-            elsewhere = with_value(context, body, atom, False)
+            there, elsewhere = by_condition(context, body, atom)
             if not elsewhere.terms:
                 return None
             special = substitute(context, there, {binder: value})
@@ -99,7 +98,7 @@ def _punched(context: Context, binder: Atom, body: Poly) -> Poly | None:
     return None
 
 
-def _directed(context: Context, binder: Atom, body: Poly) -> Poly | None:
+def _directed(context: Proof, binder: Atom, body: Poly) -> Poly | None:
     """``[k >= e + 1]`` is ``1 - [e >= k]``, ``[e - 1 >= k]`` is ``[e >= k] - [e == k]``.
 
     [rule: orient]
@@ -107,14 +106,13 @@ def _directed(context: Context, binder: Atom, body: Poly) -> Poly | None:
     for atom in _conditions(body, binder):
         turned = _turned(context, binder, atom.data[0])
         if turned is not None:
-            there = with_value(context, body, atom, True)
-            elsewhere = with_value(context, body, atom, False)
+            there, elsewhere = by_condition(context, body, atom)
             chosen = multiply(context, turned, there - elsewhere)
             return product(context, binder, elsewhere + chosen)
     return None
 
 
-def _turned(context: Context, binder: Atom, poly: Poly) -> Poly | None:
+def _turned(context: Proof, binder: Atom, poly: Poly) -> Poly | None:
     """[P >= 0] with the binder's coefficient -1 and no offset from an index, where it is not."""
     slope = poly.terms.get(((binder, 1),))
     if slope == 1:
@@ -130,15 +128,14 @@ def _turned(context: Context, binder: Atom, poly: Poly) -> Poly | None:
     return at_least(context, end - of_atom(binder)) + delta.scaled(int(offset))
 
 
-def _ranged(context: Context, binder: Atom, body: Poly) -> Poly | None:
+def _ranged(context: Proof, binder: Atom, body: Poly) -> Poly | None:
     """A product of a(k) where c(k) holds and of b(k) where it does not, in products with 1 for b.
 
     ``prod_k (c a + (1 - c) b) = prod_k (c a + 1 - c) prod_k b / prod_k (c b + 1 - c)``, for
     b != 0.  [rule: product-range]
     """
     for atom in _conditions(body, binder):
-        there = with_value(context, body, atom, True)
-        elsewhere = with_value(context, body, atom, False)
+        there, elsewhere = by_condition(context, body, atom)
         if elsewhere == ONE or not elsewhere.terms:
             continue
         condition = of_atom(atom)
@@ -168,7 +165,7 @@ def _accesses(body: Poly, binder: Atom) -> list[Poly]:
     return [index for index in found if binder in index.free]
 
 
-def _reversed(context: Context, binder: Atom, body: Poly) -> Poly | None:
+def _reversed(context: Proof, binder: Atom, body: Poly) -> Poly | None:
     """``k`` becomes ``n - 1 - k`` where every access runs backwards in it.  [rule: reverse]."""
     slopes = [index.terms.get(((binder, 1),), 0) for index in _accesses(body, binder)]
     if not slopes or max(slopes) >= 0:
@@ -178,7 +175,7 @@ def _reversed(context: Context, binder: Atom, body: Poly) -> Poly | None:
     return product(context, fresh, substitute(context, body, {binder: value}))
 
 
-def _shifted(context: Context, binder: Atom, body: Poly) -> Poly | None:
+def _shifted(context: Proof, binder: Atom, body: Poly) -> Poly | None:
     """``prod_k b(k) = prod_k b(k + 1) b(0) / b(n)`` where every access is at ``k - 1``.
 
     The other way round where it is at ``k + 1``.  What lies outside of a tensor may have any

@@ -1,6 +1,6 @@
 """The table of rules: who makes each kind of atom, and which special rules conditions have.
 
-In: the modules built on ``algebra``.  Out: ``RULES``, which every ``Context`` is given.
+In: the modules built on ``algebra``.  Out: ``RULES``, which every ``Proof`` is given.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from symgrad.proof.normal.algebra import (
     substitute,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
-from symgrad.proof.normal.context import Context
+from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.labels import close
 from symgrad.proof.normal.permutations import counted_once
 from symgrad.proof.normal.poly import (
@@ -47,7 +47,7 @@ from symgrad.proof.normal.poly import (
 )
 
 
-def sum_over(context: Context, binders: list[Atom], poly: Poly) -> Poly:
+def sum_over(context: Proof, binders: list[Atom], poly: Poly) -> Poly:
     """The sum of ``poly`` over all values of the binders.  [rule: sum-linear]."""
     if not binders or not poly.terms:
         return poly
@@ -65,7 +65,7 @@ def sum_over(context: Context, binders: list[Atom], poly: Poly) -> Poly:
     )
 
 
-def sum_monomial(context: Context, binders: list[Atom], factors: Exponents) -> Poly:
+def sum_monomial(context: Proof, binders: list[Atom], factors: Exponents) -> Poly:
     """The sum of one monomial."""
     context.spend(1 + len(factors))
     bound = frozenset(binders)
@@ -82,7 +82,7 @@ def sum_monomial(context: Context, binders: list[Atom], factors: Exponents) -> P
 
 
 def _merge(
-    context: Context, binders: list[Atom], factors: Exponents, atom: Atom, exponent: int
+    context: Proof, binders: list[Atom], factors: Exponents, atom: Atom, exponent: int
 ) -> Poly:
     """An inner sum that depends on the binders becomes part of the outer one.  [rule: merge]."""
     rest = {a: e for a, e in factors.items() if a is not atom}
@@ -96,7 +96,7 @@ def _merge(
 
 
 def _take_apart(
-    context: Context, binders: list[Atom], factors: Exponents, bound: frozenset[Atom]
+    context: Proof, binders: list[Atom], factors: Exponents, bound: frozenset[Atom]
 ) -> Poly:
     """Connected components; a variable that nothing depends on counts its values.
 
@@ -129,7 +129,7 @@ def _take_apart(
 # -- deltas: [P == 0] solved for a bound variable
 
 
-def _eliminate_delta(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _eliminate_delta(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """``sum_v [v == e] f(v)`` is ``[e in range] f(e)``.  [rule: delta].
 
     Solutions that are provably in range are preferred; then a pair of variables that run over
@@ -179,7 +179,7 @@ def _solutions(poly: Poly, order: list[Atom]) -> list[tuple[Atom, Poly]]:
     return found
 
 
-def _window(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _window(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """``sum_v [0 <= e - m v < m] f(v)`` is f at ``v = e // m``.  [rule: flatten]."""
     bounds = [a for a in factors if a.kind == kinds.ATLEAST]
     for lower, upper in itertools.permutations(bounds, 2):
@@ -201,7 +201,7 @@ def _window(context: Context, binders: list[Atom], factors: Exponents) -> Poly |
     return None
 
 
-def _in_range_solution(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
+def _in_range_solution(context: Proof, poly: Poly, order: list[Atom]) -> Solution | None:
     for variable in order:
         value = solved_in_range(context, poly, variable)
         if value is not None:
@@ -209,7 +209,7 @@ def _in_range_solution(context: Context, poly: Poly, order: list[Atom]) -> Solut
     return None
 
 
-def solved_in_range(context: Context, poly: Poly, variable: Atom) -> Poly | None:
+def solved_in_range(context: Proof, poly: Poly, variable: Atom) -> Poly | None:
     """The value of an index for which an integer polynomial is 0, where it is in range."""
     for _, value in _solutions(poly, [variable]):
         if in_range(context, value, variable.data[1]):
@@ -217,18 +217,18 @@ def solved_in_range(context: Context, poly: Poly, variable: Atom) -> Poly | None
     return None
 
 
-def _guarded_solution(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
+def _guarded_solution(context: Proof, poly: Poly, order: list[Atom]) -> Solution | None:
     for variable, value in _solutions(poly, order):
         return {variable: value}, _range_guard(context, value, variable.data[1])
     return None
 
 
-def _range_guard(context: Context, value: Poly, extent: Poly) -> Poly:
+def _range_guard(context: Proof, value: Poly, extent: Poly) -> Poly:
     below = at_least(context, (extent - value).plus(-1))
     return multiply(context, at_least(context, value), below)
 
 
-def _flattened_pair(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
+def _flattened_pair(context: Proof, poly: Poly, order: list[Atom]) -> Solution | None:
     """``[m a + b == e]`` with b over m values: ``a = e // m``, ``b = e % m``.  [rule: flatten]."""
     for low, rest in _solutions(poly, order):
         extent: Poly = low.data[1]
@@ -246,7 +246,7 @@ def _flattened_pair(context: Context, poly: Poly, order: list[Atom]) -> Solution
     return None
 
 
-def _divided_solution(context: Context, poly: Poly, order: list[Atom]) -> Solution | None:
+def _divided_solution(context: Proof, poly: Poly, order: list[Atom]) -> Solution | None:
     """``[m a == e]``: ``a = e // m`` where m divides e.  [rule: stride]."""
     for variable in order:
         linear = _linear(poly, variable)
@@ -270,7 +270,7 @@ def _divided_solution(context: Context, poly: Poly, order: list[Atom]) -> Soluti
 # -- flattened indices
 
 
-def _split_flattened(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _split_flattened(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """A variable k with ``k // m`` in a factor runs as ``m a + b``.  [rule: flatten]."""
     bound = frozenset(binders)
     found: list[tuple[Number, Atom, Poly, Poly]] = []
@@ -309,7 +309,7 @@ def _magnitude(poly: Poly) -> Number:
     return degree * 1_000_000 + poly.terms[poly.lead]
 
 
-def _merge_flattened(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _merge_flattened(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """Variables a, b that occur as ``m a + b`` only, b over m values, become one.
 
     [rule: flatten]
@@ -362,7 +362,7 @@ def index_expressions(atom: Atom) -> tuple[Poly, ...]:
 # -- one connected component: folding, reversal, closed forms, labelling
 
 
-def _component(context: Context, binders: list[Atom], factors: Exponents) -> Poly:
+def _component(context: Proof, binders: list[Atom], factors: Exponents) -> Poly:
     """The sum of one connected component."""
     rules = (
         _inverse_matrix, _cholesky_product, counted_once, _fold, _reverse,
@@ -375,7 +375,7 @@ def _component(context: Context, binders: list[Atom], factors: Exponents) -> Pol
     return of_atom(close(context, binders, factors))
 
 
-def _fold(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _fold(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """An inner sum is folded up where its inverse is a factor: softmax rows sum to 1.
 
     [rule: fold]
@@ -401,7 +401,7 @@ def _inverted_sums(atom: Atom) -> list[Atom]:
 
 
 def _fold_one(
-    context: Context,
+    context: Proof,
     binders: list[Atom],
     factors: Exponents,
     inverted: Atom,
@@ -424,7 +424,7 @@ def _fold_one(
     return sum_over(context, [v for v in binders if v not in chosen], body)
 
 
-def _reverse(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _reverse(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """``k`` becomes ``n - 1 - k`` where every access runs backwards in it.  [rule: reverse]."""
     for binder in binders:
         slopes = [
@@ -443,7 +443,7 @@ def _reverse(context: Context, binders: list[Atom], factors: Exponents) -> Poly 
     return None
 
 
-def _inverse_matrix(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _inverse_matrix(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """``sum_k A[i,k] B[k,j] = [i == j]`` where B is declared the inverse of A.
 
     [rule: inverse-matrix]
@@ -468,7 +468,7 @@ def _inverse_matrix(context: Context, binders: list[Atom], factors: Exponents) -
     return None
 
 
-def _cholesky_product(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _cholesky_product(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """``sum_k L[i,k] L[j,k] = (A[i,j] + A[j,i]) / 2`` for the Cholesky factor L of A.
 
     [rule: cholesky]
@@ -512,7 +512,7 @@ def _outside_indices(left: Atom, right: Atom, binder: Atom, axis: int) -> tuple[
 # -- closed forms
 
 
-def _closed_form(context: Context, binders: list[Atom], factors: Exponents) -> Poly | None:
+def _closed_form(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """Sums of powers of the index, and counts under one condition.  [rule: closed-form]."""
     if len(binders) != 1:
         return None
@@ -534,9 +534,7 @@ def _closed_form(context: Context, binders: list[Atom], factors: Exponents) -> P
     return _counted(context, extent, rest, slope == 1, exponent)
 
 
-def _counted(
-    context: Context, extent: Poly, rest: Poly, upward: bool, exponent: int
-) -> Poly | None:
+def _counted(context: Proof, extent: Poly, rest: Poly, upward: bool, exponent: int) -> Poly | None:
     """The power sum over ``k >= -rest`` or ``k <= rest``, where the end is in range."""
     start = -rest if upward else rest.plus(1)
     if not integer_nonnegative(context, start):

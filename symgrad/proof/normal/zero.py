@@ -26,6 +26,7 @@ from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import labels
 from symgrad.proof.normal.algebra import (
     at_least,
+    by_condition,
     equal_integers,
     has_real_leaf,
     integer_nonnegative,
@@ -39,10 +40,9 @@ from symgrad.proof.normal.algebra import (
     raise_to,
     renormalised,
     substitute,
-    with_value,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
-from symgrad.proof.normal.context import Context, Obligation, Requirement
+from symgrad.proof.normal.context import Obligation, Proof, Requirement
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, Definitions
 from symgrad.proof.normal.poly import (
@@ -77,7 +77,7 @@ class ZeroResult:
     obligations: tuple[Obligation, ...]
     requirements: tuple[Requirement, ...]
     readings: tuple[str, ...]
-    context: Context
+    context: Proof
 
     @property
     def is_zero(self) -> bool:
@@ -85,7 +85,7 @@ class ZeroResult:
         return self.stage is not None
 
 
-def is_zero(context: Context, difference: Poly) -> ZeroResult:
+def is_zero(context: Proof, difference: Poly) -> ZeroResult:
     """Test a polynomial of ``context``.  Never raises Undecided: the reason is in the result."""
     try:
         stage, residual = _run_stages(context, difference)
@@ -95,7 +95,7 @@ def is_zero(context: Context, difference: Poly) -> ZeroResult:
     return _result(context, stage, reason, residual)
 
 
-def _result(context: Context, stage: str | None, reason: str, residual: Poly | None) -> ZeroResult:
+def _result(context: Proof, stage: str | None, reason: str, residual: Poly | None) -> ZeroResult:
     return ZeroResult(
         stage,
         reason,
@@ -146,7 +146,7 @@ def attempt(
     definitions: Definitions | None = None,
 ) -> ZeroResult:
     """One attempt of ``prove_equal`` in a context of its own."""
-    context = Context(RULES, facts, budget=budget, factored=factored)
+    context = Proof(RULES, facts, budget=budget, factored=factored)
     result = _compared(context, left, right, definitions)
     if not factored:
         if not result.is_zero and result.residual is not None and context.adopt_domain():
@@ -160,7 +160,7 @@ def attempt(
 
 
 def _compared(
-    context: Context, left: Expr, right: Expr | None, definitions: Definitions | None
+    context: Proof, left: Expr, right: Expr | None, definitions: Definitions | None
 ) -> ZeroResult:
     conversion = Conversion(context, definitions)
     try:
@@ -172,7 +172,7 @@ def _compared(
     return is_zero(context, difference)
 
 
-def _unfolded(context: Context, residual: Poly) -> ZeroResult:
+def _unfolded(context: Proof, residual: Poly) -> ZeroResult:
     """The zero test on what is left, its outermost several-term factors multiplied out."""
     context.factored = False
     try:
@@ -189,7 +189,7 @@ def out_of_budget(result: ZeroResult) -> bool:
 # -- the stages: rewritings that the constructors do not do by themselves
 
 
-def _run_stages(context: Context, poly: Poly) -> tuple[str | None, Poly]:
+def _run_stages(context: Proof, poly: Poly) -> tuple[str | None, Poly]:
     """The name of the stage that made ``poly`` zero, and what is left of it."""
     if not poly.terms:
         return "normal form", poly
@@ -210,7 +210,7 @@ def _run_stages(context: Context, poly: Poly) -> tuple[str | None, Poly]:
 # -- integer conditions in one direction
 
 
-def orient(context: Context, poly: Poly) -> Poly:
+def orient(context: Proof, poly: Poly) -> Poly:
     """[E + c >= 0] with the leading term of E positive and c = 0, at top level and in sums.
 
     [rule: orient]
@@ -218,12 +218,12 @@ def orient(context: Context, poly: Poly) -> Poly:
     return _until_stable(context, poly, kinds.ATLEAST, lambda a: _oriented(context, a.data[0]))
 
 
-def orient_signs(context: Context, poly: Poly) -> Poly:
+def orient_signs(context: Proof, poly: Poly) -> Poly:
     """[P > 0] with a positive leading term; see ``complement``."""
     return _until_stable(context, poly, kinds.POSITIVE, lambda a: _complement(context, a.data[0]))
 
 
-def _complement(context: Context, base: Poly) -> Poly:
+def _complement(context: Proof, base: Poly) -> Poly:
     """[P > 0] for a P with a negative leading term, by that of -P.  [rule: complement].
 
     ``1 - [-P > 0]``, less [i == j] where P is a difference that vanishes there; that it does not
@@ -242,7 +242,7 @@ def _complement(context: Context, base: Poly) -> Poly:
     return ONE - other - equal_integers(context, of_atom(left) - of_atom(right))
 
 
-def _vanishing_pair(context: Context, poly: Poly) -> tuple[Atom, Atom] | None:
+def _vanishing_pair(context: Proof, poly: Poly) -> tuple[Atom, Atom] | None:
     """Two index variables over one range such that ``poly`` is zero where they are equal."""
     variables = sorted(poly.free, key=lambda v: v.key)
     for left, right in itertools.combinations(variables, 2):
@@ -253,7 +253,7 @@ def _vanishing_pair(context: Context, poly: Poly) -> tuple[Atom, Atom] | None:
     return None
 
 
-def unchain(context: Context, poly: Poly) -> Poly:
+def unchain(context: Proof, poly: Poly) -> Poly:
     """No index between two others in a product of conditions; see ``unchained``."""
     for _ in range(STABLE_ROUNDS):
         result = unchained(context, poly)
@@ -263,12 +263,12 @@ def unchain(context: Context, poly: Poly) -> Poly:
     return poly
 
 
-def at_boundaries(context: Context, poly: Poly) -> Poly:
+def at_boundaries(context: Proof, poly: Poly) -> Poly:
     """[P >= 0] as deltas where P has few values on one side of 0.  [rule: boundary]."""
     return _until_stable(context, poly, kinds.ATLEAST, lambda a: _few_values(context, a.data[0]))
 
 
-def _until_stable(context: Context, poly: Poly, kind: str, rewrite: Callable[[Atom], Poly]) -> Poly:
+def _until_stable(context: Proof, poly: Poly, kind: str, rewrite: Callable[[Atom], Poly]) -> Poly:
     for _ in range(STABLE_ROUNDS):
         if not any(_holds(a, kind) for a in direct_atoms(poly)):
             return poly
@@ -279,7 +279,7 @@ def _until_stable(context: Context, poly: Poly, kind: str, rewrite: Callable[[At
     return poly
 
 
-def _few_values(context: Context, poly: Poly) -> Poly:
+def _few_values(context: Proof, poly: Poly) -> Poly:
     for count in range(1, LARGEST_BOUNDARY + 1):
         if integer_nonnegative(context, (-poly).plus(count)):
             values = range(count + 1)
@@ -298,14 +298,14 @@ def _holds(atom: Atom, kind: str) -> bool:
     return atom.kind == kinds.SUM and any(_holds(a, kind) for a, _ in atom.data[1])
 
 
-def _map_factors(context: Context, poly: Poly, kind: str, function: Callable[[Atom], Poly]) -> Poly:
+def _map_factors(context: Proof, poly: Poly, kind: str, function: Callable[[Atom], Poly]) -> Poly:
     """Factors of a kind replaced, at top level and in the monomials of sums."""
     return _by_factors(
         context, poly, lambda atom, power_of: _map_factor(context, atom, power_of, kind, function)
     )
 
 
-def _by_factors(context: Context, poly: Poly, function: Callable[[Atom, Number], Poly]) -> Poly:
+def _by_factors(context: Proof, poly: Poly, function: Callable[[Atom, Number], Poly]) -> Poly:
     """The polynomial with each factor replaced by what the function makes of it."""
     parts = []
     for monomial, value in poly.terms.items():
@@ -315,7 +315,7 @@ def _by_factors(context: Context, poly: Poly, function: Callable[[Atom, Number],
 
 
 def _map_factor(
-    context: Context, atom: Atom, exponent: Number, kind: str, function: Callable[[Atom], Poly]
+    context: Proof, atom: Atom, exponent: Number, kind: str, function: Callable[[Atom], Poly]
 ) -> Poly:
     whole = isinstance(exponent, int) and exponent > 0
     if atom.kind == kind and whole:
@@ -332,7 +332,7 @@ def _map_factor(
 
 
 def _map_inner(
-    context: Context,
+    context: Proof,
     atom: Atom,
     exponent: Number,
     kind: str,
@@ -347,7 +347,7 @@ def _map_inner(
     return _map_factor(context, renamed, exponent, kind, function)
 
 
-def _oriented(context: Context, poly: Poly) -> Poly:
+def _oriented(context: Proof, poly: Poly) -> Poly:
     offset = poly.offset
     if poly.terms[poly.lead] < 0:
         return ONE - _oriented(context, (-poly).plus(-1))
@@ -363,13 +363,13 @@ def _oriented(context: Context, poly: Poly) -> Poly:
 # -- deltas applied to their cofactors
 
 
-def propagate(context: Context, poly: Poly) -> Poly:
+def propagate(context: Proof, poly: Poly) -> Poly:
     """[v == e] f(v) becomes [v == e] f(e), at top level and in sums.  [rule: delta-cofactor]."""
     return total(_propagate_monomial(context, dict(m)).scaled(c) for m, c in poly.terms.items())
 
 
 def _propagate_monomial(
-    context: Context, factors: Exponents, bound: frozenset[Atom] = frozenset()
+    context: Proof, factors: Exponents, bound: frozenset[Atom] = frozenset()
 ) -> Poly:
     deltas = sorted((a for a in factors if a.kind == kinds.EQUAL), key=lambda a: (a.erased, a.key))
     for atom in deltas:
@@ -428,7 +428,7 @@ def _mentions(item: object, atom: Atom) -> bool:
 # -- free axes
 
 
-def split_free_indices(context: Context, poly: Poly) -> Poly:
+def split_free_indices(context: Proof, poly: Poly) -> Poly:
     """A free flattened index k with ``k // m`` in it is written ``m a + b``.  [rule: flatten]."""
     for variable in sorted(poly.free, key=lambda v: v.key):
         divisor = _divisor_of(poly, variable)
@@ -458,7 +458,7 @@ def _divisor_of(item: object, variable: Atom) -> Poly | None:
     return next((d for part in parts if (d := _divisor_of(part, variable)) is not None), None)
 
 
-def _split_axis(context: Context, poly: Poly) -> str | None:
+def _split_axis(context: Proof, poly: Poly) -> str | None:
     """Every value of a free index over a small constant axis by itself.  [rule: case-split]."""
     for variable in sorted(poly.free, key=lambda v: v.key):
         extent = variable.data[1].constant
@@ -472,7 +472,7 @@ def _split_axis(context: Context, poly: Poly) -> str | None:
     return None
 
 
-def _split_size(context: Context, poly: Poly) -> str | None:
+def _split_size(context: Proof, poly: Poly) -> str | None:
     """Where [n == 2] occurs for a size n: that case, and all others.  [rule: case-split]."""
     found = {a for m in poly.terms for a, _ in m if a.kind == kinds.EQUAL}
     for atom in sorted(found, key=lambda a: a.key):
@@ -485,9 +485,8 @@ def _split_size(context: Context, poly: Poly) -> str | None:
         if size.kind != kinds.SIZE or slope not in (1, -1):
             continue
         value = exact(-condition.offset * slope)
-        there = with_value(context, poly, atom, True)
+        there, elsewhere = by_condition(context, poly, atom)
         there = substitute(context, there, {size: constant(value)})
-        elsewhere = with_value(context, poly, atom, False)
         if _run_stages(context, there)[0] is None or _run_stages(context, elsewhere)[0] is None:
             return None
         return f"case split over {size.data[0]}"
@@ -497,7 +496,7 @@ def _split_size(context: Context, poly: Poly) -> str | None:
 # -- sums over small constant axes
 
 
-def unroll(context: Context, poly: Poly) -> Poly:
+def unroll(context: Proof, poly: Poly) -> Poly:
     """Sums over small constant axes written out.  [rule: unroll]."""
     if not any(map(_small_binder, direct_atoms(poly))):
         return poly
@@ -519,7 +518,7 @@ def _is_small(binder: Atom) -> bool:
     return extent is not None and extent <= LARGEST_AXIS
 
 
-def _unrolled(context: Context, atom: Atom) -> Poly:
+def _unrolled(context: Proof, atom: Atom) -> Poly:
     fresh, monomial = opened(context, atom)
     others = [v for v in fresh if not _is_small(v)]
     bodies = [Poly({monomial: 1})]
@@ -537,7 +536,7 @@ def _unrolled(context: Context, atom: Atom) -> Poly:
 # -- chains of order relations: no index lies between two others
 
 
-def unchained(context: Context, poly: Poly) -> Poly:
+def unchained(context: Proof, poly: Poly) -> Poly:
     """``[i >= j] [j >= k] = [i >= k] ([i >= j] + [j >= k] - 1)``, in sums too.
 
     [rule: order-chain]
@@ -545,7 +544,7 @@ def unchained(context: Context, poly: Poly) -> Poly:
     return total(_unchained_monomial(context, dict(m)).scaled(c) for m, c in poly.terms.items())
 
 
-def _unchained_monomial(context: Context, factors: Exponents) -> Poly:
+def _unchained_monomial(context: Proof, factors: Exponents) -> Poly:
     found = _chain(factors)
     if found is not None:
         left, right = found
@@ -588,7 +587,7 @@ def _between_indices(poly: Poly) -> bool:
 # -- denominators cleared: equal quotients need not have equal normal forms
 
 
-def clear_denominators(context: Context, poly: Poly) -> bool:
+def clear_denominators(context: Proof, poly: Poly) -> bool:
     """Is ``poly`` zero after multiplying with the bases of its negative powers?
 
     These bases are nonzero almost everywhere: that they do not vanish identically is on record
@@ -614,7 +613,7 @@ def _lowest_exponents(poly: Poly) -> Exponents:
     return found
 
 
-def _raised(context: Context, monomial: Monomial, raise_by: Exponents) -> Poly:
+def _raised(context: Proof, monomial: Monomial, raise_by: Exponents) -> Poly:
     exponents = dict(monomial)
     result = constant(1)
     for atom, amount in raise_by.items():
@@ -628,7 +627,7 @@ def _raised(context: Context, monomial: Monomial, raise_by: Exponents) -> Poly:
     return multiply(context, result, monomial_poly(context, exponents))
 
 
-def combine_integrands(context: Context, poly: Poly) -> bool:
+def combine_integrands(context: Proof, poly: Poly) -> bool:
     """Is ``poly`` zero when sums over equal ranges are put under one sum?  [rule: combine]."""
     groups: dict[tuple[int, ...], list[tuple[Atom, list[Atom], Monomial, Number]]] = {}
     for monomial, value in poly.terms.items():
@@ -650,7 +649,7 @@ def _main_sum(monomial: Monomial) -> Atom | None:
 
 
 def _integrand_is_zero(
-    context: Context, group: list[tuple[Atom, list[Atom], Monomial, Number]]
+    context: Proof, group: list[tuple[Atom, list[Atom], Monomial, Number]]
 ) -> bool:
     fresh = [context.fresh(binder.data[1]) for binder in group[0][1]]
     integrand = ZERO
@@ -662,7 +661,7 @@ def _integrand_is_zero(
     return clear_denominators(context, integrand)
 
 
-_REWRITES: tuple[tuple[str, Callable[[Context, Poly], Poly]], ...] = (
+_REWRITES: tuple[tuple[str, Callable[[Proof, Poly], Poly]], ...] = (
     ("boundary values", at_boundaries),
     ("orient [i >= j]", orient),
     ("delta propagation", propagate),
