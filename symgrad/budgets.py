@@ -42,6 +42,8 @@ THRESHOLD_NODES = 40_000
 """Nodes that are evaluated for one line: fewer thresholds are found in larger programs."""
 MOST_THRESHOLDS = 24
 """Thresholds of comparisons that points are drawn beside."""
+MODE_CHOICES = 260
+"""Choices of modes (any real, positive, ...) of the inputs until forward is finite."""
 REDRAWS = 8
 """Points drawn until forward is defined and finite at one."""
 MOST_ELEMENTS = 4000
@@ -54,6 +56,18 @@ MORE_POINTS = 40
 """Points where nothing could be proved."""
 FOUND_POINTS = 6
 """Points beside thresholds."""
+CORNER_POINTS = 24
+"""Points on thresholds of a backward."""
+CORNER_DIRECTIONS = 3
+"""Directions along which forward may have a corner at such a point."""
+THRESHOLD_LINES = 2
+"""Lines along which thresholds are looked for."""
+ROOTS_EACH = 4
+"""Thresholds of one comparison on one line."""
+MOST_NUMBERS = 6
+"""Numbers of the code beyond which sizes are chosen."""
+LARGEST_NUMBER = 600
+"""The greatest of them."""
 
 # -- Proof search
 
@@ -107,6 +121,23 @@ MOST_KINKS = 6
 """Kinks and ties that a report prints."""
 MOST_OUTPUTS = 4
 """Outputs of which every pattern of None is judged: 14 patterns, each as long as the first."""
+
+CONDITION_POINTS = 5
+"""Shapes at which a condition that may make a gradient right is looked at."""
+CONDITION_SCREEN = 3
+"""Points in double precision before a gradient is judged under it, or a repair is."""
+MOST_FOUND_CONDITIONS = 3
+"""Such conditions that a report prints."""
+LARGEST_NAMED_SIZE = 64
+"""The greatest number of the code that may be a size."""
+DEEP_CONTRACTIONS = 4
+"""A forward with as many is proved by pieces first."""
+DEEP_NODES = 80
+"""A forward with as many nodes is, too."""
+DEEPEST_INVERSE = 8
+"""Products of matrices that are inverted factor by factor."""
+WITNESS_INTEGERS = 4
+"""Values of an integer in a witness, where its range is not known."""
 
 # -- Search for repairs
 

@@ -18,6 +18,7 @@ from symgrad.frontend.session import active, current, here
 from symgrad.ir import dim as dims
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
+from symgrad.ir.function import RELATIONS
 from symgrad.ir.graph import Node
 
 
@@ -248,17 +249,11 @@ class SymInt(_Symbolic):
     def _compare(self, relation: str, other: Any) -> bool:
         if isinstance(other, (float, np.floating)):
             if not math.isfinite(other) or (relation in ("==", "!=") and other % 1):
-                return _COMPARE[relation](1.5, float(other))  # the same for any size
+                return RELATIONS[relation](1.5, float(other))  # the same for any size
             other = math.floor(other) if relation in (">", "<=") else math.ceil(other)
         if not is_size(other):
             return NotImplemented  # type: ignore[no-any-return]
         return current().truth(self.dim, relation, as_dim(other))
-
-
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
-    ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
 
 
 def _integer(left: Any, right: Any, compute: Callable[[Dim, Dim], Dim], op: str) -> Any:

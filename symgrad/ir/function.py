@@ -5,14 +5,21 @@ In: what the frontend found.  Out: frozen records that the later stages read.
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from symgrad.errors import Location, SymgradError
 from symgrad.ir.assume import Assumption
-from symgrad.ir.dim import Dim
+from symgrad.ir.dim import Atom, Dim
 from symgrad.ir.graph import Graph, Node
 from symgrad.plain_values import PlainArgument
+
+RELATIONS: dict[str, Callable[[float, float], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,15 @@ class SizeCondition:
 
     def __str__(self) -> str:
         return f"{self.left} {self.relation} {self.right}"
+
+    def holds(self, sizes: Mapping[str, int]) -> bool:
+        """Does it hold at these sizes?  Raises KeyError for a size that is not among them."""
+        return RELATIONS[self.relation](self.left.at(sizes), self.right.at(sizes))
+
+    def substitute(self, mapping: Mapping[Atom, Dim]) -> SizeCondition:
+        """The condition with atoms replaced."""
+        left, right = self.left.substitute(mapping), self.right.substitute(mapping)
+        return SizeCondition(left, self.relation, right)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,13 @@ from symgrad.ops.record import Array, Reader, SizeOf, apply, structural
 Attributes = Mapping[str, Any]
 
 
+def bare(node: Node) -> Node:
+    """What a node was broadcast, reshaped, permuted or cast from."""
+    while node.op in ("expand", "reshape", "permute", "cast"):
+        node = node.args[0]
+    return node
+
+
 # -- expand
 
 

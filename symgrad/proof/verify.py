@@ -12,23 +12,26 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any
 
-import numpy as np
-
-from symgrad.budgets import GRADIENT_WORK, MOST_OUTPUTS, REPAIR_TOTAL_WORK, REPAIR_WORK
+from symgrad.budgets import (
+    CONDITION_SCREEN,
+    GRADIENT_WORK,
+    MOST_OUTPUTS,
+    REPAIR_TOTAL_WORK,
+    REPAIR_WORK,
+)
 from symgrad.errors import NotProvedError, ShapeError, SymgradError, counted, is_limit
 from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
-from symgrad.proof.judge.conditions import FEW, FoundCondition, find_conditions
+from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.protocol import VARIANTS, findings, variants_agree
-from symgrad.proof.oracle.refute import Counterexample, input_values
+from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.diagnose import Diagnosis, diagnose
 from symgrad.proof.repair.formulas import Formulas
@@ -45,7 +48,7 @@ from symgrad.proof.report.verdict import Verdict, failure, worst
 from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
-from symgrad.proof.words.snippet import numpy_snippet
+from symgrad.proof.words.snippet import counterexample_report
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,10 @@ class VerifyOptions:
     histories: Sequence[FunctionGraphs] = ()
     paste: Paste | None = None
     pushes: FunctionGraphs | SymgradError | None = None
+
+    def meant(self, number: int) -> FunctionCase | None:
+        """The surrogate's case of this number, where there is a surrogate."""
+        return None if self.surrogate is None else self.surrogate.cases[number]
 
 
 @dataclass(frozen=True)
@@ -209,14 +216,11 @@ def _judge_case(
     declared: Sequence[Assumption],
     options: VerifyOptions,
 ) -> JudgedCase:
-    true_subject: Subject | None = None
-    subject = subject_of(case, declared)
-    if options.surrogate is not None:
-        true_subject = subject
-        subject = _with_surrogate(case, options.surrogate.cases[number], declared)
-    if case.problem is not None or not subject.gradients:
-        return JudgedCase(case, subject, {}, true_subject)
-    return JudgedCase(case, subject, judge(subject, budget=options.budget), true_subject)
+    subject = subject_of(case, declared, options.meant(number))
+    true_subject = None if options.surrogate is None else subject_of(case, declared)
+    judged = case.problem is None and subject.gradients
+    found = judge(subject, budget=options.budget) if judged else {}
+    return JudgedCase(case, subject, found, true_subject)
 
 
 def _judge_some(
@@ -245,40 +249,43 @@ def gradient_is_proved(
     for number, case in enumerate(graphs.cases):
         if case.problem is not None:
             return False
-        if options.surrogate is None:
-            subject = subject_of(case, declared)
-        else:
-            subject = _with_surrogate(case, options.surrogate.cases[number], declared)
+        subject = subject_of(case, declared, options.meant(number))
         if name not in subject.gradients:
             return False
         subject.gradients = {name: subject.gradients[name]}
         subject.settle_as(modes or {})
         judged = judge(
-            subject, budget=min(options.budget, REPAIR_WORK), screen=FEW, total=REPAIR_TOTAL_WORK
+            subject,
+            budget=min(options.budget, REPAIR_WORK),
+            screen=CONDITION_SCREEN,
+            total=REPAIR_TOTAL_WORK,
         )[name]
         if judged.verdict is not Verdict.PROVED:
             return False
     return True
 
 
-def subject_of(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
-    """The subject of a case; a gradient that backward left None is judged as zero."""
+def subject_of(
+    case: FunctionCase, declared: Sequence[Assumption], surrogate: FunctionCase | None = None
+) -> Subject:
+    """The subject of a case; a gradient that backward left None is judged as zero.
+
+    ``surrogate``: whose outputs the gradients are judged against, in place of forward's.  Raises
+    ShapeError where they have other shapes.
+    """
     graph, new, gradients = _copied_case(case, declared)
-    outputs = [
-        (new[node], new[cotangent])
-        for node, cotangent in zip(case.outputs, case.cotangents, strict=True)
+    outputs = [new[node] for node in case.outputs]
+    if surrogate is not None:
+        outputs = _surrogate_outputs(case, surrogate, graph, new)
+    pairs = [
+        (node, new[cotangent])
+        for node, cotangent in zip(outputs, case.cotangents, strict=True)
         if cotangent is not None
     ]
     subject = Subject(
-        graph, [new[node] for node in case.inputs], outputs, gradients,
+        graph, [new[node] for node in case.inputs], pairs, gradients,
         conditions=case.conditions, assumptions=declared,
     )  # fmt: skip
-    _remember(subject, case, new)
-    return subject
-
-
-def _remember(subject: Subject, case: FunctionCase, new: Mapping[Node, Node]) -> None:
-    """What a diagnosis needs to know beside the gradients."""
     subject.saved = tuple(new[node] for node in case.saved)
     subject.copies = new
     subject.returned = {
@@ -286,6 +293,7 @@ def _remember(subject: Subject, case: FunctionCase, new: Mapping[Node, Node]) ->
         for gradient in case.gradients
         if gradient.problem is not None and gradient.returned is not None
     }
+    return subject
 
 
 def _copied_case(
@@ -310,11 +318,10 @@ def _copied_case(
     return graph, new, gradients
 
 
-def _with_surrogate(
-    case: FunctionCase, surrogate: FunctionCase, declared: Sequence[Assumption]
-) -> Subject:
-    """The subject whose outputs are those of the surrogate.  Raises ShapeError."""
-    graph, new, gradients = _copied_case(case, declared)
+def _surrogate_outputs(
+    case: FunctionCase, surrogate: FunctionCase, graph: Graph, new: Mapping[Node, Node]
+) -> list[Node]:
+    """The outputs of the surrogate on the inputs of a case.  Raises ShapeError."""
     inputs = {node.attributes["name"]: new[node] for node in case.inputs}
     known = {node: inputs[node.attributes["name"]] for node in surrogate.inputs}
     copies = rewrite(graph, surrogate.outputs, known)
@@ -324,18 +331,10 @@ def _with_surrogate(
             f"the surrogate has {counted(len(outputs), 'output')}, forward has {len(case.outputs)}",
             hint="let the surrogate take what forward takes and return as many tensors",
         )
-    pairs = []
-    for node, own, cotangent in zip(outputs, case.outputs, case.cotangents, strict=True):
+    for node, own in zip(outputs, case.outputs, strict=True):
         if node.shape != own.shape:
             raise ShapeError(f"the surrogate's output is {node.type}, forward's is {own.type}")
-        if cotangent is not None:
-            pairs.append((node, new[cotangent]))
-    subject = Subject(
-        graph, [new[node] for node in case.inputs], pairs, gradients,
-        conditions=case.conditions, assumptions=declared,
-    )  # fmt: skip
-    _remember(subject, case, new)
-    return subject
+    return outputs
 
 
 def _domain(judged: Sequence[JudgedCase]) -> str:
@@ -475,7 +474,7 @@ def _report(
         reason=reason,
         method=decided.method,
         conditions=_distinct(conditions),
-        counterexample=shown(chosen.subject, chosen, decided.counterexample, options.paste),
+        counterexample=shown(chosen, decided.counterexample, options.paste),
         diagnosis=diagnosis.words,
         suggestion=diagnosis.suggestion,
         derived=diagnosis.derived,
@@ -523,27 +522,14 @@ def _cases(
 
 
 def shown(
-    subject: Subject, one: JudgedCase, found: Counterexample | None, paste: Paste | None
+    one: JudgedCase, found: Counterexample | None, paste: Paste | None
 ) -> CounterexampleReport | None:
     """A counterexample as a report shows it; None for None."""
     if found is None:
         return None
-    values = input_values(subject, found.point)
-    inputs: dict[str, Any] = {}
-    for node in subject.sampler.inputs:
-        name = node.attributes["name"]
-        shape = tuple(size.at(found.point.sizes) for size in node.shape)
-        plain = [float(v) if node.dtype.is_float else v for v in values[name]]
-        inputs[name] = np.array(plain, dtype=object).reshape(shape).tolist()
-    sizes: Mapping[str, int] = {**_fixed_sizes(one), **found.point.sizes}
-    return CounterexampleReport(
-        sizes=dict(sorted(sizes.items())),
-        inputs=inputs,
-        element=f"grad_{found.element}",
-        hand=found.hand,
-        true=found.true,
-        snippet=numpy_snippet(subject, found) or "",
-        aliases={} if paste is None else paste.parameters(one.case),
+    aliases = {} if paste is None else paste.parameters(one.case)
+    return counterexample_report(
+        one.subject, found, f"grad_{found.element}", _fixed_sizes(one), aliases
     )
 
 
@@ -617,7 +603,7 @@ def _undefined_finding(graphs: FunctionGraphs, one: JudgedCase, name: str) -> Fi
     absent = _absent(graphs, one.case)
     said = f"with {' and '.join(f'{name} = None' for name in absent)}, the gradient of {name} is "
     said += "wrong" if outcome.verdict is Verdict.REFUTED else "not proved"
-    point = shown(one.subject, one, outcome.counterexample, None)
+    point = shown(one, outcome.counterexample, None)
     if point is None:
         return Finding(UNDEFINED, outcome.verdict, f"{said}: {outcome.reason}")
     point = replace(point, inputs={**point.inputs, **dict.fromkeys(absent)})

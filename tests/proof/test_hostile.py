@@ -175,7 +175,7 @@ PARTS = [
     (verify, "subject_of"), (verify, "judge"), (verify, "input_reports"),
     (verify, "second_order"), (subject, "objective"), (decide, "domains"),
     (verify, "variants_agree"), (verify, "find_conditions"), (verify, "diagnose"),
-    (decide, "suspicious"), (subject, "tangents"), (verify, "numpy_snippet"),
+    (decide, "suspicious"), (subject, "tangents"), (verify, "counterexample_report"),
 ]  # fmt: skip
 ALWAYS_NEEDED = {*PARTS[:9]} - {(decide, "corners")}
 

@@ -1,7 +1,8 @@
-"""Sampling that does not lie: shapes, thresholds, index ranges, reproducibility."""
+"""Points lie inside the declared domain: shapes, thresholds, index ranges, reproducibility."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import islice
 
 import numpy as np
@@ -11,9 +12,12 @@ from symgrad.ir.assume import parse_all
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
 from symgrad.ir.function import SizeCondition
-from symgrad.ir.graph import Graph
+from symgrad.ir.graph import Graph, Node
+from symgrad.proof.judge.decide import judge
 from symgrad.proof.oracle.sample import DENOMINATOR, Sampler, Unsatisfiable, impose, integer_uses
+from symgrad.proof.oracle.subject import Subject
 from tests.proof.builders import K, M, N, elementwise, tensor
+from tests.proof.builders import subject as build
 
 
 def _sampler(**options: object) -> Sampler:
@@ -98,6 +102,32 @@ def test_domains_are_found(op: str) -> None:
     subject.settle()
     drawn = [subject.draw(sizes, 0) for sizes in islice(subject.sampler.size_choices(), 6)]
     assert sum(at is not None for at in drawn) >= 4
+
+
+@pytest.mark.parametrize("op", ["log", "sqrt", "rsqrt"])
+def test_domains_of_negative_numbers_are_found(op: str) -> None:
+    subject = of_negated(op, lambda g, y, x: g)
+    subject.settle()
+    assert subject.sampler.modes["x"] == "negative"
+    drawn = [subject.draw(sizes, 0) for sizes in islice(subject.sampler.size_choices(), 6)]
+    assert all(at is not None and np.all(at.point.numerators["x"] < 0) for at in drawn)
+
+
+def test_gradients_that_exist_for_negative_numbers_only_are_judged() -> None:
+    right = judge(of_negated("log", lambda g, y, x: g / x))["x"]
+    assert right.verdict == "PROVED"
+    wrong = judge(of_negated("log", lambda g, y, x: -g / x))["x"]
+    assert wrong.verdict == "REFUTED"
+    assert wrong.counterexample is not None
+    assert np.all(wrong.counterexample.point.numerators["x"] < 0)
+
+
+def of_negated(op: str, gradient: Callable[[Node, Node, Node], Node]) -> Subject:
+    return build(
+        {"x": tensor(N, M)},
+        lambda x: x.graph.apply(op, -x),
+        lambda g, y, x: [gradient(g, y, x)],
+    )
 
 
 FAR = [("(-1e30, inf)", False), ("(-inf, 1e30)", False), ("(1e30, inf)", True)]

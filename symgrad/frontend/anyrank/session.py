@@ -10,7 +10,6 @@ so that a reshape from one symbol to the other is a new input: no op relates the
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,15 +26,11 @@ from symgrad.frontend.sizes import AnyRankSize
 from symgrad.frontend.views import Storage
 from symgrad.ir.dim import Atom, Dim, DimLike, Size, product
 from symgrad.ir.dtype import DType
-from symgrad.ir.function import InnerCall
+from symgrad.ir.function import RELATIONS, InnerCall
 from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 
 MARK = "*"
-_HOLDS: dict[str, Callable[[int, int], bool]] = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-    ">=": operator.ge,
-}  # fmt: skip
 Guard = Callable[["AnyRankSession", str, Callable[..., Any], Any, Any], Any]
 _OURS = ("symgrad.frontend.", "symgrad.tensor.")
 
@@ -118,7 +113,7 @@ class AnyRankSession(Session):
         Raises RanksApart for numbers of them that answer unlike the others.
         """
         usual = relation in ("!=", ">", ">=")
-        holds = _HOLDS[relation]
+        holds = RELATIONS[relation]
         odd = frozenset(r for r in range(max(number, 0) + 1) if holds(r, number) != usual)
         if len(self._sizes) > 1 or len(odd | self.apart) > MOST_RANKS_APART:
             self.observe(".ndim is read")

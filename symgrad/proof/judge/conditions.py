@@ -11,27 +11,28 @@ no value twice, lies between two numbers of the code; last, that a size is 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, islice, pairwise
 
+from symgrad.budgets import (
+    CONDITION_POINTS,
+    CONDITION_SCREEN,
+    LARGEST_NAMED_SIZE,
+    MOST_FOUND_CONDITIONS,
+)
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
+from symgrad.ops.movement import bare
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.oracle.refute import suspicious
 from symgrad.proof.oracle.subject import NoPointError, Subject
 from symgrad.proof.report.verdict import Verdict
-
-CHECKS = 5
-FEW = 3
-"""At so many points a candidate is looked at again before it is judged."""
-MOST = 3
-LARGEST_SIZE = 64
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,11 @@ def find_conditions(
     for candidates in (_by_size, _by_value, _by_size_one):
         found = []
         for text, contrary, candidate in candidates(subject, name, judgement):
-            candidate.settle_as(subject.sampler.modes)
             if _looks_right(candidate, name):
-                judged = judge(candidate, budget=budget, screen=FEW)[name]
+                judged = judge(candidate, budget=budget, screen=CONDITION_SCREEN)[name]
                 if judged.verdict is Verdict.PROVED:
                     found.append(FoundCondition(text, contrary, judged))
-                    if len(found) == MOST:
+                    if len(found) == MOST_FOUND_CONDITIONS:
                         break
         if found:
             return found
@@ -78,7 +78,7 @@ def _by_size(subject: Subject, name: str, judgement: Judgement) -> Candidates:
         if passed and failed and all(sizes[symbol] == 1 for sizes in failed):
             condition = SizeCondition(Dim.size(symbol), "!=", Dim.of(1))
             conditions = (*subject.conditions, condition)
-            yield str(condition), f"at {symbol} = 1", _conditioned(subject, name, conditions)
+            yield str(condition), f"at {symbol} = 1", subject.changed([name], conditions=conditions)
     for one, other in combinations(symbols, 2):
         if all(sizes[one] != sizes[other] for sizes in failed):
             yield from _at(subject, name, other, Dim.size(one))
@@ -97,7 +97,7 @@ def _by_size_one(subject: Subject, name: str, judgement: Judgement) -> Candidate
 def _by_value(subject: Subject, name: str, judgement: Judgement) -> Candidates:
     for assumption in _value_assumptions(subject):
         known = (*subject.assumptions, assumption)
-        yield str(assumption), "in general", _assuming(subject, name, known)
+        yield str(assumption), "in general", subject.changed([name], assumptions=known)
 
 
 def _at(subject: Subject, name: str, symbol: str, value: Dim) -> Candidates:
@@ -114,7 +114,7 @@ def _numbers(subject: Subject) -> list[int]:
         if node.op == "constant":
             value = node.attributes["value"].value
             for number in (value, 1 / value if value else 0):
-                if 2 <= number <= LARGEST_SIZE and number == int(number):
+                if 2 <= number <= LARGEST_NAMED_SIZE and number == int(number):
                     found.add(int(number))
     return sorted(found)[:6]
 
@@ -156,7 +156,7 @@ def _thresholds(subject: Subject, node: Node) -> set[float]:
         if reader.op in _CARRYING and any(arg in clamped for arg in reader.args):
             clamped.add(reader)
         if reader.op in _COMPARING and any(arg in clamped for arg in reader.args):
-            for arg in map(_origin, reader.args):
+            for arg in map(bare, reader.args):
                 if arg.op == "constant" and isinstance(arg.attributes["value"].value, float):
                     found.add(arg.attributes["value"].value)
     return {value for value in found if math.isfinite(value)}
@@ -164,26 +164,6 @@ def _thresholds(subject: Subject, node: Node) -> set[float]:
 
 _CARRYING = frozenset(("maximum", "minimum", "where", "expand", "reshape"))
 _COMPARING = frozenset(("maximum", "minimum", "lt", "le", "gt", "ge"))
-
-
-def _origin(node: Node) -> Node:
-    while node.op in ("expand", "reshape"):
-        node = node.args[0]
-    return node
-
-
-def _assuming(subject: Subject, name: str, assumptions: Sequence[Assumption]) -> Subject:
-    return Subject(
-        subject.graph, subject.inputs, subject.outputs, {name: subject.gradients[name]},
-        conditions=subject.conditions, assumptions=assumptions, recognised=subject.recognised,
-    )  # fmt: skip
-
-
-def _conditioned(subject: Subject, name: str, conditions: Sequence[SizeCondition]) -> Subject:
-    return Subject(
-        subject.graph, subject.inputs, subject.outputs, {name: subject.gradients[name]},
-        conditions=conditions, assumptions=subject.assumptions, recognised=subject.recognised,
-    )  # fmt: skip
 
 
 def _specialised(subject: Subject, name: str, symbol: str, value: Dim) -> Subject | None:
@@ -195,33 +175,16 @@ def _specialised(subject: Subject, name: str, symbol: str, value: Dim) -> Subjec
         new = rewrite(graph, roots, sizes={Size(symbol): value})
     except SymgradError:
         return None
-    pairs = [(new[node], new[cotangent]) for node, cotangent in subject.outputs]
-    return Subject(
-        graph, [new[node] for node in subject.inputs], pairs, {name: new[subject.gradients[name]]},
-        conditions=_replaced(subject.conditions, symbol, value),
-        assumptions=_replaced_extents(subject.assumptions, symbol, value),
-        recognised=subject.recognised,
-    )  # fmt: skip
-
-
-def _replaced_extents(
-    assumptions: Sequence[Assumption], symbol: str, value: Dim
-) -> list[Assumption]:
-    return [
-        known if known.extent is None
-        else replace(known, extent=known.extent.substitute({Size(symbol): value}))
-        for known in assumptions
-    ]  # fmt: skip
-
-
-def _replaced(
-    conditions: Sequence[SizeCondition], symbol: str, value: Dim
-) -> tuple[SizeCondition, ...]:
     mapping: dict[Atom, Dim] = {Size(symbol): value}
-    return tuple(
-        SizeCondition(c.left.substitute(mapping), c.relation, c.right.substitute(mapping))
-        for c in conditions
-    )
+    return subject.changed(
+        [name], graph=graph, new=new,
+        conditions=[condition.substitute(mapping) for condition in subject.conditions],
+        assumptions=[
+            known if known.extent is None
+            else replace(known, extent=known.extent.substitute(mapping))
+            for known in subject.assumptions
+        ],
+    )  # fmt: skip
 
 
 def _looks_right(subject: Subject, name: str) -> bool:
@@ -231,7 +194,7 @@ def _looks_right(subject: Subject, name: str) -> bool:
     except NoPointError:
         return False
     seen = 0
-    for number, sizes in enumerate(islice(subject.sampler.size_choices(), CHECKS)):
+    for number, sizes in enumerate(islice(subject.sampler.size_choices(), CONDITION_POINTS)):
         at = subject.draw(sizes, number)
         if at is not None:
             if suspicious(subject, at, name):

@@ -124,7 +124,7 @@ def judge(
         if len(subject.gradients) <= 1:
             undecided = Judgement(Verdict.UNDECIDED, reason=failure(error))
             return dict.fromkeys(subject.gradients, undecided)
-    alone = (subject.having([name]) for name in subject.gradients)
+    alone = (subject.changed([name]) for name in subject.gradients)
     return {
         name: found
         for one in alone
@@ -332,7 +332,7 @@ class _Decision:
         known = (literals.recognise(node.attributes["value"].value) for node in constants)
         if old.recognised or not any(known):
             return None
-        return old.having(names, recognised=True)
+        return old.changed(names, recognised=True)
 
     # -- 3 and 4: the normal form
 
@@ -359,33 +359,30 @@ class _Decision:
 
     def _wrong_in_a_corner(self, name: str) -> bool:
         """Is what is right almost everywhere wrong where a comparison of backward holds?"""
-        for point in corners(self.subject, name):
-            if certain(self.subject, point, name) and self._is_wrong(point, name):
-                self.evidence[name].failed.append(point)
-                self._refuted(name, [point])
-                return True
-        return False
+        return any(
+            certain(self.subject, point, name) and self._refuted_at(point, name)
+            for point in corners(self.subject, name)
+        )
+
+    def _refuted_at(self, point: Point, name: str) -> bool:
+        """Is a gradient wrong at one point?  Then it is REFUTED there."""
+        if not self._is_wrong(point, name):
+            return False
+        self.evidence[name].failed.append(point)
+        self._refuted(name, [point])
+        return True
 
     def _look_harder(self, name: str, reason: str) -> None:
         """Sought points, then forty more, the last few in 60 digits, before giving up."""
-        seen = self.evidence[name]
-        for point in islice(seek(self.subject, name), FOUND_POINTS):
-            if self._is_wrong(point, name):
-                seen.failed.append(point)
-                self._refuted(name, [point])
-                return
+        if any(self._refuted_at(p, name) for p in islice(seek(self.subject, name), FOUND_POINTS)):
+            return
         sizes = list(islice(self.subject.sampler.size_choices(), MORE_POINTS))
         for number in range(MORE_POINTS if sizes else 0):
             at = self.subject.draw(sizes[number % len(sizes)], 100 + number)
             if at is None:
                 continue
-            if suspicious(self.subject, at, name) and self._is_wrong(at.point, name):
-                seen.failed.append(at.point)
-                self._refuted(name, [at.point])
-                return
-            if number % 8 == 7 and self._is_wrong(at.point, name):
-                seen.failed.append(at.point)
-                self._refuted(name, [at.point])
+            doubtful = number % 8 == 7 or suspicious(self.subject, at, name)
+            if doubtful and self._refuted_at(at.point, name):
                 return
         self._undecided(name, reason)
 

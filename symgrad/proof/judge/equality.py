@@ -16,8 +16,9 @@ from symgrad.budgets import NORMAL_FORM_WORK
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
-from symgrad.ir.function import SizeCondition
+from symgrad.ir.function import RELATIONS, SizeCondition
 from symgrad.ir.graph import Graph, Node
+from symgrad.ops.movement import bare
 from symgrad.ops.record import Constraint, get
 from symgrad.proof.judge import witness
 from symgrad.proof.judge.domain_text import domain_conditions
@@ -177,10 +178,6 @@ def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:
 
 LARGEST_BOUND = 4096
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_HOLDS = {
-    "==": int.__eq__, "!=": int.__ne__, "<": int.__lt__, "<=": int.__le__, ">": int.__gt__,
-    ">=": int.__ge__,
-}  # fmt: skip
 
 Bound = tuple[str, str, int]
 
@@ -210,7 +207,7 @@ def contradictory(conditions: Sequence[SizeCondition]) -> bool:
         above = [bound for relation, bound in own if relation in ("<", "<=", "==")]
         if above and min(above) <= LARGEST_BOUND:
             values = range(1, min(above) + 1)
-            if not any(all(_HOLDS[r](value, b) for r, b in own) for value in values):
+            if not any(all(RELATIONS[r](value, b) for r, b in own) for value in values):
                 return True
     return False
 
@@ -244,7 +241,7 @@ def domains(nodes: Iterable[Node]) -> list[Assumption]:
         scalar = get(node.op).scalar
         if scalar is None or len(node.args) != 1:
             continue
-        source = _bare(node.args[0])
+        source = bare(node.args[0])
         if source.op == "input":
             for constraint in scalar.domain:
                 _narrow(found, source.attributes["name"], constraint)
@@ -285,9 +282,3 @@ def _interval_text(low: Fraction | None, high: Fraction | None, is_open: bool) -
     left = "(-inf" if low is None else f"{'(' if is_open else '['}{low}"
     right = "inf)" if high is None else f"{high}{')' if is_open else ']'}"
     return f"{left}, {right}"
-
-
-def _bare(node: Node) -> Node:
-    while node.op in ("expand", "reshape", "permute", "cast"):
-        node = node.args[0]
-    return node

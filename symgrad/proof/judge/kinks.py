@@ -16,6 +16,7 @@ import sympy
 from symgrad.budgets import MOST_KINKS
 from symgrad.errors import SymgradError
 from symgrad.ir.graph import Node
+from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Double
@@ -90,8 +91,7 @@ def _flowing(subject: Subject, nodes: list[Node], at: Evaluation | None) -> list
         _, _, adjoints = derived_gradients(subject)
         wanted = [node for node in nodes if node in adjoints]
         program = Evaluator([adjoints[node] for node in wanted])
-        with np.errstate(all="ignore"):
-            values = program.run(Double(), at.point.doubles(), at.point.sizes)
+        values = program.run(Double(), at.point.doubles(), at.point.sizes)
     except (SymgradError, DomainError, ValueError, KeyError):
         return nodes
     scale = 1e-9 * (1 + abs(float(at.objective)))
@@ -118,7 +118,7 @@ def _condition(
             left = _behind_constants(left, value)
             where = f"{_text(writer, left)} == {_text(writer, right)}"
             return Condition("kink", where + _there(subject, name, left, right, at))
-        if get(node.op).scalar.domain and _bare(node.args[0]).op != "input":  # type: ignore[union-attr]
+        if get(node.op).scalar.domain and bare(node.args[0]).op != "input":  # type: ignore[union-attr]
             return None  # the edge of the domain, which the domain's condition tells
         where = _equation(node, writer)
         right_side = node.args[1] if len(node.args) == 2 else None
@@ -148,7 +148,7 @@ def _there(
 ) -> str:
     """What the hand-written gradient gives at a kink of one input, for a cotangent of 1."""
     value = _number(right)
-    source = _bare(left)
+    source = bare(left)
     if at is None or source.op != "input" or value is None:
         return ""
     if source.attributes["name"] != name or name not in subject.gradients:
@@ -159,8 +159,7 @@ def _there(
         key = cotangent.attributes["name"]
         feeds[key] = np.ones_like(feeds[key])
     try:
-        with np.errstate(all="ignore"):
-            values = subject.everything.run(Double(), feeds, at.point.sizes)
+        values = subject.everything.run(Double(), feeds, at.point.sizes)
     except DomainError:
         return ""
     found = np.unique(np.round(values[subject.gradients[name]], 12))
@@ -169,8 +168,8 @@ def _there(
 
 def _behind_constants(node: Node, value: float | None) -> Node:
     """What must be ``value`` where ``node`` is: not a branch that is another constant."""
-    while value is not None and (bare := _bare(node)).op == "where":
-        _, *branches = bare.args
+    while value is not None and (choice := bare(node)).op == "where":
+        _, *branches = choice.args
         left = [one for one in branches if _number(one) in (None, value)]
         if len(left) != 1 or _number(left[0]) is not None:
             break
@@ -181,11 +180,5 @@ def _behind_constants(node: Node, value: float | None) -> Node:
 def _number(node: Node | None) -> float | None:
     if node is None:
         return 0.0
-    node = _bare(node)
+    node = bare(node)
     return float(node.attributes["value"].value) if node.op == "constant" else None
-
-
-def _bare(node: Node) -> Node:
-    while node.op in ("expand", "reshape", "cast"):
-        node = node.args[0]
-    return node

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from symgrad.budgets import MATRIX_WORK
+from symgrad.budgets import DEEPEST_INVERSE, MATRIX_WORK
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr, ExprPool
@@ -30,8 +30,6 @@ from symgrad.proof.report.records import Condition
 
 EqualUnder = Callable[[Goal, Facts], Equality]
 
-DEEPEST = 8
-"""How many products of matrices are inverted factor by factor."""
 _KINDS = frozenset(("inverse", "det", "logdet", "cholesky", "solve_triangular"))
 
 
@@ -87,15 +85,7 @@ class _Rewriting:
         roots = old.everything.results
         factors = [node for node in old.everything.nodes if node.op == "cholesky"]
         new = rewrite(self.graph, [*factors, *roots], rule=self._made)
-        again = Subject(
-            self.graph,
-            [new[node] for node in old.inputs],
-            [(new[node], new[cotangent]) for node, cotangent in old.outputs],
-            {name: new[node] for name, node in old.gradients.items()},
-            conditions=old.conditions, assumptions=old.assumptions, recognised=old.recognised,
-        )  # fmt: skip
-        again.sampler.modes = old.sampler.modes
-        return again
+        return old.changed(graph=self.graph, new=new)
 
     def _made(self, node: Node, args: Sequence[Node]) -> Node | None:
         if node.op == "inverse":
@@ -122,7 +112,7 @@ class _Rewriting:
         source, turned = _upright(matrix)
         if source.op == "inverse":
             found = source.args[0]
-        elif (parts := _square_factors(source)) and depth < DEEPEST:
+        elif (parts := _square_factors(source)) and depth < DEEPEST_INVERSE:
             first, last = (self._inverse(part, depth + 1) for part in parts)
             found = matmul(last, first)
         else:

@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.errors import is_limit
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.judge.decide import Judgement
 from symgrad.proof.oracle.numbers import Array, Double
@@ -106,9 +107,8 @@ def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
 
 
 def _is_zero(node: Node) -> bool:
-    while node.op in ("expand", "reshape", "cast"):
-        node = node.args[0]
-    return node.op == "constant" and node.attributes["value"].value == 0
+    origin = bare(node)
+    return origin.op == "constant" and origin.attributes["value"].value == 0
 
 
 def _nonlinear_at(subject: Subject, name: str) -> Point | None:
@@ -121,11 +121,10 @@ def _nonlinear_at(subject: Subject, name: str) -> Point | None:
         for factor in (-2.0, 0.0, 3.0):
             feeds = at.point.doubles()
             feeds |= {key: feeds[key] * factor for key in cotangents}
-            with np.errstate(all="ignore"):
-                try:
-                    values = subject.everything.run(Double(), feeds, sizes)
-                except DomainError:
-                    continue
+            try:
+                values = subject.everything.run(Double(), feeds, sizes)
+            except DomainError:
+                continue
             gradient = subject.gradients[name]
             if not _proportional(at.values[gradient] * factor, values[gradient]):
                 return at.point

@@ -19,7 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from symgrad.budgets import NEAR_PIECE_WORK, PIECE_WORK, QUICK_PROOF_WORK
+from symgrad.budgets import (
+    DEEP_CONTRACTIONS,
+    DEEP_NODES,
+    NEAR_PIECE_WORK,
+    PIECE_WORK,
+    QUICK_PROOF_WORK,
+)
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
@@ -80,9 +86,6 @@ def name_of(node: Node) -> str:
     """What a node is called in index notation where it is read as it is."""
     return str(node.attributes["name"]) if node.op == "input" else f"%{node.index}"
 
-
-DEEP_CONTRACTIONS = 4
-DEEP_NODES = 80
 
 Equal = Callable[[Goal], Equality]
 Stage = Callable[[str, "int | None"], Equality]

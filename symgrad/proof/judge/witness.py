@@ -16,7 +16,7 @@ from typing import Any
 
 import mpmath
 
-from symgrad.budgets import WITNESS_TRIES
+from symgrad.budgets import WITNESS_INTEGERS, WITNESS_TRIES
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.context import Obligation
@@ -27,8 +27,6 @@ from symgrad.proof.report.records import Condition
 from symgrad.proof.words.polytext import PolyText
 
 DIGITS = 30
-INTEGERS = 4
-"""How many values an integer has whose range is not known."""
 _SIZES = (2, 3, 1, 5)
 
 
@@ -171,7 +169,7 @@ class Elements:
             return self._draw(tensor, at) % 2
         if self.sorts.get(tensor) == "int":
             hot = facts.one_hot.get(tensor.removeprefix(HOT))
-            values = INTEGERS if hot is None else max(hot.at(self.sizes), 1)
+            values = WITNESS_INTEGERS if hot is None else max(hot.at(self.sizes), 1)
             return self._draw(tensor, at) % values
         if tensor in facts.symmetric:
             at = (*at[:-2], *sorted(at[-2:]))

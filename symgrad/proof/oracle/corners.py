@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import CORNER_DIRECTIONS, CORNER_POINTS
 from symgrad.ir.assume import Assumption
 from symgrad.ir.graph import Node
 from symgrad.ops.logic import COMPARISONS
@@ -26,8 +27,6 @@ from symgrad.proof.oracle.sample import DENOMINATOR, Array, Point
 from symgrad.proof.oracle.subject import Evaluation, Subject, precisely
 from symgrad.proof.oracle.values import DomainError
 
-POINTS = 24
-DIRECTIONS = 3
 CERTAIN = 1e-9  # where all derivatives are 0, no relative error tells anything
 BEND = 1e-3  # a smooth function bends by the step; a corner by its own angle
 _ASKING = frozenset((*COMPARISONS, "sign"))
@@ -45,8 +44,8 @@ def corners(subject: Subject, name: str) -> Iterator[Point]:
     if not asking:
         return
     bent = any(map(_cornered, forward))
-    choices = subject.sampler.small_choices(POINTS // 2)
-    for number in range(POINTS if choices else 0):
+    choices = subject.sampler.small_choices(CORNER_POINTS // 2)
+    for number in range(CORNER_POINTS if choices else 0):
         at = subject.draw(choices[(3 * number + 1) % len(choices)], 500 + number)
         if at is None:
             continue
@@ -77,7 +76,7 @@ def certain(subject: Subject, point: Point, name: str) -> bool:
 
 def _on_a_corner(subject: Subject, at: Evaluation, name: str) -> bool:
     """Do the derivatives ahead and behind differ along one of several directions?"""
-    for seed in range(DIRECTIONS):
+    for seed in range(CORNER_DIRECTIONS):
         along = {name: subject.direction(name, at, seed)}
         try:
             if not at.differences.bend(along) <= BEND * (1 + abs(at.objective)):
@@ -115,8 +114,8 @@ def _moved(subject: Subject, point: Point, number: int) -> Point:
 
 def _allowed(subject: Subject, name: str, value: int) -> bool:
     """May an element be this numerator, by what is declared and by where forward is finite?"""
-    mode = subject.sampler.modes.get(name, "real")
-    if mode not in ("real", "positive") or (mode == "positive" and value <= 0):
+    signs = {"real": True, "positive": value > 0, "negative": value < 0}
+    if not signs.get(subject.sampler.modes.get(name, "real")):
         return False
     return all(_meets(one, value) for one in subject.sampler.assumptions.get(name, ()))
 

@@ -194,6 +194,8 @@ def simple_point(subject: Subject, sizes: Mapping[str, int], variant: int) -> Po
         declared = subject.sampler.assumptions.get(name, ())
         if mode in ("positive", "above"):
             values = np.abs(values) + (DENOMINATOR if mode == "above" else 0)
+        elif mode == "negative":
+            values = -np.abs(values)
         elif mode == "definite":
             values = sampled
         elif mode in ("unit", "small"):

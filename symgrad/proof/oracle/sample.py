@@ -27,6 +27,7 @@ from symgrad.ir.dtype import DType, bool_, int64
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.ops.logic import COMPARISONS
+from symgrad.ops.movement import bare
 
 _CARRIERS = frozenset(("expand", "reshape", "permute", "slice", "concat", "diagonal", "cast"))
 
@@ -111,18 +112,11 @@ def _compared(
 ) -> None:
     for this, other in (node.args, node.args[::-1]):
         for name in sorted(sources.get(this, ())):
-            origin = _origin(other)
+            origin = bare(other)
             if origin.op == "iota":
                 found[name].likely.append(Dim.of(origin.attributes["length"]))
             elif origin.op == "constant":
                 found[name].literals.append(int(origin.attributes["value"].value))
-
-
-def _origin(node: Node) -> Node:
-    """What a node was broadcast or reshaped from."""
-    while node.op in ("expand", "reshape", "permute", "cast"):
-        node = node.args[0]
-    return node
 
 
 # -- points
@@ -133,7 +127,7 @@ Array = np.ndarray[Any, Any]
 DENOMINATOR = 997 * 3989 * 10**6
 """Of every sampled real; numerators fit an int64 up to values of two million."""
 
-MODES = ("real", "positive", "unit", "small", "above", "definite")
+MODES = ("real", "positive", "unit", "small", "above", "definite", "negative")
 _GENERIC = (3, 2, 5, 4)
 FARTHEST = 10**6
 """Ends of intervals beyond it are never met by a sample."""
@@ -265,8 +259,7 @@ class Sampler:
         for condition in self.conditions:
             if not {*condition.left.sizes, *condition.right.sizes} <= sizes.keys():
                 continue  # a size that the case has replaced by its value
-            left, right = condition.left.at(sizes), condition.right.at(sizes)
-            if not _HOLDS[condition.relation](left, right):
+            if not condition.holds(sizes):
                 return False
         try:
             if not self._room_for_unique(sizes):
@@ -407,8 +400,9 @@ def _between(assumption: Assumption, values: Array) -> Array:
 
 
 def _in_mode(values: Array, mode: str) -> Array:
-    if mode == "positive":
-        return np.asarray(np.abs(values) + DENOMINATOR // 997)
+    if mode in ("positive", "negative"):
+        away = np.abs(values) + DENOMINATOR // 997
+        return np.asarray(away if mode == "positive" else -away)
     if mode == "unit":
         return np.abs(values) % (DENOMINATOR - 2) + 1
     if mode == "small":
@@ -443,13 +437,3 @@ def _symbols(shapes: Iterable[Dim], assumptions: Mapping[str, list[Assumption]])
             if assumption.extent is not None:
                 names.update(assumption.extent.sizes)
     return tuple(sorted(names))
-
-
-_HOLDS = {
-    "==": lambda left, right: left == right,
-    "!=": lambda left, right: left != right,
-    "<": lambda left, right: left < right,
-    "<=": lambda left, right: left <= right,
-    ">": lambda left, right: left > right,
-    ">=": lambda left, right: left >= right,
-}

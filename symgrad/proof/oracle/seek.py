@@ -20,11 +20,19 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.budgets import MOST_THRESHOLDS, THRESHOLD_NODES
+from symgrad.budgets import (
+    LARGEST_NUMBER,
+    MOST_NUMBERS,
+    MOST_THRESHOLDS,
+    ROOTS_EACH,
+    THRESHOLD_LINES,
+    THRESHOLD_NODES,
+)
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
+from symgrad.ops.movement import bare
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.sample import DENOMINATOR, IntegerUse, Point
@@ -32,11 +40,7 @@ from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.scalars.bodies import asked
 
-LINES = 2
-ROOTS_EACH = 4
 BISECTIONS = 54
-LARGEST_NUMBER = 600
-MOST_NUMBERS = 6
 GRID = sorted({0.0, *(sign * 2.0**k for k in range(-6, 12) for sign in (1, -1))})
 _BESIDE = 1e-9
 _SAME, _ROUNDING = 1e-6, 1e-13
@@ -98,7 +102,7 @@ def _between(subject: Subject) -> Iterator[Point]:
         return
     program = Evaluator([node for pair in differences for node in pair if node is not None])
     smallest = subject.sampler.small_choices(12)
-    for number in range(LINES if smallest else 0):
+    for number in range(THRESHOLD_LINES if smallest else 0):
         at = subject.draw(smallest[min(4 * number + 3, len(smallest) - 1)], 300 + number)
         if at is not None:
             line = _Line(subject, at.point, program, differences, number)
@@ -164,11 +168,11 @@ class _Line:
         self.runs -= 1
         if point is None:
             return None
+        try:
+            values = self.program.run(Double(), point.doubles(), point.sizes)
+        except DomainError:
+            return None
         with np.errstate(all="ignore"):
-            try:
-                values = self.program.run(Double(), point.doubles(), point.sizes)
-            except DomainError:
-                return None
             return [
                 np.asarray(values[left] - (0 if right is None else values[right])).ravel()
                 for left, right in self.differences
@@ -241,10 +245,9 @@ def _numbers(nodes: Iterable[Node]) -> list[int]:
     for node in nodes:
         if (0, 1) in asked(node.op):
             for arg in node.args:
-                while arg.op in ("expand", "reshape", "cast"):
-                    arg = arg.args[0]
-                value = arg.attributes["value"].value if arg.op == "constant" else 0
-                if arg.dtype != bool_ and math.isfinite(value) and 4 < value <= LARGEST_NUMBER:
+                origin = bare(arg)
+                value = origin.attributes["value"].value if origin.op == "constant" else 0
+                if origin.dtype != bool_ and math.isfinite(value) and 4 < value <= LARGEST_NUMBER:
                     found[math.ceil(value)] = None
     return sorted(found)[:MOST_NUMBERS]
 

@@ -13,7 +13,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.budgets import REDRAWS
+from symgrad.budgets import MODE_CHOICES, REDRAWS
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import SizeCondition
@@ -106,21 +106,36 @@ class Subject:
         self.saved: tuple[Node, ...] = ()
         """What backward can read by name: saved tensors, set by whoever knows them."""
         self.settled = False
-        """Are the modes of another subject taken over?"""
+        """Are the modes found, or taken over from another subject?"""
         self.copies: Mapping[Node, Node] = {}
         """Where the nodes of the case went, of which this is a copy."""
         self.returned: dict[str, Node] = {}
         """Gradients whose shape does not fit their inputs, as backward returned them."""
 
-    def having(self, names: Iterable[str], *, recognised: bool | None = None) -> Subject:
-        """The same with some of the gradients alone, sampled in the same modes."""
-        new = Subject(
-            self.graph, self.inputs, self.outputs, {name: self.gradients[name] for name in names},
-            conditions=self.conditions, assumptions=self.assumptions,
-            recognised=self.recognised if recognised is None else recognised,
-        )  # fmt: skip
-        new.sampler.modes, new.settled = self.sampler.modes, self.settled
-        return new
+    def changed(
+        self, names: Iterable[str] | None = None, *, graph: Graph | None = None,
+        new: Mapping[Node, Node] | None = None, **given: Any,
+    ) -> Subject:  # fmt: skip
+        """The same with some of the gradients alone, sampled in the same modes.
+
+        ``graph`` and ``new``: another graph, and where the nodes went.  ``given``: ``conditions``,
+        ``assumptions`` or ``recognised``, in place of its own.
+        """
+
+        def at(node: Node) -> Node:
+            return node if new is None else new[node]
+
+        own = {name: getattr(self, name) for name in ("conditions", "assumptions", "recognised")}
+        kept = self.gradients if names is None else names
+        found = Subject(
+            self.graph if graph is None else graph,
+            [at(node) for node in self.inputs],
+            [(at(node), at(cotangent)) for node, cotangent in self.outputs],
+            {name: at(self.gradients[name]) for name in kept},
+            **own | given,
+        )
+        found.settle_as(self.sampler.modes if self.settled else {})
+        return found
 
     def read(self, value: Scalar) -> Any:
         """A literal, as this subject reads it."""
@@ -216,6 +231,10 @@ class Subject:
         """
         if self.settled:
             return
+        self.sampler.modes.update(self._best_modes())
+        self.settled = True
+
+    def _best_modes(self) -> dict[str, str]:
         sizes = next(self.sampler.size_choices(), None)
         if sizes is None:
             raise NoPointError("no sizes satisfy the conditions of the case")
@@ -226,10 +245,10 @@ class Subject:
             if rate > best[0]:
                 best = (rate, dict(self.sampler.modes))
             if rate >= 0.5:
-                return
+                break
         if not best[0]:
             raise NoPointError("no input was found on which the forward is finite")
-        self.sampler.modes.update(best[1])
+        return best[1]
 
     def _success(self, sizes: Mapping[str, int]) -> float:
         good = 0
@@ -241,12 +260,10 @@ class Subject:
                     return 0.0
                 continue
             good += 1
-            if attempt == 0 and all(mode == "real" for mode in self.sampler.modes.values()):
-                continue
         return good / 4
 
     def _mode_choices(self) -> Iterator[dict[str, str]]:
-        """All real first; then as few inputs as possible in another mode; at most 200 choices."""
+        """All real first; then as few inputs as possible in another mode."""
         names = [n.attributes["name"] for n in self.inputs if n.dtype.is_float]
         yield dict.fromkeys(names, "real")
         for mode in MODES[1:]:
@@ -254,7 +271,7 @@ class Subject:
         if len(names) > 1:
             choices = product(MODES, repeat=min(len(names), 4))
             ranked = sorted(choices, key=lambda modes: sum(mode != "real" for mode in modes))
-            for modes in ranked[1:200]:
+            for modes in ranked[1:MODE_CHOICES]:
                 yield dict.fromkeys(names, "real") | dict(zip(names, modes, strict=False))
 
 

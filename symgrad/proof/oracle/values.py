@@ -54,10 +54,11 @@ class Evaluator:
         """The values of all nodes.  Raises DomainError where an index leaves its range."""
         found = {} if values is None else dict(values)
         size = size_function(sizes)
-        for node in self.nodes:
-            if node.op == "input":
-                found[node] = _array(feeds[node.attributes["name"]])
-            else:
+        with np.errstate(all="ignore"):
+            for node in self.nodes:
+                if node.op == "input":
+                    found[node] = _array(feeds[node.attributes["name"]])
+                    continue
                 try:
                     given = [found[arg] for arg in node.args]
                     found[node] = _array(arithmetic.apply(node, given, size))

@@ -94,8 +94,7 @@ def _share(
         true = _by_input([(new[marker.node], new[adjoint[marker.node]])], name)
         claimed = _by_input([(new[node], new[part]) for node, part in passed], name)
         program = Evaluator([node for node in (true, claimed) if node is not None])
-        with np.errstate(all="ignore"):
-            values = program.run(Double(), found.point.doubles(), found.point.sizes)
+        values = program.run(Double(), found.point.doubles(), found.point.sizes)
     except (SymgradError, DomainError, ValueError, KeyError):
         return 0.0
     parts = [0.0 if node is None else float(values[node][found.at]) for node in (true, claimed)]

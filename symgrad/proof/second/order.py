@@ -10,7 +10,7 @@ gives is judged like a hand-written gradient, the forward being the backward.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from symgrad.ir.assume import Assumption
@@ -18,14 +18,13 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.protocol import digest
-from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.suggest import spelled, writer_for
-from symgrad.proof.report.records import CounterexampleReport, Finding
+from symgrad.proof.report.records import Finding
 from symgrad.proof.report.verdict import Verdict, worst
 from symgrad.proof.second.blame import blamed
 from symgrad.proof.second.history import Recorded, stripped
-from symgrad.proof.words.snippet import numpy_snippet
+from symgrad.proof.words.snippet import counterexample_report
 
 NAME = "second order"
 _KEPT = "nothing that backward reads has lost its dependence on the inputs"
@@ -156,12 +155,7 @@ class _Twice:
         for name, gradient in recorded.gradients.items():
             outputs.append((gradient, graph.input(f"grad_grad_{name}", gradient.type)))
         adjoint = recorded.derivative(outputs)
-        by_name = dict(
-            zip(
-                _names([*recorded.inputs, *recorded.cotangents]),
-                [*recorded.inputs, *recorded.cotangents], strict=True,
-            )
-        )  # fmt: skip
+        by_name = {str(n.attributes["name"]): n for n in (*recorded.inputs, *recorded.cotangents)}
         found = {name: adjoint.get(by_name[name], graph.lift(0.0, by_name[name])) for name in names}
         inputs = [*recorded.all_inputs, *recorded.cotangents]
         roots = [*inputs, *(node for pair in outputs for node in pair), *found.values()]
@@ -187,27 +181,7 @@ def _finding(recorded: Recorded, twice: _Twice, name: str, judgement: Judgement)
     said = "; ".join(reasons) or f"the derivative by {name} is wrong"
     if found is None:
         return Finding(NAME, Verdict.REFUTED, said)
-    shown = _shown(twice.subject, found)
+    element = f"the derivative of backward by {found.element}"
+    shown = counterexample_report(twice.subject, found, element)
     said += f" (at {shown})"
     return Finding(NAME, Verdict.REFUTED, said, shown)
-
-
-def _shown(subject: Subject, found: Counterexample) -> CounterexampleReport:
-    return CounterexampleReport(
-        sizes=dict(sorted(found.point.sizes.items())),
-        inputs=dict(_nested(subject, found)),
-        element=f"the derivative of backward by {found.element}",
-        hand=found.hand,
-        true=found.true,
-        snippet=numpy_snippet(subject, found) or "",
-    )
-
-
-def _nested(subject: Subject, found: Counterexample) -> Iterator[tuple[str, object]]:
-    values = input_values(subject, found.point)
-    for node in subject.sampler.inputs:
-        name = node.attributes["name"]
-        plain = [float(v) if node.dtype.is_float else v for v in values[name]]
-        for size in reversed([size.at(found.point.sizes) for size in node.shape]):
-            plain = [plain[i : i + size] for i in range(0, len(plain), size)] if size else []
-        yield name, plain[0] if plain else []

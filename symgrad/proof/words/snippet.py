@@ -1,7 +1,7 @@
-"""A counterexample as a program that needs NumPy alone.
+"""A counterexample as a report shows it, with a program that needs NumPy alone.
 
-In: the nodes of a case and a point.  Out: Python text that computes the gradient as written and
-the difference quotient of the forward, and prints both.
+In: the nodes of a case and a point.  Out: ``CounterexampleReport``; Python text that computes the
+gradient as written and the difference quotient of the forward, and prints both.
 """
 
 from __future__ import annotations
@@ -9,12 +9,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
-from symgrad.proof.oracle.refute import Counterexample
+from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.records import CounterexampleReport
+
+
+def counterexample_report(
+    subject: Subject, found: Counterexample, element: str,
+    fixed: Mapping[str, int] | None = None, aliases: Mapping[str, str] | None = None,
+) -> CounterexampleReport:  # fmt: skip
+    """A counterexample as a report shows it.
+
+    ``element``: what is called wrong.  ``fixed``: sizes that the case has replaced by their values.
+    """
+    values = input_values(subject, found.point)
+    inputs: dict[str, Any] = {}
+    for node in subject.sampler.inputs:
+        name = node.attributes["name"]
+        shape = tuple(size.at(found.point.sizes) for size in node.shape)
+        plain = [float(v) if node.dtype.is_float else v for v in values[name]]
+        inputs[name] = np.array(plain, dtype=object).reshape(shape).tolist()
+    return CounterexampleReport(
+        sizes=dict(sorted({**(fixed or {}), **found.point.sizes}.items())),
+        inputs=inputs,
+        element=element,
+        hand=found.hand,
+        true=found.true,
+        snippet=numpy_snippet(subject, found) or "",
+        aliases=aliases or {},
+    )
 
 
 def numpy_snippet(subject: Subject, found: Counterexample) -> str | None:
