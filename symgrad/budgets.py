@@ -187,3 +187,15 @@ MOST_PATTERNS = 64
 """A function that is called with more patterns of sizes runs eagerly on other ones."""
 MOST_OBJECTS = 20_000
 """Objects that are searched for values that a function closes over."""
+MOST_PLANS = 8192
+"""Plans of eager operations that are kept."""
+MOST_READY = 4096
+"""Calls of one compiled function whose kernels are found at once."""
+MOST_WRITE_PLANS = 2048
+"""Plans of views, and plans of writes through views, that are kept."""
+MOST_UPDATE_KERNELS = 256
+"""Kernels of optimizers that are kept."""
+DEEPEST_VALUE = 16
+"""Levels of tuples, lists and dicts that are searched for plain values: one may hold itself."""
+CUSTOM_OP_POINTS = 160
+"""Points at which the C of a custom op is compared with its meaning and its derivative."""

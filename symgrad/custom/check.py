@@ -12,12 +12,12 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad.budgets import CUSTOM_OP_POINTS
 from symgrad.custom.source import CustomOpError
 
 Interval = tuple[float, float]
 Precise = Callable[..., Any]
 
-POINTS = 160
 DIGITS = 30
 SINGLE_TOLERANCE = 1e-4
 SLOPE_TOLERANCE = 1e-4
@@ -32,9 +32,9 @@ def sampled(domain: Sequence[Interval]) -> list[np.ndarray[Any, Any]]:
     for low, high in domain:
         start = low if np.isfinite(low) else (high - _WIDE if np.isfinite(high) else -_WIDE)
         end = high if np.isfinite(high) else start + 2 * _WIDE
-        wide = random.uniform(start, end, POINTS)
+        wide = random.uniform(start, end, CUSTOM_OP_POINTS)
         middle = 0.0 if start < 0.0 < end else start
-        near = middle + np.abs(random.normal(0.0, _NEAR * (end - start), POINTS // 4))
+        near = middle + np.abs(random.normal(0.0, _NEAR * (end - start), CUSTOM_OP_POINTS // 4))
         columns.append(np.concatenate([wide, np.clip(near, start, end), [start, middle, end]]))
     for column in columns[1:]:
         random.shuffle(column)
@@ -60,7 +60,7 @@ def check_values(
             if wanted is None:
                 continue
             compared += 1
-            if not abs(float(value) - wanted) <= limit * (1 + abs(wanted)):
+            if not _close(float(value), wanted, limit):
                 raise CustomOpError(
                     f"{name}{_shown(point)} is {float(value)!r} in C ({dtype}), but its meaning "
                     f"is {wanted!r} there",
@@ -84,7 +84,7 @@ def check_derivatives(
             found, wanted = _real(declared, point), _real(true, point)
             if found is None or wanted is None:
                 continue
-            if not abs(found - wanted) <= tolerance * (1 + abs(wanted)):
+            if not _close(found, wanted, tolerance):
                 raise _wrong_derivative(name, number, point, found, wanted, "its meaning's")
 
 
@@ -100,12 +100,16 @@ def check_slope(
     for point, quotient, fine, step in zip(points, quotients, finer, steps, strict=True):
         inside = interval[0] < point - step and point + step < interval[1]
         wanted = float(fine)
-        settled = abs(float(quotient) - wanted) <= SLOPE_TOLERANCE * (1 + abs(wanted))
+        settled = _close(float(quotient), wanted, SLOPE_TOLERANCE)
         found = _real(derivative, [float(point)])
         if not inside or found is None or not settled:
             continue
-        if not abs(found - wanted) <= 10 * SLOPE_TOLERANCE * (1 + abs(wanted)):
+        if not _close(found, wanted, 10 * SLOPE_TOLERANCE):
             raise _wrong_derivative(name, 0, [float(point)], found, wanted, "the C's")
+
+
+def _close(found: float, wanted: float, tolerance: float) -> bool:
+    return abs(found - wanted) <= tolerance * (1 + abs(wanted))
 
 
 def _wrong_derivative(

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import sympy
 from sympy.core.function import AppliedUndef
 
@@ -19,8 +20,7 @@ import symgrad
 import symgrad.frontend.functions as frontend
 from symgrad.custom import check
 from symgrad.custom.derivative import Template, from_meaning
-from symgrad.custom.evaluate import compiled
-from symgrad.custom.source import CustomOpError, Source, from_symbol, from_text
+from symgrad.custom.source import CustomOpError, Source, compiled, from_symbol, from_text
 from symgrad.errors import GraphError, SymgradError, UnsupportedOpError, counted
 from symgrad.frontend.lift import elementwise as on_operands
 from symgrad.frontend.session import here
@@ -274,7 +274,9 @@ def _register(op: _Definition, cost: float) -> None:
         lacks={"program": "what it computes is said in C"},
     )  # fmt: skip
     if op.kind is not None:
-        uninterpreted.declare(op.name, op.kind, lambda x: float(op.function(_row(x))[0]))
+        uninterpreted.declare(
+            op.name, op.kind, lambda x: float(op.function(np.array([x], np.float64))[0])
+        )
     else:
         uninterpreted.MEANINGS[op.name] = _said(op)
 
@@ -287,12 +289,6 @@ def undeclare(name: str) -> None:
     uninterpreted.withdraw(name)
     for table in (FUNCTIONS, frontend.FUNCTIONS):
         table.pop(name, None)
-
-
-def _row(x: float) -> Any:
-    import numpy as np
-
-    return np.array([x], np.float64)
 
 
 def _said(op: _Definition) -> str:

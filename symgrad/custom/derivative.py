@@ -19,7 +19,8 @@ from symgrad.frontend.session import Session, activate
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.views import Storage
 from symgrad.ir.dtype import DType, float64
-from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import apply, get
 from symgrad.proof.scalars import bodies, literals
@@ -52,12 +53,19 @@ class Template:
 
     def nodes(self, operands: Sequence[Node]) -> list[Node]:
         """The derivatives at these operands."""
-        new: dict[Node, Node] = dict(zip(self.inputs, operands, strict=True))
         like = operands[0]
-        for node in self.order:
-            if node not in new:
-                new[node] = _put(node, [new[arg] for arg in node.args], like)
-        return [new[node] for node in self.results]
+
+        def rule(node: Node, args: Sequence[Node]) -> Node | None:
+            if node.op == "constant":
+                dtype = like.dtype if node.dtype.is_float else node.dtype
+                return _literal(node.attributes["value"].value, dtype, like)
+            if node.op == "cast" and node.dtype.is_float:
+                return apply("cast", *args, dtype=like.dtype)
+            return None
+
+        known = dict(zip(self.inputs, operands, strict=True))
+        found = rewrite(like.graph, self.results, known, rule, named=False)
+        return [found[node] for node in self.results]
 
     def expressions(self, operands: Sequence[Any]) -> list[Any]:
         """The derivatives as sympy expressions."""
@@ -77,15 +85,9 @@ class Template:
         return [new[node] for node in self.results]
 
 
-def _put(node: Node, args: list[Node], like: Node) -> Node:
-    if node.op == "constant":
-        value = node.attributes["value"].value
-        dtype = like.dtype if node.dtype.is_float else node.dtype
-        graph = like.graph
-        return graph.expand(graph.constant(value, dtype), like.shape)
-    if node.op == "cast" and node.dtype.is_float:
-        return apply("cast", *args, dtype=like.dtype)
-    return apply(node.op, *args, **node.attributes)
+def _literal(value: Any, dtype: DType, like: Node) -> Node:
+    """A number in the shape of a node."""
+    return like.graph.expand(like.graph.constant(value, dtype), like.shape)
 
 
 def _number(value: Any) -> Any:
@@ -109,8 +111,7 @@ class _NodePool:
 
     def literal(self, value: Any, dtype: DType) -> Node:
         """A number in the shape of the operands."""
-        graph: Graph = self.like.graph
-        return graph.expand(graph.constant(value, dtype), self.like.shape)
+        return _literal(value, dtype, self.like)
 
     def select(self, condition: Node, chosen: Node, other: Node) -> Node:
         """A choice, element by element."""

@@ -5,7 +5,7 @@ In: nothing.  Out: the public operations, which ``sg`` has too: ``F.gelu is sg.g
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symgrad.tensor.functions import FUNCTIONS
 
@@ -19,11 +19,10 @@ _NAMES = """
 """
 __all__ = list(_NAMES.split())
 
+globals().update({name: FUNCTIONS[name] for name in __all__})
+if TYPE_CHECKING:
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return FUNCTIONS[name]
+    def __getattr__(name: str) -> Any: ...
 
 
 def __dir__() -> list[str]:

@@ -4,90 +4,22 @@ In: nothing.  Out: the classes, by name; ``sg.verify(ReLU, order=2)`` judges one
 beside the operation that it differentiates, in ``symgrad.frontend.functions``.
 """
 
-from symgrad.frontend.functions.activations import (
-    ELU,
-    GELU,
-    SELU,
-    GELUTanh,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    Mish,
-    PReLU,
-    ReLU,
-    Sigmoid,
-    SiLU,
-    Softplus,
-    Softsign,
-    Tanh,
-)
-from symgrad.frontend.functions.layers import (
-    Dropout,
-    Embedding,
-    Linear,
-    ScaledDotProductAttention,
-)
-from symgrad.frontend.functions.losses import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    HuberLoss,
-    KLDivLogLoss,
-    KLDivLoss,
-    L1Loss,
-    MSELoss,
-    NLLLoss,
-    SoftTargetCrossEntropyLoss,
-)
-from symgrad.frontend.functions.normalization import (
-    BatchNorm,
-    BatchNormInference,
-    GroupNorm,
-    LayerNorm,
-    LogSoftmax,
-    RMSNorm,
-    Softmax,
-)
+from __future__ import annotations
 
-__all__ = [
-    "ELU",
-    "GELU",
-    "SELU",
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "BatchNorm",
-    "BatchNormInference",
-    "CrossEntropyLoss",
-    "Dropout",
-    "Embedding",
-    "GELUTanh",
-    "GroupNorm",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "HuberLoss",
-    "KLDivLogLoss",
-    "KLDivLoss",
-    "L1Loss",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MSELoss",
-    "Mish",
-    "NLLLoss",
-    "PReLU",
-    "RMSNorm",
-    "ReLU",
-    "ScaledDotProductAttention",
-    "SiLU",
-    "Sigmoid",
-    "SoftTargetCrossEntropyLoss",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Tanh",
-]
+from typing import TYPE_CHECKING, Any
+
+from symgrad.frontend.function import Function
+from symgrad.frontend.functions import activations, layers, losses, normalization
+
+_FOUND = {
+    name: one
+    for module in (activations, layers, losses, normalization)
+    for name, one in vars(module).items()
+    if isinstance(one, type) and issubclass(one, Function) and one.__module__ == module.__name__
+}
+__all__ = sorted(_FOUND)
+
+globals().update(_FOUND)
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

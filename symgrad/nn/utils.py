@@ -14,7 +14,7 @@ import numpy as np
 import symgrad as sg
 from symgrad.nn.errors import ModuleCallError
 from symgrad.tensor import Tensor
-from symgrad.tensor.modes import no_grad
+from symgrad.tensor.modes import no_grad, state
 from symgrad.tensor.tensor import wrap
 
 
@@ -29,7 +29,7 @@ def get_total_norm(
     """The norm of the norms of tensors, of rank 0.  Raises ModuleCallError if asked to."""
     given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
     if not given:
-        return wrap(np.zeros((), np.float32))
+        return wrap(np.zeros((), str(state.dtype)))
     norms = [np.linalg.norm(one._array.reshape(-1), norm_type) for one in given]
     dtype = np.result_type(*(one._array.dtype for one in given))
     total = wrap(np.asarray(np.linalg.norm(np.array(norms), norm_type), dtype))

@@ -16,6 +16,7 @@ from symgrad.optim.kernels import Update
 from symgrad.optim.optimizer import Group, Optimizer, gradient, kept, moved, not_negative
 from symgrad.optim.updates import AdamUpdate, AMSGradUpdate
 from symgrad.tensor import Tensor
+from symgrad.tensor.modes import get_default_dtype
 from symgrad.tensor.tensor import Array, wrap
 
 
@@ -82,9 +83,9 @@ class AdamW(Adam):
 
 
 def _next(state: dict[str, Any]) -> float:
-    """Count a step; torch keeps the number in a tensor of float32."""
+    """Count a step; torch keeps the number in a tensor of the default dtype."""
     if "step" not in state:
-        state["step"] = wrap(np.zeros((), np.float32))
+        state["step"] = wrap(np.zeros((), str(get_default_dtype())))
     step: Tensor = state["step"]
     step._array += 1
     return float(step._array)

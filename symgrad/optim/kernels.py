@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import MOST_UPDATE_KERNELS
 from symgrad.errors import BuildError, CacheError
 from symgrad.frontend.function import Function
 from symgrad.optim.inplace import compile_in_place
@@ -77,7 +78,7 @@ def arguments(
     return specs, [name for name in names if name not in ("grad", "scalars")]
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=MOST_UPDATE_KERNELS)
 def _kernel(formula: Any, static: Static, dtype: np.dtype[Any], scalars: int) -> CompiledOp | None:
     """The kernel of a formula for vectors of a dtype; None, with a warning, without a compiler."""
     given = dict(static)

@@ -14,10 +14,21 @@ from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
 
 
-class _InPlace(Module):
-    """A module of one function that may work in place, and its settings in order."""
+class _Activation(Module):
+    """One operation of ``nn.functional``, given the ``settings`` in order."""
 
+    operation: str
     settings: tuple[str, ...] = ()
+
+    def forward(self, input: Any) -> Any:
+        """The same shape."""
+        return getattr(F, self.operation)(input, *[getattr(self, name) for name in self.settings])
+
+
+class _InPlace(_Activation):
+    """An activation that may work in place; ``inplace`` is its last setting."""
+
+    settings: tuple[str, ...] = ("inplace",)
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
@@ -25,30 +36,27 @@ class _InPlace(Module):
 
     def extra_repr(self) -> str:
         """The settings."""
-        words = [f"{name}={getattr(self, name)}" for name in self.settings]
+        words = [f"{name}={getattr(self, name)}" for name in self.settings if name != "inplace"]
         return ", ".join([*words, "inplace=True"] if self.inplace else words)
 
 
 class ReLU(_InPlace):
     """``max(x, 0)``."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.relu(input, self.inplace)
+    operation = "relu"
 
 
 class ReLU6(_InPlace):
     """``clamp(x, 0, 6)``."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.relu6(input, self.inplace)
+    operation = "relu6"
 
 
 class Hardtanh(_InPlace):
     """``clamp(x, min_val, max_val)``."""
 
-    settings = ("min_val", "max_val")
+    operation = "hardtanh"
+    settings = ("min_val", "max_val", "inplace")
 
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
@@ -56,153 +64,117 @@ class Hardtanh(_InPlace):
         super().__init__(inplace)
         self.min_val, self.max_val = min_val, max_val
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
-
 
 class LeakyReLU(_InPlace):
     """``x`` above 0, ``negative_slope x`` elsewhere."""
 
-    settings = ("negative_slope",)
+    operation = "leaky_relu"
+    settings = ("negative_slope", "inplace")
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.negative_slope = negative_slope
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.leaky_relu(input, self.negative_slope, self.inplace)
-
 
 class ELU(_InPlace):
     """``x`` above 0, ``alpha (exp(x) - 1)`` elsewhere."""
 
-    settings = ("alpha",)
+    operation = "elu"
+    settings = ("alpha", "inplace")
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
         self.alpha = alpha
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.elu(input, self.alpha, self.inplace)
-
 
 class SELU(_InPlace):
     """The scaled ELU of Klambauer and others (2017)."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.selu(input, self.inplace)
+    operation = "selu"
 
 
 class SiLU(_InPlace):
     """``x sigmoid(x)``."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.silu(input, self.inplace)
+    operation = "silu"
 
 
 class Mish(_InPlace):
     """``x tanh(softplus(x))``."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.mish(input, self.inplace)
+    operation = "mish"
 
 
-class Hardsigmoid(Module):
+class Hardsigmoid(_InPlace):
     """``clamp(x + 3, 0, 6) / 6``."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.hardsigmoid(input, self.inplace)
+    operation = "hardsigmoid"
+    extra_repr = Module.extra_repr
 
 
-class Hardswish(Module):
+class Hardswish(_InPlace):
     """``x clamp(x + 3, 0, 6) / 6``."""
 
-    def __init__(self, inplace: bool = False) -> None:
-        super().__init__()
-        self.inplace = inplace
-
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.hardswish(input, self.inplace)
+    operation = "hardswish"
+    extra_repr = Module.extra_repr
 
 
-class Sigmoid(Module):
+class Sigmoid(_Activation):
     """``1 / (1 + exp(-x))``."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.sigmoid(input)
+    operation = "sigmoid"
 
 
-class LogSigmoid(Module):
+class LogSigmoid(_Activation):
     """``log(sigmoid(x))``."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.logsigmoid(input)
+    operation = "logsigmoid"
 
 
-class Tanh(Module):
+class Tanh(_Activation):
     """``tanh(x)``."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.tanh(input)
+    operation = "tanh"
 
 
-class Softsign(Module):
+class Softsign(_Activation):
     """``x / (1 + |x|)``."""
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.softsign(input)
+    operation = "softsign"
 
 
-class GELU(Module):
+class GELU(_Activation):
     """``x Φ(x)``, or its approximation by tanh."""
+
+    operation = "gelu"
+    settings = ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
-
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.gelu(input, self.approximate)
 
     def extra_repr(self) -> str:
         """The approximation."""
         return f"approximate={self.approximate!r}"
 
 
-class Softplus(Module):
+class Softplus(_Activation):
     """``log(1 + exp(beta x)) / beta``; ``x`` where ``beta x`` is above the threshold."""
+
+    operation = "softplus"
+    _shown = settings = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
         self.beta, self.threshold = beta, threshold
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.softplus(input, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"beta={self.beta}, threshold={self.threshold}"
-
-
-class PReLU(Module):
+class PReLU(_Activation):
     """``x`` above 0, ``weight x`` elsewhere; the weights are parameters."""
+
+    operation = "prelu"
+    settings = ("weight",)
+    _shown = ("num_parameters",)
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None
@@ -213,47 +185,31 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Set the weights to what they begin with."""
+        """Set the weights to their initial value."""
         init.constant_(self.weight, self.init)
 
-    def forward(self, input: Any) -> Any:
-        """Elementwise."""
-        return F.prelu(input, self.weight)
 
-    def extra_repr(self) -> str:
-        """The number of weights."""
-        return f"num_parameters={self.num_parameters}"
+class _AlongAxis(_Activation):
+    _shown = settings = ("dim",)
 
-
-class _AlongAxis(Module):
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = dim
-
-    def extra_repr(self) -> str:
-        """The axis."""
-        return f"dim={self.dim}"
 
 
 class Softmax(_AlongAxis):
     """``exp(x) / sum(exp(x))`` along ``dim``."""
 
-    def forward(self, input: Any) -> Any:
-        """The same shape."""
-        return F.softmax(input, self.dim)
+    operation = "softmax"
 
 
 class LogSoftmax(_AlongAxis):
     """The logarithm of softmax along ``dim``."""
 
-    def forward(self, input: Any) -> Any:
-        """The same shape."""
-        return F.log_softmax(input, self.dim)
+    operation = "log_softmax"
 
 
 class Softmin(_AlongAxis):
     """``softmax(-x)`` along ``dim``."""
 
-    def forward(self, input: Any) -> Any:
-        """The same shape."""
-        return F.softmin(input, self.dim)
+    operation = "softmin"

@@ -118,6 +118,8 @@ class Embedding(Module):
 class Dropout(Module):
     """In training each element is 0 with probability ``p``, else divided by ``1 - p``."""
 
+    _shown = ("p", "inplace")
+
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         if not 0 <= p <= 1:
@@ -128,13 +130,11 @@ class Dropout(Module):
         """The same shape."""
         return F.dropout(input, self.p, self.training, self.inplace)
 
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"p={self.p}, inplace={self.inplace}"
-
 
 class Flatten(Module):
     """The axes from ``start_dim`` to ``end_dim`` as one."""
+
+    _shown = ("start_dim", "end_dim")
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -144,13 +144,11 @@ class Flatten(Module):
         """A view where that is possible."""
         return input.flatten(self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        """The axes."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
 
 class Unflatten(Module):
     """One axis as several."""
+
+    _shown = ("dim", "unflattened_size")
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -159,7 +157,3 @@ class Unflatten(Module):
     def forward(self, input: Any) -> Any:
         """A view."""
         return input.unflatten(self.dim, tuple(self.unflattened_size))
-
-    def extra_repr(self) -> str:
-        """The axis and its sizes."""
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,26 +1,49 @@
 """``Module``: parameters, buffers and modules under names.
 
-In: attributes.  Out: the same as trees of names; forward, called.
+In: attributes.  Out: the same as trees of names; forward, called; text; states.
 
 Walks over modules use a stack, never recursion.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from symgrad.nn.errors import MissingForwardError, ModuleAttributeError
-from symgrad.nn.modules.naming import as_buffer, as_module, as_parameter, check_made, check_name
-from symgrad.nn.modules.printing import described
-from symgrad.nn.modules.state import Incompatible, load_state
+import numpy as np
+
+from symgrad.nn.errors import (
+    MissingForwardError,
+    ModuleAttributeError,
+    ModuleKeyError,
+    ModuleTypeError,
+    ModuleValueError,
+    StateDictError,
+)
 from symgrad.nn.parameter import Parameter
-from symgrad.tensor import Tensor
+from symgrad.tensor import Tensor, as_tensor
 from symgrad.tensor.gradients import zero_grads
+from symgrad.tensor.modes import no_grad
 from symgrad.tensor.tape.node import RemovableHandle
 
 Self = TypeVar("Self", bound="Module")
 _TABLES = ("_parameters", "_buffers", "_modules")
+
+
+class Incompatible(NamedTuple):
+    """The names that ``load_state_dict`` missed, and those it had no use for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return (
+            f"_IncompatibleKeys(missing_keys={self.missing_keys}, "
+            f"unexpected_keys={self.unexpected_keys})"
+        )
 
 
 class Module:
@@ -37,6 +60,7 @@ class Module:
     _unsaved: set[str]
     _before: dict[int, Callable[..., Any]]
     _after: dict[int, Callable[..., Any]]
+    _shown: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         for table in (*_TABLES, "_before", "_after"):
@@ -74,21 +98,21 @@ class Module:
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter, or None for one that could be there.  Raises what torch raises."""
-        check_name(self, "parameter", "_parameters", name)
-        self._parameters[name] = as_parameter(name, param)
+        _check_name(self, "parameter", "_parameters", name)
+        self._parameters[name] = _accepted("_parameters", name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is not trained; ``persistent``: in ``state_dict``."""
-        check_name(self, "buffer", "_buffers", name)
-        self._buffers[name] = as_buffer(name, tensor)
+        _check_name(self, "buffer", "_buffers", name)
+        self._buffers[name] = _accepted("_buffers", name, tensor)
         self._unsaved.discard(name)
         if not persistent:
             self._unsaved.add(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a module, or None for one that could be there."""
-        check_name(self, "module", "_modules", name)
-        self._modules[name] = as_module(name, module, Module)
+        _check_name(self, "module", "_modules", name)
+        self._modules[name] = _accepted("_modules", name, module)
 
     register_module = add_module
 
@@ -101,20 +125,17 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         tables = self.__dict__
+        known = next((table for table in _TABLES if name in tables.get(table, ())), None)
         if isinstance(value, Parameter):
-            check_made(self, "parameters")
+            _check_made(self, "parameters")
             self._forget(name, "_parameters")
             self.register_parameter(name, value)
-        elif name in tables.get("_parameters", ()):
-            self._parameters[name] = as_parameter(name, value)
-        elif isinstance(value, Module):
-            check_made(self, "module")
+        elif isinstance(value, Module) and known != "_parameters":
+            _check_made(self, "module")
             self._forget(name, "_modules")
             self._modules[name] = value
-        elif name in tables.get("_modules", ()):
-            self._modules[name] = as_module(name, value, Module)
-        elif name in tables.get("_buffers", ()):
-            self._buffers[name] = as_buffer(name, value)
+        elif known is not None:
+            tables[known][name] = _accepted(known, name, value)
         else:
             object.__setattr__(self, name, value)
 
@@ -279,19 +300,19 @@ class Module:
 
         ``strict``: names that are missing or too many are errors, else they are returned.
         """
-        return load_state(self, state_dict, strict)
+        return _load_state(self, state_dict, strict)
 
     # -- text
 
     def extra_repr(self) -> str:
-        """What stands between the brackets of its text."""
-        return ""
+        """What stands between the brackets of its text: the settings that ``_shown`` names."""
+        return ", ".join(f"{name}={getattr(self, name)}" for name in self._shown)
 
     def _get_name(self) -> str:
         return type(self).__name__
 
     def __repr__(self) -> str:
-        return described(self, Module.__repr__)
+        return _described(self)
 
 
 def _convert(module: Module, dtype: Any) -> None:
@@ -305,3 +326,145 @@ def _convert(module: Module, dtype: Any) -> None:
     for name, buffer in module._buffers.items():
         if buffer is not None and buffer.is_floating_point():
             module._buffers[name] = buffer.to(dtype)
+
+
+# -- what may be a parameter, a buffer or a module, and under which names
+
+
+def _check_made(module: Any, kind: str) -> None:
+    """Was ``Module.__init__`` called?  Raises ModuleAttributeError."""
+    if "_parameters" not in module.__dict__:
+        raise ModuleAttributeError(f"cannot assign {kind} before Module.__init__() call")
+
+
+def _check_name(module: Any, kind: str, table: str, name: Any) -> None:
+    """May something new have this name?  Raises ModuleTypeError, ModuleKeyError."""
+    _check_made(module, kind)
+    if not isinstance(name, str):
+        raise ModuleTypeError(f"{kind} name should be a string. Got {type(name).__name__}")
+    if "." in name:
+        raise ModuleKeyError(f'{kind} name can\'t contain "."')
+    if not name:
+        raise ModuleKeyError(f'{kind} name can\'t be empty string ""')
+    if hasattr(module, name) and name not in module.__dict__[table]:
+        raise ModuleKeyError(f"attribute '{name}' already exists")
+
+
+_KINDS: dict[str, tuple[type, str, str]] = {
+    "_parameters": (Parameter, "parameter", "nn.Parameter"),
+    "_buffers": (Tensor, "buffer", "Tensor"),
+    "_modules": (Module, "child module", "nn.Module"),
+}
+
+
+def _accepted(table: str, name: str, value: Any) -> Any:
+    """The value, if the table takes it.  Raises ModuleTypeError, ModuleValueError."""
+    kind, word, expected = _KINDS[table]
+    if value is not None and not isinstance(value, kind):
+        found = value.type() if isinstance(value, Tensor) else type(value).__name__
+        raise ModuleTypeError(
+            f"cannot assign '{found}' as {word} '{name}' (symgrad.{expected} or None expected)"
+        )
+    if isinstance(value, Parameter) and table == "_parameters" and value.grad_fn is not None:
+        raise ModuleValueError(
+            f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
+            f"created explicitly. To express '{name}' as a function of another Tensor, compute "
+            "the value in the forward() method."
+        )
+    return value
+
+
+# -- a module as text, as torch writes it: modules inside are indented by two spaces
+
+
+def _described(module: Module) -> str:
+    """The text of a module and of those inside it, without recursion."""
+    texts: dict[int, str] = {}
+    ordinary: Any = Module.__repr__
+    todo: list[tuple[Any, bool]] = [(module, False)]
+    while todo:
+        one, ready = todo.pop()
+        if ready:
+            texts[id(one)] = _text(one, texts)
+        elif id(one) not in texts:
+            todo.append((one, True))
+            todo.extend(
+                (inner, False) for inner in one._modules.values()
+                if type(inner).__repr__ is ordinary
+            )  # fmt: skip
+    return texts[id(module)]
+
+
+def _text(module: Any, texts: dict[int, str]) -> str:
+    extra = module.extra_repr()
+    lines = extra.split("\n") if extra else []
+    pairs = [(name, texts.get(id(one)) or repr(one)) for name, one in module._modules.items()]
+    if getattr(module, "shows_repeats", False):
+        pairs = _repeats(pairs)
+    inner = ["({}): {}".format(name, text.replace("\n", "\n  ")) for name, text in pairs]
+    if not inner and len(lines) < 2:
+        return f"{module._get_name()}({extra})"
+    body = "\n  ".join([*lines, *inner])
+    return f"{module._get_name()}(\n  {body}\n)"
+
+
+def _repeats(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Equal texts in a row as one: ``(0-2): 3 x Linear(…)``."""
+    found = []
+    for text, group in itertools.groupby(pairs, key=lambda pair: pair[1]):
+        names = [name for name, _ in group]
+        many = len(names) > 1
+        found.append((f"{names[0]}-{names[-1]}" if many else names[0],
+                      f"{len(names)} x {text}" if many else text))  # fmt: skip
+    return found
+
+
+# -- loading a ``state_dict``
+
+
+def _load_state(module: Any, given: Mapping[str, Any], strict: bool) -> Incompatible:
+    """Copy every tensor into that of the same name.  Raises ModuleTypeError, StateDictError."""
+    if not isinstance(given, Mapping):
+        raise ModuleTypeError(f"Expected state_dict to be dict-like, got {type(given)}.")
+    own = module.state_dict(keep_vars=True)
+    missing = [name for name in own if name not in given]
+    unexpected = [name for name in given if name not in own]
+    problems = []
+    if strict and unexpected:
+        problems.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+    if strict and missing:
+        problems.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+    problems += _copied({name: (own[name], given[name]) for name in own if name in given})
+    if problems:
+        lines = "\n\t".join(problems)
+        raise StateDictError(
+            f"Error(s) in loading state_dict for {type(module).__name__}:\n\t{lines}"
+        )
+    return Incompatible(missing, unexpected)
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _copied(pairs: Mapping[str, tuple[Tensor, Any]]) -> Iterator[str]:
+    """Copy the tensors of the right shapes, as torch does, and say which are not."""
+    for name, (tensor, value) in pairs.items():
+        if not isinstance(value, (Tensor, np.ndarray)):
+            yield (
+                f'While copying the parameter named "{name}", expected symgrad.Tensor or '
+                f"Tensor-like object from checkpoint but received {type(value)}"
+            )
+        elif tuple(value.shape) != tuple(tensor.shape):
+            yield (
+                f"size mismatch for {name}: copying a param with shape "
+                f"{_shape(value)} from checkpoint, the shape in current model is "
+                f"{_shape(tensor)}."
+            )
+        else:
+            with no_grad():
+                tensor.copy_(as_tensor(value))
+
+
+def _shape(value: Any) -> str:
+    return f"symgrad.Size({list(value.shape)})"

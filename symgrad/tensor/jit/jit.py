@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
+from symgrad.budgets import MOST_READY
 from symgrad.errors import SymgradError
 from symgrad.frontend.functions.names import script
 from symgrad.frontend.session import active
@@ -25,8 +26,6 @@ from symgrad.tensor.jit.variant import EmptyTensor, Prepared, StaleCapture, Vari
 from symgrad.tensor.jit.watching import Watched
 from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import Tensor
-
-MOST_READY = 4096
 
 
 class JitWarning(RuntimeWarning):

@@ -19,12 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.budgets import MOST_OBJECTS
+from symgrad.budgets import DEEPEST_VALUE, MOST_OBJECTS
 from symgrad.ir.dtype import DType
 from symgrad.tensor.jit.captures import methods_of, names_of
-
-DEEPEST = 16
-"""Tuples, lists and dicts are looked into so far: one may hold itself."""
 
 _LIBRARIES = frozenset((*sys.stdlib_module_names, "numpy", "symgrad"))
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
@@ -129,7 +126,7 @@ def _frozen(value: Any, depth: int = 0) -> Any:
         return kind, value.tobytes()
     if _is_function(value):
         return value
-    if depth < DEEPEST:
+    if depth < DEEPEST_VALUE:
         if isinstance(value, (tuple, list)):
             return kind, tuple([_frozen(item, depth + 1) for item in value])
         if isinstance(value, dict):
@@ -202,7 +199,7 @@ def _functions_in(value: Any, depth: int = 0) -> list[Any]:
     """The functions that a value is or holds."""
     if _is_function(value):
         return [value]
-    if depth < DEEPEST and isinstance(value, (tuple, list, dict)):
+    if depth < DEEPEST_VALUE and isinstance(value, (tuple, list, dict)):
         inner = value.values() if isinstance(value, dict) else value
         return [one for item in inner for one in _functions_in(item, depth + 1)]
     return []

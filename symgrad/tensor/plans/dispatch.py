@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import MOST_PLANS
 from symgrad.errors import TraceError
 from symgrad.frontend.session import current, warn_user
 from symgrad.frontend.tensor import SymbolicTensor
@@ -24,7 +25,6 @@ from symgrad.tensor.plans.plan import Place, Plan, Slot, make_plan, slot_of
 from symgrad.tensor.plans.run import run, run_any
 from symgrad.tensor.tensor import DTYPES, Tensor, wrap
 
-MOST_PLANS = 8192
 _plans: dict[Any, Plan] = {}
 
 

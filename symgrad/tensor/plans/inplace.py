@@ -9,6 +9,7 @@ import functools
 
 import numpy as np
 
+from symgrad.budgets import MOST_WRITE_PLANS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.views import Step
 from symgrad.tensor import errors
@@ -70,7 +71,7 @@ def write(tensor: Tensor, contents: Array) -> None:
         tensor._seen = before + 1
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=MOST_WRITE_PLANS)
 def view_plan(base: Slot, steps: tuple[Step, ...]) -> Plan:
     """The view of a base after ``steps``."""
 
@@ -80,7 +81,7 @@ def view_plan(base: Slot, steps: tuple[Step, ...]) -> Plan:
     return make_plan("as_strided", call, (Place(0),), {}, [base], base.dtype)
 
 
-@functools.lru_cache(maxsize=2048)
+@functools.lru_cache(maxsize=MOST_WRITE_PLANS)
 def slices_plan(base: Slot, steps: tuple[Step, ...]) -> Plan:
     """The base with the part that ``steps`` lead to replaced."""
 
