@@ -283,10 +283,9 @@ class _Run:
         if not has_backward(self.request.function):
             return blank
         plain, hidden = raw_method(self.request.function, "backward")
-        code = getattr(inspect.unwrap(plain), "__code__", None)
-        if code is None:
-            return blank
-        names = list(code.co_varnames[: code.co_argcount])[hidden:]
+        parameters = inspect.signature(plain).parameters.values()
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        names = [one.name for one in parameters if one.kind in kinds][hidden:]
         return names if len(names) == len(self.slots) else blank
 
     # -- backward

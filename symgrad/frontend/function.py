@@ -20,6 +20,7 @@ from symgrad.errors import ProtocolError
 from symgrad.frontend.context import Context, state_of
 from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import Session, active, here
+from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interpreters import interpreter_of
 from symgrad.ir.function import InnerCall
@@ -178,6 +179,61 @@ def own_backward(function: type[Function]) -> Callable[[AnyFunction], AnyFunctio
         return chosen  # type: ignore[return-value]
 
     return attach
+
+
+def backward_of(
+    forward: str | Callable[..., Any],
+) -> Callable[[Callable[..., Any]], type[Function]]:
+    """Make a Function of an operation and its backward, which is written as a plain function.
+
+    ``forward``: the name of the operation, or a function.  The backward takes the cotangent, then
+    the arguments of the operation, with the shapes of tensors as annotations and the defaults of
+    settings.  It returns the gradients of the first tensors.  Saved are the tensors; the output
+    alone where the backward calls its first tensor ``y``.
+    """
+
+    def make(backward: Callable[..., Any]) -> type[Function]:
+        given = list(inspect.signature(backward, eval_str=True).parameters.values())
+        tensors = [one.name for one in given[1:] if hasattr(one.annotation, "__metadata__")]
+        settings = [one.name for one in given[1:] if one.name not in tensors]
+        of_output = tensors == ["y"]
+        taken = [given[0].replace(name="ctx"), *given[1:]]
+        if of_output:
+            taken[1] = taken[1].replace(name="x")
+        signature = inspect.Signature(taken)
+
+        @functools.wraps(backward)
+        def run(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+            bound = signature.bind(ctx, *args, **kwargs)
+            bound.apply_defaults()
+            values = bound.args[1:]
+            known = dict(zip(settings, values[len(tensors) :], strict=True))
+            vars(ctx).update(known)
+            call = FUNCTIONS[forward] if isinstance(forward, str) else forward
+            output = call(*values[: len(tensors)], **known)
+            ctx.save_for_backward(*((output,) if of_output else values[: len(tensors)]))
+            return output
+
+        @functools.wraps(backward)
+        def differentiate(ctx: Any, grad: Any) -> Any:
+            known = {name: getattr(ctx, name) for name in settings}
+            found = backward(grad, *ctx.saved_tensors, **known)
+            if isinstance(found, tuple):
+                wanted = zip(found, ctx.needs_input_grad, strict=False)
+                found = tuple(gradient if asked else None for gradient, asked in wanted)
+            else:
+                found = (found,)
+            return (*found, *(None,) * (len(given) - 1 - len(found)))
+
+        vars(run)["__signature__"] = signature
+        vars(differentiate)["__signature__"] = inspect.Signature([taken[0], given[0]])
+        members = {
+            "__doc__": backward.__doc__, "__module__": backward.__module__,
+            "forward": staticmethod(run), "backward": staticmethod(differentiate),
+        }  # fmt: skip
+        return type(backward.__name__, (Function,), members)
+
+    return make
 
 
 def _argument(value: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from symgrad.errors import ShapeError
 from symgrad.frontend.dtypes import finfo
-from symgrad.frontend.function import Function, own_backward
+from symgrad.frontend.function import backward_of, own_backward
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
 from symgrad.frontend.functions.comparisons import logical_and, logical_or, where
 from symgrad.frontend.functions.mathematics import clamp
@@ -45,19 +45,10 @@ def _each(compute: Callable[..., Tensor], input: Any, inplace: bool, *settings: 
 # -- linear in parts
 
 
-class ReLU(Function):
+@backward_of("relu")
+def ReLU(grad_y: Any, y: Each) -> Any:
     """``max(x, 0)``; its derivative at 0 is 0."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        y = sg.relu(x)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (y,) = ctx.saved_tensors
-        return sg.where(y <= 0, 0.0, grad_y)
+    return sg.where(y <= 0, 0.0, grad_y)
 
 
 @own_backward(ReLU)
@@ -71,20 +62,10 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
     return _each(_relu, input, inplace)
 
 
-class Hardtanh(Function):
+@backward_of("hardtanh")
+def Hardtanh(grad_y: Any, x: Each, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
     """``clamp(x, min_val, max_val)``; its derivative at both ends is 0."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
-        ctx.save_for_backward(x)
-        ctx.ends = min_val, max_val
-        return sg.hardtanh(x, min_val, max_val)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        low, high = ctx.ends
-        return sg.where((x > low) & (x < high), grad_y, 0.0), None, None
+    return sg.where((x > min_val) & (x < max_val), grad_y, 0.0)
 
 
 @own_backward(Hardtanh)
@@ -109,19 +90,10 @@ def relu6(input: Any, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
-class LeakyReLU(Function):
+@backward_of("leaky_relu")
+def LeakyReLU(grad_y: Any, x: Each, negative_slope: Any = 0.01) -> Any:
     """``x`` above 0, ``negative_slope x`` elsewhere."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, negative_slope: Any = 0.01) -> Any:
-        ctx.save_for_backward(x)
-        ctx.negative_slope = negative_slope
-        return sg.leaky_relu(x, negative_slope)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return sg.where(x > 0, grad_y, grad_y * ctx.negative_slope), None
+    return sg.where(x > 0, grad_y, grad_y * negative_slope)
 
 
 @own_backward(LeakyReLU)
@@ -135,19 +107,10 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
     return _each(_leaky_relu, input, inplace, negative_slope)
 
 
-class PReLU(Function):
+@backward_of(lambda x, weight: sg.where(x > 0, x, weight * x))
+def PReLU(grad_y: Any, x: Annotated[Any, "f32[n c]"], weight: Annotated[Any, "f32[c]"]) -> Any:
     """``x`` above 0, ``weight x`` elsewhere; one weight for each column."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Annotated[Any, "f32[n c]"], weight: Annotated[Any, "f32[c]"]) -> Any:
-        ctx.save_for_backward(x, weight)
-        return sg.where(x > 0, x, weight * x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        """What belongs to a weight that was broadcast is summed by whoever calls it."""
-        x, weight = ctx.saved_tensors
-        return sg.where(x > 0, grad_y, grad_y * weight), sg.where(x > 0, 0.0, grad_y * x)
+    return sg.where(x > 0, grad_y, grad_y * weight), sg.where(x > 0, 0.0, grad_y * x)
 
 
 @own_backward(PReLU)
@@ -183,18 +146,10 @@ def threshold(input: Any, threshold: Any, value: Any, inplace: bool = False) -> 
     return _each(_threshold, input, inplace, threshold, value)
 
 
-class Hardsigmoid(Function):
+@backward_of("hardsigmoid")
+def Hardsigmoid(grad_y: Any, x: Each) -> Any:
     """``clamp(x + 3, 0, 6) / 6``; its derivative at both ends is 0."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.hardsigmoid(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return sg.where((x > -3) & (x < 3), grad_y / 6, 0.0)
+    return sg.where((x > -3) & (x < 3), grad_y / 6, 0.0)
 
 
 @own_backward(Hardsigmoid)
@@ -209,19 +164,11 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     return _each(_hardsigmoid, input, inplace)
 
 
-class Hardswish(Function):
+@backward_of("hardswish")
+def Hardswish(grad_y: Any, x: Each) -> Any:
     """``x clamp(x + 3, 0, 6) / 6`` (Howard and others, Searching for MobileNetV3, 2019)."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.hardswish(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        inside = grad_y * (x / 3 + 0.5)
-        return sg.where(x <= -3, 0.0, sg.where(x < 3, inside, grad_y))
+    inside = grad_y * (x / 3 + 0.5)
+    return sg.where(x <= -3, 0.0, sg.where(x < 3, inside, grad_y))
 
 
 @own_backward(Hardswish)
@@ -259,20 +206,11 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
 # -- with exponentials below 0
 
 
-class ELU(Function):
+@backward_of("elu")
+def ELU(grad_y: Any, x: Each, alpha: Any = 1.0) -> Any:
     """``x`` above 0, ``alpha (exp(x) - 1)`` elsewhere."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, alpha: Any = 1.0) -> Any:
-        ctx.save_for_backward(x)
-        ctx.alpha = alpha
-        return sg.elu(x, alpha)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        below = grad_y * (ctx.alpha * sg.exp(sg.clamp(x, max=0)))
-        return sg.where(x > 0, grad_y, below), None
+    below = grad_y * (alpha * sg.exp(sg.clamp(x, max=0)))
+    return sg.where(x > 0, grad_y, below)
 
 
 @own_backward(ELU)
@@ -300,19 +238,11 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _each(_celu, input, inplace, alpha)
 
 
-class SELU(Function):
+@backward_of("selu")
+def SELU(grad_y: Any, x: Each) -> Any:
     """The scaled ELU of Klambauer and others, Self-normalizing neural networks (2017)."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.selu(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        below = SELU_ALPHA * sg.exp(sg.clamp(x, max=0))
-        return grad_y * (SELU_SCALE * sg.where(x > 0, 1.0, below))
+    below = SELU_ALPHA * sg.exp(sg.clamp(x, max=0))
+    return grad_y * (SELU_SCALE * sg.where(x > 0, 1.0, below))
 
 
 @own_backward(SELU)
@@ -329,64 +259,30 @@ def selu(input: Any, inplace: bool = False) -> Tensor:
 # -- smooth
 
 
-class Sigmoid(Function):
+@backward_of("sigmoid")
+def Sigmoid(grad_y: Any, y: Each) -> Any:
     """``1 / (1 + exp(-x))``."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        y = sg.sigmoid(x)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (y,) = ctx.saved_tensors
-        return grad_y * (1 - y) * y
+    return grad_y * (1 - y) * y
 
 
-class LogSigmoid(Function):
+@backward_of("logsigmoid")
+def LogSigmoid(grad_y: Any, x: Each) -> Any:
     """``log(sigmoid(x))``, without overflow."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.logsigmoid(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return grad_y * sg.sigmoid(-x)
+    return grad_y * sg.sigmoid(-x)
 
 
-class Tanh(Function):
+@backward_of("tanh")
+def Tanh(grad_y: Any, y: Each) -> Any:
     """``tanh(x)``."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        y = sg.tanh(x)
-        ctx.save_for_backward(y)
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (y,) = ctx.saved_tensors
-        return grad_y * (1 - y * y)
+    return grad_y * (1 - y * y)
 
 
-class GELU(Function):
+@backward_of("gelu")
+def GELU(grad_y: Any, x: Each) -> Any:
     """``x Φ(x)``, Φ the distribution function of the standard normal."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.gelu(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        distribution = 0.5 * (1 + sg.erf(x / math.sqrt(2)))
-        density = sg.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
-        return grad_y * (distribution + x * density)
+    distribution = 0.5 * (1 + sg.erf(x / math.sqrt(2)))
+    density = sg.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+    return grad_y * (distribution + x * density)
 
 
 @own_backward(GELU)
@@ -395,21 +291,13 @@ def _gelu(input: Any) -> Tensor:
     return mul(mul(input, 0.5), add(scaled, 1))
 
 
-class GELUTanh(Function):
+@backward_of(lambda x: sg.gelu(x, "tanh"))
+def GELUTanh(grad_y: Any, x: Each) -> Any:
     """The approximation of GELU by tanh (Hendrycks and Gimpel, 2016)."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.gelu(x, "tanh")
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
-        slope = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
-        t = sg.tanh(inner)
-        return grad_y * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope)
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+    slope = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x * x)
+    t = sg.tanh(inner)
+    return grad_y * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope)
 
 
 @own_backward(GELUTanh)
@@ -429,19 +317,11 @@ def gelu(input: Any, approximate: str = "none") -> Tensor:
     return (_gelu if approximate == "none" else _gelu_tanh)(input)
 
 
-class SiLU(Function):
+@backward_of("silu")
+def SiLU(grad_y: Any, x: Each) -> Any:
     """``x sigmoid(x)``."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.silu(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        s = sg.sigmoid(x)
-        return grad_y * (s * (1 + x * (1 - s)))
+    s = sg.sigmoid(x)
+    return grad_y * (s * (1 + x * (1 - s)))
 
 
 @own_backward(SiLU)
@@ -455,23 +335,14 @@ def silu(input: Any, inplace: bool = False) -> Tensor:
     return _each(_silu, input, inplace)
 
 
-class Softplus(Function):
+@backward_of("softplus")
+def Softplus(grad_y: Any, x: Each, beta: Any = 1.0, threshold: Any = EXACT_THRESHOLD) -> Any:
     """``log(1 + exp(beta x)) / beta``; ``x`` above another threshold than 20."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, beta: Any = 1.0, threshold: Any = EXACT_THRESHOLD) -> Any:
-        ctx.save_for_backward(x)
-        ctx.beta, ctx.threshold = beta, threshold
-        return sg.softplus(x, beta, threshold)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        scaled = x * ctx.beta
-        grad_x = grad_y * sg.sigmoid(scaled)
-        if ctx.threshold != EXACT_THRESHOLD:
-            grad_x = sg.where(scaled > ctx.threshold, grad_y, grad_x)
-        return grad_x, None, None
+    scaled = x * beta
+    grad_x = grad_y * sg.sigmoid(scaled)
+    if threshold != EXACT_THRESHOLD:
+        grad_x = sg.where(scaled > threshold, grad_y, grad_x)
+    return grad_x
 
 
 @own_backward(Softplus)
@@ -495,19 +366,11 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Tensor:
     return _softplus(input, beta, threshold)
 
 
-class Mish(Function):
+@backward_of("mish")
+def Mish(grad_y: Any, x: Each) -> Any:
     """``x tanh(softplus(x))`` (Misra, 2019)."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.mish(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        t = sg.tanh(sg.softplus(x))
-        return grad_y * (t + x * (1 - t * t) * sg.sigmoid(x))
+    t = sg.tanh(sg.softplus(x))
+    return grad_y * (t + x * (1 - t * t) * sg.sigmoid(x))
 
 
 @own_backward(Mish)
@@ -521,19 +384,11 @@ def mish(input: Any, inplace: bool = False) -> Tensor:
     return _each(_mish, input, inplace)
 
 
-class Softsign(Function):
+@backward_of("softsign")
+def Softsign(grad_y: Any, x: Each) -> Any:
     """``x / (1 + |x|)``."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each) -> Any:
-        ctx.save_for_backward(x)
-        return sg.softsign(x)
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        root = 1 + sg.abs(x)
-        return grad_y / (root * root)
+    root = 1 + sg.abs(x)
+    return grad_y / (root * root)
 
 
 @own_backward(Softsign)

@@ -10,10 +10,11 @@ torch's old way to say it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 from symgrad.errors import DTypeError, ShapeError
-from symgrad.frontend.function import Function, own_backward
+from symgrad.frontend.function import backward_of, own_backward
 from symgrad.frontend.functions.activations import xlogy
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
 from symgrad.frontend.functions.casting import constant
@@ -103,20 +104,11 @@ def _of_pair(
 # -- of differences
 
 
-class MSELoss(Function):
+@backward_of("mse_loss")
+def MSELoss(grad: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
     """``(x - t)²``."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
-        ctx.save_for_backward(x, target)
-        ctx.reduction = reduction
-        return sg.mse_loss(x, target, reduction=reduction)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, target = ctx.saved_tensors
-        grad_x = _spread(grad, x.numel(), ctx.reduction) * 2 * (x - target)
-        return grad_x, -grad_x if ctx.needs_input_grad[1] else None, None
+    grad_x = _spread(grad, x.numel(), reduction) * 2 * (x - target)
+    return grad_x, -grad_x
 
 
 @own_backward(MSELoss)
@@ -134,20 +126,11 @@ def mse_loss(
     return _of_pair(_mse_loss, input, target, weight, reduction)
 
 
-class L1Loss(Function):
+@backward_of("l1_loss")
+def L1Loss(grad: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
     """``|x - t|``; its derivative at 0 is 0."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
-        ctx.save_for_backward(x, target)
-        ctx.reduction = reduction
-        return sg.l1_loss(x, target, reduction=reduction)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, target = ctx.saved_tensors
-        grad_x = _spread(grad, x.numel(), ctx.reduction) * sg.sign(x - target)
-        return grad_x, -grad_x if ctx.needs_input_grad[1] else None, None
+    grad_x = _spread(grad, x.numel(), reduction) * sg.sign(x - target)
+    return grad_x, -grad_x
 
 
 @own_backward(L1Loss)
@@ -165,29 +148,23 @@ def l1_loss(
     return _of_pair(_l1_loss, input, target, weight, reduction)
 
 
-class HuberLoss(Function):
+def _scaled_huber(x: Any, target: Any, delta: Any, scale: Any, reduction: str) -> Any:
+    if scale == delta:
+        return sg.smooth_l1_loss(x, target, reduction=reduction, beta=delta)
+    return sg.huber_loss(x, target, reduction, delta) / scale
+
+
+@backward_of(_scaled_huber)
+def HuberLoss(
+    grad: Any, x: Each, target: Each, delta: Any = 1.0, scale: Any = 1.0, reduction: Any = "mean"
+) -> Any:
     """``d²/2`` where ``|d| <= delta``, else ``delta (|d| - delta/2)``, with ``d = x - t``.
 
     Divided by ``scale``: SmoothL1Loss is that with ``scale = delta``.
     """
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Each, target: Each, delta: Any = 1.0, scale: Any = 1.0,
-        reduction: Any = "mean",
-    ) -> Any:  # fmt: skip
-        ctx.save_for_backward(x, target)
-        ctx.delta, ctx.scale, ctx.reduction = delta, scale, reduction
-        if scale == delta:
-            return sg.smooth_l1_loss(x, target, reduction=reduction, beta=delta)
-        return sg.huber_loss(x, target, reduction, delta) / scale
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, target = ctx.saved_tensors
-        each = _spread(grad, x.numel(), ctx.reduction)
-        grad_x = each * sg.clamp(x - target, -ctx.delta, ctx.delta) / ctx.scale
-        return grad_x, -grad_x if ctx.needs_input_grad[1] else None, None, None, None
+    each = _spread(grad, x.numel(), reduction)
+    grad_x = each * sg.clamp(x - target, -delta, delta) / scale
+    return grad_x, -grad_x
 
 
 @own_backward(HuberLoss)
@@ -242,30 +219,19 @@ def _must_match(input: Any, target: Any, words: str) -> tuple[Tensor, Tensor]:
 
 
 @assume(x="(0, 1)")
-class BCELoss(Function):
+@backward_of("binary_cross_entropy")
+def BCELoss(grad: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
     """``-t log(x) - (1 - t) log(1 - x)``; logarithms are at least -100, flat below.
 
     At 0 and 1, where there is no derivative, the gradient is torch's.
     """
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
-        ctx.save_for_backward(x, target)
-        ctx.reduction = reduction
-        return sg.binary_cross_entropy(x, target, reduction=reduction)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, target = ctx.saved_tensors
-        each = _spread(grad, x.numel(), ctx.reduction)
-        inside, outside = sg.log(x), sg.log1p(-x)
-        slope_in = sg.where(inside > -100, target / x, 0.0)
-        slope_out = sg.where(outside > -100, (1 - target) / (1 - x), 0.0)
-        grad_target = None
-        if ctx.needs_input_grad[1]:
-            grad_target = each * (sg.clamp(outside, min=-100) - sg.clamp(inside, min=-100))
-        slope = sg.where((x > 0) & (x < 1), slope_out - slope_in, (x - target) * 1e12)
-        return each * slope, grad_target, None
+    each = _spread(grad, x.numel(), reduction)
+    inside, outside = sg.log(x), sg.log1p(-x)
+    slope_in = sg.where(inside > -100, target / x, 0.0)
+    slope_out = sg.where(outside > -100, (1 - target) / (1 - x), 0.0)
+    grad_target = each * (sg.clamp(outside, min=-100) - sg.clamp(inside, min=-100))
+    slope = sg.where((x > 0) & (x < 1), slope_out - slope_in, (x - target) * 1e12)
+    return each * slope, grad_target
 
 
 @own_backward(BCELoss)
@@ -294,21 +260,11 @@ def binary_cross_entropy(
     return _reduced(mul(_binary_cross_entropy(*pair, "none"), weight), reduction)
 
 
-class BCEWithLogitsLoss(Function):
+@backward_of("binary_cross_entropy_with_logits")
+def BCEWithLogitsLoss(grad: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
     """``-t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x))``, without overflow."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
-        ctx.save_for_backward(x, target)
-        ctx.reduction = reduction
-        return sg.binary_cross_entropy_with_logits(x, target, reduction=reduction)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, target = ctx.saved_tensors
-        each = _spread(grad, x.numel(), ctx.reduction)
-        grad_target = -each * x if ctx.needs_input_grad[1] else None
-        return each * (sg.sigmoid(x) - target), grad_target, None
+    each = _spread(grad, x.numel(), reduction)
+    return each * (sg.sigmoid(x) - target), -each * x
 
 
 @own_backward(BCEWithLogitsLoss)
@@ -337,23 +293,18 @@ def binary_cross_entropy_with_logits(
     return _reduced(losses if weight is None else mul(losses, weight), reduction)
 
 
+def _reduced_kl(x: Any, target: Any, reduction: str, log_target: bool) -> Any:
+    """``kl_div`` without the warning that it has for means."""
+    losses = sg.kl_div(x, target, reduction="none", log_target=log_target)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
+
+
 @assume(target="positive")
-class KLDivLoss(Function):
+@backward_of(partial(_reduced_kl, log_target=False))
+def KLDivLoss(grad: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
     """``t (log(t) - x)``: ``x`` are logarithms; terms with ``t = 0`` are 0."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
-        ctx.save_for_backward(x, target)
-        ctx.reduction = reduction
-        return _reduced_kl(x, target, reduction, False)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, target = ctx.saved_tensors
-        each = _spread(grad, x.numel(), ctx.reduction)
-        wanted = ctx.needs_input_grad[1]
-        grad_target = each * (sg.log(target) + 1 - x) if wanted else None
-        return -each * target, grad_target, None
+    each = _spread(grad, x.numel(), reduction)
+    return -each * target, each * (sg.log(target) + 1 - x)
 
 
 @own_backward(KLDivLoss)
@@ -361,32 +312,16 @@ def _kl_div(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return _reduced(sub(xlogy(target, target), mul(target, input)), reduction)
 
 
-class KLDivLogLoss(Function):
+@backward_of(partial(_reduced_kl, log_target=True))
+def KLDivLogLoss(grad: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
     """``exp(t) (t - x)``: both are logarithms."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Each, target: Each, reduction: Any = "mean") -> Any:
-        ctx.save_for_backward(x, target)
-        ctx.reduction = reduction
-        return _reduced_kl(x, target, reduction, True)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, target = ctx.saved_tensors
-        each = _spread(grad, x.numel(), ctx.reduction) * sg.exp(target)
-        grad_target = each * (target - x + 1) if ctx.needs_input_grad[1] else None
-        return -each, grad_target, None
+    each = _spread(grad, x.numel(), reduction) * sg.exp(target)
+    return -each, each * (target - x + 1)
 
 
 @own_backward(KLDivLogLoss)
 def _kl_div_log(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     return _reduced(mul(elementwise("exp", target), sub(target, input)), reduction)
-
-
-def _reduced_kl(x: Any, target: Any, reduction: str, log_target: bool) -> Any:
-    """``kl_div`` without the warning that it has for means."""
-    losses = sg.kl_div(x, target, reduction="none", log_target=log_target)
-    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
 @operation("kl_div", method=False)
@@ -453,26 +388,16 @@ def _targets(labels: Any, x: Any, smoothing: Any) -> Any:
 
 
 @assume(labels="index c")
-class NLLLoss(Function):
+@backward_of("nll_loss")
+def NLLLoss(
+    grad: Any, x: Scores, labels: Labels, ignore_index: Any = -100, reduction: Any = "mean"
+) -> Any:
     """``-x[label]`` of each row: ``x`` are logarithms of probabilities.
 
     Rows whose label is ``ignore_index`` do not count: neither their loss nor their number.
     """
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Scores, labels: Labels, ignore_index: Any = -100, reduction: Any = "mean"
-    ) -> Any:
-        ctx.save_for_backward(x, labels)
-        ctx.ignore_index, ctx.reduction = ignore_index, reduction
-        return sg.nll_loss(x, labels, ignore_index=ignore_index, reduction=reduction)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, labels = ctx.saved_tensors
-        valid, safe = _valid(labels, ctx.ignore_index)
-        grad_x = -_each(grad, valid, ctx.reduction) * _targets(safe, x, 0.0)
-        return grad_x, None, None, None
+    valid, safe = _valid(labels, ignore_index)
+    return -_each(grad, valid, reduction) * _targets(safe, x, 0.0)
 
 
 def _picked(scores: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:
@@ -498,34 +423,20 @@ def _nll_loss(scores: Tensor, labels: Tensor, ignore_index: int, reduction: str)
 
 
 @assume(labels="index c")
-class CrossEntropyLoss(Function):
+@backward_of("cross_entropy")
+def CrossEntropyLoss(
+    grad: Any, x: Scores, labels: Labels, ignore_index: Any = -100, reduction: Any = "mean",
+    label_smoothing: Any = 0.0,
+) -> Any:  # fmt: skip
     """``-log softmax(x)[label]`` of each row, without overflow.
 
     With ``label_smoothing`` s, the target is ``(1 - s) one_hot(label) + s / classes``.  Rows whose
     label is ``ignore_index`` do not count: neither their loss nor their number.
     """
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Scores, labels: Labels, ignore_index: Any = -100, reduction: Any = "mean",
-        label_smoothing: Any = 0.0,
-    ) -> Any:  # fmt: skip
-        ctx.save_for_backward(x, labels)
-        ctx.ignore_index, ctx.reduction = ignore_index, reduction
-        ctx.label_smoothing = label_smoothing
-        return sg.cross_entropy(
-            x, labels, ignore_index=ignore_index, reduction=reduction,
-            label_smoothing=label_smoothing,
-        )  # fmt: skip
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, labels = ctx.saved_tensors
-        valid, safe = _valid(labels, ctx.ignore_index)
-        probabilities = sg.softmax(x, 1)
-        targets = _targets(safe, x, ctx.label_smoothing)
-        grad_x = _each(grad, valid, ctx.reduction) * (probabilities - targets)
-        return grad_x, None, None, None, None
+    valid, safe = _valid(labels, ignore_index)
+    probabilities = sg.softmax(x, 1)
+    targets = _targets(safe, x, label_smoothing)
+    return _each(grad, valid, reduction) * (probabilities - targets)
 
 
 @own_backward(CrossEntropyLoss)
@@ -541,24 +452,17 @@ def _cross_entropy(
     return _of_valid(losses, valid, reduction)
 
 
-class SoftTargetCrossEntropyLoss(Function):
+@backward_of("cross_entropy")
+def SoftTargetCrossEntropyLoss(
+    grad: Any, x: Scores, target: Scores, reduction: Any = "mean"
+) -> Any:
     """``-sum(t log softmax(x))`` of each row: the targets are probabilities."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Scores, target: Scores, reduction: Any = "mean") -> Any:
-        ctx.save_for_backward(x, target)
-        ctx.reduction = reduction
-        return sg.cross_entropy(x, target, reduction=reduction)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Any) -> Any:
-        x, target = ctx.saved_tensors
-        rows = x.numel() // x.shape[1] if x.ndim > 2 else x.shape[0]
-        each = _spread(grad, rows, ctx.reduction)
-        each = each.unsqueeze(1) if ctx.reduction == "none" else each
-        y = sg.log_softmax(x, 1)
-        grad_x = each * (sg.exp(y) * target.sum(1, keepdim=True) - target)
-        return grad_x, -each * y if ctx.needs_input_grad[1] else None, None
+    rows = x.numel() // x.shape[1] if x.ndim > 2 else x.shape[0]
+    each = _spread(grad, rows, reduction)
+    each = each.unsqueeze(1) if reduction == "none" else each
+    y = sg.log_softmax(x, 1)
+    grad_x = each * (sg.exp(y) * target.sum(1, keepdim=True) - target)
+    return grad_x, -each * y
 
 
 @own_backward(SoftTargetCrossEntropyLoss)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from symgrad.errors import ShapeError
 from symgrad.frontend.dtypes import as_dtype, finfo
-from symgrad.frontend.function import Function, own_backward
+from symgrad.frontend.function import Function, backward_of, own_backward
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
 from symgrad.frontend.functions.casting import constant, converted
 from symgrad.frontend.functions.reductions import mean, shift, sum
@@ -54,20 +54,10 @@ def _axis(name: str, input: Any, dim: Any) -> int:
     return 0 if as_tensor(input).ndim in (0, 1, 3) else 1
 
 
-class Softmax(Function):
+@backward_of("softmax")
+def Softmax(grad_y: Any, y: Rows, dim: Any = -1) -> Any:
     """``exp(x) / sum(exp(x))`` along an axis, without overflow."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Rows, dim: Any = -1) -> Any:
-        y = sg.softmax(x, dim)
-        ctx.save_for_backward(y)
-        ctx.dim = dim
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (y,) = ctx.saved_tensors
-        return y * (grad_y - (grad_y * y).sum(ctx.dim, keepdim=True)), None
+    return y * (grad_y - (grad_y * y).sum(dim, keepdim=True))
 
 
 @own_backward(Softmax)
@@ -82,20 +72,10 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return _softmax(_in(dtype, input), _axis("softmax", input, dim))
 
 
-class LogSoftmax(Function):
+@backward_of("log_softmax")
+def LogSoftmax(grad_y: Any, y: Rows, dim: Any = -1) -> Any:
     """The logarithm of softmax along an axis, without overflow."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Rows, dim: Any = -1) -> Any:
-        y = sg.log_softmax(x, dim)
-        ctx.save_for_backward(y)
-        ctx.dim = dim
-        return y
-
-    @staticmethod
-    def backward(ctx: Any, grad_y: Any) -> Any:
-        (y,) = ctx.saved_tensors
-        return grad_y - sg.exp(y) * grad_y.sum(ctx.dim, keepdim=True), None
+    return grad_y - sg.exp(y) * grad_y.sum(dim, keepdim=True)
 
 
 @own_backward(LogSoftmax)
