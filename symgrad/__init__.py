@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from symgrad.frontend.dtypes import iinfo as iinfo
     from symgrad.frontend.dtypes import promote_types as promote_types
     from symgrad.frontend.function import Function as Function
+    from symgrad.frontend.function import assume as assume
     from symgrad.frontend.function import custom_bwd as custom_bwd
     from symgrad.frontend.function import custom_fwd as custom_fwd
     from symgrad.frontend.function import once_differentiable as once_differentiable
+    from symgrad.frontend.function import surrogate as surrogate
     from symgrad.frontend.request import InferredShapesWarning as InferredShapesWarning
-    from symgrad.frontend.surrogate import assume as assume
-    from symgrad.frontend.surrogate import surrogate as surrogate
     from symgrad.ir.dtype import bool_ as bool  # noqa: F401
     from symgrad.ir.dtype import float32 as float32
     from symgrad.ir.dtype import float64 as float64
@@ -84,7 +84,7 @@ _SOURCES: dict[str, str] = {
     "SymgradError": "symgrad.errors",
     "Tensor": "symgrad.tensor.tensor",
     "UNDECIDED": "symgrad.proof.report.verdict",
-    "assume": "symgrad.frontend.surrogate",
+    "assume": "symgrad.frontend.function",
     "autograd": "symgrad:autograd",
     "bool": "symgrad.ir.dtype:bool_",
     "can_cast": "symgrad.frontend.dtypes",
@@ -125,7 +125,7 @@ _SOURCES: dict[str, str] = {
     "set_default_dtype": "symgrad.tensor.modes",
     "set_grad_enabled": "symgrad.tensor.modes",
     "set_num_threads": "symgrad.runtime.threads",
-    "surrogate": "symgrad.frontend.surrogate",
+    "surrogate": "symgrad.frontend.function",
     "tensor": "symgrad.tensor.functions",
     "uint8": "symgrad.ir.dtype",
     "value_and_grad": "symgrad.tensor.functional.transforms",

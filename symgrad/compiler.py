@@ -24,9 +24,9 @@ from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
 from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
-from symgrad.frontend.outcome import refuses_sizes, told
+from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.request import AnyFunction, InferredShapesWarning, Request, presences
-from symgrad.frontend.surrogate import surrogate_of
+from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.ir.function import FunctionGraphs
 from symgrad.kernels import OpPlan, masks, plan, with_backward

@@ -102,7 +102,7 @@ class FunctionItem(pytest.Item):
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The file, the line of the class, the name."""
-        from symgrad.frontend.source import class_location
+        from symgrad.frontend.function import class_location
 
         location = class_location(self.function)
         return self.path, location.line - 1 if location else None, f"[symgrad] {self.name}"

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Any
 
 from symgrad.drawing.picture import BACKWARD, FORWARD, SAVED, Builder, Picture, Vertex
-from symgrad.frontend.context import state_of
+from symgrad.frontend.function import state_of
 from symgrad.ir.dtype import BY_NAME
 from symgrad.tensor.apply import FunctionNode
 from symgrad.tensor.plans.run import OperationNode

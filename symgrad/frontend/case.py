@@ -15,21 +15,22 @@ from typing import Any
 
 from symgrad.errors import ProtocolError, SymgradError
 from symgrad.frontend import gradients
-from symgrad.frontend.context import Context, kept_tensors, state_of
 from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.function import (
+    Context,
     class_of,
     has_backward,
+    kept_tensors,
     new_context,
     raw_method,
     run_backward,
     run_forward,
+    state_of,
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
-from symgrad.frontend.outcome import as_symgrad_error
 from symgrad.frontend.request import Request
-from symgrad.frontend.session import NeedsHistories, Session, activate
-from symgrad.frontend.symbolic_math import symbolic_math
+from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
+from symgrad.frontend.sizes import symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.function import FunctionCase, Gradient, InnerCall
 from symgrad.ir.graph import Graph, Node

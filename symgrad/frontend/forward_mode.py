@@ -15,10 +15,16 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.errors import ProtocolError, counted, is_limit
-from symgrad.frontend.context import Context, state_of
-from symgrad.frontend.function import Function, class_of, new_context, run_forward
-from symgrad.frontend.outcome import as_symgrad_error
+from symgrad.frontend.function import (
+    Context,
+    Function,
+    class_of,
+    new_context,
+    run_forward,
+    state_of,
+)
 from symgrad.frontend.request import AnyFunction, Argument, Request
+from symgrad.frontend.session import as_symgrad_error
 from symgrad.frontend.tensor import SymbolicTensor
 
 PREFIX = "tangent_"

@@ -12,18 +12,143 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import linecache
+import re
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
+from types import CodeType
 from typing import Any, TypeVar
 
-from symgrad.errors import ProtocolError
-from symgrad.frontend.context import Context, state_of
-from symgrad.frontend.selection import SelectedTensor
+from symgrad.errors import Location, ProtocolError, SpecError
 from symgrad.frontend.session import Session, active, here
+from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import FUNCTIONS
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
 from symgrad.interpreters import interpreter_of
 from symgrad.ir.function import InnerCall
+
+_STATE = "_symgrad_state"
+
+
+class SavedTypeError(ProtocolError, TypeError):
+    """Something else than a tensor was given to ``save_for_backward``."""
+
+
+@dataclass
+class ContextState:
+    """What was said through ctx."""
+
+    saved: tuple[Any, ...] = ()
+    dirty: tuple[Any, ...] = ()
+    non_differentiable: tuple[Any, ...] = ()
+    materialize: bool = True
+    saved_forward: tuple[Any, ...] = ()
+    pushing: bool = False
+    primals: tuple[Any, ...] = ()
+    outputs: int = 0
+
+    @property
+    def tensors(self) -> tuple[Any, ...]:
+        """What was saved, as backward reads it; while ``pushing``, as jvp does."""
+        return self.saved_forward if self.pushing else self.saved
+
+
+class Context:
+    """The first argument of forward and backward, as in PyTorch.
+
+    Any attribute may be set on it.  ``needs_input_grad``: for each argument of forward, whether
+    its gradient is asked for.
+    """
+
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for backward, which finds them in ``saved_tensors``."""
+        _check_saved("save_for_backward", tensors)
+        state_of(self).saved = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors (or None) for ``jvp``, which finds them in ``saved_tensors``."""
+        _check_saved("save_for_forward", tensors)
+        state_of(self).saved_forward = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What ``save_for_backward`` kept."""
+        return state_of(self).tensors
+
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of ``saved_tensors``."""
+        return self.saved_tensors
+
+    def mark_dirty(self, *tensors: Any) -> None:
+        """Say which inputs forward changed in place."""
+        state_of(self).dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Any) -> None:
+        """Say which outputs have no gradient."""
+        state_of(self).non_differentiable = tensors
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Nothing: PyTorch once asked for it."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (True) or None for outputs without a cotangent."""
+        state_of(self).materialize = bool(value)
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Nothing: a trace keeps what was saved."""
+
+    def name(self) -> str:
+        """The name of the backward node, as PyTorch says it."""
+        return f"{type(self).__name__}Backward"
+
+
+def _check_saved(method: str, tensors: tuple[Any, ...]) -> None:
+    """Raises SavedTypeError for what is neither a tensor nor None."""
+    for position, tensor in enumerate(tensors):
+        if tensor is not None and not hasattr(type(tensor), "requires_grad"):
+            raise SavedTypeError(
+                f"{method} can only save variables, but argument {position} is of type "
+                f"{type(tensor).__name__}", location=here(),
+                hint="set anything else as an attribute: ctx.name = value",
+            )  # fmt: skip
+
+
+def state_of(ctx: Context) -> ContextState:
+    """What was said through a ctx so far."""
+    state: ContextState = ctx.__dict__.setdefault(_STATE, ContextState())
+    return state
+
+
+def attributes_of(ctx: Context) -> dict[str, Any]:
+    """The attributes that the user set on a ctx, in order."""
+    ours = (_STATE, "needs_input_grad")
+    return {name: value for name, value in ctx.__dict__.items() if name not in ours}
+
+
+def kept_tensors(ctx: Context) -> list[SymbolicTensor]:
+    """Every tensor that a ctx keeps: saved ones, and those in attributes, lists and dicts."""
+    found: list[SymbolicTensor] = []
+    todo: list[Any] = [*state_of(ctx).saved, *attributes_of(ctx).values()]
+    depth = 0
+    while todo and depth < 4:
+        inner: list[Any] = []
+        for value in todo:
+            if isinstance(value, SymbolicTensor):
+                if not any(value is known for known in found):
+                    found.append(value)
+            elif isinstance(value, (list, tuple)) and not isinstance(value, Shape):
+                inner.extend(value)
+            elif isinstance(value, dict):
+                inner.extend(value.values())
+        todo = inner
+        depth += 1
+    return found
+
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -360,3 +485,109 @@ def run_backward(
     """Call backward."""
     state_of(ctx)
     return class_of(function).backward(ctx, *cotangents)
+
+
+# -- where it stands in the user's files
+
+
+METHODS = ("forward", "setup_context", "backward", "jvp")
+
+
+def class_location(found: type[Function]) -> Location | None:
+    """The line of the class statement; that of a method where it cannot be found."""
+    first: int | None = getattr(found, "__firstlineno__", None)
+    codes = [code for name in METHODS if name in vars(found) and (code := _code(found, name))]
+    if not codes:
+        code = _code(found, "forward")
+        return None if code is None else Location(code.co_filename, code.co_firstlineno)
+    file, line = codes[0].co_filename, min(code.co_firstlineno for code in codes)
+    return Location(file, first or _class_line(file, line, found.__name__), found.__name__)
+
+
+def _class_line(file: str, line: int, name: str) -> int:
+    """The line of ``class name`` above a line of the class's body."""
+    statement = re.compile(rf"\s*class\s+{re.escape(name)}\b")
+    lines = linecache.getlines(file)
+    for number in range(min(line, len(lines)), 0, -1):
+        if statement.match(lines[number - 1]):
+            return number
+    return line
+
+
+def method_sources(found: type[Function]) -> str:
+    """The text of forward, setup_context, backward and jvp, as far as it can be read."""
+    texts = []
+    for name in METHODS:
+        plain, _ = raw_method(found, name)
+        if (getattr(plain, "__module__", "") or "").startswith("symgrad.frontend"):
+            continue
+        try:
+            texts.append(textwrap.dedent(inspect.getsource(plain)))
+        except (OSError, TypeError):
+            continue
+    return "\n".join(texts)
+
+
+def _code(found: type[Function], name: str) -> CodeType | None:
+    plain, _ = raw_method(found, name)
+    code: Any = getattr(inspect.unwrap(plain), "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+# -- declarations beside a class
+
+
+AnyClass = TypeVar("AnyClass", bound=type[Function])
+_SURROGATE = "symgrad_surrogate"
+_ASSUME = "assume"
+
+
+def surrogate(function: Callable[..., Any]) -> Callable[[AnyClass], AnyClass]:
+    """Declare that backward is the derivative of ``function``, not of forward.
+
+    ``function`` takes what forward takes (but ctx) and returns as many tensors:
+    ``@sg.surrogate(lambda x: x)`` for a straight-through estimator, ``lambda x: -0.5 * x`` for a
+    reversed gradient.
+    """
+    if not callable(function):
+        raise SpecError("sg.surrogate takes a function of what forward takes")
+
+    def mark(cls: AnyClass) -> AnyClass:
+        setattr(cls, _SURROGATE, staticmethod(function))
+        return cls
+
+    return mark
+
+
+def assume(**facts: str) -> Callable[[AnyClass], AnyClass]:
+    """Declare facts about inputs beside a class: ``@sg.assume(x="positive", labels="index c")``.
+
+    Every verification takes them for granted and prints them.
+    """
+
+    def mark(cls: AnyClass) -> AnyClass:
+        setattr(cls, _ASSUME, {**getattr(cls, _ASSUME, {}), **facts})
+        return cls
+
+    return mark
+
+
+def surrogate_of(function: type[Function] | Function) -> type[Function] | None:
+    """The declared surrogate as a Function of the same arguments; None where there is none."""
+    cls = class_of(function)
+    declared = getattr(cls, _SURROGATE, None)
+    if declared is None:
+        return None
+    own, hidden = raw_method(function, "forward")
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_ONLY)
+    parameters = list(inspect.signature(own).parameters.values())[hidden:]
+    if parameters and parameters[0].kind is not inspect.Parameter.POSITIONAL_ONLY:
+        context = context.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        return declared(*args, **kwargs)
+
+    forward.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
+    forward.__annotations__ = dict(own.__annotations__)
+    name = f"surrogate of {cls.__name__}"
+    return type(name, (Function,), {"forward": staticmethod(forward), "__module__": cls.__module__})

@@ -18,10 +18,16 @@ from typing import Any
 
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend import gradients
-from symgrad.frontend.context import Context, state_of
-from symgrad.frontend.function import Function, class_of, is_once, run_backward, run_forward
-from symgrad.frontend.outcome import as_symgrad_error
-from symgrad.frontend.session import Session, current, here
+from symgrad.frontend.function import (
+    Context,
+    Function,
+    class_of,
+    is_once,
+    run_backward,
+    run_forward,
+    state_of,
+)
+from symgrad.frontend.session import Session, as_symgrad_error, current, here
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Shape, Storage
 from symgrad.ir.function import AppliedRule, HistoryRecord

@@ -12,10 +12,9 @@ import numpy as np
 
 from symgrad.errors import DTypeError, ShapeError, TraceError
 from symgrad.frontend.dtypes import as_dtype, number_category, promoted
-from symgrad.frontend.selection import SelectedTensor, select
 from symgrad.frontend.session import Session, current, here
 from symgrad.frontend.sizes import Shape, SymFloat, SymInt
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import concatenate
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int32, int64
@@ -228,7 +227,7 @@ def on_nodes(
     """
     mask = common_selection(operands)
     node = compute(*aligned(operands, dtype))
-    return fresh(node) if mask is None else select(node, mask)
+    return fresh(node) if mask is None else SelectedTensor(node, mask)
 
 
 def common_selection(operands: Sequence[Any]) -> Node | None:

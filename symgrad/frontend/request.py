@@ -17,10 +17,14 @@ from typing import Any
 
 from symgrad.budgets import MOST_OPTIONAL
 from symgrad.errors import SpecError, counted
-from symgrad.frontend.annotations import annotated_spec
-from symgrad.frontend.function import Function, class_of, init_parameters, raw_method
-from symgrad.frontend.source import class_location
-from symgrad.frontend.spec import TensorSpec, as_spec
+from symgrad.frontend.function import (
+    Function,
+    class_location,
+    class_of,
+    init_parameters,
+    raw_method,
+)
+from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
 from symgrad.ir.assume import Assumption, check_names, parse_all
 from symgrad.plain_values import PlainArgument
 

@@ -11,13 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 import symgrad.ops  # noqa: F401  (registers the ops)
-from symgrad.errors import Location, ProtocolError, SymgradError
+from symgrad.errors import (
+    Location,
+    OperationError,
+    ProtocolError,
+    ShapeError,
+    SymgradError,
+    TraceError,
+)
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
-from symgrad.frontend.naming import Namer
 from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32
@@ -26,6 +32,77 @@ from symgrad.ir.graph import Graph, Node, current_location
 
 if TYPE_CHECKING:
     from symgrad.frontend.history import History
+
+
+class Namer:
+    """Gives nodes the names of the user's variables that hold them, unique in their graph.
+
+    It looks at the variables whenever an op is applied: a tensor that was bound to one since the
+    last look gives its node that name.  Frames are held until the trace ends, when the last
+    assignments of a function are seen.
+    """
+
+    def __init__(self) -> None:
+        self._frames: dict[int, FrameType] = {}
+        self._seen: dict[tuple[int, str], tuple[Any, Node]] = {}
+        self._taken: set[str] = set()
+        self._last: dict[str, int] = {}
+        self._outer: set[int] | None = None
+
+    def start(self, frame: FrameType | None) -> None:
+        """Leave ``frame`` and its callers alone: they called the trace, they are not traced."""
+        self._outer = set()
+        while frame is not None:
+            self._outer.add(id(frame))
+            frame = frame.f_back
+
+    def reserve(self, name: str) -> None:
+        """Keep a name for an input or an output."""
+        self._taken.add(name)
+
+    def observe(self, frame: FrameType, session: Session) -> None:
+        """Look at the variables of a frame that applies an op."""
+        if self._outer is not None and id(frame) in self._outer:
+            return
+        self._frames.setdefault(id(frame), frame)
+        self._look(frame, session.graph)
+
+    def finish(self, session: Session) -> None:
+        """Look at every frame a last time and let go of them."""
+        for frame in self._frames.values():
+            self._look(frame, session.graph)
+        self._frames.clear()
+        self._seen.clear()
+
+    def _look(self, frame: FrameType, graph: Graph) -> None:
+        for name, value in frame.f_locals.items():
+            node = getattr(type(value), "known_node", _nothing)(value)
+            if node is None or node.graph is not graph:
+                continue
+            key = (id(frame), name)
+            seen = self._seen.get(key)
+            if seen is None or seen[1] is not node:
+                self._seen[key] = (value, node)
+                self.name(node, name)
+
+    def name(self, node: Node, name: str) -> None:
+        """Name a node, unless it has a name; numbers and sizes need none."""
+        if node.name is None and node.op not in ("constant", "size", "input"):
+            node.name = self.unique(name)
+
+    def unique(self, name: str) -> str:
+        """``name``, or ``name_2``, ``name_3``... when it is taken; taken from now on."""
+        found = name
+        while found in self._taken:
+            self._last[name] = self._last.get(name, 1) + 1
+            found = f"{name}_{self._last[name]}"
+        self._taken.add(found)
+        return found
+
+
+def _nothing(value: Any) -> Node | None:
+    return None
+
 
 _PACKAGE = __name__.partition(".")[0]
 
@@ -272,3 +349,65 @@ def activate(session: Session) -> Iterator[Session]:
         yield session
     finally:
         _current.reset(token)
+
+
+# -- errors of the user's own code
+
+
+_TOOLS = ("numpy", "sympy")
+_REFUSALS = (ValueError, AssertionError, RuntimeError, IndexError)
+
+
+def blame(error: BaseException) -> tuple[Location | None, bool]:
+    """The innermost line outside symgrad that an exception passed, and whether it arose there.
+
+    What NumPy and SymPy raise arose where they were called, and a name that is not there where it
+    was asked for.
+    """
+    location: Location | None = None
+    own = False
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__") or ""
+        code = trace.tb_frame.f_code
+        root, _, _ = module.partition(".")
+        asked_for = root == "symgrad" and code.co_name == "__getattr__"
+        if root not in _TOOLS and not asked_for:
+            own = root != "symgrad"
+            if own and not code.co_filename.startswith("<frozen "):
+                location = Location.of(code, trace.tb_lasti, trace.tb_lineno)
+        trace = trace.tb_next
+    return location, own
+
+
+def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
+    """The error itself where it is ours; otherwise one that quotes it and says where it arose."""
+    location, own = blame(error)
+    if isinstance(error, SymgradError):
+        error.location = error.location or location
+        return error
+    text = str(error) or type(error).__name__
+    kind = TraceError if own else OperationError
+    found = kind(f"{stage} raised {type(error).__name__}: {text}", location=location)
+    found.__cause__ = error
+    return found
+
+
+@contextmanager
+def told(stage: str) -> Iterator[None]:
+    """Whatever goes wrong inside leaves as a ``SymgradError``."""
+    try:
+        yield
+    except SymgradError:
+        raise
+    except Exception as error:
+        found = as_symgrad_error(error, stage)
+        raise found from found.__cause__
+
+
+def refuses_sizes(error: SymgradError) -> bool:
+    """Does forward not accept the sizes of this case: shapes that do not fit, or its own raise?"""
+    if isinstance(error, ShapeError):
+        return True
+    cause = error.__cause__
+    return isinstance(cause, _REFUSALS) and blame(cause)[1]

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from symgrad.errors import ProtocolError, TraceError
-from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import active, here
 from symgrad.frontend.sizes import Shape
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
 from symgrad.interpreters import interpreter_of
 
 FUNCTIONS: dict[str, Any] = {}

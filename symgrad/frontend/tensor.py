@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from symgrad.errors import ControlFlowError, DTypeError, ProtocolError, ShapeError
+from symgrad.errors import (
+    ControlFlowError,
+    DTypeError,
+    ProtocolError,
+    ShapeError,
+    UnsupportedOpError,
+)
 from symgrad.frontend import unsupported
 from symgrad.frontend.session import active, current, here
 from symgrad.frontend.sizes import Shape, as_size
@@ -316,3 +322,45 @@ def _unknown_length(wanted: str, size: Any) -> ControlFlowError:
         f"{wanted} needs a number, and the size {size} is symbolic", location=here(),
         hint=f"write whole-tensor operations, or a number in place of {size} in the shape spec",
     )  # fmt: skip
+
+
+# -- elements that a mask selects
+
+
+class SelectedTensor(SymbolicTensor):
+    """``x[mask]``: the elements of ``whole`` where ``mask`` is True; both have one shape.
+
+    How many these are depends on values, so it has no shape.  Elementwise operations compute with
+    the whole tensor, and the mask says which elements count.  It can be summed, and assigned under
+    the same mask.
+    """
+
+    def __init__(self, whole: Node, mask: Node) -> None:
+        super().__init__(Storage(whole))
+        self.mask = mask
+
+    @property
+    def whole(self) -> Node:
+        """The tensor that the elements are selected from."""
+        return self.storage.node
+
+    def replace(self, whole: Node) -> None:
+        """Put other elements in place of these."""
+        self.storage.node = whole
+        self.storage.version += 1
+
+    @property
+    def node(self) -> Node:
+        """Raises UnsupportedOpError: as a tensor, it has no shape."""
+        raise UnsupportedOpError(
+            "x[mask] has a shape that depends on values", location=here(),
+            hint="elementwise operations, sum(), mean() and assignment under the same mask work; "
+            "for anything else keep the whole tensor and choose with sg.where",
+        )  # fmt: skip
+
+    def known_node(self) -> Node | None:
+        """Nothing to name: the node is that of the whole."""
+        return None
+
+    def __repr__(self) -> str:
+        return "<symbolic elements selected by a mask>"

@@ -16,11 +16,9 @@ from symgrad.budgets import MOST_CASES
 from symgrad.errors import ControlFlowError, SpecError, SymgradError, counted
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
-from symgrad.frontend.function import has_backward, is_once
-from symgrad.frontend.outcome import refuses_sizes
+from symgrad.frontend.function import class_location, has_backward, is_once, method_sources
 from symgrad.frontend.request import AnyFunction, Request, bind
-from symgrad.frontend.session import Session
-from symgrad.frontend.source import class_location, method_sources
+from symgrad.frontend.session import Session, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from symgrad.frontend.context import Context, attributes_of, state_of
+from symgrad.frontend.function import Context, attributes_of, state_of
 from symgrad.frontend.sizes import SymInt
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim, Size

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from symgrad.frontend.outcome import told
 from symgrad.frontend.request import AnyFunction, Request, Specs, bind
+from symgrad.frontend.session import told
 from symgrad.shapes.candidates import are_known
 from symgrad.shapes.search import find
 

@@ -16,11 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symgrad.errors import SpecError
-from symgrad.frontend.annotations import annotated_spec
-from symgrad.frontend.function import class_of, init_parameters, raw_method
+from symgrad.frontend.function import class_of, init_parameters, method_sources, raw_method
 from symgrad.frontend.request import AnyFunction, bind, parameters
-from symgrad.frontend.source import method_sources
-from symgrad.frontend.spec import TensorSpec
+from symgrad.frontend.spec import TensorSpec, annotated_spec
 from symgrad.ir.dtype import DType, bool_, int64
 
 Parameter = inspect.Parameter

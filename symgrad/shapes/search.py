@@ -21,8 +21,7 @@ from typing import Any
 
 from symgrad.budgets import SHAPE_TRIALS, TENSOR_TRIALS, TRIAL_CASES, TRIALS_AFTER_A_TRACE
 from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError, counted
-from symgrad.frontend.function import class_of, raw_method
-from symgrad.frontend.outcome import as_symgrad_error, refuses_sizes
+from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.request import (
     AnyFunction,
     Guess,
@@ -34,7 +33,7 @@ from symgrad.frontend.request import (
     parameters,
     subsets,
 )
-from symgrad.frontend.source import class_location
+from symgrad.frontend.session import as_symgrad_error, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import trace_request
 from symgrad.ir.dim import Dim

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frontend.context import Context, ContextState, state_of
 from symgrad.frontend.function import (
     ATTACHED,
+    Context,
+    ContextState,
     Function,
     class_of,
     has_backward,
@@ -23,6 +24,7 @@ from symgrad.frontend.function import (
     raw_method,
     run_backward,
     run_forward,
+    state_of,
 )
 from symgrad.tensor import errors
 from symgrad.tensor.modes import enable_grad, no_grad, state

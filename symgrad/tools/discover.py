@@ -20,7 +20,7 @@ from types import ModuleType
 
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import Function
-from symgrad.frontend.outcome import blame
+from symgrad.frontend.session import blame
 
 OWN_MODULES = "_symgrad_"
 """What the names of modules begin with that were imported by their paths."""

@@ -18,10 +18,8 @@ from rich.table import Table
 from symgrad import compiler
 from symgrad.compiler import Assume, Static
 from symgrad.errors import Location, SpecError, SymgradError
-from symgrad.frontend.function import Function
+from symgrad.frontend.function import Function, class_location, surrogate_of
 from symgrad.frontend.request import Request
-from symgrad.frontend.source import class_location
-from symgrad.frontend.surrogate import surrogate_of
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import DERIVED
 from symgrad.shapes import requested

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import SymgradError
+from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.request import Request, presences
-from symgrad.frontend.surrogate import surrogate_of
 from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symgrad.errors import SpecError
-from symgrad.frontend.annotations import annotated_spec
-from symgrad.frontend.spec import TensorSpec, parse_spec
+from symgrad.frontend.spec import TensorSpec, annotated_spec, parse_spec
 from symgrad.frontend.trace import batch_axes
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import ALL, bool_, float32, float64, int16, int64, uint8

@@ -18,10 +18,9 @@ import numpy as np
 
 from symgrad.frontend.anyrank.session import AnyRankSession, Layout, is_batch_axis, layout_of
 from symgrad.frontend.anyrank.shape import AnyRank, AnyRankShape
-from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.sizes import AnyRankSize
 from symgrad.frontend.table import renamed
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
 from symgrad.ir.dim import Dim
 from symgrad.ir.registry import registered
 from symgrad.ops.record import get

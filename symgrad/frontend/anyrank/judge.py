@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from symgrad.errors import SymgradError
-from symgrad.frontend.anyrank import rules, rules_products, rules_shapes  # noqa: F401  (fill RULES)
+from symgrad.frontend.anyrank import rules  # noqa: F401  (fills RULES)
 from symgrad.frontend.anyrank.call import guarded
 from symgrad.frontend.anyrank.session import (
     MARK,
@@ -24,8 +24,8 @@ from symgrad.frontend.anyrank.session import (
 )
 from symgrad.frontend.anyrank.tensor import AnyRankTensor
 from symgrad.frontend.facts import SizeFacts
+from symgrad.frontend.function import class_location
 from symgrad.frontend.request import Request
-from symgrad.frontend.source import class_location
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import (
     CaseOptions,

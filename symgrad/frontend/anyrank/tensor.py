@@ -22,8 +22,7 @@ _OURS = "symgrad.frontend."
 _FRAMEWORK = frozenset(
     _OURS + name
     for name in (
-        "case", "context", "function", "gradients", "history", "naming", "tensor", "anyrank.call",
-        "anyrank.tensor",
+        "case", "function", "gradients", "history", "tensor", "anyrank.call", "anyrank.tensor",
     )
 )  # fmt: skip
 """Modules that look at tensors on behalf of no operation of the program's."""

@@ -1,17 +1,15 @@
-"""The operations on symbolic tensors, one file a theme.  Importing this enters them all.
+"""The operations on symbolic tensors, one file a theme.
 
-In: nothing.  Out: ``FUNCTIONS`` and the methods of ``SymbolicTensor``.
+Importing this fills ``FUNCTIONS``, and attaches the methods of ``SymbolicTensor``.
 """
 
-from symgrad.frontend.functions import (
+from symgrad.frontend.functions import (  # noqa: F401
     activations,
     arithmetic,
-    assignment,
     casting,
     comparisons,
     composed,
     creation,
-    einsum,
     gathering,
     indexing,
     joining,
@@ -19,7 +17,6 @@ from symgrad.frontend.functions import (
     linalg,
     losses,
     mathematics,
-    medians,
     movement,
     names,
     normalization,
@@ -29,32 +26,4 @@ from symgrad.frontend.functions import (
     scans,
     sorting,
 )
-from symgrad.frontend.table import FUNCTIONS
-
-__all__ = [
-    "FUNCTIONS",
-    "activations",
-    "arithmetic",
-    "assignment",
-    "casting",
-    "comparisons",
-    "composed",
-    "creation",
-    "einsum",
-    "gathering",
-    "indexing",
-    "joining",
-    "layers",
-    "linalg",
-    "losses",
-    "mathematics",
-    "medians",
-    "movement",
-    "names",
-    "normalization",
-    "numpy_protocol",
-    "products",
-    "reductions",
-    "scans",
-    "sorting",
-]
+from symgrad.frontend.table import FUNCTIONS as FUNCTIONS

@@ -14,10 +14,9 @@ from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.movement import share
 from symgrad.frontend.history import DETACHED, Detached, detached
 from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
-from symgrad.frontend.selection import SelectedTensor, select
 from symgrad.frontend.session import active, current
 from symgrad.frontend.table import FUNCTIONS, operation
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.ir.dtype import ALL, DType
 
 Tensor = SymbolicTensor
@@ -104,7 +103,7 @@ def detach(input: Any) -> Tensor:
     if history is None or not history.following:
         return source if isinstance(source, SelectedTensor) else share(source)
     if isinstance(source, SelectedTensor):
-        return select(detached(session, source.whole, DETACHED), source.mask)
+        return SelectedTensor(detached(session, source.whole, DETACHED), source.mask)
     return source.shared(Detached(DETACHED))
 
 

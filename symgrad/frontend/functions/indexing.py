@@ -1,4 +1,4 @@
-"""``x[...]`` and ``x[...] = v``: slices, ints, None, Ellipsis, integer tensors, masks.
+"""``x[...]``, ``x[...] = v``, and the methods that write whole tensors: ``copy_``, ``index_put_``.
 
 In: what stands in the brackets.  Out: views for slices and ints, copies for integer tensors, the
 selected elements for a mask.
@@ -12,16 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import scattering
-from symgrad.frontend.functions.movement import select_steps, share
+from symgrad.frontend.functions.movement import (
+    select_steps,
+    share,
+    squeeze,
+    t,
+    transpose,
+    unsqueeze,
+)
 from symgrad.frontend.lift import array_node, as_index, as_node, broadcast_shapes
-from symgrad.frontend.selection import SelectedTensor, select
 from symgrad.frontend.session import Session, current, here
 from symgrad.frontend.sizes import as_dim, is_size
 from symgrad.frontend.table import operation
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import Reshape, Slice, Step, permute
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64, uint8
@@ -44,7 +50,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``."""
     chosen = resolve(self, key)
     if chosen.mask is not None:
-        return select(chosen.view.node, whole_mask(chosen))
+        return SelectedTensor(chosen.view.node, whole_mask(chosen))
     if not chosen.places:
         return chosen.view
     session, node = current(), chosen.view.node
@@ -275,3 +281,83 @@ def _set_masked(chosen: Chosen, value: Any) -> None:
         given = session.reshape(given, given.shape[max(given.rank - view.ndim, 0) :])
     given = session.expand(given, view.node.shape)
     view.write(session.apply("where", mask, given, view.node))
+
+
+# -- whole tensors
+
+
+@operation("copy_", function=False)
+def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
+    """Take over the elements of ``source``, broadcast and converted."""
+    self.write(as_node(source, self.dtype), convert=True)
+    return self
+
+
+@operation("fill_", function=False)
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Take one number everywhere."""
+    check_fits(value, self.dtype)
+    return copy_(self, value)
+
+
+@operation("zero_", function=False)
+def zero_(self: Tensor) -> Tensor:
+    """Take 0 everywhere."""
+    return copy_(self, 0)
+
+
+@operation("fill", function=False)
+def fill(self: Tensor, value: Any) -> Tensor:
+    """A tensor of one number in the shape and dtype of this one."""
+    check_fits(value, self.dtype)
+    return fresh(current().expand(as_node(value, self.dtype), self.node.shape))
+
+
+@operation("fill_diagonal_", function=False)
+def fill_diagonal_(self: Tensor, value: Any, wrap: bool = False) -> Tensor:
+    """Take one number on the diagonal of a matrix."""
+    if wrap or self.ndim != 2:
+        raise UnsupportedOpError("fill_diagonal_ of other than a matrix", location=here())
+    fill_(self.diagonal(), value)
+    return self
+
+
+@operation("index_put", function=False)
+def index_put(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """A copy with ``values`` at the places that index tensors name."""
+    copied = fresh(self.node)
+    return index_put_(copied, indices, values, accumulate)
+
+
+@operation("index_put_", function=False)
+def index_put_(self: Tensor, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
+    """Take ``values`` at the places that index tensors name."""
+    kind = getattr(values, "dtype", self.dtype)
+    if isinstance(values, Tensor) and kind != self.dtype:
+        raise DTypeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{self.dtype.scalar_type} for the destination and {kind.scalar_type} for the source.",
+            location=here(),
+        )
+    (add_at if accumulate else setitem)(self, tuple(indices), values)
+    return self
+
+
+def _reshaped_in_place(name: str, call: Any) -> None:
+    """Methods that change the shape of the tensor itself, and of no other view of its memory."""
+
+    def method(self: Tensor, *args: Any) -> Tensor:
+        shown: Tensor = call(share(self), *args)
+        self.steps, self.strides = shown.steps, shown.strides
+        self._cached = None
+        return self
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"``{name[:-1]}`` of the tensor itself."
+    operation(name, function=False)(method)
+
+
+for _name, _call in (
+    ("unsqueeze_", unsqueeze), ("squeeze_", squeeze), ("t_", t), ("transpose_", transpose),
+):  # fmt: skip
+    _reshaped_in_place(_name, _call)

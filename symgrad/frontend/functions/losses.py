@@ -14,7 +14,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from symgrad.errors import DTypeError, ShapeError
-from symgrad.frontend.function import backward_of, own_backward
+from symgrad.frontend.function import assume, backward_of, own_backward
 from symgrad.frontend.functions.activations import xlogy
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
 from symgrad.frontend.functions.casting import constant
@@ -27,7 +27,6 @@ from symgrad.frontend.functions.reductions import mean, sum
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import active, current, here, warn_user
 from symgrad.frontend.sizes import size_text
-from symgrad.frontend.surrogate import assume
 from symgrad.frontend.table import OperationCallError, OperationValueError, operation
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor

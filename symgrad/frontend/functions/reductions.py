@@ -18,11 +18,10 @@ from symgrad.frontend.functions.comparisons import as_bool, isfinite, where
 from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
 from symgrad.frontend.functions.movement import axes_of, axis_of, shape_of
 from symgrad.frontend.lift import as_tensor, broadcast_axes, elementwise, is_operand
-from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import Shape, as_size
 from symgrad.frontend.table import operation
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import DType, bool_, int64, uint8
 from symgrad.ir.graph import Node

@@ -16,13 +16,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from symgrad.autodiff import recorded_vjp
-from symgrad.frontend.context import state_of
 from symgrad.frontend.forward_mode import has_jvp, run_jvp
 from symgrad.frontend.function import (
     Function,
     class_of,
     is_instance_style,
     separate_setup,
+    state_of,
     substitution,
 )
 from symgrad.frontend.lift import as_node

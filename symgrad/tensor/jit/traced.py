@@ -18,7 +18,7 @@ import numpy as np
 from symgrad.autodiff import recorded_vjp
 from symgrad.budgets import MOST_TRACED_NODES
 from symgrad.frontend.session import activate
-from symgrad.frontend.symbolic_math import symbolic_math
+from symgrad.frontend.sizes import symbolic_math
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.kernels import OpPlan, emit, plan

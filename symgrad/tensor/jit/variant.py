@@ -13,10 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.budgets import MOST_PATTERNS
-from symgrad.frontend.outcome import as_symgrad_error
-from symgrad.frontend.session import activate
-from symgrad.frontend.sizes import SymFloat, SymInt
-from symgrad.frontend.symbolic_math import symbolic_math
+from symgrad.frontend.session import activate, as_symgrad_error
+from symgrad.frontend.sizes import SymFloat, SymInt, symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType

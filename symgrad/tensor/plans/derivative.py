@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symgrad.autodiff.reverse import Parts, adjoints, by_op, reached
-from symgrad.frontend.context import Context
-from symgrad.frontend.function import Function, run_backward
+from symgrad.frontend.function import Context, Function, run_backward
 from symgrad.frontend.gradients import collect_by_position
 from symgrad.frontend.session import Session, activate
 from symgrad.frontend.tensor import SymbolicTensor, fresh

@@ -15,9 +15,8 @@ from typing import Any
 
 from symgrad.errors import DTypeError, Location, ShapeError
 from symgrad.frontend.function import new_context, run_forward
-from symgrad.frontend.selection import SelectedTensor
 from symgrad.frontend.session import Session, activate
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
 from symgrad.frontend.views import Step, Storage
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType

@@ -12,14 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from symgrad.frontend.context import Context, attributes_of, state_of
 from symgrad.frontend.function import (
+    Context,
     Function,
+    attributes_of,
     class_of,
     has_backward,
     new_context,
     run_backward,
     run_forward,
+    state_of,
 )
 from symgrad.tensor.apply import apply, check_keywords
 from symgrad.tensor.batched import (
