@@ -33,10 +33,6 @@ C_TYPES = {
     "bool": "uint8_t", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t",
     "int32": "int32_t", "int64": "int64_t", "float32": "float", "float64": "double",
 }  # fmt: skip
-ITEMSIZES = {
-    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float32": 4,
-    "float64": 8,
-}  # fmt: skip
 
 # What the C between cffi and a kernel answers when it has not called the kernel.
 MISALIGNED = -1

@@ -19,7 +19,7 @@ from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_k
 from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
 from symgrad.codegen.emit.kernel import described
 from symgrad.codegen.names import identifier
-from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
+from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.ir.formula import formulas
 from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs, Gradient

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.codegen.wrapper.view import render_package
+from symgrad.codegen.wrapper import render_package
 from symgrad.frontend.request import Request
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.function import FunctionGraphs

@@ -6,11 +6,10 @@ library known to the process.
 The default is the ``scipy-openblas32`` wheel, whose symbols are called ``scipy_cblas_sgemm`` and so
 on.  ``SYMGRAD_BLAS=/path/to/libopenblas.so`` names another library with 32-bit integers; its
 ``cblas.h`` is sought in ``SYMGRAD_BLAS_INCLUDE``, then where the compiler looks.  Emitted C says
-``cblas_sgemm``; ``definitions`` put the prefix there.
+``cblas_sgemm``; ``options`` put the prefix there.
 
-The BLAS always runs single-threaded.  Kernels call it inside their own parallel regions, and a
-result must have the same bits for any number of threads: who wants a large product done by
-several threads gives each a block of rows.
+The BLAS always runs single-threaded.  Kernels call it inside their own parallel regions, where each
+thread multiplies a block of rows, so that a result has the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -42,16 +41,11 @@ class Blas:
     prefix: str
 
     @property
-    def definitions(self) -> tuple[str, ...]:
-        """Compiler options that put the prefix before the names in ``FUNCTIONS``."""
-        if not self.prefix:
-            return ()
-        return tuple(f"-D{name}={self.prefix}{name}" for name in FUNCTIONS)
-
-    @property
-    def include_options(self) -> tuple[str, ...]:
-        """Compiler options that find ``cblas.h``."""
-        return (f"-I{self.include}",) if self.include else ()
+    def options(self) -> tuple[str, ...]:
+        """Compiler options: the prefix before the names in ``FUNCTIONS``, where ``cblas.h`` is."""
+        names = FUNCTIONS if self.prefix else ()
+        include = (f"-I{self.include}",) if self.include else ()
+        return (*(f"-D{name}={self.prefix}{name}" for name in names), *include)
 
 
 def _chosen() -> Blas | None:
@@ -82,10 +76,7 @@ def _wheel() -> Blas | None:
 
 
 def find_blas() -> Blas:
-    """The BLAS to build with and to load.
-
-    Raises BuildError where there is none.
-    """
+    """The BLAS to build with and to load.  Raises BuildError where there is none."""
     found = _chosen() or _wheel()
     if found is None:
         raise BuildError(
@@ -108,9 +99,9 @@ def _open(path: str) -> ctypes.CDLL:
 def preload(blas: Blas) -> None:
     """Load the library once, by its absolute path, and make it single-threaded.
 
-    A kernel's shared object needs no search path then: the loader finds a library that is
-    already in the process by its name.  Its symbols stay private to those who link with it, so
-    that they cannot replace those of another copy of the same BLAS (SciPy carries one).
+    A kernel's shared object then needs no search path: the loader finds a library that is already
+    in the process by its name.  Its symbols stay private to what links with it, so that they
+    cannot replace those of another copy of the same BLAS, such as SciPy's.
     """
     if blas.library in _preloaded:
         return

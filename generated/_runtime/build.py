@@ -1,7 +1,6 @@
 """C text to a shared object, through cffi's API mode and the C compiler.
 
 In: an ``Op`` and the text of its files.  Out: the path of a shared object that Python can import.
-Copied into every generated package.
 
 Options are those of ``compiler``: optimised for this machine.  ``portable=True`` instead compiles
 each kernel for several x86-64 levels and chooses at the first call; such a library runs anywhere.
@@ -25,19 +24,13 @@ from .forks import forks_wait
 from . import cache
 from .binding import binding, declarations, dispatch
 from .blas import Blas, find_blas
-from .compiler import Compiler, find_compiler
-from .digests import digest, file_digest, source_digest
+from .compiler import Compiler, find_compiler, start
+from .digests import SUFFIX, digest, file_digest, library_name, source_digest
 
-SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
 _X86_LEVELS = (("v4", "-march=x86-64-v4"), ("v3", "-march=x86-64-v3"), ("base", "-march=x86-64"))
 # A kernel whose prototype is not what its signature says must not be called.
 _STRICT = ("-Werror=incompatible-pointer-types", "-Werror=implicit-function-declaration")
 _MOST_LINES = 12
-
-
-def module_name(op: Op) -> str:
-    """What the extension module of an op is called: ``_softplus`` beside ``softplus.py``."""
-    return op.module.rpartition(".")[2]
 
 
 def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
@@ -62,13 +55,13 @@ def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
     def fill(folder: Path) -> None:
         compile_into(folder, op, texts, compiler, blas)
 
-    return cache.entry(key, fill) / f"{module_name(op)}{SUFFIX}"
+    return cache.entry(key, fill) / library_name(op)
 
 
 def build_beside(folder: Path, op: Op, texts: Mapping[str, str], *, portable: bool = True) -> Path:
-    """Put the shared object for ``op`` into ``folder``, in place of an older one, at one stroke.
+    """Put the shared object for ``op`` into ``folder``; an older one is replaced atomically.
 
-    Beside it comes ``<name>.json``, which says what it was built from and what its bytes are.
+    Beside it comes ``<name>.json`` with the digests of its sources and of its bytes.
     """
     compiler = find_compiler()
     blas = find_blas() if op.blas else None
@@ -93,13 +86,16 @@ def compile_into(
     portable: bool = False,
 ) -> Path:
     """Write the C into ``folder`` and compile it there; return the shared object's path."""
-    name = module_name(op)
-    levels = _X86_LEVELS if portable and _is_x86() else ()
+    library = library_name(op)
+    binding_file = f"{library.removesuffix(SUFFIX)}.c"
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64")
+    levels = _X86_LEVELS if portable and is_x86 else ()
     for file in (op.header, *op.files):
         (folder / file).write_text(texts[file], encoding="utf-8")
-    _write_binding(folder, op, name)
-    objects = [_command(compiler, f"{name}.c", ("-O1", *_python_options(compiler)))]
-    flags = (*_kernel_flags(compiler, portable), *_blas_options(blas))
+    _write_binding(folder / binding_file, op)
+    objects = [_command(compiler, binding_file, ("-O1", *_python_options(compiler)))]
+    native = (flag for flag in compiler.flags if not (portable and flag.startswith("-march")))
+    flags = (*native, *(blas.options if blas else ()))
     for file in op.files:
         if levels:
             objects += [
@@ -113,13 +109,13 @@ def compile_into(
         (folder / "dispatch.c").write_text(text, encoding="utf-8")
         objects.append(_command(compiler, "dispatch.c", flags))
     _run_all(objects, folder)
-    _run_all([_link_command(compiler, objects, name, blas)], folder)
+    _run_all([_link_command(compiler, objects, library, blas)], folder)
     for command in objects:
         (folder / command[-1]).unlink()
-    return folder / f"{name}{SUFFIX}"
+    return folder / library
 
 
-def _write_binding(folder: Path, op: Op, name: str) -> None:
+def _write_binding(path: Path, op: Op) -> None:
     try:
         with forks_wait():
             import cffi
@@ -133,11 +129,11 @@ def _write_binding(folder: Path, op: Op, name: str) -> None:
     ffi.cdef(declarations(op))
     text = binding(op)
     ffi.set_source(op.module, text)
-    recompiler.make_c_source(ffi, op.module, text, str(folder / f"{name}.c"))
+    recompiler.make_c_source(ffi, op.module, text, str(path))
 
 
 def _cffi_version() -> str:
-    """Of cffi's compiled half, which must match the whole and costs nothing to import."""
+    """The version of cffi's compiled half, which is that of the whole and quick to import."""
     try:
         import _cffi_backend
     except ImportError as error:
@@ -147,23 +143,11 @@ def _cffi_version() -> str:
 
 @lru_cache(maxsize=1)
 def _recipe() -> str:
-    """How this module builds is part of what an entry of the cache stands for."""
+    """The digest of this module: part of the keys of the cache, as a build depends on it."""
     try:
         return file_digest(Path(__file__))
     except OSError:
         return ""
-
-
-def _is_x86() -> bool:
-    return platform.machine().lower() in ("x86_64", "amd64")
-
-
-def _kernel_flags(compiler: Compiler, portable: bool) -> tuple[str, ...]:
-    return tuple(f for f in compiler.flags if not (portable and f.startswith("-march")))
-
-
-def _blas_options(blas: Blas | None) -> tuple[str, ...]:
-    return (*blas.definitions, *blas.include_options) if blas else ()
 
 
 def _python_options(compiler: Compiler) -> tuple[str, ...]:
@@ -196,7 +180,7 @@ def _command(
 
 
 def _link_command(
-    compiler: Compiler, objects: list[tuple[str, ...]], name: str, blas: Blas | None
+    compiler: Compiler, objects: list[tuple[str, ...]], library: str, blas: Blas | None
 ) -> tuple[str, ...]:
     darwin = sys.platform == "darwin"
     # Symbolic: a kernel's name means the kernel, whatever the process has under that name.
@@ -205,36 +189,23 @@ def _link_command(
     openmp = _openmp_option(compiler)
     files = tuple(command[-1] for command in objects)
     libraries = ((blas.library,) if blas else ()) + compiler.link_flags
-    return (*compiler.command, *shared, *openmp, *files, *libraries, "-o", f"{name}{SUFFIX}")
+    return (*compiler.command, *shared, *openmp, *files, *libraries, "-o", library)
 
 
 def _run_all(commands: list[tuple[str, ...]], folder: Path) -> None:
-    """Run compilers side by side; BuildError with what the first that failed has to say."""
+    """Run compilers side by side; BuildError with the output of the first that failed."""
     running: list[subprocess.Popen[str]] = []
     try:
         for command in commands:
-            with forks_wait():
-                process = subprocess.Popen(
-                    command,
-                    cwd=folder,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                    errors="replace",
-                )
-            running.append(process)
-        said = [process.communicate()[0] for process in running]
+            running.append(start(command, folder))
+        said = ["".join(process.communicate()) for process in running]
         for process, command, text in zip(running, commands, said, strict=True):
             if process.returncode:
                 raise _failed(command, text, process.returncode)
-    except OSError as error:
-        raise BuildError(f"the C compiler cannot be run: {error}") from error
     finally:
         for process in running:
             if process.poll() is None:
                 process.kill()
-            if process.stdout is not None and not process.stdout.closed:
                 process.communicate()
 
 

@@ -1,21 +1,20 @@
-"""The cache of compiled kernels: folders named by their content, published at one stroke.
+"""The cache of compiled kernels: folders named by their content, published atomically.
 
 In: a key and a function that fills a folder.  Out: the path of a finished, checked entry.
-Copied into every generated package.
 
 An entry is a folder ``<root>/<key>`` with the files of one build and ``digests.json``, which holds
-the SHA-256 of each.  It is filled in a private folder and renamed into place, so that nobody ever
-sees half of one, whenever a process is killed; a lock keeps two processes from doing the same work
-twice, and correctness does not rest on it.  An entry whose digests do not match is made again.
-Where the cache cannot be used (read-only, full, open to somebody else) the entry stays in a folder
-of its own that is deleted when the process ends, with a warning.
+the SHA-256 of each.  It is filled in a private folder and renamed into place: nobody sees half of
+one, whenever a process is killed.  A lock keeps two processes from doing the same work twice;
+correctness does not depend on it.  An entry whose digests do not match is made again.  Where the
+cache cannot be used (read-only, full, open to other users) the entry stays in a folder of its own
+that is deleted when the process ends, with a warning.
 
-Code is loaded from the cache, so that another user must not be able to write there, nor to put
-another folder in its place: ``trusted`` says what is checked.  The folder is then held open, and
-everything in it is reached through its descriptor, to the loading of a library (``door``).
+Code is loaded from the cache, so another user must not be able to write there, nor to put another
+folder in its place: ``trusted`` says what is checked.  The folder is then held open, and everything
+in it is reached through its descriptor, up to the loading of a library (``door``).
 
-Locks are files that stay, since deleting one while another process waits for it would let two
-processes in; there are at most 64 of them, which the keys share.
+Lock files are never deleted: deleting one while another process waits for it would let two
+processes in.  The keys share at most 64 of them.
 
 ``SYMGRAD_CACHE_DIR`` names another place than the user's cache folder.
 """
@@ -109,7 +108,7 @@ def _said(problem: Exception) -> str:
 def door(path: Path) -> Path:
     """Where to load a file of an entry from: the folder that was checked, whatever its name is now.
 
-    Without ``/proc`` it is the path itself, which nobody else can lead elsewhere.
+    Without ``/proc`` it is the path itself, which no other user can redirect.
     """
     return _doors.get(path.parent, path.parent) / path.name
 
@@ -117,7 +116,7 @@ def door(path: Path) -> Path:
 def _hold(folder: Path, *, create: bool = False) -> int:
     """A descriptor of ``folder``, which stays open.  Raises Untrusted and OSError.
 
-    Libraries are told apart by their path, so that a number must not come to mean another folder.
+    Libraries are told apart by their paths, so a descriptor must not come to mean another folder.
     """
     found = open_folder(folder, create=create)
     held = _held.get(folder)
@@ -129,7 +128,7 @@ def _hold(folder: Path, *, create: bool = False) -> int:
 
 
 def _is_same(held: int, found: int) -> bool:
-    """Some programs close every descriptor: is it still the folder that was opened?"""
+    """Is the descriptor still of that folder?  Some programs close every descriptor."""
     with suppress(OSError):
         return os.path.samestat(os.fstat(held), os.fstat(found))
     return False
@@ -139,18 +138,6 @@ def _way(folder: Path, held: int) -> Path:
     """A path to the folder that is held open."""
     way = _SELF / str(held)
     return way if way.exists() else folder.resolve()
-
-
-def intact(folder: Path) -> bool:
-    """Are all files of the entry there, as they were written, and open to nobody else?"""
-    try:
-        parent = open_folder(folder.parent)
-    except (OSError, Untrusted):
-        return False
-    try:
-        return _whole(parent, folder.name)
-    finally:
-        os.close(parent)
 
 
 def _whole(root: int, key: str) -> bool:
@@ -163,7 +150,7 @@ def _whole(root: int, key: str) -> bool:
         digests = json.loads(read_inside(folder, _DIGESTS))
         listed = {*digests, _DIGESTS} == set(os.listdir(folder)) and len(digests) > 0
         return listed and all(bytes_digest(read_inside(folder, n)) == digests[n] for n in digests)
-    except Exception:  # whatever its bytes make of the reading, it is not whole
+    except Exception:  # it may hold any bytes
         return False
     finally:
         os.close(folder)
@@ -220,7 +207,7 @@ def scratch() -> Iterator[Path]:
 
 
 def replace_file(made: Path, target: Path) -> None:
-    """Put a copy of ``made`` at ``target`` at one stroke.  Raises CacheError where that fails."""
+    """Replace ``target`` by a copy of ``made``, atomically.  Raises CacheError where that fails."""
     beside = target.with_name(f"{_TEMPORARY}{target.name}-{os.getpid()}")
     try:
         shutil.copyfile(made, beside)

@@ -1,12 +1,11 @@
 """The C compiler of this machine: which one, and which of our options it understands.
 
-In: ``CC`` and what Python was built with.  Out: a ``Compiler`` record.  Imports
-``symgrad.errors`` and its neighbours; copied into every generated package.
+In: ``CC`` and what Python was built with.  Out: a ``Compiler`` record.
 
-One call of the compiler tells its version and the instruction set that ``-march=native`` means:
-both go into the keys of the cache, so that a home directory shared by unlike machines does no
-harm.  That, and which options it takes, is noted in the cache for this very program on this very
-processor, so that kernels which are there already load without a call of the compiler.
+One call of the compiler tells its version and the instruction set that ``-march=native`` means.
+Both go into the keys of the cache, so that different machines can share a home directory.  The
+answer, and the options that the compiler takes, are noted in the cache for this program on this
+processor: kernels that are already there load without a call of the compiler.
 """
 
 from __future__ import annotations
@@ -60,29 +59,28 @@ class Compiler:
         return done.stdout.splitlines()[0] if done.stdout else self.command[0]
 
 
-def run(
-    command: Sequence[str], text: str = "", cwd: str | Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    """Run the compiler; FileNotFoundError and the like become BuildError."""
+def start(command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[str]:
+    """Start the compiler.  Raises BuildError where that fails."""
     try:
         with forks_wait():
-            process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                errors="replace",
+            return subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE, text=True, errors="replace",
                 env={**os.environ, "LC_ALL": "C"},
-            )
-        with process:
-            said, complaints = process.communicate(text)
-            return subprocess.CompletedProcess(command, process.returncode, said, complaints)
+            )  # fmt: skip
     except OSError as error:
         raise BuildError(
             f"the C compiler {shlex.join(command[:1])} cannot be run: {error.strerror}", hint=_HINT
         ) from error
+
+
+def run(
+    command: Sequence[str], text: str = "", folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the compiler.  Raises BuildError where it cannot be started."""
+    with start(command, folder) as process:
+        said, complaints = process.communicate(text)
+    return subprocess.CompletedProcess(command, process.returncode, said, complaints)
 
 
 def _candidates() -> list[tuple[str, ...]]:
@@ -115,7 +113,7 @@ def _takes(command: tuple[str, ...], options: tuple[str, ...]) -> bool:
 
 
 def _understood(command: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of ``options`` that the compiler takes: all at one go, else one by one."""
+    """Those of ``options`` that the compiler takes: all together, else one by one."""
     if _takes(command, options):
         return options
     if not _takes(command, ()):
@@ -165,10 +163,7 @@ def _stamp(where: str) -> tuple[str, int, int]:
 
 
 def _processor() -> str:
-    """What this machine's processor can do, as the system tells it without much ado.
-
-    The first block of ``/proc/cpuinfo``, without what changes from moment to moment.
-    """
+    """What this processor can do: the lasting lines of the first block of ``/proc/cpuinfo``."""
     try:
         with open("/proc/cpuinfo", "rb") as file:
             block = file.read(8192).partition(b"\n\n")[0].decode("ascii", "replace")

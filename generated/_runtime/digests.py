@@ -1,16 +1,24 @@
-"""Digests: of texts, of files, of what a shared object was built from.
+"""Digests of texts, of files, and of what a shared object was built from; the object's file name.
 
-In: text or a path.  Out: SHA-256 in hexadecimal.
+In: text, a path or an ``Op``.  Out: SHA-256 in hexadecimal; a file name.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
 from .abi import Op
 from .binding import binding, declarations
+
+SUFFIX: str = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
+
+
+def library_name(op: Op) -> str:
+    """The file name of the shared object of an op: ``_softplus.so`` beside ``softplus.py``."""
+    return f"{op.module.rpartition('.')[2]}{SUFFIX}"
 
 
 def digest(*parts: str) -> str:

@@ -37,9 +37,9 @@ from .arguments import (
     check_apart,
     checked_shape,
     describe,
-    dtype_of,
+    laid_out,
+    steps_of,
 )
-from .layout import laid_out, steps_of
 from .load import Library
 from .residuals import Residuals, serves, taken_apart
 from .values import Values
@@ -95,7 +95,7 @@ class Caller:
         for residual in case.residuals:
             if residual.source == "kernel":
                 shape = checked_shape(where, residual.array, sizes)
-                produced[residual.array.name] = numpy.empty(shape, dtype_of(residual.array))
+                produced[residual.array.name] = numpy.empty(shape, residual.array.dtype)
         used = self._run(where, case.forward, sizes, arrays, produced)
         kept: list[Any] = []
         for residual in case.residuals:
@@ -157,14 +157,13 @@ class Caller:
         sizes: Sizes,
     ) -> dict[int, NDArray]:
         """An array for each gradient that the kernel computes, the caller's own where given."""
-        found = {}
-        for position, (marked, array) in enumerate(zip(backward.mask, case.inputs, strict=True)):
-            if marked:
-                given = buffers[position] if mask[position] else None
-                found[position] = self._buffer(
-                    f"{where}: out for {array.name}", array, sizes, given
-                )
-        return found
+        return {
+            position: self._buffer(
+                where, array, sizes, buffers[position] if mask[position] else None
+            )
+            for position, array in enumerate(case.inputs)
+            if backward.mask[position]
+        }
 
     # -- which kernels
 
@@ -251,16 +250,17 @@ class Caller:
     ) -> dict[str, NDArray]:
         given = _split_out(where, out, len(wanted), "output")
         return {
-            array.name: self._buffer(f"{where}: out for {array.name}", array, sizes, value)
+            array.name: self._buffer(where, array, sizes, value)
             for array, value in zip(wanted, given, strict=True)
         }
 
     def _buffer(self, where: str, array: Array, sizes: Sizes, given: object) -> NDArray:
+        where = f"{where}: out for {array.name}"
         shape = checked_shape(where, array, sizes)
         if given is not None:
             return as_output(where, given, array, shape)
         try:
-            return numpy.empty(shape, dtype_of(array))
+            return numpy.empty(shape, array.dtype)
         except ValueError as error:
             raise KernelArgumentError(
                 f"{where}: no array can have the shape {shape}", hint="split the inputs"
@@ -290,7 +290,7 @@ class Caller:
                 continue
             shape = checked_shape(where, wanted, sizes)
             if value is None:
-                checked.append(numpy.zeros(shape, dtype_of(wanted)))
+                checked.append(numpy.zeros(shape, wanted.dtype))
                 continue
             array = as_array(f"{where}: the cotangent of {wanted.name}", value, wanted)
             if array.shape != shape:

@@ -151,7 +151,7 @@ def _library(source: Source) -> Path:
             *compiler.command, *compiler.flags, "-Werror=implicit-function-declaration", "-fPIC",
             "-shared", "custom.c", "-o", "custom.so", *compiler.link_flags, "-Wl,--no-undefined",
         ]  # fmt: skip
-        done = run(words, cwd=folder)
+        done = run(words, folder=folder)
         if done.returncode:
             said = "\n".join((done.stderr or done.stdout).strip().splitlines()[:_MOST_LINES])
             raise BuildError(f"the C of {source.name!r} does not compile:\n{said}")

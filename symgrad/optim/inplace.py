@@ -19,7 +19,7 @@ from typing import Any
 from symgrad.abi import C_TYPES, Array, Case, Kernel, Op
 from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
 from symgrad.codegen.calls import SizeNames, size_bindings
-from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
+from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.frontend.function import Function
 from symgrad.frontend.trace import trace

@@ -6,6 +6,6 @@ No sympy, no jinja2.  What follows is copied into every generated package, but f
 - ``symgrad.abi`` what an op is; ``binding`` the C between cffi and its kernels; ``digests``
 - ``compiler``, ``blas``, ``build`` C to a shared object; ``cache`` where it is kept
 - ``load`` into the process; ``threads``; ``workspace``
-- ``arguments``, ``layout``, ``support`` the careful way to call, with every error
+- ``arguments``, ``residuals``, ``values``, ``support`` the careful way to call, with every error
 - ``op`` a wrapper brought to life here; ``package`` one written to disk
 """

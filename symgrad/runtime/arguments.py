@@ -1,7 +1,7 @@
-"""Is this array what a kernel takes, and if not, what is to be said?
+"""Is this array what a kernel takes?
 
-In: whatever the caller passed and the ``Array`` it stands for.  Out: a NumPy array of that dtype
-and rank, the sizes read off the shapes, or an error.
+In: whatever the caller passed, and the ``Array`` it stands for.  Out: a NumPy array of that dtype,
+rank and layout, the sizes read off the shapes, or an error.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy
 
-from symgrad.abi import Array, Binding, Case, Sizes, as_one, evaluate, shape_of
+from symgrad.abi import Array, Case, Sizes, as_one, evaluate, shape_of
 from symgrad.errors import KernelArgumentError, KernelTypeError, counted
 
-# How many possibilities to try for the exact answer to whether two arrays overlap.
+# Steps of the search for an element that two arrays share.
 _MOST_WORK: Any = 10_000
 
 NDArray = numpy.ndarray[Any, numpy.dtype[Any]]
@@ -22,11 +22,6 @@ NDArray = numpy.ndarray[Any, numpy.dtype[Any]]
 
 class WrongRank(KernelArgumentError):
     """An array has another number of axes than a kernel takes."""
-
-
-def dtype_of(array: Array) -> numpy.dtype[Any]:
-    """NumPy's dtype for an array of a kernel."""
-    return numpy.dtype(array.dtype)
 
 
 def as_array(where: str, value: object, wanted: Array) -> NDArray:
@@ -46,8 +41,7 @@ def as_array(where: str, value: object, wanted: Array) -> NDArray:
             hint="pass value.filled(...) with a number for the masked elements",
         )
     value = numpy.asarray(value)
-    dtype = dtype_of(wanted)
-    if value.dtype.newbyteorder("=") != dtype:
+    if value.dtype.newbyteorder("=") != wanted.dtype:
         raise _wrong_dtype(where, value, wanted)
     least = len(wanted.dims) - (wanted.batch[2] if wanted.batch else 0)
     if value.ndim < least or (value.ndim > least and not wanted.batch):
@@ -191,7 +185,7 @@ def _mismatch(
     what = f"{where}: {here}, where {case.inputs[position]} wants {dim}"
     if dim != str(expected):
         what += f" = {expected}"
-    origin = _binding_of(case, dim)
+    origin = next((binding for binding in case.bindings if binding.size == dim), None)
     if origin is not None and origin.input != position:
         other = arrays[origin.input].shape
         there = _own_axis(other, case.inputs[origin.input], origin.axis)
@@ -201,10 +195,6 @@ def _mismatch(
         )
     wanted = ", ".join(f"{n}: {a}" for n, a in zip(names, case.inputs, strict=True))
     return KernelArgumentError(what, hint=f"the op is compiled for {wanted}")
-
-
-def _binding_of(case: Case, dim: str) -> Binding | None:
-    return next((binding for binding in case.bindings if binding.size == dim), None)
 
 
 def describe(sizes: Sizes) -> str:
@@ -271,3 +261,50 @@ def check_apart(where: str, outputs: Mapping[str, NDArray], inputs: Mapping[str,
                     hint="give an array of its own; kernels cannot work in place",
                 )
         seen[name] = output
+
+
+# -- how an array lies in memory
+
+
+def _contiguous_steps(shape: Sequence[int]) -> list[int]:
+    steps = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        steps[axis] = steps[axis + 1] * shape[axis + 1]
+    return steps
+
+
+def steps_of(array: NDArray) -> list[int]:
+    """The strides in elements; as in a contiguous array where an axis has no second element."""
+    contiguous = _contiguous_steps(array.shape)
+    if array.size == 0:
+        return contiguous
+    real = [stride // array.itemsize for stride in array.strides]
+    return [
+        usual if extent <= 1 else step
+        for extent, step, usual in zip(array.shape, real, contiguous, strict=True)
+    ]
+
+
+def laid_out(value: NDArray, wanted: Array) -> NDArray:
+    """``value``, or a packed copy where a kernel cannot take its layout.
+
+    A kernel takes native, aligned elements; axes in ``wanted.strides`` may have any positive
+    stride that does not run into the contiguous axes behind them (so that it can serve as the
+    leading dimension of a BLAS matrix); all other axes lie as in a C-contiguous array.
+    """
+    native = value.dtype == wanted.dtype and value.flags.aligned
+    if native and (value.flags.c_contiguous or _complies(value, wanted.strides)):
+        return value
+    return numpy.array(value, dtype=wanted.dtype, order="C", copy=True)
+
+
+def _complies(value: NDArray, strided: tuple[int, ...]) -> bool:
+    if any(stride % value.itemsize for stride in value.strides):
+        return False
+    steps, contiguous = steps_of(value), _contiguous_steps(value.shape)
+    behind = max(strided, default=-1) + 1
+    least = int(numpy.prod(value.shape[behind:], dtype=numpy.int64))
+    return all(
+        step >= least if axis in strided else step == usual
+        for axis, (step, usual) in enumerate(zip(steps, contiguous, strict=True))
+    )

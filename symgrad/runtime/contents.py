@@ -19,9 +19,9 @@ from symgrad.abi import Op
 from symgrad.errors import SymgradError
 from symgrad.runtime import cache
 from symgrad.runtime.blas import find_blas
-from symgrad.runtime.build import SUFFIX, compile_into, module_name
+from symgrad.runtime.build import compile_into
 from symgrad.runtime.compiler import find_compiler
-from symgrad.runtime.digests import file_digest, source_digest
+from symgrad.runtime.digests import file_digest, library_name, source_digest
 from symgrad.runtime.package import RUNTIME
 
 _BYTECODE = "__pycache__"
@@ -72,7 +72,7 @@ def _entries(folder: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
 
 def built_files(op: Op) -> tuple[str, str]:
     """The shared object of an op, and the note beside it, for the Python that runs."""
-    library = f"{module_name(op)}{SUFFIX}"
+    library = library_name(op)
     return library, f"{library}.json"
 
 

@@ -1,8 +1,7 @@
 """A shared object into the process: found beside its wrapper or built into the cache.
 
-In: an ``Op`` and where its files lie.  Out: a ``Library`` of callable kernels.  Imports
-``symgrad.errors`` and its neighbours; what builds is imported only when something is built.
-Copied into every generated package.
+In: an ``Op`` and where its files lie.  Out: a ``Library`` of callable kernels.  What builds is
+imported only when something is built.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-import sysconfig
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.machinery import ExtensionFileLoader
@@ -22,9 +20,9 @@ from symgrad.errors import BuildError, CacheError
 from symgrad.forks import forks_wait
 from symgrad.runtime import threads
 from symgrad.runtime.blas import find_blas, preload
-from symgrad.runtime.digests import file_digest, source_digest
+from symgrad.runtime.digests import file_digest, library_name, source_digest
 
-# Text that was never written to a file: the "files" beside a wrapper that lives in memory.
+# The texts of wrappers that live in memory, in place of the files beside them.
 _in_memory: dict[str, tuple[Mapping[str, str], str]] = {}
 _loaded: dict[str, Library] = {}
 # What the libraries loaded from beside a wrapper were built from: a path is loaded only once.
@@ -62,7 +60,7 @@ def beside(file: str, op: Op) -> Library:
             texts[name] = (folder / name).read_text(encoding="utf-8")
     except OSError as error:
         raise ImportError(f"{op.name}: {folder / name} is missing; rebuild the package") from error
-    ready = folder / f"_{Path(op.header).stem}{sysconfig.get_config_var('EXT_SUFFIX') or '.so'}"
+    ready = folder / library_name(op)
     try:
         source = source_digest(op, texts)
         if _is_fresh(ready, source) and _sources.setdefault(str(ready), source) == source:
@@ -90,7 +88,7 @@ def _is_fresh(path: Path, source: str) -> bool:
     try:
         stamp = json.loads(path.with_name(f"{path.name}.json").read_text(encoding="utf-8"))
         return bool(stamp["source"] == source and stamp["library"] == file_digest(path))
-    except Exception:  # whatever the note's bytes make of the reading
+    except Exception:  # the note may hold any bytes
         return False
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import difflib
-import hashlib
 import json
 import keyword
 import os
@@ -28,15 +27,15 @@ from symgrad import abi
 from symgrad.abi import Op
 from symgrad.errors import BuildError
 from symgrad.runtime.build import build_beside
+from symgrad.runtime.digests import bytes_digest
 
 MANIFEST = "MANIFEST.json"
 RUNTIME = "_runtime"
 """The folder of the modules that every op is called through."""
-# The modules that generated code needs at run time; those of `COMMON` come from `symgrad` itself.
+# The modules that generated code needs at run time; those of `COMMON` lie in `symgrad` itself.
 RUNTIME_MODULES = (
-    *("arguments", "binding", "blas", "build", "cache", "compiler", "digests"),
-    *("layout", "load", "residuals", "support", "threads"),
-    *("trusted", "values", "workspace"),
+    *("arguments", "binding", "blas", "build", "cache", "compiler", "digests", "load"),
+    *("residuals", "support", "threads", "trusted", "values", "workspace"),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
@@ -111,7 +110,7 @@ def package_files(
     facts = {
         **manifest,
         "ops": {op.stem: dict(op.record) for op in ops},
-        "files": {name: _digest(text) for name, text in files.items()},
+        "files": {name: bytes_digest(text.encode()) for name, text in files.items()},
     }
     text = json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     # A file name that is no text is written as JSON escapes it.
@@ -123,10 +122,6 @@ def check_stem(stem: str) -> None:
     """Can it be the name of a module?  Raises BuildError."""
     if not stem.isidentifier() or keyword.iskeyword(stem) or stem.startswith("_"):
         raise BuildError(f"{stem!r} cannot be the name of a module", hint="rename the Function")
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def difference(folder: Path, files: Mapping[str, str]) -> str:
@@ -151,9 +146,9 @@ def difference(folder: Path, files: Mapping[str, str]) -> str:
 def write_package(folder: Path, files: Mapping[str, str]) -> list[Path]:
     """Write ``files`` into ``folder``; return the paths that changed.
 
-    A new folder appears complete or not at all.  In one that is there each file is replaced at
-    one stroke, the manifest last; files that an earlier manifest lists and this one does not are
-    deleted, all others are left alone.  Raises BuildError where a file is in the way that symgrad
+    A new folder appears complete or not at all.  In an existing one each file is replaced
+    atomically, the manifest last; files that an earlier manifest lists and this one does not are
+    deleted, all others stay.  Raises BuildError where a file is in the way that symgrad
     did not write, or where the folder cannot be written.
     """
     try:

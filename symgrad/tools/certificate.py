@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from symgrad import compiler
-from symgrad.codegen.wrapper.view import render_package
+from symgrad.codegen.wrapper import render_package
 from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
 from symgrad.frontend.request import bind

@@ -12,7 +12,7 @@ from symgrad.codegen.emit.file import FileView, ProductView, VectorView
 from symgrad.codegen.emit.kernel import KernelView, SlotView
 from symgrad.codegen.emit.reductions import CombineView
 from symgrad.codegen.environment import environment
-from symgrad.codegen.wrapper.view import (
+from symgrad.codegen.wrapper import (
     ArrayView,
     BackwardView,
     CallView,

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symgrad.manifest import versions
-from symgrad.runtime.build import SUFFIX
+from symgrad.runtime.digests import SUFFIX
 from symgrad.tools.cli import main
 
 OPS = '''

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from symgrad.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
-from symgrad.codegen.wrapper.view import render_wrapper, wrapper_view
+from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.runtime.op import CompiledOp, make_op
 
 

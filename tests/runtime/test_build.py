@@ -19,7 +19,8 @@ from symgrad.abi import Op, evaluate
 from symgrad.errors import BuildError, CacheError
 from symgrad.runtime import blas, cache, compiler
 from symgrad.runtime.binding import c_expression
-from symgrad.runtime.build import SUFFIX, build_beside, build_cached, compile_into
+from symgrad.runtime.build import build_beside, build_cached, compile_into
+from symgrad.runtime.digests import SUFFIX
 from symgrad.runtime.load import load
 from symgrad.runtime.op import make_op
 from symgrad.runtime.package import read_op
@@ -226,8 +227,8 @@ def test_another_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYMGRAD_BLAS", wheel.library)
     monkeypatch.setenv("SYMGRAD_BLAS_INCLUDE", wheel.include)
     assert blas.find_blas() == wheel
-    assert "-Dcblas_sgemm=scipy_cblas_sgemm" in wheel.definitions
-    assert dataclasses.replace(wheel, prefix="").definitions == ()
+    assert "-Dcblas_sgemm=scipy_cblas_sgemm" in wheel.options
+    assert dataclasses.replace(wheel, prefix="", include="").options == ()
 
 
 def test_a_blas_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

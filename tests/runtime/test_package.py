@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symgrad.codegen.wrapper.view import render_package
+from symgrad.codegen.wrapper import render_package
 from symgrad.errors import BuildError
 from symgrad.runtime import package
 from symgrad.runtime.package import (
@@ -330,7 +330,7 @@ assert (softplus.backward(again, y)[0] == softplus.backward(residuals, y)[0]).al
 
 def test_the_interpreter_matters() -> None:
     """The shared object's name says which Python it is for."""
-    from symgrad.runtime.build import SUFFIX
+    from symgrad.runtime.digests import SUFFIX
 
     if sys.implementation.name == "cpython" and os.name == "posix":
         assert f"{sys.version_info.major}{sys.version_info.minor}" in SUFFIX

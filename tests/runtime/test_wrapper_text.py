@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from symgrad import abi
 from symgrad.abi import Array, Backward, Binding, Case, Kernel, Op, Residual
 from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
-from symgrad.codegen.wrapper.view import laid_out, render_wrapper, wrapper_view
+from symgrad.codegen.wrapper import laid_out, render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.ir.dim import Dim, maximum
 from symgrad.ir.function import SizeCondition

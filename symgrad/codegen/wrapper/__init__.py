@@ -1,1 +1,0 @@
-"""The Python wrapper of an op."""
