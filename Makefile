@@ -54,7 +54,7 @@ quick: check
 	$(PYTEST) -n 2 -m "not slow and not peers"
 
 test-peers: $(VENV)/.symgrad-peers
-	$(PYTEST) -m peers
+	$(PYTEST) -n 2 -m peers
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

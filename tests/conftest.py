@@ -17,6 +17,12 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["tests.golden_files"]
 
+# Two workers share the cores.  A thread of OpenMP that waits for the others sleeps instead of
+# spinning, and the BLAS of NumPy, the reference here, starts no threads.  Kernels run on as many
+# threads as before.  Set before a library that reads it is loaded; child processes inherit it.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 PEERS = ("torch", "jax", "sklearn", "scipy")
 
 # Derandomised: a test that fails, fails again.  No deadline: nothing here depends on timing.
