@@ -24,6 +24,7 @@ def _named(chosen: list[Case]) -> list[object]:
 
 @pytest.mark.parametrize("case", _named(CASES))
 def test_verdict(case: Case) -> None:
+    """The verdict, and the condition under which a wrong backward is right."""
     report = report_on(case, suggest=False)
     verdict = report.verdict.name
     assert verdict != opposite(case.verdict), f"a wrong verdict\n{report}"
@@ -31,6 +32,16 @@ def test_verdict(case: Case) -> None:
         assert verdict == "UNDECIDED", f"decided: remove {case.name} from the exceptions"
         pytest.xfail(exceptions.UNDECIDED[case.name])
     assert verdict == case.verdict, f"{case.bug or 'right'}\n{report}"
+    if case.right_if:
+        _assert_condition_is_found(case, str(report))
+
+
+def _assert_condition_is_found(case: Case, text: str) -> None:
+    found = mentions(text, case.right_if)
+    if case.name in exceptions.CONDITION_NOT_FOUND:
+        assert not found, f"found: remove {case.name} from the exceptions"
+        pytest.xfail(exceptions.CONDITION_NOT_FOUND[case.name])
+    assert found, f"right if {case.right_if}, not said"
 
 
 @pytest.mark.parametrize("case", _named([case for case in CASES if case.needed]))
@@ -39,15 +50,6 @@ def test_assumption_is_needed(case: Case) -> None:
     assert report.verdict.name != PROVED, f"right only if {case.assume}\n{report}"
     if case.name not in exceptions.UNDECIDED:
         assert report.verdict.name == REFUTED, str(report)
-
-
-@pytest.mark.parametrize("case", _named([case for case in CASES if case.right_if]))
-def test_condition_is_found(case: Case) -> None:
-    found = mentions(str(report_on(case, suggest=False)), case.right_if)
-    if case.name in exceptions.CONDITION_NOT_FOUND:
-        assert not found, f"found: remove {case.name} from the exceptions"
-        pytest.xfail(exceptions.CONDITION_NOT_FOUND[case.name])
-    assert found, f"right if {case.right_if}, not said"
 
 
 def test_exceptions_name_cases() -> None:
