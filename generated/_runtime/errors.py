@@ -33,6 +33,21 @@ class Location:
         """Of the instruction at a byte offset (``f_lasti``, ``tb_lasti``), which is on ``line``."""
         return cls(code.co_filename, line, code.co_name, _columns(code, instruction, line))
 
+    def characters(self, encoding: str = "utf-32-le") -> tuple[int, int] | None:
+        """The columns in characters, from 0; None where they are not known.
+
+        ``encoding``: of which code units they are counted, characters by default.
+        """
+        linecache.checkcache(self.file)
+        text = linecache.getline(self.file, self.line).rstrip()
+        unit = len("a".encode(encoding))
+        first, last = (
+            len(text.encode()[:at].decode(errors="replace").encode(encoding)) // unit
+            for at in self.columns or (0, 0)
+        )
+        indent = len(text) - len(text.lstrip())
+        return (first, last) if indent <= first < last else None
+
     def excerpt(self) -> str:
         """The line with carets under the expression; empty where the file cannot be read.
 
@@ -42,12 +57,8 @@ class Location:
         text = linecache.getline(self.file, self.line).rstrip()
         if not text:
             return ""
-        first, last = (
-            len(text.encode()[:at].decode(errors="replace")) for at in self.columns or (0, -1)
-        )
         indent = len(text) - len(text.lstrip())
-        if not indent <= first < last:
-            first, last = indent, len(text)
+        first, last = self.characters() or (indent, len(text))
         before = "".join(letter if letter == "\t" else " " for letter in text[indent:first])
         margin = " " * len(str(self.line))
         return f"  {self.line} | {text[indent:]}\n  {margin} | {before}{'^' * (last - first)}"

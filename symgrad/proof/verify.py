@@ -584,7 +584,7 @@ def with_none(
     many = max(sum(node is not None for node in case.cotangents) for case in graphs.cases)
     worst = Finding(UNDEFINED, Verdict.PROVED)
     if many > MOST_OUTPUTS:
-        said = f"of {many} outputs, only each alone, and all but each, were judged"
+        said = f"of {many} cotangents, only patterns with one given or one missing were judged"
         worst = Finding(UNDEFINED, Verdict.UNDECIDED, said)
     for variant in variants:
         for number, case in enumerate(variant.cases):

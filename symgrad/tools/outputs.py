@@ -178,6 +178,10 @@ def _result(one: Judged, root: Path) -> dict[str, Any]:
         physical: dict[str, Any] = {"artifactLocation": _artifact(location.file, root)}
         if location.line > 0:
             physical["region"] = {"startLine": location.line}
+            columns = location.characters("utf-16-le")
+            if columns is not None:
+                first, last = columns
+                physical["region"] |= {"startColumn": first + 1, "endColumn": last + 1}
         logical = {"fullyQualifiedName": one.name, "name": one.name, "kind": "type"}
         found["locations"] = [{"physicalLocation": physical, "logicalLocations": [logical]}]
     return found

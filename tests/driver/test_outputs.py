@@ -133,6 +133,21 @@ def test_sarif(folder: Path) -> None:
     assert "grad_x[0]" in found["Wrong"]["message"]["text"]
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="no columns of expressions")
+def test_columns_are_those_of_the_returned_expression(folder: Path) -> None:
+    source = OPS.replace("return grad * x", 's = "é𝄞"; return grad * x')
+    (folder / "ops.py").write_text(source, encoding="utf-8")
+    done = run("verify", "ops.py:Wrong", "--json", "--sarif", "out.sarif")
+    (line,) = (line for line in source.splitlines() if "grad * x" in line)
+    first = line.index("grad * x") + 1
+    (judged,) = json.loads(done.stdout)
+    assert judged["inputs"]["x"]["columns"] == [first, first + len("grad * x")]
+    (result,) = json.loads((folder / "out.sarif").read_text())["runs"][0]["results"]
+    region = result["locations"][0]["physicalLocation"]["region"]
+    units = first + 1  # the clef is two code units of UTF-16
+    assert (region["startColumn"], region["endColumn"]) == (units, units + len("grad * x"))
+
+
 def test_sarif_of_proved_functions_has_no_results(folder: Path) -> None:
     assert run("verify", "with blank/ops.py:Right", "--sarif", "out.sarif").exit_code == 0
     log = json.loads((folder / "out.sarif").read_text())

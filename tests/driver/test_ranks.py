@@ -229,7 +229,7 @@ def test_repairs_say_what_they_are_for() -> None:
 def test_what_was_read_and_where() -> None:
     report = sg.verify(AsksForAxes, "*batch m")
     assert str(report.verdict) == "PROVED"
-    assert report.domain.endswith("for 0, 1, 2, 3 batch axes only, each by itself")
+    assert report.domain.endswith("for 0, 1, 2, 3 batch axes only, each judged separately")
     (note,) = report.notes
     assert note.startswith("not for every number of batch axes: len() of a shape")
     assert re.search(r"test_ranks\.py:\d+\)$", note)
@@ -240,8 +240,8 @@ def test_numbers_of_axes_that_forward_refuses(function: Any) -> None:
     report = sg.verify(function, "*batch m")
     assert str(report.verdict) == "PROVED"
     assert report.domain.endswith(
-        "for 1, 2, 3 batch axes only, each by itself" if function is FailsWithOneSize
-        else "*batch: any number of axes, batch elements together, but not 0"
+        "for 1, 2, 3 batch axes only, each judged separately" if function is FailsWithOneSize
+        else "*batch: any number of axes, batch elements together, not accepted for 0"
     )  # fmt: skip
     assert any("not for 0 batch axes: forward raised ValueError" in note for note in report.notes)
 
@@ -249,12 +249,12 @@ def test_numbers_of_axes_that_forward_refuses(function: Any) -> None:
 def test_numbers_of_axes_that_the_program_treats_apart() -> None:
     report = sg.verify(RightInTwoWays, "*batch m")
     assert str(report.verdict) == "PROVED"
-    assert report.domain.endswith("*batch: any number of axes, written as 2, 1 judged by itself")
+    assert report.domain.endswith("*batch: any number of axes, judged with 2, 1 judged separately")
     report = sg.verify(WrongForMatrices, "*batch m", suggest=False)
     assert report.inputs["x"].reason.startswith("with 1 batch axes")
     report = sg.verify(WrongFromThreeAxesOn, "*batch m", suggest=False)
     assert report.inputs["x"].reason.startswith("with 2 batch axes")
-    assert report.domain.endswith("written as 2, 0, 1 judged by itself")
+    assert report.domain.endswith("judged with 2, 0, 1 judged separately")
 
 
 def test_positional_assumptions() -> None:

@@ -83,4 +83,4 @@ def backward(ctx, g):
 """
     stated = _conditions(source, "n")
     assert not {"x[i] >= 0", "-x[i] >= 0"} & set(stated)
-    assert any("each on its branch" in text for text in stated)
+    assert any("each on its own branch" in text for text in stated)

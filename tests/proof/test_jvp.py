@@ -57,7 +57,10 @@ def right(ctx: Any, x_t: Any, w_t: Any, none: Any) -> Any:
 WRONG = {
     "a factor": (lambda ctx, x, w, _: right(ctx, x, w, _) * 2.0, "instead of"),
     "a lost term": (lambda ctx, x, w, _: right(ctx, x, w * 0.0, _), "along tangent_w"),
-    "a term without a tangent": (lambda ctx, x, w, _: right(ctx, x, w, _) + 0.5, "of 0 are not 0"),
+    "a term without a tangent": (
+        lambda ctx, x, w, _: right(ctx, x, w, _) + 0.5,
+        "that are not 0",
+    ),
     "not linear": (lambda ctx, x, w, _: right(ctx, x * x, w, _), "along tangent_x"),
     "linear but for a kink": (lambda ctx, x, w, _: right(ctx, x.abs(), w, _), "along tangent_x"),
     "None": (lambda ctx, x, w, _: None, "is 0 instead of"),

@@ -420,7 +420,7 @@ def _unflatten(call: Call) -> Any:
     """One axis that is no batch axis made several."""
     tensor = call.given["input"]
     if any(map(has_batch_axis, call.given["sizes"])):
-        call.refuse("makes batch axes of an axis")
+        call.refuse("splits an axis into batch axes")
     if layout(tensor) is not None:
         off_batch_axis(call, call.given["dim"], layout(tensor))
     before = tensor.storage

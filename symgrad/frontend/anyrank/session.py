@@ -101,7 +101,7 @@ class AnyRankSession(Session):
         if self.observation is None:
             for ticket in self._tickets:
                 if not ticket.redeemed:
-                    self.observe("the shape is taken apart", ticket.frame)
+                    self.observe("the shape is unpacked", ticket.frame)
         if self.observation is not None:
             raise RankDependent(self.observation)
         if self._wanted:
@@ -217,7 +217,7 @@ class AnyRankSession(Session):
         for size in sizes:
             ticket = size.ticket
             if ticket is not None and not ticket.fits(frame):
-                self.observe("the shape is taken apart", ticket.frame)
+                self.observe("the shape is unpacked", ticket.frame)
             if ticket is not None:
                 ticket.redeemed = True
 

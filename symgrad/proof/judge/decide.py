@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 
 from symgrad.budgets import FOUND_POINTS, GRADIENT_WORK, MORE_POINTS, PRECISE_POINTS, SCREEN_POINTS
@@ -62,7 +63,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     def equal_under(goal: Goal, facts: Facts) -> Equality:
         nonlocal spent
         if total is not None and spent > total:
-            return Equality(False, reason="the work for a repair is used up")
+            return Equality(False, reason="the work budget for this repair ran out")
         work = min(budget, goal.budget or budget)
         found = decide_equal(
             goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
@@ -124,14 +125,8 @@ def judge(
         if len(subject.gradients) <= 1:
             undecided = Judgement(Verdict.UNDECIDED, reason=failure(error))
             return dict.fromkeys(subject.gradients, undecided)
-    alone = (subject.changed([name]) for name in subject.gradients)
-    return {
-        name: found
-        for one in alone
-        for name, found in judge(
-            one, budget=budget, until_refuted=until_refuted, screen=screen, total=total
-        ).items()
-    }
+    again = partial(judge, budget=budget, until_refuted=until_refuted, screen=screen, total=total)
+    return {name: again(subject.changed([name]))[name] for name in subject.gradients}
 
 
 def _judged(
@@ -260,7 +255,7 @@ class _Decision:
                 doubtful.setdefault(name, []).append(at.point)
         for name in names:
             if not agreed[name]:
-                self._undecided(name, "at no point did the difference quotient agree in 60 digits")
+                self._undecided(name, "the difference quotient agreed in 60 digits at no point")
         return doubtful
 
     def _precise_sizes(self) -> Iterable[dict[str, int]]:
@@ -306,7 +301,7 @@ class _Decision:
                     self.found[name] = judgement
         for name in names:
             if name not in self.found and self._is_rounding(name, doubtful[name]):
-                self._undecided(name, "it differs by no more than the rounding of a long literal")
+                self._undecided(name, "it differs only by the rounding error of a long literal")
             elif name not in self.found:
                 self.evidence[name].failed.extend(doubtful[name])
                 self._refuted(name, doubtful[name])
@@ -388,7 +383,7 @@ class _Decision:
 
     def _undecided(self, name: str, reason: str) -> None:
         tried = len(self.evidence[name].passed)
-        said = f"no difference at {tried} points and more, but no proof: {reason}"
+        said = f"no difference was found at {tried} or more points, but no proof either: {reason}"
         self.found[name] = Judgement(
             Verdict.UNDECIDED, reason=said, recognised=self.subject.recognised
         )  # fmt: skip

@@ -83,7 +83,7 @@ def _of_branches(
         both = entries.pop(key), entries.pop(opposite)
         if all(one.nonnegative for one in both):
             texts = [f"{one.text} {'>' if one.nonzero else '>='} 0" for one in both]
-            found.append(Condition("domain", f"{texts[0]} or {texts[1]}, each on its branch"))
+            found.append(Condition("domain", f"{texts[0]} or {texts[1]}, each on its own branch"))
         else:
             entries[key], entries[opposite] = both
     return found

@@ -82,7 +82,7 @@ def _worst(judged: Iterator[Judged]) -> Finding:
 
 def _wrong(subject: Subject, name: str, found: Counterexample | None) -> str:
     if name == _SCALE:
-        said = "the tangents that it gives for tangents of 0 are not 0"
+        said = "for tangents of 0 it returns tangents that are not 0"
     else:
         said = f"it is not the derivative along {PREFIX}{name}"
     if found is None:
@@ -93,9 +93,7 @@ def _wrong(subject: Subject, name: str, found: Counterexample | None) -> str:
             f"{found.true:.6g}"
         )
     values = input_values(subject, found.point)
-    shown = [
-        f"{key} = {_list(values[key])}" for key in values if key != _SCALE and key in values
-    ]  # fmt: skip
+    shown = [f"{key} = {_list(values[key])}" for key in values if key != _SCALE]
     sizes = [f"{key} = {size}" for key, size in found.point.sizes.items()]
     return f"{said}, at {', '.join([*sizes, *shown])}"
 

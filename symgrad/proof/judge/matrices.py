@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from symgrad.budgets import DEEPEST_INVERSE, MATRIX_WORK
 from symgrad.index.lower import Lowering
@@ -27,8 +28,11 @@ from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
+from symgrad.proof.words.spelling import is_transposition
 
 EqualUnder = Callable[[Goal, Facts], Equality]
+Element = Callable[..., Expr]
+Statement = Callable[[ExprPool, Element, Node, Dim, Dim], tuple[Expr, Expr | None]]
 
 _KINDS = frozenset(("inverse", "det", "logdet", "cholesky", "solve_triangular"))
 
@@ -130,14 +134,10 @@ class _Rewriting:
         """The atom; what the matrix is, it is too."""
         self._judge(matrix)
         made = self.graph.apply("inverse", matrix)
-        facts, name, own = self.facts, name_of(matrix), {name_of(made)}
-        self.facts = replace(
-            facts,
-            inverses={**facts.inverses, name_of(made): name},
-            symmetric=facts.symmetric | own if name in facts.symmetric else facts.symmetric,
-            lower=facts.lower | own if name in facts.lower else facts.lower,
-            upper=facts.upper | own if name in facts.upper else facts.upper,
-        )
+        facts, name = self.facts, name_of(matrix)
+        inverses = {**facts.inverses, name_of(made): name}
+        kinds = [kind for kind in _STATEMENTS if name in getattr(facts, kind)]
+        self._learn(made, kinds, inverses=inverses)
         return made
 
     def _triangular_inverse(self, matrix: Node, upper: bool) -> Node:
@@ -183,14 +183,11 @@ class _Rewriting:
         return source, turned
 
     def _learn_factor(self, factor: Node) -> None:
-        matrix, name = factor.args[0], name_of(factor)
+        matrix = factor.args[0]
         self.factor[matrix] = factor
         self._judged.add(factor)
-        self.facts = replace(
-            self.facts,
-            lower=self.facts.lower | {name},
-            factors={**self.facts.factors, name: name_of(matrix)},
-        )
+        factors = {**self.facts.factors, name_of(factor): name_of(matrix)}
+        self._learn(factor, ["lower"], factors=factors)
         self._plain_inverse(factor)  # which its derivative is made of
 
     def _judge(self, matrix: Node) -> None:
@@ -198,17 +195,18 @@ class _Rewriting:
         if matrix in self._judged or matrix.op == "input" or is_atom(matrix):
             return
         self._judged.add(matrix)
-        own = {name_of(matrix)}
-        if self._holds(matrix, _symmetric):
-            self.facts = replace(self.facts, symmetric=self.facts.symmetric | own)
-        if self._holds(matrix, _lower):
-            self.facts = replace(self.facts, lower=self.facts.lower | own)
-        if self._holds(matrix, _upper):
-            self.facts = replace(self.facts, upper=self.facts.upper | own)
+        for kind, statement in _STATEMENTS.items():
+            if self._holds(matrix, statement):
+                self._learn(matrix, [kind])
+
+    def _learn(self, matrix: Node, kinds: Iterable[str], **changed: Any) -> None:
+        """Note that a matrix is of some kinds; ``changed``: other facts."""
+        name = name_of(matrix)
+        more: dict[str, Any] = {kind: getattr(self.facts, kind) | {name} for kind in kinds}
+        self.facts = replace(self.facts, **more, **changed)
 
     def _holds(
-        self, matrix: Node, statement: Callable[..., tuple[Expr, Expr | None]],
-        other: Node | None = None,
+        self, matrix: Node, statement: Statement, other: Node | None = None
     ) -> bool:  # fmt: skip
         """Is a statement about the elements proved, under no condition?"""
         opened = [node for node in (matrix, other) if node is not None and not is_atom(node)]
@@ -226,48 +224,43 @@ class _Rewriting:
         return answer.equal and not answer.conditions
 
 
-Element = Callable[..., Expr]
+def _zero_where(relation: str) -> Statement:
+    """The elements whose row stands in a relation to their column are 0."""
+
+    def statement(
+        pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
+    ) -> tuple[Expr, Expr | None]:
+        zero = pool.literal(0.0, matrix.dtype)
+        there = pool.relation(relation, row, column)
+        return pool.select(there, element(matrix, row, column), zero), None
+
+    return statement
 
 
-def _symmetric(
-    pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
-) -> tuple[Expr, Expr | None]:
-    return element(matrix, row, column), element(matrix, column, row)
+def _same_as(other: Node | None, across: bool) -> Statement:
+    """Equal to another matrix, or to its transpose; None: to itself."""
 
-
-def _lower(
-    pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
-) -> tuple[Expr, Expr | None]:
-    above = pool.relation("lt", row, column)
-    zero = pool.literal(0.0, matrix.dtype)
-    return pool.select(above, element(matrix, row, column), zero), None
-
-
-def _upper(
-    pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
-) -> tuple[Expr, Expr | None]:
-    below = pool.relation("gt", row, column)
-    zero = pool.literal(0.0, matrix.dtype)
-    return pool.select(below, element(matrix, row, column), zero), None
-
-
-def _same_as(other: Node, across: bool) -> Callable[..., tuple[Expr, Expr | None]]:
     def statement(
         pool: ExprPool, element: Element, matrix: Node, row: Dim, column: Dim
     ) -> tuple[Expr, Expr | None]:
         there = (column, row) if across else (row, column)
-        return element(matrix, row, column), element(other, *there)
+        return element(matrix, row, column), element(other or matrix, *there)
 
     return statement
+
+
+_STATEMENTS = {
+    "symmetric": _same_as(None, across=True),
+    "lower": _zero_where("lt"),
+    "upper": _zero_where("gt"),
+}
+"""What is looked for in a computed matrix, by the name of the fact."""
 
 
 def _upright(matrix: Node) -> tuple[Node, bool]:
     """The matrix without transpositions, and whether their number is odd."""
     turned = False
-    while matrix.op == "permute":
-        rank = matrix.rank
-        if tuple(matrix.attributes["axes"]) != (*range(rank - 2), rank - 1, rank - 2):
-            break
+    while is_transposition(matrix):
         matrix, turned = matrix.args[0], not turned
     return matrix, turned
 

@@ -5,7 +5,7 @@ In: the cases of a traced Function, their subjects and judgements.  Out: ``Findi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -42,7 +42,7 @@ def findings(
     if not ran:
         return []
     found = [_linear(subjects, judged)] if any(judged) else []
-    found += [_reentrant(ran), _untouched(ran), *_shapes(ran)]
+    found += [*_writes(ran), _shapes(ran)]
     if len(ran) == len(cases):
         return found
     said = "where backward runs"
@@ -67,7 +67,7 @@ def _linear(
                 sizes = ", ".join(f"{k} = {v}" for k, v in at.sizes.items())
                 said = f"the gradient of {gradient} is not linear"
                 return Finding(name, Verdict.REFUTED, said + (f" (at {sizes})" if sizes else ""))
-    return Finding(name, Verdict.UNDECIDED, "no difference was found, but no proof")
+    return Finding(name, Verdict.UNDECIDED, "no difference was found, but there is no proof")
 
 
 def structurally_linear(subject: Subject) -> bool:
@@ -141,32 +141,19 @@ def _proportional(wanted: Array, found: Array) -> bool:
 # -- nothing that backward reads is written
 
 
-def _reentrant(cases: Sequence[FunctionCase]) -> Finding:
-    """A second call sees what the first one saw: no saved tensor, no input is written."""
-    cotangents = _cotangent_names(cases)
-    written = sorted({name for case in cases for name in case.written} - cotangents)
-    if written:
-        said = f"{_listed(written)} written in place: a second backward would read other values"
-        return Finding("a second call agrees", Verdict.REFUTED, said)
-    return Finding("a second call agrees", Verdict.PROVED)
-
-
-def _untouched(cases: Sequence[FunctionCase]) -> Finding:
-    """The caller's gradients are left as they are."""
-    written = sorted({name for case in cases for name in case.written} & _cotangent_names(cases))
-    if written:
-        said = f"{_listed(written)} written in place, but the caller may still need it"
-        return Finding("the incoming gradients are left alone", Verdict.REFUTED, said)
-    return Finding("the incoming gradients are left alone", Verdict.PROVED)
-
-
-def _cotangent_names(cases: Iterable[FunctionCase]) -> set[str]:
-    found: set[str] = set()
-    for case in cases:
-        for node in case.cotangents:
-            if node is not None:
-                found |= {node.label, str(node.attributes.get("name", ""))}
-    return found
+def _writes(cases: Sequence[FunctionCase]) -> Iterator[Finding]:
+    """No saved tensor and no input is written in place, and none of the caller's gradients."""
+    cotangents: set[str] = set()
+    for node in (node for case in cases for node in case.cotangents if node is not None):
+        cotangents |= {node.label, str(node.attributes.get("name", ""))}
+    written = {name for case in cases for name in case.written}
+    for name, found, why in (
+        ("a second call agrees", written - cotangents, "a second backward would read other values"),
+        ("the incoming gradients are left alone", written & cotangents,
+         "the caller may still need the values"),
+    ):  # fmt: skip
+        said = f"{_listed(sorted(found))} written in place: {why}" if found else ""
+        yield Finding(name, Verdict.REFUTED if found else Verdict.PROVED, said)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -176,14 +163,14 @@ def _listed(names: Sequence[str]) -> str:
 # -- shapes
 
 
-def _shapes(cases: Sequence[FunctionCase]) -> list[Finding]:
+def _shapes(cases: Sequence[FunctionCase]) -> Finding:
     """Gradients of their inputs' shapes; where one had to be summed down, that is said."""
     name, notes = "shapes of the gradients", []
     for case in cases:
         inputs = {node.attributes["name"]: node for node in case.inputs}
         for gradient in case.gradients:
             if gradient.problem is not None:
-                return [Finding(name, Verdict.REFUTED, gradient.problem.what)]
+                return Finding(name, Verdict.REFUTED, gradient.problem.what)
             returned, wanted = gradient.returned, inputs.get(gradient.input)
             if returned is not None and wanted is not None and returned.shape != wanted.shape:
                 shape = " ".join(map(str, returned.shape))
@@ -191,7 +178,7 @@ def _shapes(cases: Sequence[FunctionCase]) -> list[Finding]:
                     f"the gradient of {gradient.input} was returned as [{shape}] and is summed "
                     "down to the input's shape, as PyTorch does"
                 )
-    return [Finding(name, Verdict.PROVED, "; ".join(dict.fromkeys(notes)))]
+    return Finding(name, Verdict.PROVED, "; ".join(dict.fromkeys(notes)))
 
 
 # -- needs_input_grad
@@ -213,7 +200,7 @@ def variants_agree(
     for variant in variants:
         for case in variant.cases:
             if case.problem is not None:
-                said = f"with some gradients not asked for, backward fails: {case.problem.what}"
+                said = f"backward fails where some gradients are not needed: {case.problem.what}"
                 limit = is_limit(case.problem)
                 return [Finding(VARIANTS, Verdict.UNDECIDED if limit else Verdict.REFUTED, said)]
             for gradient, judgement in judge_case(case, _other(full, case, variant.asked)).items():
@@ -230,18 +217,14 @@ def _other(full: FunctionGraphs, case: FunctionCase, asked: Sequence[str]) -> li
     A gradient that is left out counts where it was asked for.
     """
     known = {
-        (case_key(one), gradient.input): _digest_or_none(gradient.node)
+        (case_key(one), gradient.input): digest(gradient.node)
         for one in full.cases for gradient in one.gradients
     }  # fmt: skip
     return [
         gradient.input for gradient in case.gradients
         if (gradient.node is not None or gradient.input in asked)
-        and known.get((case_key(case), gradient.input), 0) != _digest_or_none(gradient.node)
+        and known.get((case_key(case), gradient.input), 0) != digest(gradient.node)
     ]  # fmt: skip
-
-
-def _digest_or_none(node: Node | None) -> int | None:
-    return None if node is None else digest(node)
 
 
 def case_key(case: FunctionCase) -> tuple[str, ...]:
@@ -249,8 +232,10 @@ def case_key(case: FunctionCase) -> tuple[str, ...]:
     return tuple(sorted(map(str, case.conditions)))
 
 
-def digest(root: Node) -> int:
-    """A number that equal graphs share, in whatever ``Graph`` they are."""
+def digest(root: Node | None) -> int | None:
+    """A number that equal graphs share, in whatever ``Graph`` they are; None for None."""
+    if root is None:
+        return None
     found: dict[Node, int] = {}
     for node in ancestors([root]):
         inner = tuple(found[arg] for arg in node.args)

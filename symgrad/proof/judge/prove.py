@@ -133,7 +133,7 @@ class Prover:
                 if found.equal:
                     return found
                 reasons.insert(0, found.reason)
-        return Equality(False, reason=next((r for r in reasons if r), "a residual is left"))
+        return Equality(False, reason=next((r for r in reasons if r), "a difference is left"))
 
     def _attempt(self, label: str, stage: Stage, name: str, budget: int | None) -> Equality:
         try:

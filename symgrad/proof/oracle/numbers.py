@@ -18,11 +18,7 @@ from symgrad.ir.dim import DimLike
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, Scalar
 from symgrad.ops.record import Op, get
-from symgrad.proof.scalars.bodies import (
-    partial,
-    partial_function,
-    value_function,
-)
+from symgrad.proof.scalars.bodies import partial, partial_function, value_function
 
 Array = np.ndarray[Any, Any]
 SizeOf = Callable[[DimLike], int]
@@ -49,10 +45,6 @@ class Arithmetic(ABC):
     @abstractmethod
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
         """An elementwise op with a float among its arguments and a float result."""
-
-    @abstractmethod
-    def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
-        """The partial derivative of an elementwise op; None where it is zero."""
 
     def apply(self, node: Node, values: Sequence[Array], size: SizeOf) -> Array:
         """The value of a node that is not an input; integers are int64, whatever their range."""
@@ -110,10 +102,6 @@ class Double(Arithmetic):
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
         """An elementwise op on reals."""
         return np.asarray(op.numpy(*values, size=None))
-
-    def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
-        """A partial derivative of an elementwise op; None where it is zero."""
-        raise NotImplementedError("tangents are taken in 60 digits")
 
 
 class Precise(Arithmetic):

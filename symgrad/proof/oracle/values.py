@@ -158,7 +158,6 @@ def tangents(
 ) -> dict[Node, Array | None]:
     """Tangents of all forward nodes along ``directions``, by sympy's partials; None is zero."""
     found: dict[Node, Array | None] = {}
-    size = size_function(sizes)
     for node in forward.nodes:
         along = [found[arg] for arg in node.args]
         if node.op == "input":
@@ -167,7 +166,7 @@ def tangents(
             found[node] = None
         else:
             given = [values[arg] for arg in node.args]
-            found[node] = _tangent(arithmetic, node, given, along, size)
+            found[node] = _tangent(arithmetic, node, given, along, sizes)
     return found
 
 
@@ -176,9 +175,9 @@ def _tangent(
     node: Node,
     values: Sequence[Array],
     along: Sequence[Array | None],
-    size: Callable[[DimLike], int],
+    sizes: Mapping[str, int],
 ) -> Array | None:
-    op = get(node.op)
+    op, size = get(node.op), size_function(sizes)
     if node.op == "cast":
         return along[0]
     if node.op == "where":
@@ -193,7 +192,7 @@ def _tangent(
                 terms.append(factor * tangent)
         return _total(terms)
     if op.tangent is not None:
-        return _structural_tangent(arithmetic, node, values, along, size)
+        return _structural_tangent(arithmetic, node, values, along, sizes)
     if node.op == "concat":
         given = [
             value * mpmath.mpf(0) if tangent is None else tangent
@@ -215,7 +214,7 @@ def _structural_tangent(
     node: Node,
     values: Sequence[Array],
     along: Sequence[Array | None],
-    size: Callable[[DimLike], int],
+    sizes: Mapping[str, int],
 ) -> Array | None:
     """The tangent of an op that is neither linear nor elementwise, by the op's own rule."""
     scratch = Graph()
@@ -231,14 +230,7 @@ def _structural_tangent(
         return None
     feeds = {f"arg{i}": value for i, value in enumerate(values)}
     feeds |= {f"tangent{i}": value for i, value in enumerate(along) if value is not None}
-    found: dict[Node, Array] = {}
-    for inner_node in ancestors([result]):
-        if inner_node.op == "input":
-            found[inner_node] = feeds[inner_node.attributes["name"]]
-        else:
-            given = [found[arg] for arg in inner_node.args]
-            found[inner_node] = arithmetic.apply(inner_node, given, size)
-    return found[result]
+    return Evaluator([result]).run(arithmetic, feeds, sizes)[result]
 
 
 def _total(terms: Sequence[Array]) -> Array | None:

@@ -164,7 +164,7 @@ def _terms(hand: Node, trials: Trials) -> Iterator[Fix]:
     if not 1 < len(terms) <= 12:
         return
     for chosen in range(len(terms)):
-        for sign, words in ((-1, "a term has the wrong sign"), (0, "a term is too many")):
+        for sign, words in ((-1, "a term has the wrong sign"), (0, "there is an extra term")):
             kept = [
                 (term, -own if at == chosen and sign else own)
                 for at, (term, own) in enumerate(terms) if at != chosen or sign
@@ -379,10 +379,10 @@ def _with_factor(
         words = f"inside, one factor of {{}} should be {factor.words}"
         return Variant(lambda: factor.build() * base, words, factor.named)
     what = "divide" if divides else "multiply"
-    words = f"a factor {'too many' if divides else 'is missing'}: {what} by {factor.words}"
+    wrong = "there is an extra factor" if divides else "a factor is missing"
+    words = f"{wrong}: {what} by {factor.words}"
     if not whole:
-        missing = "is too many" if divides else "is missing"
-        words = f"inside, a factor {missing}: {what} {{}} by {factor.words}"
+        words = f"inside, {wrong}: {what} {{}} by {factor.words}"
     if divides:
         return Variant(lambda: base / factor.build(), words, factor.named)
     return Variant(lambda: base * factor.build(), words, factor.named)
@@ -457,7 +457,7 @@ def _other_operation(node: Node) -> Iterator[tuple[Node | None, str]]:
         words = f"in {{}}, {_SIGNS[node.op]} should be {_SIGNS[other]}"
         yield graph.apply(other, *node.args), words
         for arg in node.args:
-            yield arg, "an operand of {} is too many"
+            yield arg, "{} has an extra operand"
     if node.op in _UNARY:
         yield node.args[0], f"in {{}}, `{node.op}` is applied once too often"
 

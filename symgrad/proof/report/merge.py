@@ -203,13 +203,13 @@ def for_any_rank(
     """
     stated = "; ".join(
         f"*{group}: any number of axes, "
-        + (f"{size} elements together" if rank == 1 else f"written as {rank}")
+        + (f"{size} elements together" if rank == 1 else f"judged with {rank}")
         for group, size in groups.items()
     )
     if apart:
-        stated += f", {', '.join(map(str, sorted(apart)))} judged by itself"
+        stated += f", {', '.join(map(str, sorted(apart)))} judged separately"
     if refused:
-        stated += f", but not {', '.join(map(str, sorted(refused)))}"
+        stated += f", not accepted for {', '.join(map(str, sorted(refused)))}"
     notes = _rank_notes((report, *apart.values()), refused)
     whole = replace(report, domain=f"{report.domain}; {stated}", notes=notes)
     return _worst_rank(whole, {**apart, rank: whole})
@@ -247,7 +247,7 @@ def for_ranks(
     ranks = ", ".join(map(str, sorted(reports)))
     said = replace(
         base,
-        domain=f"{base.domain}; for {ranks} batch axes only, each by itself",
+        domain=f"{base.domain}; for {ranks} batch axes only, each judged separately",
         notes=(
             *_rank_notes(reports.values(), refused),
             f"not for every number of batch axes: {observation}",

@@ -182,14 +182,16 @@ class Report(HasVerdict):
         shapes = {"inferred_shapes": self.inferred, "judged_as_well": dict(self.beside)}
         return {
             "function": self.name,
-            "location": None if self.location is None else str(self.location),
+            **_placed(self.location),
             "verdict": str(self.verdict),
             "values": dict(self.values),
             "presences": list(self.presences),
             "derived": self.derived,
             "domain": self.domain,
             "seconds": self.seconds,
-            "inputs": {name: _plain(report) for name, report in self.inputs.items()},
+            "inputs": {
+                name: _plain(one) | _placed(one.location) for name, one in self.inputs.items()
+            },
             "protocol": [_plain(finding) for finding in self.protocol],
             "notes": list(self.notes),
             **(shapes if self.inferred else {}),
@@ -211,10 +213,17 @@ class Report(HasVerdict):
         return as_latex(self)
 
 
+def _placed(location: Location | None) -> dict[str, Any]:
+    """Where something is; ``columns``: the first character from 1, and that after the last."""
+    if location is None:
+        return {"location": None}
+    columns = location.characters()
+    found = {"columns": [one + 1 for one in columns]} if columns is not None else {}
+    return {"location": str(location), **found}
+
+
 def _plain(value: Any) -> Any:
-    if isinstance(value, Verdict):
-        return str(value)
-    if isinstance(value, Location):
+    if isinstance(value, (Verdict, Location)):
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}

@@ -80,8 +80,8 @@ def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
 
 
 _LEADS = {
-    "kink": "at the kink:", "ties": "but for ties:", "literal": "reading:",
-    "nonzero": "but where", "found": "found:",
+    "kink": "at the kink:", "ties": "except at ties:", "literal": "literal:",
+    "nonzero": "except where", "found": "found:",
 }  # fmt: skip
 
 

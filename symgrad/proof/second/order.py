@@ -27,7 +27,7 @@ from symgrad.proof.second.history import Recorded, stripped
 from symgrad.proof.words.snippet import counterexample_report
 
 NAME = "second order"
-_KEPT = "nothing that backward reads has lost its dependence on the inputs"
+_KEPT = "all that backward reads keeps its dependence on the inputs"
 ONCE = "is marked once_differentiable: differentiating it again raises an error, as in PyTorch"
 
 
@@ -68,7 +68,7 @@ def _case(
     """What is found in one case; None where there is nothing to judge, or it is known already."""
     if case.record is None or case.record.reason:
         reason = "it was not traced with histories" if case.record is None else case.record.reason
-        return Finding(NAME, Verdict.UNDECIDED, f"not followed: {reason}")
+        return Finding(NAME, Verdict.UNDECIDED, f"the history could not be followed: {reason}")
     if case.problem is not None:
         return Finding(NAME, Verdict.UNDECIDED, "not judged, since backward failed")
     recorded = Recorded(case, wanted, trusted=trusted)

@@ -30,7 +30,7 @@ class PolyText:
     def relation(self, poly: Poly, relation: str) -> str:
         """A condition such as ``x[i, j] > 0``."""
         if relation == "row":
-            return f"every row keeps an entry: {self.of(poly)}"
+            return f"every row has an entry that is not masked: {self.of(poly)}"
         return f"{self.of(poly)} {relation} 0"
 
     def of(self, poly: Poly) -> str:
