@@ -53,7 +53,7 @@ def backward_digest(graphs: FunctionGraphs) -> str:
 
 
 def normal_forms(graphs: FunctionGraphs) -> dict[str, Sides]:
-    """Digests of both sides, by input; sizes that are told apart are judged one after another."""
+    """Digests of both sides, by input; cases of sizes one after another."""
     declared = graphs.assumptions
     hand: dict[str, list[str | None]] = {}
     true: dict[str, list[str | None]] = {}

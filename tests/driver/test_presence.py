@@ -127,7 +127,7 @@ def test_what_is_stated_as_none_stays_one_case() -> None:
     needed = sg.verify(Needed, "n", "n", assume={"shift": "(0, 1)"})
     assert needed.presences == ("shift given",)
     assert needed.verdict == sg.PROVED
-    assert any(note.startswith("not for shift absent: ") for note in needed.notes)
+    assert any(note.startswith("not accepted with shift absent: ") for note in needed.notes)
 
 
 def test_every_subset_of_a_few_is_judged() -> None:

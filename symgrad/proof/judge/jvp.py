@@ -11,7 +11,7 @@ With a backward that is PROVED, ``<w, jvp(x, t)> = <backward(x, w), t>`` follows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
@@ -20,7 +20,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
-from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.decide import judge
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Finding
@@ -49,33 +49,24 @@ def failed(error: SymgradError) -> Finding:
 
 def _judge_case(case: FunctionCase, declared: Sequence[Assumption], budget: int) -> Finding:
     try:
-        return _worst(_judgements(case, declared, budget))
+        return _found(case, declared, budget)
     except SymgradError as error:
         return Finding(NAME, Verdict.UNDECIDED, error.what)
 
 
-Judged = tuple[Subject, str, Judgement]
-
-
-def _judgements(
-    case: FunctionCase, declared: Sequence[Assumption], budget: int
-) -> Iterator[Judged]:
-    for subject in (_slope(case, declared), _at_zero(case, declared)):
-        for name, judgement in judge(subject, budget=budget).items():
-            yield subject, name, judgement
-
-
-def _worst(judged: Iterator[Judged]) -> Finding:
-    undecided: Judged | None = None
+def _found(case: FunctionCase, declared: Sequence[Assumption], budget: int) -> Finding:
+    undecided: list[str] = []
     conditions: dict[str, None] = {}
-    for subject, name, judgement in judged:
-        conditions.update((str(condition), None) for condition in judgement.conditions)
-        if judgement.verdict is Verdict.REFUTED:
-            return Finding(NAME, Verdict.REFUTED, _wrong(subject, name, judgement.counterexample))
-        if judgement.verdict is Verdict.UNDECIDED and undecided is None:
-            undecided = subject, name, judgement
-    if undecided is not None:
-        return Finding(NAME, Verdict.UNDECIDED, f"{undecided[1]}: {undecided[2].reason}")
+    for make in (_slope, _at_zero):
+        subject = make(case, declared)
+        for name, one in judge(subject, budget=budget).items():
+            conditions.update((str(condition), None) for condition in one.conditions)
+            if one.verdict is Verdict.REFUTED:
+                return Finding(NAME, Verdict.REFUTED, _wrong(subject, name, one.counterexample))
+            if one.verdict is Verdict.UNDECIDED:
+                undecided.append(f"{name}: {one.reason}")
+    if undecided:
+        return Finding(NAME, Verdict.UNDECIDED, undecided[0])
     said = f"if {'; '.join(conditions)}" if conditions else ""
     return Finding(NAME, Verdict.PROVED, said)
 

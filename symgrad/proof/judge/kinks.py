@@ -2,7 +2,7 @@
 
 In: a ``Subject``.  Out: conditions to print beside a verdict.
 
-A kink at which nothing flows back (the shift of a softmax by its maximum) is not told.
+A kink at which nothing flows back (the shift of a softmax by its maximum) is not reported.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condi
 
 
 def _ranked(nodes: Iterable[Node], writer: CodeWriter) -> list[Condition]:
-    """Sorting is told by the ranks, which change where two elements are equal."""
+    """The ties of sorts: their ranks change where two elements are equal."""
     found: dict[Condition, None] = {}
     for node in nodes:
         if node.op == "rank" and node.args[0].dtype.is_float:
@@ -119,7 +119,7 @@ def _condition(
             where = f"{_text(writer, left)} == {_text(writer, right)}"
             return Condition("kink", where + _there(subject, name, left, right, at))
         if get(node.op).scalar.domain and bare(node.args[0]).op != "input":  # type: ignore[union-attr]
-            return None  # the edge of the domain, which the domain's condition tells
+            return None  # the edge of the domain, which has a condition of its own
         where = _equation(node, writer)
         right_side = node.args[1] if len(node.args) == 2 else None
         return Condition("kink", where + _there(subject, name, node.args[0], right_side, at))

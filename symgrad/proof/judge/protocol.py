@@ -228,7 +228,7 @@ def _other(full: FunctionGraphs, case: FunctionCase, asked: Sequence[str]) -> li
 
 
 def case_key(case: FunctionCase) -> tuple[str, ...]:
-    """What tells the cases of one Function apart."""
+    """What distinguishes the cases of one Function."""
     return tuple(sorted(map(str, case.conditions)))
 
 

@@ -34,8 +34,7 @@ _SIZES = (2, 3, 1, 5)
 class Discharge:
     """What follows from an obligation that is met; ``problem`` says why it is not met.
 
-    ``nonzero``: the base may vanish on more than a null set, and what holds is told of where it
-    does not.
+    ``nonzero``: the base may vanish on more than a null set; the proof holds where it does not.
     """
 
     conditions: tuple[Condition, ...] = ()

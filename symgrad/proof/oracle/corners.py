@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 
 from symgrad.budgets import CORNER_DIRECTIONS, CORNER_POINTS
-from symgrad.ir.assume import Assumption
 from symgrad.ir.graph import Node
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.record import get
 from symgrad.proof.oracle.refute import suspicious
-from symgrad.proof.oracle.sample import DENOMINATOR, Array, Point
+from symgrad.proof.oracle.sample import DENOMINATOR, Array, Point, meets
 from symgrad.proof.oracle.subject import Evaluation, Subject, precisely
 from symgrad.proof.oracle.values import DomainError
 
-CERTAIN = 1e-9  # where all derivatives are 0, no relative error tells anything
+CERTAIN = 1e-9  # where all derivatives are 0, a relative error says nothing
 BEND = 1e-3  # a smooth function bends by the step; a corner by its own angle
+_BOUNDS = ("interval", "positive", "nonnegative", "negative")
 _ASKING = frozenset((*COMPARISONS, "sign"))
 _CORNERED = _ASKING | {"where", "amax", "amin", "max", "min", "argmax", "argmin", "rank"}
 
@@ -117,15 +117,10 @@ def _allowed(subject: Subject, name: str, value: int) -> bool:
     signs = {"real": True, "positive": value > 0, "negative": value < 0}
     if not signs.get(subject.sampler.modes.get(name, "real")):
         return False
-    return all(_meets(one, value) for one in subject.sampler.assumptions.get(name, ()))
-
-
-def _meets(declared: Assumption, value: int) -> bool:
-    if declared.kind == "interval":
-        above = declared.low is None or value > declared.low * DENOMINATOR
-        return above and (declared.high is None or value < declared.high * DENOMINATOR)
-    signs = {"positive": value > 0, "nonnegative": value >= 0, "negative": value < 0}
-    return signs.get(declared.kind, False)
+    return all(
+        one.kind in _BOUNDS and meets(one, np.asarray(value))
+        for one in subject.sampler.assumptions.get(name, ())
+    )
 
 
 def _put(random: Any, values: Array, pool: Array) -> Array:

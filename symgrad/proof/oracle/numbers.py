@@ -89,7 +89,7 @@ class Arithmetic(ABC):
 
 
 class Double(Arithmetic):
-    """IEEE doubles: quick, and only trusted to tell where to look."""
+    """IEEE doubles: quick, and only trusted to say where to look."""
 
     def number(self, value: Scalar) -> Any:
         """A float literal."""

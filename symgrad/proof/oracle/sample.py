@@ -380,6 +380,19 @@ def impose(assumption: Assumption, values: Array, random: Any) -> Array:
     return values
 
 
+def meets(assumption: Assumption, numerators: Array) -> bool:
+    """Does a declared bound hold for all elements?  Ends of intervals are left out."""
+    low, high = assumption.low, assumption.high
+    if assumption.kind in _SIGNS:
+        return bool(np.all(_SIGNS[assumption.kind](numerators, 0)))
+    above = low is None or np.all(numerators > low * DENOMINATOR)
+    below = high is None or np.all(numerators < high * DENOMINATOR)
+    return bool(above and below)
+
+
+_SIGNS = {"positive": np.greater, "nonnegative": np.greater_equal, "negative": np.less}
+
+
 def _between(assumption: Assumption, values: Array) -> Array:
     """Into the interval: by scaling when it is bounded, by the absolute value when it is not."""
     low, high = assumption.low, assumption.high

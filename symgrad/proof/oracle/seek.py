@@ -15,7 +15,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -29,13 +28,12 @@ from symgrad.budgets import (
     THRESHOLD_NODES,
 )
 from symgrad.errors import SymgradError
-from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
 from symgrad.ops.movement import bare
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Array, Double
-from symgrad.proof.oracle.sample import DENOMINATOR, IntegerUse, Point
+from symgrad.proof.oracle.sample import DENOMINATOR, IntegerUse, Point, meets
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.scalars.bodies import asked
@@ -158,7 +156,7 @@ class _Line:
             if np.max(np.abs(away), initial=0.0) > 2.0**60:
                 return None
             moved[name] = moved[name] + away.astype(np.int64)
-            if not all(_meets(one, moved[name]) for one in self.declared.get(name, ())):
+            if not all(meets(one, moved[name]) for one in self.declared.get(name, ())):
                 return None
         return replace(self.base, numerators=moved)
 
@@ -209,18 +207,6 @@ class _Line:
             else:
                 high = middle
         return (low + high) / 2
-
-
-def _meets(assumption: Assumption, numerators: Array) -> bool:
-    """Does a declared bound hold for all elements?"""
-    low, high = assumption.low, assumption.high
-    if assumption.kind in ("positive", "nonnegative"):
-        low = Fraction(0)
-    if assumption.kind == "negative":
-        high = Fraction(0)
-    above = low is None or np.all(numerators > float(low) * DENOMINATOR)
-    below = high is None or np.all(numerators < float(high) * DENOMINATOR)
-    return bool(above and below)
 
 
 # -- beyond the numbers of the code

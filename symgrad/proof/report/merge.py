@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from symgrad.errors import SymgradError, is_limit
+from symgrad.errors import SymgradError, counted, is_limit
 from symgrad.proof.report.records import Finding, InputReport, Report
 from symgrad.proof.report.verdict import Verdict
 
@@ -147,11 +147,11 @@ def _merged(
 ) -> Report:  # fmt: skip
     first = next(iter(reports.values()))
     labelled = {
-        f"with {words}": report if report is first else _only(words, report)
+        f"with {words}": report if report is first else _labelled(words, report)
         for words, report in reports.items()
     }
     notes = [note for report in reports.values() for note in report.notes]
-    notes += [f"not for {words}: {why}" for words, why in refused.items()]
+    notes += [f"not accepted with {words}: {why}" for words, why in refused.items()]
     failed = "; ".join(f"with {words}: {why}" for words, why in unjudged.items())
     findings = worst_findings(labelled)
     return replace(
@@ -165,19 +165,20 @@ def _merged(
     )
 
 
-def _only(words: str, report: Report) -> Report:
-    """The repairs, with the presence that they were proved for."""
+def _labelled(words: str, report: Report, pattern: str = "") -> Report:
+    """The repairs that match a pattern, with words for what they were proved for."""
     inputs = {
-        name: replace(one, suggestion=one.suggestion and f"# with {words}\n{one.suggestion}")
+        name: replace(one, suggestion=f"# with {words}\n{one.suggestion}")
+        if one.suggestion and re.search(pattern, one.suggestion) else one
         for name, one in report.inputs.items()
-    }
+    }  # fmt: skip
     return replace(report, inputs=inputs)
 
 
 # -- any number of batch axes, or several numbers of them
 
 
-_POSITIONS = re.compile(r"\w\([^)]|@|\[|\.m?T\b|\bshape\b")
+_POSITIONS = r"\w\([^)]|@|\[|\.m?T\b|\bshape\b"
 """What may count axes in a repair: arguments of calls, products of matrices, indices, shapes."""
 
 
@@ -215,16 +216,23 @@ def for_any_rank(
     return _worst_rank(whole, {**apart, rank: whole})
 
 
+def _batch_axes(rank: int) -> str:
+    return counted(rank, "axis").replace(" ", " batch ")
+
+
 def _rank_notes(reports: Iterable[Report], refused: Mapping[int, str]) -> tuple[str, ...]:
     notes = [note for report in reports for note in report.notes]
-    notes += [f"not for {rank} batch axes: {why}" for rank, why in refused.items()]
+    notes += [f"not accepted with {_batch_axes(rank)}: {why}" for rank, why in refused.items()]
     return tuple(dict.fromkeys(notes))
 
 
 def _worst_rank(base: Report, reports: Mapping[int, Report]) -> Report:
     """``base`` with the worst of the reports by rank."""
-    said = {rank: f"with {rank} batch axes" for rank in reports}
-    axes = {said[rank]: _with_rank(reports[rank], rank) for rank in sorted(reports, reverse=True)}
+    said = {rank: f"with {_batch_axes(rank)}" for rank in reports}
+    axes = {
+        said[rank]: _labelled(_batch_axes(rank), reports[rank], _POSITIONS)
+        for rank in sorted(reports, reverse=True)
+    }
     findings = worst_findings({said[rank]: report for rank, report in reports.items()})
     return replace(
         base,
@@ -254,14 +262,3 @@ def for_ranks(
         ),
     )  # fmt: skip
     return _worst_rank(said, reports)
-
-
-def _with_rank(report: Report, rank: int) -> Report:
-    """The repairs, with the number of batch axes that they are written for, where it may matter."""
-    axes = "axis" if rank == 1 else "axes"
-    inputs = {
-        name: replace(one, suggestion=f"# with {rank} batch {axes}\n{one.suggestion}")
-        if one.suggestion is not None and _POSITIONS.search(one.suggestion) else one
-        for name, one in report.inputs.items()
-    }  # fmt: skip
-    return replace(report, inputs=inputs)
