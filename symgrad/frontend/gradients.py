@@ -99,6 +99,8 @@ def _wrong_shape(
     name: str, input: Node, returned: Node, location: Location | None
 ) -> ShapeError:  # fmt: skip
     shape, wanted = list(Shape.of(returned.shape)), list(Shape.of(input.shape))
+    alike = returned.rank == input.rank
     return ShapeError(
-        f"the gradient of {name} has shape {shape}, {name} has {wanted}", location=location
-    )
+        f"the gradient of {name} has shape {shape}, {name} has {wanted}", location=location,
+        gradient=name, equal=zip(returned.shape, input.shape, strict=True) if alike else (),
+    )  # fmt: skip

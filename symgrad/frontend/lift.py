@@ -195,8 +195,9 @@ def _mismatch(shapes: Sequence[tuple[Dim, ...]], left: Dim, right: Dim) -> Shape
             "shape specs"
         )
     return ShapeError(
-        f"shapes {texts} do not broadcast: {left} meets {right}", location=here(), hint=hint
-    )
+        f"shapes {texts} do not broadcast: {left} meets {right}", location=here(), hint=hint,
+        equal=[(left, right)],
+    )  # fmt: skip
 
 
 def aligned(operands: Sequence[Any], dtype: DType | None) -> list[Node]:

@@ -121,6 +121,7 @@ class _Symbolic:
             f"the size {self} is symbolic, so it has no {wanted} while a Function is traced",
             location=here(),
             hint="use it as it is in arithmetic, or write a number for it in the shape spec",
+            number=getattr(self, "dim", None),
         )
 
     def __float__(self) -> float:

@@ -20,7 +20,7 @@ from symgrad.errors import (
 )
 from symgrad.frontend import unsupported
 from symgrad.frontend.session import active, current, here
-from symgrad.frontend.sizes import Shape, as_size
+from symgrad.frontend.sizes import Shape, as_dim, as_size
 from symgrad.frontend.views import Step, Storage, contiguous_strides
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import DType
@@ -321,6 +321,7 @@ def _unknown_length(wanted: str, size: Any) -> ControlFlowError:
     return ControlFlowError(
         f"{wanted} needs a number, and the size {size} is symbolic", location=here(),
         hint=f"write whole-tensor operations, or a number in place of {size} in the shape spec",
+        number=as_dim(size),
     )  # fmt: skip
 
 

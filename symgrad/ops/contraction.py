@@ -35,7 +35,8 @@ def _rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
             if sizes.setdefault(label, size) != size:
                 raise ShapeError(
                     f"einsum {attrs['spec']!r}: {label!r} is {sizes[label]} in one operand and "
-                    f"{size} in the other, of {args[0]} and {args[1]}"
+                    f"{size} in the other, of {args[0]} and {args[1]}",
+                    equal=[(sizes[label], size)],
                 )
     if args[0].dtype != args[1].dtype or not args[0].dtype.is_float:
         raise DTypeError(f"einsum takes two float tensors of one dtype, not {args[0]}, {args[1]}")

@@ -98,7 +98,8 @@ def _index_add_rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType
     if part.shape != wanted:
         raise ShapeError(
             f"index_add: {part} does not fit {TensorType(part.dtype, wanted)}, which is what "
-            f"{len(places)} indices of shape {places[0]} leave of {whole}"
+            f"{len(places)} indices of shape {places[0]} leave of {whole}",
+            equal=zip(reversed(part.shape), reversed(wanted), strict=False),
         )
     return whole
 

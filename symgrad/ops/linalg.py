@@ -73,7 +73,8 @@ def _trace_of_product(left: Node, right: Node) -> Node:
 
 def _square(name: str, arg: TensorType) -> None:
     if arg.rank < 2 or arg.shape[-1] != arg.shape[-2]:
-        raise ShapeError(f"{name} takes square matrices, not {arg}")
+        sides = zip(arg.shape[-2:-1], arg.shape[-1:], strict=False)
+        raise ShapeError(f"{name} takes square matrices, not {arg}", equal=sides)
     if not arg.dtype.is_float:
         raise DTypeError(f"{name} does not take {arg.dtype}")
 
@@ -216,7 +217,8 @@ def _solve_rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
     if right.dtype != matrix.dtype:
         raise DTypeError(f"solve_triangular takes one dtype, not {matrix} and {right}")
     if right.rank != matrix.rank or right.shape[:-1] != matrix.shape[:-1]:
-        raise ShapeError(f"solve_triangular: {right} does not fit {matrix}")
+        pairs = zip(right.shape[:-1], matrix.shape[:-1], strict=False)
+        raise ShapeError(f"solve_triangular: {right} does not fit {matrix}", equal=pairs)
     return right
 
 

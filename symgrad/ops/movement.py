@@ -33,11 +33,11 @@ def bare(node: Node) -> Node:
 def _expand_rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
     (arg,) = args
     shape: tuple[Dim, ...] = attrs["shape"]
-    if len(shape) < arg.rank or any(
-        old not in (1, new) for old, new in zip(reversed(arg.shape), reversed(shape), strict=False)
-    ):
+    pairs = zip(reversed(arg.shape), reversed(shape), strict=False)
+    unequal = [(old, new) for old, new in pairs if old not in (1, new)]
+    if unequal or len(shape) < arg.rank:
         wanted = TensorType(arg.dtype, shape)
-        raise ShapeError(f"{arg} does not broadcast to {wanted}")
+        raise ShapeError(f"{arg} does not broadcast to {wanted}", equal=unequal)
     return TensorType(arg.dtype, shape)
 
 

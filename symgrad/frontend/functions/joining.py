@@ -46,15 +46,12 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Tensor:
 
 
 def _check_fit(first: Node, node: Node, axis: int) -> None:
-    fits = first.rank == node.rank and all(
-        here_ == there
-        for place, (here_, there) in enumerate(zip(first.shape, node.shape, strict=True))
-        if place != axis
-    )
-    if not fits:
+    pairs = enumerate(zip(node.shape, first.shape, strict=False))
+    unequal = [pair for place, pair in pairs if place != axis and pair[0] != pair[1]]
+    if unequal or first.rank != node.rank:
         raise ShapeError(
             f"cat along axis {axis}: {list(Shape.of(node.shape))} does not fit "
-            f"{list(Shape.of(first.shape))}", location=here(),
+            f"{list(Shape.of(first.shape))}", location=here(), equal=unequal,
         )  # fmt: skip
 
 
@@ -142,6 +139,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
             f"an axis of size {whole} does not part into {chunks} equal chunks for all {whole}",
             location=here(),
             hint=f"write it as a multiple in the shape spec: {chunks}*k",
+            multiple=(whole, chunks),
         )
     return _pieces(source, axis, [size_each] * chunks)
 
@@ -155,7 +153,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     if not isinstance(count, int):
         raise ShapeError(
             f"unbind of an axis of symbolic size {count}", location=here(),
-            hint="write a number for it in the shape spec",
+            hint="write a number for it in the shape spec", number=as_dim(count),
         )  # fmt: skip
     shape = source.node.shape
     return tuple(share(source, *select_steps(shape, axis, place)) for place in range(count))

@@ -120,8 +120,17 @@ def _cannot_reshape(input: Tensor, sizes: Sequence[Dim]) -> ShapeError:
         hint = "sizes that divide one another are written so in the shape spec: 2*n, or n with h*n"
     return ShapeError(
         f"shape {list(input.shape)} cannot become {wanted} for all sizes", location=here(),
-        hint=hint,
+        hint=hint, equal=_one_axis(input.node.shape, sizes),
     )  # fmt: skip
+
+
+def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
+    """What the size of a single axis would have to be, where no more than one size is not known."""
+    if len(old) != 1 or not new or -1 in new:
+        return []
+    rest = [size for size in new if size != 1]
+    plain = len(rest) == 1 or all(size.constant is not None for size in rest)
+    return [(old[0], product(rest))] if plain else []
 
 
 @operation("view_as", function=False)

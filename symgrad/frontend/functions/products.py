@@ -45,6 +45,7 @@ def _mismatch(left: Node, right: Node, one: Any, other: Any) -> ShapeError:
     return ShapeError(
         f"shapes {shapes} cannot be multiplied: {one} meets {other}", location=here(),
         hint=f"if {one} and {other} are always equal, write one name for both" if symbolic else "",
+        equal=[(one, other)],
     )  # fmt: skip
 
 
