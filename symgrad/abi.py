@@ -19,6 +19,7 @@ index out of range, for instance.  It allocates nothing and keeps no state.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from functools import lru_cache
@@ -256,6 +257,11 @@ class Op(Record):
             for kernel in case.kernels:
                 found.setdefault(kernel.name, kernel)
         return tuple(found.values())
+
+
+def with_names(expression: str, names: Mapping[str, str]) -> str:
+    """A size expression with other names for some of its sizes."""
+    return re.sub(r"[^\W\d]\w*", lambda word: names.get(word[0], word[0]), expression)
 
 
 @lru_cache(maxsize=4096)

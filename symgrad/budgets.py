@@ -199,3 +199,12 @@ DEEPEST_VALUE = 16
 """Levels of tuples, lists and dicts that are searched for plain values: one may hold itself."""
 CUSTOM_OP_POINTS = 160
 """Points at which the C of a custom op is compared with its meaning and its derivative."""
+
+# -- Kernels and their wrappers
+
+COLLAPSE_ROUNDS = 8
+"""Times that pairs of axes are merged in one kernel."""
+MOST_INDEX_ATOMS = 24
+"""Atoms of an index expression that is put into others; of a larger one the node is stored."""
+MOST_STRAIGHT_MASKS = 8
+"""Sets of wanted gradients with code of their own in a wrapper; others take the careful path."""

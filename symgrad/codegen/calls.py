@@ -9,7 +9,7 @@ import keyword
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from symgrad.abi import Array, Binding
+from symgrad.abi import Array, Binding, with_names
 from symgrad.codegen.names import identifier
 from symgrad.errors import CodegenError
 from symgrad.ir.dim import Atom, Dim, Size
@@ -132,8 +132,7 @@ def known_conditions(
             break
         condition, (name, value) = found
         pending.remove(condition)
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        pending = [word.sub(f"({value})", other) for other in pending]
+        pending = [with_names(other, {name: f"({value})"}) for other in pending]
     for condition in pending:
         unknown = [word for word in words_of(condition) if word not in known]
         if unknown:

@@ -12,7 +12,19 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from symgrad.abi import C_TYPES, Array, Backward, Case, Kernel, Op, Record, Value, literal
+from symgrad.abi import (
+    C_TYPES,
+    Array,
+    Backward,
+    Case,
+    Kernel,
+    Op,
+    Record,
+    Value,
+    literal,
+    with_names,
+)
+from symgrad.budgets import MOST_STRAIGHT_MASKS
 from symgrad.codegen.calls import WORDS, renamed, safe_name
 from symgrad.codegen.environment import environment
 from symgrad.codegen.names import literal_text
@@ -139,8 +151,6 @@ class PackageView:
 # -- one case of an op as straight-line Python
 
 
-# More masks than these are left to the careful path: the text must stay readable.
-MOST_MASKS = 8
 WIDTH = 100
 # What a wrapper needs for itself; its classes are Residuals, Residuals1 and so on.
 RESERVED = WORDS.union(
@@ -192,7 +202,7 @@ class Names:
         """An expression over sizes, in their local names; ``*name``: the axes of this name."""
         if expression.startswith("*"):
             return f"_axes_{expression[1:]}"
-        return re.sub(r"[^\W\d]\w*", lambda m: self._sizes.get(m[0], m[0]), expression)
+        return with_names(expression, self._sizes)
 
     def shape(self, array: Array) -> str:
         """The shape of an array as a tuple's text."""
@@ -245,7 +255,7 @@ class CaseMaker:
         """What the functions share."""
         case = self.case
         fields = (*(residual.array.name for residual in case.residuals), *case.sizes)
-        ordered = sorted(case.backward, key=lambda one: one.mask != self.full)[:MOST_MASKS]
+        ordered = sorted(case.backward, key=lambda one: one.mask != self.full)[:MOST_STRAIGHT_MASKS]
         words = [f"{literal_text(r.array.name)} ({r.array})" for r in case.residuals]
         return CaseView(
             residuals_class=self.residuals_class,

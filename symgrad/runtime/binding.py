@@ -1,7 +1,6 @@
 """The C between cffi and the kernels: it does the checks that are slow in Python.
 
-In: an ``Op``.  Out: the declarations cffi reads and the C text behind them.  Imports
-``symgrad.abi``; copied into every generated package.
+In: an ``Op``.  Out: the declarations cffi reads and the C text behind them.
 
 For each kernel there is one function ``call_<kernel>``, with the kernel's parameters and the size
 of the workspace in bytes.  Before it calls the kernel it looks for a pointer that is not aligned
@@ -12,7 +11,6 @@ little; each time it returns a negative status and has done nothing.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Sequence
 
 from symgrad.abi import (
@@ -24,6 +22,7 @@ from symgrad.abi import (
     Array,
     Kernel,
     Op,
+    with_names,
 )
 
 _PRELUDE = """\
@@ -114,9 +113,6 @@ _CALL = """
 """
 
 
-_WORD = re.compile(r"[^\W\d]\w*")
-
-
 class _ToC(ast.NodeTransformer):
     """Python's ``//`` and ``%`` round down, C's do not: spell them as calls."""
 
@@ -143,7 +139,7 @@ def c_expression(expression: str, sizes: Sequence[str]) -> str:
     Names in C are positional: a user's size may be called ``double`` or ``β``.
     """
     names = {size: f"size{index}" for index, size in enumerate(sizes)}
-    renamed = _WORD.sub(lambda match: names.get(match.group(), match.group()), expression)
+    renamed = with_names(expression, names)
     if not any(mark in renamed for mark in ("//", "%", "min", "max")):
         return renamed
     return ast.unparse(_ToC().visit(ast.parse(renamed, mode="eval")))

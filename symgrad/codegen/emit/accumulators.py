@@ -14,7 +14,6 @@ from symgrad.codegen.emit.ctree import (
     Binary,
     Block,
     Choice,
-    Declare,
     Expression,
     For,
     Statement,
@@ -25,7 +24,6 @@ from symgrad.codegen.emit.ctree import (
 )
 from symgrad.codegen.emit.reductions import SUM_BLOCK, Reduction
 from symgrad.codegen.emit.scalars import ScalarWriter
-from symgrad.codegen.program.definitions import Definition
 from symgrad.codegen.program.patterns import Scan
 from symgrad.codegen.schedule.items import PRODUCT, Item
 from symgrad.ir.dim import Atom, Axis, Dim
@@ -57,8 +55,9 @@ class Sums:
         """Declare the total of a sum."""
         reduction = reduction_of(item)
         suffix = "" if reduction.total == reduction.dtype else "_sum"
-        self.totals[item] = self._scalars.fresh(wanted + suffix)
-        self._declare(reduction.total.c, self.totals[item], reduction.total_start)
+        self.totals[item] = self._scalars.variable(
+            reduction.total.c, wanted + suffix, reduction.total_start
+        )
 
     def add(self, item: Item, value: Expression) -> None:
         """Add to the total of a sum."""
@@ -69,10 +68,8 @@ class Sums:
         reduction, total = reduction_of(item), self.totals.pop(item)
         if not rounded or reduction.total == reduction.dtype:
             return total
-        variable = self._scalars.fresh(wanted)
         value = reduction.rounded(name(total))
-        self._declare(f"const {reduction.dtype.c}", variable, value)
-        return variable
+        return self._scalars.variable(f"const {reduction.dtype.c}", wanted, value)
 
     def in_blocks(
         self, blocks: Mapping[Item, str], bounds: Bounds, loop: Callable[[Bounds], For],
@@ -88,13 +85,14 @@ class Sums:
         scalars.open(frozenset())
         low, high = start, stop
         if not short:
-            low, high = (name(scalars.fresh(f"{variable}{end}")) for end in (0, 1))
+            low = name(scalars.fresh(f"{variable}0"))
             end = least(stop, Binary("+", low, name("SUM_BLOCK")))
-            self._declare("const int64_t", expression_text(high), end)
+            high = name(scalars.variable("const int64_t", f"{variable}1", end))
         for item, wanted in blocks.items():
             reduction = reduction_of(item)
-            variables[item] = scalars.fresh(f"{wanted}_block")
-            self._declare(reduction.variable_type, variables[item], reduction.start)
+            variables[item] = scalars.variable(
+                reduction.variable_type, f"{wanted}_block", reduction.start
+            )
         scalars.add(loop((variable, low, high)))
         for item in blocks:
             self.add(item, name(variables.pop(item)))
@@ -103,14 +101,11 @@ class Sums:
             return Block(whole)
         return For(expression_text(low), start, stop, whole, step="SUM_BLOCK")
 
-    def _declare(self, kind: str, variable: str, value: Expression) -> None:
-        self._scalars.add(Declare(kind, variable, value))
-
 
 def reduction_of(item: Item) -> Reduction:
     """The kind of reduction of an item; the parts of a product are added."""
-    if item.role == PRODUCT and item.definition is not None:
-        return Reduction("sum", item.definition.dtype, product=True)
+    if item.role == PRODUCT:
+        return Reduction("sum", item.target.dtype, product=True)
     assert isinstance(item.value, Reduce)
     return Reduction(item.value.kind, item.value.dtype)
 
@@ -128,16 +123,14 @@ class Scans:
 
     def start(self, item: Item) -> None:
         """Declare what a running reduction carries along: of a sum, its total."""
-        definition, pattern = _scan(item)
-        self._variables[item] = self._scalars.fresh("running")
-        reduction = Reduction(pattern.kind, definition.dtype)
-        self._scalars.add(
-            Declare(reduction.total.c, self._variables[item], reduction.total_start)
-        )  # fmt: skip
+        reduction = Reduction(item.pattern(Scan).kind, item.target.dtype)
+        self._variables[item] = self._scalars.variable(
+            reduction.total.c, "running", reduction.total_start
+        )
 
     def take(self, item: Item, value: Expression, target: Expression) -> None:
         """Take one element, and store what there is so far."""
-        definition, pattern = _scan(item)
+        definition, pattern = item.target, item.pattern(Scan)
         operator = "+" if pattern.kind == "sum" else "*"
         if item in self._variables:
             running = name(self._variables[item])
@@ -153,11 +146,5 @@ class Scans:
         array = context.arrays[definition.tensor]
         last = context.dim(pattern.axis.extent - 1)
         begun = Binary("<", index, last) if pattern.reverse else Binary(">", index, number(0))
-        further = Binary(operator, self._scalars.element(array, before), value)
-        self._scalars.add(Assign(target, Choice(begun, further, value)))
-
-
-def _scan(item: Item) -> tuple[Definition, Scan]:
-    assert item.definition is not None
-    assert isinstance(item.definition.pattern, Scan)
-    return item.definition, item.definition.pattern
+        joined = Binary(operator, self._scalars.element(array, before), value)
+        self._scalars.add(Assign(target, Choice(begun, joined, value)))

@@ -22,18 +22,17 @@ from symgrad.ir.expr import Access, Expr
 Ranges = Mapping[Axis, tuple[Dim, Dim]]
 
 
-def multiply(nests: Nests, item: Item, contraction: Contraction, ranges: Ranges) -> None:
+def multiply(nests: Nests, item: Item, ranges: Ranges) -> None:
     """Write the product for some of the values of one axis."""
     left, right = (_operand(nests, factor) for factor in item.operands)
     array, indices = nests.arrays[item]
     result = Operand(array.name, address(array.shape, array.place(indices)))
-    gemm = plan_gemm(contraction, left, right, result, dict(ranges))
+    gemm = plan_gemm(item.pattern(Contraction), left, right, result, dict(ranges))
     assert gemm is not None, "the arrays do not lie as was planned"
-    assert item.definition is not None
     if not gemm.fresh and not item.reduced:
         zero = reduction_of(item).start
-        nests.fill(array, indices, item.definition.axes, zero, ranges)
-    nests.context.products.add(item.definition.dtype)
+        nests.fill(array, indices, item.target.axes, zero, ranges)
+    nests.context.products.add(item.target.dtype)
     statement: Statement = Line(_call(nests.context, gemm, item))
     for axis in reversed(gemm.around):
         start, stop = (nests.context.dim(end) for end in ranges.get(axis, (Dim.of(0), axis.extent)))
@@ -56,8 +55,7 @@ def _operand(nests: Nests, factor: Expr) -> Operand:
 
 
 def _call(context: EmitContext, gemm: Gemm, item: Item) -> str:
-    assert item.definition is not None
-    dtype = item.definition.dtype
+    dtype = item.target.dtype
 
     def number(dim: Dim) -> str:
         return expression_text(context.dim(dim))

@@ -40,12 +40,11 @@ from symgrad.codegen.program.patterns import Contraction
 from symgrad.codegen.schedule.interchange import SHORT_ROW, TILE, Interchanged
 from symgrad.codegen.schedule.items import PRODUCT, Item
 from symgrad.codegen.schedule.loops import Loop
-from symgrad.codegen.schedule.rows import Rows
+from symgrad.codegen.schedule.rows import Rows, evaluated
 from symgrad.codegen.schedule.storage import Place
 from symgrad.errors import CodegenError
 from symgrad.ir.dim import Axis, Dim, product
 from symgrad.ir.dtype import DType
-from symgrad.ir.expr import Expr, Reduce
 
 BLOCK = 4096  # elements of a flat loop: vectors end at the same places for any number of threads
 SUM_ROWS = 256  # rows whose sums are added to doubles together
@@ -97,7 +96,7 @@ class Groups:
     def _heavy(self) -> bool:
         """Is each row a product of matrices by itself?"""
         products = [item for item in self.rows.loop.items if item.role == PRODUCT]
-        return any(self.rows.loop.axis in _contraction(item).batch for item in products)
+        return any(self.rows.loop.axis in item.pattern(Contraction).batch for item in products)
 
     def write(self) -> None:
         """Write the loop, and what joins the parts after it."""
@@ -123,13 +122,10 @@ class Groups:
 
     def _array_axes(self, item: Item) -> tuple[Axis, ...]:
         """The axes of what an item accumulates."""
-        if item.role == PRODUCT and item.definition is not None:
-            return item.definition.axes
-        return item.inside
+        return item.target.axes if item.role == PRODUCT else item.inside
 
     def _part(self, item: Item) -> str:
         """Memory for what each group accumulates."""
-        assert item.value is not None
         count = self.context.count(self._array_axes(item))
         wanted = f"{self.nests.name_of(item)}_part"
         return self.context.workspace(wanted, reduction_of(item).total, count, self.count)
@@ -138,29 +134,27 @@ class Groups:
         self, slot: str, item: Item, count: Expression, dtype: DType, suffix: str = "own"
     ) -> str:  # fmt: skip
         """A pointer to what belongs to the group."""
-        pointer = self.scalars.fresh(f"{self.nests.name_of(item)}_{suffix}")
         start = Binary("+", name(slot), Binary("*", name(self.group), count))
-        self.scalars.add(Declare(f"{dtype.c} *restrict", pointer, start))
-        return pointer
+        wanted = f"{self.nests.name_of(item)}_{suffix}"
+        return self.scalars.variable(f"{dtype.c} *restrict", wanted, start)
 
     def _buffer(self, item: Item) -> None:
         """Memory of the group for a value: for one row, or for a block of rows."""
-        assert item.value is not None
         axes = self.nests.storage.places[item].axes
         local = self.rows.loop.blocked and axes[0] == self.rows.loop.axis
         rest = self.context.count(axes[1:] if local else axes)
         groups = f"{self.count} * {self.block_count}" if local else self.count
         wanted = f"{self.nests.name_of(item)}_{'block' if local else 'row'}s"
-        slot = self.context.workspace(wanted, item.value.dtype, rest, groups)
+        dtype = item.result.dtype
+        slot = self.context.workspace(wanted, dtype, rest, groups)
         count = self.context.dim(rest)
         whole = Binary("*", name(self.block), count) if local else count
-        pointer = self._own(slot, item, whole, item.value.dtype)
-        indices = tuple(Dim.of(axis) for axis in axes)
-        shape = tuple(axis.extent for axis in axes)
-        if item.role == PRODUCT and item.definition is not None:
-            indices, shape = item.definition.indices, item.definition.shape
-        array = Array(pointer, item.value.dtype, shape, constant=False)
-        self.nests.arrays[item] = (array, indices)
+        pointer = self._own(slot, item, whole, dtype)
+        if item.role == PRODUCT:
+            shape, indices = item.target.shape, item.target.indices
+        else:
+            shape, indices = tuple(a.extent for a in axes), tuple(map(Dim.of, axes))
+        self.nests.arrays[item] = Array(pointer, dtype, shape, constant=False), indices
 
     def _share_all(self) -> None:
         """Let values live in the memory of those that take their places."""
@@ -174,11 +168,11 @@ class Groups:
         held = {axis for index in indices for axis in index.axes}
         if not held.issuperset(self.nests.storage.places[item].axes):
             raise CodegenError(f"{array.name} is too small for the values of {item!r} as well")
-        if item.role == PRODUCT and item.definition is not None:
+        if item.role == PRODUCT:
             start = sum(array.origin, Dim.of(0))
-            indices = item.definition.indices
+            indices = item.target.indices
             origin = self._origin(indices, start) if array.origin else ()
-            array = replace(array, shape=item.definition.shape, origin=origin)
+            array = replace(array, shape=item.target.shape, origin=origin)
         self.nests.arrays[item] = (array, indices)
 
     def _origin(self, indices: tuple[Dim, ...], start: Dim) -> tuple[Dim, ...]:
@@ -189,7 +183,7 @@ class Groups:
     # -- one group
 
     def _one_group(self, parts: dict[Item, str]) -> None:
-        variable = self.context.variable(self.rows.axes[0]) if self._single() else "row"
+        variable = self.context.variable(self.rows.axes[0]) if self.rows.single else "row"
         ends = ("first", "last") if self.block else (f"{variable}0", f"{variable}1")
         start, stop = (self.scalars.fresh(end) for end in ends)
         extent = self.context.dim(self.rows.extent)
@@ -262,9 +256,6 @@ class Groups:
             added = Assign(Element(own.name, name(variable)), part, "+=")
             self.scalars.add(For(variable, number(0), count, (added,), "#pragma omp simd"))
 
-    def _single(self) -> bool:
-        return len(self.rows.axes) == 1 or bool(self.rows.flat)
-
     def _open_part(self, item: Item, slot: str) -> None:
         """Begin to accumulate an array."""
         axes = self._array_axes(item)
@@ -292,15 +283,13 @@ class Groups:
         flag = self.nests.flags.pop(item, None)
         if flag is not None:
             self.scalars.add(If(name(flag), (Assign(name(variable), Text("NAN")),)))
-        assert item.value is not None
         target = Element(slot, name(self.group))
-        self.scalars.add(Assign(target, truth(name(variable), item.value.dtype)))
+        self.scalars.add(Assign(target, truth(name(variable), item.result.dtype)))
 
     def _combine(self, item: Item, slot: str) -> None:
         """Join the parts of all groups, in order."""
         reduction = reduction_of(item)
         self.context.combines.add(reduction)
-        assert item.value is not None
         axes = self._array_axes(item)
         count = expression_text(self.context.dim(self.context.count(axes)))
         if axes:
@@ -356,21 +345,15 @@ class Groups:
             self.nests.arrays[item] = replace(array, origin=origin), indices
         self._share_all()
         for item in self.buffered:
-            if item.role == PRODUCT and item.definition is not None:
-                self.context.arrays[item.definition.tensor] = self.nests.arrays[item][0]
+            if item.role == PRODUCT:
+                self.context.arrays[item.target.tensor] = self.nests.arrays[item][0]
         for entry in self.rows.body:
             if isinstance(entry, Item):
-                multiply(self.nests, entry, _contraction(entry), ranges)
+                multiply(self.nests, entry, ranges)
             else:
                 part = Rows((axis,), entry.body, entry)
                 for statement in self.row_loop(part, name(low), name(high), simd=True):
                     self.scalars.add(statement)
-
-
-def _contraction(item: Item) -> Contraction:
-    assert item.definition is not None
-    assert isinstance(item.definition.pattern, Contraction)
-    return item.definition.pattern
 
 
 # -- short rows: the rows innermost
@@ -398,10 +381,10 @@ class Tiles(Groups):
     def _start_part(self, item: Item) -> None:
         """The variable of the group, which those of tiles are taken into."""
         reduction = reduction_of(item)
-        variable = self.scalars.fresh(self.nests.name_of(item))
         kind = reduction.total.c if reduction.in_blocks else reduction.variable_type
-        self.scalars.add(Declare(kind, variable, reduction.total_start))
-        self.nests.variables[item] = variable
+        self.nests.variables[item] = self.scalars.variable(
+            kind, self.nests.name_of(item), reduction.total_start
+        )
 
     def write_tiles(self) -> None:
         """Write the loop without groups: no row shares anything with another."""
@@ -448,16 +431,15 @@ class Tiles(Groups):
 
     def _local(self, item: Item, place: Place) -> tuple[Array, tuple[Dim, ...]]:
         """A small array for a value of each row of the tile."""
-        assert item.value is not None
         axis, lane = self.rows.loop.axis, self.interchanged.lane
         count = TILE * (SHORT_ROW if lane in place.axes else 1)
         c_name = self.scalars.fresh(self.nests.name_of(item))
-        self.scalars.add(Line(f"{item.value.dtype.c} {c_name}[{count}];"))
+        self.scalars.add(Line(f"{item.result.dtype.c} {c_name}[{count}];"))
         shape = tuple(Dim.of(TILE) if a == axis else a.extent for a in place.axes)
         start = self.nests.ranges[axis][0]
         origin = tuple(start if a == axis else Dim.of(0) for a in place.axes)
-        array = Array(c_name, item.value.dtype, shape, constant=False, origin=origin)
-        return array, tuple(Dim.of(a) for a in place.axes)
+        array = Array(c_name, item.result.dtype, shape, constant=False, origin=origin)
+        return array, tuple(map(Dim.of, place.axes))
 
 
 def _no_rows(*_: object, **__: object) -> list[Statement]:
@@ -486,22 +468,11 @@ def parallel_clause(loop: Loop, context: EmitContext) -> str:
 
 
 def _size(item: Item) -> Dim:
-    pattern = item.definition.pattern if item.definition is not None else None
-    if item.role == PRODUCT and isinstance(pattern, Contraction):
-        axes = (*pattern.batch, *pattern.rows, *pattern.columns, *pattern.summed)
-        return product([axis.extent for axis in axes])
-    return product([axis.extent for axis in item.axes])
+    axes = item.pattern(Contraction).axes if item.role == PRODUCT else item.axes
+    return product([axis.extent for axis in axes])
 
 
 def _cost(item: Item) -> float:
     """Ns for one element of an item."""
-    total = 0.05
-    seen: set[Expr] = set()
-    todo = [item.body] if item.body is not None else []
-    while todo:
-        expr = todo.pop()
-        if expr not in seen:
-            seen.add(expr)
-            total += scalar_cost(expr)
-            todo.extend(() if isinstance(expr, Reduce) else expr.args)
-    return total
+    found = evaluated(item.body) if item.body is not None else []
+    return sum(map(scalar_cost, found), 0.05)

@@ -191,10 +191,9 @@ def _input(
 def _store(context: EmitContext, definition: Definition, wanted: str) -> None:
     """Memory for an array that is no output."""
     count = product(list(definition.shape))
-    c_name = context.workspace(wanted, definition.dtype, count)
-    context.arrays[definition.tensor] = Array(
-        c_name, definition.dtype, definition.shape, constant=False
-    )
+    dtype, shape = definition.dtype, definition.shape
+    array = Array(context.workspace(wanted, dtype, count), dtype, shape, constant=False)
+    context.arrays[definition.tensor] = array
 
 
 def _name_loops(context: EmitContext, scheduled: Schedule, storage: Storage) -> None:
@@ -230,10 +229,8 @@ def _stride_names(
     c_name: str, rank: int, strides: Sequence[int], names: Names
 ) -> tuple[str, ...]:  # fmt: skip
     """A name for the stride of each axis that has one; the last long axis is contiguous."""
-    if not strides:
-        return ()
     given = {axis: names.fresh(f"{c_name}_s{axis}") for axis in strides}
-    return tuple(given.get(axis, "") for axis in range(rank))
+    return tuple(given.get(axis, "") for axis in range(rank)) if strides else ()
 
 
 def _sizes(graph: Graph) -> tuple[str, ...]:

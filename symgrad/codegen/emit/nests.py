@@ -44,7 +44,7 @@ from symgrad.codegen.schedule.items import (
     roots_of,
 )
 from symgrad.codegen.schedule.loops import Entry, Loop
-from symgrad.codegen.schedule.order import bodies
+from symgrad.codegen.schedule.scheduler import bodies
 from symgrad.codegen.schedule.storage import Storage
 from symgrad.ir.dim import Atom, Axis, Dim
 from symgrad.ir.expr import Call, Expr, Literal, Reduce, postorder
@@ -158,14 +158,9 @@ class Nests:
         return f"#pragma omp simd{text}"
 
     def _in_sequence(self, item: Item, loop: Loop) -> bool:
-        if item.finds_place:
-            return True
-        if item.definition is None or item.role == STORE:
-            return False
-        pattern = item.definition.pattern
-        if isinstance(pattern, Scatter):
-            return loop.axis in pattern.axes
-        return isinstance(pattern, Scan) and pattern.axis == loop.axis
+        if item.role == SCATTER:
+            return loop.axis in item.pattern(Scatter).axes
+        return item.finds_place or (item.role == SCAN and item.pattern(Scan).axis == loop.axis)
 
     # -- what starts before a loop and ends after it
 
@@ -188,9 +183,8 @@ class Nests:
 
     def _starts(self, item: Item, loop: Loop) -> bool:
         path = [one for one in self.storage.paths[item] if not one.blocked]
-        if item.role == SCAN and item.definition is not None:
-            pattern = item.definition.pattern
-            return isinstance(pattern, Scan) and path[-1] is loop and pattern.axis == loop.axis
+        if item.role == SCAN:
+            return path[-1] is loop and item.pattern(Scan).axis == loop.axis
         return bool(item.reduced) and path[len(item.outside)] is loop
 
     def start_variable(self, item: Item) -> None:
@@ -199,31 +193,30 @@ class Nests:
         if reduction.in_blocks and not self.sums.in_one_block(item.reduced):
             self.sums.start(item, self.name_of(item))
             return
-        variable = self.scalars.fresh(self.name_of(item))
+        variable = self.scalars.variable(
+            reduction.variable_type, self.name_of(item), reduction.start
+        )
         self.variables[item] = variable
-        self.scalars.add(Declare(reduction.variable_type, variable, reduction.start))
         if reduction.keeps_nan:
-            self.flags[item] = self.scalars.fresh(f"{variable}_nan")
-            self.scalars.add(Declare("int", self.flags[item], number(0)))
+            self.flags[item] = self.scalars.variable("int", f"{variable}_nan", number(0))
 
     def name_of(self, item: Item) -> str:
         """What a value is called: as the user calls it, or by what it is."""
-        assert item.value is not None
         place = self.storage.places.get(item)
         definition = place.definition if place is not None and item.role == REDUCE else None
         if definition is not None and definition.outputs:
             return definition.outputs[0]
-        if item.role == PRODUCT and item.definition is not None:
-            return self.program.names.get(item.definition.body, "product")
-        default = DEFAULT_NAMES[item.value.kind] if isinstance(item.value, Reduce) else "kept"
-        return self.program.names.get(item.value) or self.hints.get(item.value, default)
+        if item.role == PRODUCT:
+            return self.program.names.get(item.target.body, "product")
+        value = item.result
+        default = DEFAULT_NAMES[value.kind] if isinstance(value, Reduce) else "kept"
+        return self.program.names.get(value) or self.hints.get(value, default)
 
     def declare(self, item: Item) -> str:
-        """Declare the variable of a value that is assigned further down, in another block."""
-        assert item.value is not None
+        """Declare the variable of a value that a later block assigns."""
         variable = self.scalars.fresh(self.name_of(item))
-        self.scalars.add(Line(f"{item.value.dtype.c} {variable};"))
-        self.scalars.scope.known[item.value] = name(variable)
+        self.scalars.add(Line(f"{item.result.dtype.c} {variable};"))
+        self.scalars.scope.known[item.result] = name(variable)
         return variable
 
     def _start_place(self, item: Item) -> None:
@@ -239,11 +232,10 @@ class Nests:
 
     def _clear(self, item: Item) -> None:
         """Put zeros where a scatter will add."""
-        assert item.definition is not None
-        array = self.context.arrays[item.definition.tensor]
-        axes = tuple(axis for axis in item.definition.axes if axis not in item.outside)
-        zero = Reduction("sum", item.definition.dtype).start
-        self.fill(array, item.definition.indices, axes, zero)
+        definition = item.target
+        axes = tuple(axis for axis in definition.axes if axis not in item.outside)
+        zero = Reduction("sum", definition.dtype).start
+        self.fill(self.context.arrays[definition.tensor], definition.indices, axes, zero)
 
     def fill(
         self,
@@ -276,15 +268,14 @@ class Nests:
         if not item.finds_place and item in self.flags:
             nan = Text("NAN")
             self.scalars.add(If(name(self.flags[item]), (Assign(name(variable), nan),)))
-        assert item.value is not None
         if item in self.joins:
             self.scalars.add(reduction_of(item).take_stored(self.joins[item], name(variable)))
             return
-        self.scalars.scope.known[item.value] = name(variable)
+        self.scalars.scope.known[item.result] = name(variable)
         place = self.storage.places.get(item)
         if place is not None and place.definition is None:
             target = self.scalars.element(*self.arrays[item])
-            self.scalars.add(Assign(target, truth(name(variable), item.value.dtype)))
+            self.scalars.add(Assign(target, truth(name(variable), item.result.dtype)))
 
     # -- statements
 
@@ -308,26 +299,25 @@ class Nests:
 
     def _load_before(self, item: Item) -> None:
         """Load a value that lives in an output which is about to be written."""
-        assert item.value is not None
-        variable = self.scalars.fresh(self.name_of(item))
         value = self.scalars.element(*self.arrays[item])
-        self.scalars.add(Declare(f"const {item.value.dtype.c}", variable, value))
-        self.scalars.scope.known[item.value] = name(variable)
+        kind = f"const {item.result.dtype.c}"
+        variable = self.scalars.variable(kind, self.name_of(item), value)
+        self.scalars.scope.known[item.result] = name(variable)
 
     def _statement(self, item: Item, values: list[Expression]) -> None:
-        if item.role == STORE and item.definition is not None:
-            target = self._target(item.definition, item.output)
-            self.scalars.add(Assign(target, truth(values[0], item.definition.dtype)))
+        if item.role == STORE:
+            target = self._target(item.target, item.output)
+            self.scalars.add(Assign(target, truth(values[0], item.target.dtype)))
         elif item.role == REDUCE:
             self._take(item, values[0])
-        elif item.role == SCAN and item.definition is not None:
-            self.running.take(item, values[0], self._target(item.definition))
+        elif item.role == SCAN:
+            self.running.take(item, values[0], self._target(item.target))
         elif item.role == SCATTER:
             self._scatter(item, *values)
-        elif item.role == KEEP and item.value is not None:
+        elif item.role == KEEP:
             if item in self.storage.places:
                 target = self.scalars.element(*self.arrays[item])
-                self.scalars.add(Assign(target, truth(values[0], item.value.dtype)))
+                self.scalars.add(Assign(target, truth(values[0], item.result.dtype)))
             self.complete(item)
 
     def _target(self, definition: Definition, output: str = "") -> Expression:
@@ -358,9 +348,7 @@ class Nests:
         """A name for a value that a reduction reads several times."""
         if reduction.kind not in ("max", "min") or isinstance(value, Text):
             return value
-        variable = self.scalars.fresh("value")
-        self.scalars.add(Declare(f"const {reduction.variable_type}", variable, value))
-        return name(variable)
+        return name(self.scalars.variable(f"const {reduction.variable_type}", "value", value))
 
     def _take_place(self, item: Item, value: Expression) -> None:
         """Keep the first of the best; NaN is better than every number."""
@@ -377,12 +365,10 @@ class Nests:
         self.scalars.add(If(better, (Assign(best, value), Assign(place, index))))
 
     def _scatter(self, item: Item, condition: Expression, value: Expression) -> None:
-        assert item.definition is not None
-        pattern = item.definition.pattern
-        assert isinstance(pattern, Scatter)
+        pattern = item.pattern(Scatter)
         put: dict[Atom, Dim] = dict(pattern.targets)
-        indices = tuple(index.substitute(put) for index in item.definition.indices)
-        array = self.context.arrays[item.definition.tensor]
+        indices = tuple(index.substitute(put) for index in item.target.indices)
+        array = self.context.arrays[item.target.tensor]
         added: Statement = Assign(self.scalars.element(array, indices), value, "+=")
         if not (isinstance(pattern.condition, Literal) and pattern.condition.value):
             added = If(condition, (added,))

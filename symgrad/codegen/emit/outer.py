@@ -68,18 +68,16 @@ class OuterLoops:
                 arrays[item] = (array, place.definition.indices)
             elif place.shared == 0:
                 arrays[item] = self._array(item, place.axes)
-            if item.role == PRODUCT and item in arrays and item.definition is not None:
-                array = replace(arrays[item][0], shape=item.definition.shape)
-                arrays[item] = (array, item.definition.indices)
-                self.context.arrays[item.definition.tensor] = array
+            if item.role == PRODUCT and item in arrays:
+                array = replace(arrays[item][0], shape=item.target.shape)
+                arrays[item] = (array, item.target.indices)
+                self.context.arrays[item.target.tensor] = array
 
     def _array(self, item: Item, axes: tuple[Axis, ...]) -> tuple[Array, tuple[Dim, ...]]:
-        assert item.value is not None
-        wanted, count = f"{self.nests.name_of(item)}_all", self.context.count(axes)
-        c_name = self.context.workspace(wanted, item.value.dtype, count)
+        wanted, dtype = f"{self.nests.name_of(item)}_all", item.result.dtype
+        c_name = self.context.workspace(wanted, dtype, self.context.count(axes))
         shape = tuple(axis.extent for axis in axes)
-        array = Array(c_name, item.value.dtype, shape, constant=False)
-        return array, tuple(Dim.of(axis) for axis in axes)
+        return Array(c_name, dtype, shape, constant=False), tuple(map(Dim.of, axes))
 
     # -- one outermost loop
 
@@ -155,25 +153,16 @@ class OuterLoops:
     # -- the three ways
 
     def _blocks(self, rows: Rows) -> None:
-        start, stop, bounds = self._range(rows, "BLOCK")
-        body = self.row_loop(rows, name(start), name(stop), simd=True)
-        extent = self.context.dim(rows.extent)
-        pragma = parallel_clause(rows.loop, self.context)
-        self.scalars.add(
-            For(start, number(0), extent, (*bounds, *body), pragma, step="BLOCK")
-        )  # fmt: skip
-        for c_name in (start, stop):
-            self.context.names.release(c_name)
-
-    def _range(self, rows: Rows, step: str) -> tuple[str, str, list[Statement]]:
         variable = self._row_variable(rows)
         start, stop = (self.context.names.fresh(f"{variable}{end}") for end in (0, 1))
-        end = Binary("+", name(start), name(step))
-        return (
-            start,
-            stop,
-            [Declare("const int64_t", stop, least(self.context.dim(rows.extent), end))],
-        )
+        extent = self.context.dim(rows.extent)
+        end = least(extent, Binary("+", name(start), name("BLOCK")))
+        body = self.row_loop(rows, name(start), name(stop), simd=True)
+        body.insert(0, Declare("const int64_t", stop, end))
+        pragma = parallel_clause(rows.loop, self.context)
+        self.scalars.add(For(start, number(0), extent, tuple(body), pragma, step="BLOCK"))
+        for c_name in (start, stop):
+            self.context.names.release(c_name)
 
     def _each_row(self, rows: Rows) -> None:
         extent = self.context.dim(rows.extent)
@@ -185,27 +174,24 @@ class OuterLoops:
     # -- the loop over rows
 
     def _row_variable(self, rows: Rows) -> str:
-        if len(rows.axes) == 1 or rows.flat:
-            return self.context.variable(rows.axes[0])
-        return "row"
+        return self.context.variable(rows.axes[0]) if rows.single else "row"
 
     def row_loop(
         self, rows: Rows, start: Expression, stop: Expression, *, simd: bool
     ) -> list[Statement]:
         """The loop over some of the rows; where there are several axes, each is worked out."""
         variable = self._row_variable(rows)
-        together = len(rows.axes) > 1 and not rows.flat
-        if together:
+        if not rows.single:
             variable = self.context.names.fresh(variable)
 
         def write() -> None:
-            if together:
+            if not rows.single:
                 self._take_apart(rows.axes, variable)
             self.nests.entries(rows.body, self.nests.loop)
 
         constant = rows.extent.constant
         short = constant is not None and constant <= SUM_BLOCK
-        side_by_side = rows.leaf and simd and not together
+        side_by_side = rows.leaf and simd and rows.single
         loop, bounds = Loop(rows.axes[-1], rows.body), (variable, start, stop)
         axes = frozenset(rows.axes)
         return [self.nests.run(loop, bounds, axes, write, short=short, simd=side_by_side)]

@@ -11,6 +11,7 @@ give is added in double.  So the error does not grow with the number of elements
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from symgrad.codegen.emit.ctree import (
@@ -21,7 +22,7 @@ from symgrad.codegen.emit.ctree import (
     Expression,
     Statement,
     Text,
-    Unary,
+    statements_text,
 )
 from symgrad.codegen.emit.spelling import literal
 from symgrad.ir.dtype import DType, bool_, float64
@@ -46,21 +47,17 @@ class Reduction:
     @property
     def start(self) -> Expression:
         """What a reduction of nothing gives."""
-        if self.kind in ("max", "min"):
-            return self._infinity(negative=self.kind == "max")
-        return literal(_NEUTRAL[self.kind], self.dtype)
+        if self.kind not in ("max", "min"):
+            return literal(_NEUTRAL[self.kind], self.dtype)
+        if self.dtype.is_integer:
+            end = self.dtype.least if self.kind == "max" else self.dtype.greatest
+            return literal(end, self.dtype)
+        return literal(-math.inf if self.kind == "max" else math.inf, self.dtype)
 
     @property
     def total_start(self) -> Expression:
         """The same, in the dtype of totals."""
         return literal(_NEUTRAL[self.kind], self.total) if self.in_blocks else self.start
-
-    def _infinity(self, *, negative: bool) -> Expression:
-        if self.dtype.is_integer:
-            return literal(self.dtype.least if negative else self.dtype.greatest, self.dtype)
-        infinity: Expression = Text("INFINITY")
-        infinity = infinity if self.dtype.itemsize == 4 else Cast("double", infinity)
-        return Unary("-", infinity) if negative else infinity
 
     @property
     def keeps_nan(self) -> bool:
@@ -95,8 +92,7 @@ class Reduction:
         """Take one element into a variable."""
         if self.kind in ("max", "min"):
             return Assign(target, Choice(self._better(value, target), value, target))
-        operator = {"sum": "+=", "prod": "*=", "any": "|=", "all": "&="}[self.kind]
-        return Assign(target, value, operator)
+        return Assign(target, value, f"{_OPERATORS[self.kind]}=")
 
     def take_stored(self, target: Expression, value: Expression) -> Statement:
         """Take one element into an array: NaN is kept in place, bytes stay bytes."""
@@ -131,8 +127,6 @@ class CombineView:
 
 def combine_view(reduction: Reduction) -> CombineView:
     """The view of the function ``reduction.combine``."""
-    from symgrad.codegen.emit.ctree import statements_text
-
     whole, part = Text("part[u]"), Text("part[g * n + u]")
     update = statements_text([reduction.take_stored(whole, part)], 0).strip()
     result = statements_text([Assign(Text("whole[u]"), reduction.rounded(whole))], 0).strip()

@@ -72,6 +72,12 @@ class ScalarWriter:
         """Append a statement to the innermost scope."""
         self.scope.statements.append(statement)
 
+    def variable(self, kind: str, wanted: str, value: Expression) -> str:
+        """Declare a variable in the innermost scope; return its name, ``wanted`` or one like it."""
+        found = self.fresh(wanted)
+        self.add(Declare(kind, found, value))
+        return found
+
     def known(self, expr: Expr) -> Expression | None:
         """The C expression of a value that is there already."""
         for scope in reversed(self.scopes):

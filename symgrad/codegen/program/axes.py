@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from symgrad.codegen.program.equations import Equation, elements_of
+from symgrad.codegen.program.equations import Equation, elements_of, private_axes
 from symgrad.codegen.program.patterns import Scan
 from symgrad.index.lower import NodeAxes
 from symgrad.ir.dim import Axis, Dim
@@ -53,7 +53,7 @@ class _Classes:
 def unify(graph: Graph, equations: Sequence[Equation]) -> dict[Node, NodeAxes]:
     """The axes of every node that has an equation, and of every input."""
     classes = _Classes()
-    own: dict[int, tuple[Axis, ...]] = {node.index: _input_axes(node) for node in _inputs(graph)}
+    own: dict[int, tuple[Axis, ...]] = {node.index: private_axes(node) for node in _inputs(graph)}
     own.update({equation.node.index: equation.own for equation in equations})
     for index, axes in own.items():
         for axis in axes:
@@ -91,10 +91,6 @@ class _Names:
 
 def _inputs(graph: Graph) -> list[Node]:
     return sorted(graph.inputs.values(), key=lambda node: node.index)
-
-
-def _input_axes(node: Node) -> tuple[Axis, ...]:
-    return tuple(Axis(f"{node.index}.{axis}", size) for axis, size in enumerate(node.shape))
 
 
 def _identities(

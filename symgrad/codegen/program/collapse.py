@@ -9,18 +9,18 @@ sequence are then one row, and an elementwise chain on tensors of any rank is on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from symgrad.budgets import COLLAPSE_ROUNDS
 from symgrad.codegen.program.definitions import Definition, KernelProgram
+from symgrad.codegen.program.equations import elements_in, elements_of
 from symgrad.codegen.program.patterns import recognise
 from symgrad.ir.dim import Atom, Axis, Dim, Element
 from symgrad.ir.expr import Access, Expr, ExprPool, IntValue, Reduce, free_axes, postorder, rebuild
 
 Pair = tuple[Axis, Axis]
-
-_MOST_ROUNDS = 8
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class _Use:
 
 def collapse_axes(program: KernelProgram) -> KernelProgram:
     """Merge pairs of axes until there are none left."""
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(COLLAPSE_ROUNDS):
         pairs = _pairs(program)
         if not pairs:
             break
@@ -67,26 +67,15 @@ def _uses(program: KernelProgram) -> Iterator[_Use]:
     for expr in _expressions(program):
         if isinstance(expr, Access):
             yield _Use(expr.tensor, expr.indices)
-        for element in _elements(_dims(expr)):
+        for element in elements_of(expr):
             yield _Use(element.tensor, element.indices)
     for check in program.checks:
-        for element in _elements([check.index]):
+        for element in elements_in([check.index]):
             yield _Use(element.tensor, element.indices)
 
 
 def _expressions(program: KernelProgram) -> list[Expr]:
     return postorder([definition.body for definition in program.definitions])
-
-
-def _dims(expr: Expr) -> tuple[Dim, ...]:
-    if isinstance(expr, Access):
-        return expr.indices
-    return (expr.value,) if isinstance(expr, IntValue) else ()
-
-
-def _elements(dims: Iterable[Dim]) -> list[Element]:
-    found = {atom for dim in dims for atom in dim.atoms if isinstance(atom, Element)}
-    return sorted(found, key=lambda element: element.key)
 
 
 def _neighbours(program: KernelProgram, uses: Sequence[_Use]) -> list[Pair]:
@@ -117,18 +106,18 @@ def _banned(program: KernelProgram, uses: Sequence[_Use]) -> set[Axis]:
         nested = {
             a for index in use.indices if not isinstance(index.atom, Axis) for a in index.axes
         }
-        inside = {a for element in _elements(use.indices) for a in free_axes(element.indices)}
+        inside = {a for element in elements_in(use.indices) for a in free_axes(element.indices)}
         whole = {a for index in use.indices for a in index.axes} - nested
         banned |= (nested - inside) | (whole - plain)
     for expr in _expressions(program):
         if isinstance(expr, IntValue):
-            elements = {a for e in _elements([expr.value]) for a in free_axes(e.indices)}
+            elements = {a for e in elements_in([expr.value]) for a in free_axes(e.indices)}
             direct = {a for monomial, _ in expr.value.terms for a, _ in monomial}
             banned |= {a for a in expr.free if a in direct or a not in elements}
         elif isinstance(expr, Reduce) and expr.kind.startswith("arg"):
             banned.add(expr.axis)
     for check in program.checks:
-        elements = {a for e in _elements([check.index]) for a in free_axes(e.indices)}
+        elements = {a for e in elements_in([check.index]) for a in free_axes(e.indices)}
         banned |= set(check.index.axes) - elements
     return banned
 
@@ -257,7 +246,7 @@ class _Collapse:
             return Dim.of(self._whole[dim.atom])
         put: dict[Atom, Dim] = {
             element: Dim.of(Element(element.tensor, self._indices(element.indices)))
-            for element in _elements([dim])
+            for element in elements_in([dim])
         }
         return dim.substitute(put)
 

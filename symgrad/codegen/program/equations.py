@@ -8,9 +8,10 @@ have no equation unless they are outputs, and others read what lies behind them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from symgrad.budgets import MOST_INDEX_ATOMS
 from symgrad.codegen.program.patterns import Pattern, Scan, recognise
 from symgrad.codegen.program.rewrite import eliminate_deltas
 from symgrad.errors import CodegenError
@@ -23,7 +24,6 @@ from symgrad.ops.record import get
 
 Indices = tuple[Dim, ...]
 
-_MOST_ATOMS = 24  # an index expression larger than this is not put into others
 _READ = 0.02  # ns: what reading a stored element costs in a vectorised loop
 
 
@@ -58,7 +58,7 @@ def equations(graph: Graph, outputs: Sequence[Node]) -> list[Equation]:
     Raises CodegenError for an op that has no meaning in index notation.
     """
     nodes = ancestors(outputs)
-    private = {node: NodeAxes(_private_axes(node)) for node in nodes}
+    private = {node: NodeAxes(private_axes(node)) for node in nodes}
     lowering = Lowering(graph, axes=private)
     found: list[Equation] = []
     wanted = set(outputs)
@@ -94,7 +94,8 @@ def _check_meaning(node: Node) -> None:
         )
 
 
-def _private_axes(node: Node) -> tuple[Axis, ...]:
+def private_axes(node: Node) -> tuple[Axis, ...]:
+    """Axes that no other node has, one for each dimension."""
     return tuple(Axis(f"{node.index}.{axis}", size) for axis, size in enumerate(node.shape))
 
 
@@ -103,9 +104,9 @@ def _transparent(node: Node, body: Expr) -> bool:
     if isinstance(body, (Literal, IntValue)):
         return True
     if isinstance(body, Access):
-        return all(_small(index) for index in body.indices)
+        return all(map(_is_small, body.indices))
     index = as_dim(body) if node.dtype == int64 else None
-    return index is not None and _small(index)
+    return index is not None and _is_small(index)
 
 
 def _readable(node: Node, lowered: Expr) -> bool:
@@ -113,15 +114,11 @@ def _readable(node: Node, lowered: Expr) -> bool:
     return node.dtype != int64 or as_dim(lowered) is not None
 
 
-def _small(index: Dim) -> bool:
-    return index_weight(index) <= _MOST_ATOMS
-
-
-def index_weight(index: Dim) -> int:
-    """How large the text of an index expression is; stops counting beyond ``_MOST_ATOMS``."""
+def _is_small(index: Dim) -> bool:
+    """May the index expression be put into others?"""
     weight = 0
     todo = [index]
-    while todo and weight <= _MOST_ATOMS:
+    while todo and weight <= MOST_INDEX_ATOMS:
         for monomial, _ in todo.pop().terms:
             for atom, power in monomial:
                 weight += power
@@ -129,7 +126,7 @@ def index_weight(index: Dim) -> int:
                     todo += [atom.left, atom.right]
                 elif isinstance(atom, Element):
                     todo += atom.indices
-    return weight
+    return weight <= MOST_INDEX_ATOMS
 
 
 def _reads(
@@ -149,11 +146,13 @@ def _reads(
 
 def elements_of(expr: Expr) -> list[Element]:
     """The elements of integer tensors in the index expressions of ``expr`` itself, in order."""
-    dims: tuple[Dim, ...] = ()
     if isinstance(expr, Access):
-        dims = expr.indices
-    elif isinstance(expr, IntValue):
-        dims = (expr.value,)
+        return elements_in(expr.indices)
+    return elements_in([expr.value]) if isinstance(expr, IntValue) else []
+
+
+def elements_in(dims: Iterable[Dim]) -> list[Element]:
+    """The elements of integer tensors in index expressions, in order."""
     found = {atom for dim in dims for atom in dim.atoms if isinstance(atom, Element)}
     return sorted(found, key=lambda element: element.key)
 
@@ -164,11 +163,8 @@ def stored_node(graph: Graph, tensor: str) -> Node | None:
 
 
 def _measure(body: Expr) -> tuple[float, int]:
-    cost, weight = 0.0, 0
-    for expr in postorder([body]):
-        weight += 1
-        cost += scalar_cost(expr)
-    return cost, weight
+    found = postorder([body])
+    return sum(map(scalar_cost, found), 0.0), len(found)
 
 
 def scalar_cost(expr: Expr) -> float:

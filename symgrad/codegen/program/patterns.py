@@ -56,6 +56,11 @@ class Contraction:
     rows: tuple[Axis, ...]
     columns: tuple[Axis, ...]
 
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """All of its axes."""
+        return (*self.batch, *self.rows, *self.columns, *self.summed)
+
 
 Pattern = Scatter | Scan | Contraction
 

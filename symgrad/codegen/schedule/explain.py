@@ -51,29 +51,26 @@ class _Explainer:
 
     def _item(self, item: Item) -> str:
         if item.role == REDUCE and isinstance(item.value, Reduce):
-            name = self.program.names.get(item.value, f"{item.value.kind}_{item.number}")
             inner = item.value.body
             while isinstance(inner, Reduce) and inner.axis in item.reduced:
                 inner = inner.body
-            line = f"{name} <- {item.value.kind} {self.text.whole(inner, self.done)}"
-            self.done[item.value.number] = name
-            return line
-        if item.role == PRODUCT and item.definition is not None and item.value is not None:
-            name = self.program.names.get(item.definition.body, f"product_{item.number}")
-            line = f"{name} <- product {self.text.whole(item.definition.body, self.done)}"
-            self.done[item.value.number] = name
-            return line
-        if item.role == KEEP and item.value is not None:
-            name = self.program.names.get(item.value, f"kept_{item.number}")
-            line = f"{name} <- {self.text.whole(item.value, self.done)}"
-            self.done[item.value.number] = name
-            return line
+            return self._value(item, item.value, item.value.kind, inner)
+        if item.role == PRODUCT:
+            return self._value(item, item.target.body, "product", item.target.body)
+        if item.role == KEEP:
+            return self._value(item, item.result, "", item.result)
         if item.check is not None:
             return f"check 0 <= {self.text.dim(item.check.index)} < {item.check.bound}"
-        assert item.definition is not None
-        definition = item.definition
+        definition = item.target
         target = self.text.names.get(definition.tensor, definition.tensor)
         indices = ", ".join(map(self.text.dim, definition.indices))
         left = f"{target}[{indices}]" if indices else target
         body: Expr = item.body if item.body is not None else definition.body
         return f"{left} = {self.text.whole(body, self.done)}"
+
+    def _value(self, item: Item, named: Expr, kind: str, body: Expr) -> str:
+        """``name <- sum ...``: a value under the user's name for it, which later lines use."""
+        name = self.program.names.get(named, f"{kind or 'kept'}_{item.number}")
+        line = f"{name} <- {kind} {self.text.whole(body, self.done)}".replace("  ", " ", 1)
+        self.done[item.result.number] = name
+        return line

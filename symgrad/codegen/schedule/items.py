@@ -9,7 +9,8 @@ schedule decides to keep one (role ``keep``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import TypeVar
 
 from symgrad.codegen.program.definitions import Check, Definition, KernelProgram
 from symgrad.codegen.program.equations import elements_of
@@ -21,6 +22,7 @@ from symgrad.ir.expr import Access, Expr, Reduce, free_axes
 STORE, REDUCE, KEEP, SCAN, SCATTER = "store", "reduce", "keep", "scan", "scatter"
 PRODUCT, CHECK = "product", "check"
 _WRITING = (STORE, SCAN, SCATTER)
+_P = TypeVar("_P", Contraction, Scan, Scatter)
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,28 @@ class Item:
     operands: tuple[Expr, ...] = ()
     output: str = ""
     check: Check | None = None
-    needs: tuple[Need, ...] = field(default=())
+    needs: tuple[Need, ...] = ()
 
     def __repr__(self) -> str:
         return f"<{self.role} {self.number}>"
+
+    @property
+    def target(self) -> Definition:
+        """The definition of an item that writes an array."""
+        assert self.definition is not None
+        return self.definition
+
+    @property
+    def result(self) -> Expr:
+        """The value of an item that gives one."""
+        assert self.value is not None
+        return self.value
+
+    def pattern(self, kind: type[_P]) -> _P:
+        """The pattern of the definition that it writes, which is of this kind."""
+        found = self.target.pattern
+        assert isinstance(found, kind)
+        return found
 
     @property
     def finds_place(self) -> bool:
@@ -79,9 +99,8 @@ class Item:
 
 def roots_of(item: Item) -> list[Expr]:
     """The expressions that an item evaluates."""
-    if item.role == SCATTER and item.definition is not None:
-        pattern = item.definition.pattern
-        assert isinstance(pattern, Scatter)
+    if item.role == SCATTER:
+        pattern = item.pattern(Scatter)
         return [pattern.condition, pattern.body]
     return [item.body] if item.body is not None else []
 
@@ -110,8 +129,7 @@ class Items:
         self.values: dict[Expr, Item] = {}
         self._producers: dict[str, Item] = {}
         self._checking: dict[str, list[Item]] = {}
-        waiting = list(program.checks)
-        waiting = self._add_checks(waiting)
+        waiting = self._add_checks(list(program.checks))
         for definition in program.definitions:
             self._define(definition)
             waiting = self._add_checks(waiting)
@@ -129,7 +147,7 @@ class Items:
         return Item(len(self.found), role, tuple(axes), body=body, needs=needs, **rest)  # type: ignore[arg-type]
 
     def _add_checks(self, waiting: list[Check]) -> list[Check]:
-        """Add the checks for which everything is computed; what is left waits further."""
+        """Add the checks for which everything is computed; return the others."""
         computed = {d.tensor for d in self.program.definitions}
         left = []
         for check in waiting:
@@ -190,8 +208,7 @@ class Items:
         """A call of the BLAS; None where loops do as well, or nothing lies as it should."""
         if is_small(pattern):
             return None
-        every = (*pattern.batch, *pattern.rows, *pattern.columns, *pattern.summed)
-        first = self.sort(every)[0]
+        first = self.sort(pattern.axes)[0]
         ranges = {first: (Dim.of(0), first.extent)}
         result = Operand("", address(definition.shape, definition.indices))
         for copies in ((False, False), (True, False), (False, True), (True, True)):
@@ -309,12 +326,6 @@ class Items:
 
 def _kept(producer: Item, indices: tuple[Dim, ...]) -> frozenset[Axis]:
     """The axes on which an array is read in the very iteration that writes it."""
-    assert producer.definition is not None
-    complete = set(producer.outside)
-    own = producer.definition.indices
-    return frozenset(
-        axis
-        for wanted, index in zip(own, indices, strict=True)
-        for axis in free_axes([wanted])
-        if axis in complete and index == wanted
-    )
+    pairs = zip(producer.target.indices, indices, strict=True)
+    same = free_axes(wanted for wanted, index in pairs if index == wanted)
+    return same & set(producer.outside)

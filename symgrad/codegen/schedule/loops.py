@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Union
 
 from symgrad.codegen.program.patterns import Scan
@@ -40,15 +41,15 @@ class Loop:
     @property
     def items(self) -> list[Item]:
         """All items in it, in order."""
-        found: list[Item] = []
-        todo: list[Entry] = [self]
-        while todo:
-            entry = todo.pop()
-            if isinstance(entry, Loop):
-                todo.extend(reversed(entry.body))
-            else:
-                found.append(entry)
-        return found
+        return in_turn(self.body)
+
+
+def in_turn(entries: Sequence[Entry]) -> list[Item]:
+    """All items in entries, in the order in which they are done."""
+    found: list[Item] = []
+    for entry in entries:
+        found += in_turn(entry.body) if isinstance(entry, Loop) else [entry]
+    return found
 
 
 def arrange(items: Sequence[Item], opened: frozenset[Axis] = frozenset()) -> tuple[Entry, ...]:
@@ -104,11 +105,8 @@ def _token(item: Item, opened: frozenset[Axis]) -> Token | None:
     axis = next((axis for axis in item.axes if axis not in opened), None)
     if axis is None:
         return None
-    if item.role == SCAN and item.definition is not None:
-        pattern = item.definition.pattern
-        assert isinstance(pattern, Scan)
-        if pattern.axis == axis:
-            return axis, pattern.reverse, item.number
+    if item.role == SCAN and (pattern := item.pattern(Scan)).axis == axis:
+        return axis, pattern.reverse, item.number
     if axis in item.reduced and (item.role == SCATTER or item.finds_place):
         return axis, False, item.number
     return axis, False, -1
@@ -116,9 +114,7 @@ def _token(item: Item, opened: frozenset[Axis]) -> Token | None:
 
 def _waits(mine: Token | None, other: Token | None, kept: frozenset[Axis]) -> int:
     """0 where an item can follow another in the same scope, 1 where it needs its loop to end."""
-    if other is None or (mine == other and other[0] in kept):
-        return 0
-    return 1
+    return int(other is not None and (mine != other or other[0] not in kept))
 
 
 # -- the loops around items
@@ -141,9 +137,5 @@ def paths_of(entries: Sequence[Entry]) -> dict[Item, Path]:
 
 def common(first: Path, second: Path) -> int:
     """How many loops two paths have in common."""
-    count = 0
-    for one, other in zip(first, second, strict=False):
-        if one is not other:
-            break
-        count += 1
-    return count
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] is pair[1], pairs))

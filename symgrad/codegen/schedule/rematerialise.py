@@ -19,20 +19,17 @@ from symgrad.ir.expr import Call, Expr
 
 # What storing and loading an element costs, in ns.
 _ROW, _WHOLE, _HOIST, _THERE = 0.10, 1.0, 0.10, 0.10
-_DEAREST = 2.0  # beyond this a cost need not be known
+_HIGHEST = 2.0  # a cost is not summed up beyond this
 
 
 def choose_kept(items: Items, paths: Mapping[Item, Path], guards: Guards) -> list[Expr]:
     """The values to keep, in the order of their expressions."""
-    chooser = _Chooser(items, paths, guards)
-    return chooser.choose()
+    return _Chooser(items, paths, guards).choose()
 
 
 def _needed_by(item: Item) -> list[Expr]:
     """What an item evaluates besides the value that is kept."""
-    if item.role == KEEP and item.value is not None:
-        return list(item.value.args)
-    return roots_of(item)
+    return list(item.result.args) if item.role == KEEP else roots_of(item)
 
 
 class _Chooser:
@@ -87,15 +84,12 @@ class _Chooser:
             return _THERE
         if again:
             return _HOIST
-        shared = len(loops[0])
-        for path in loops[1:]:
-            shared = min(shared, common(loops[0], path))
-        return _ROW if shared else _WHOLE
+        return _ROW if all(common(loops[0], path) for path in loops) else _WHOLE
 
     def _cost(self, expr: Expr) -> float:
         """The price of computing a value again; reductions and what is kept cost a load."""
         total, todo, seen = 0.0, [expr], {expr}
-        while todo and total < _DEAREST:
+        while todo and total < _HIGHEST:
             one = todo.pop()
             total += scalar_cost(one)
             for arg in one.args if one not in self._items.values else ():

@@ -39,6 +39,11 @@ class Rows:
         return all(isinstance(entry, Item) for entry in self.body)
 
     @property
+    def single(self) -> bool:
+        """Does one index run over all rows?"""
+        return len(self.axes) == 1 or bool(self.flat)
+
+    @property
     def inner(self) -> frozenset[Axis]:
         """The axes of the loops inside."""
         return frozenset(axis for item in self.loop.items for axis in item.axes) - {*self.axes}
@@ -75,11 +80,10 @@ def _rows(loop: Loop, shapes: Shapes) -> Rows:
 
 def _reduced_alike(loop: Loop, axes: Sequence[Axis], inner: Loop) -> bool:
     """Is all that is reduced over the inner axis reduced over the outer ones, and the reverse?"""
-    for item in loop.items:
-        reduced = {axis in item.reduced for axis in (*axes, inner.axis)}
-        if len(reduced) > 1:
-            return False
-    return True
+    together = {*axes, inner.axis}
+    return all(
+        together.issubset(item.reduced) or together.isdisjoint(item.reduced) for item in loop.items
+    )
 
 
 def _flat_tensors(
@@ -94,7 +98,7 @@ def _flat_tensors(
             if item.definition.axes != axes:
                 return None
             found.add(item.definition.tensor)
-        for expr in _evaluated(item.body):
+        for expr in evaluated(item.body):
             if expr.free.isdisjoint(axes):
                 continue
             if isinstance(expr, (IntValue, Reduce)):
@@ -106,7 +110,8 @@ def _flat_tensors(
     return frozenset(found)
 
 
-def _evaluated(root: Expr) -> list[Expr]:
+def evaluated(root: Expr) -> list[Expr]:
+    """What is evaluated for ``root``, up to reductions."""
     found: dict[Expr, None] = {}
     todo = [root]
     while todo:

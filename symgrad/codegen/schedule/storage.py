@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from symgrad.codegen.program.definitions import Definition
 from symgrad.codegen.schedule.items import KEEP, PRODUCT, REDUCE, STORE, Item
-from symgrad.codegen.schedule.loops import Entry, Loop, Path, common, paths_of
+from symgrad.codegen.schedule.loops import Entry, Path, common, in_turn, paths_of
 from symgrad.ir.dim import Axis
 
 
@@ -116,7 +116,7 @@ def _shared_place(
         return Place(place.axes, 0, definition) if fits else None
     if other is None or not other.shared or item.value is None or writer.value is None:
         return None
-    wanted = item.definition.axes if item.role == PRODUCT and item.definition else item.axes
+    wanted = item.target.axes if item.role == PRODUCT else item.axes
     same = writer.axes == wanted and item.value.dtype == writer.value.dtype
     holds = same and set(place.axes) <= set(other.axes)
     return Place(place.axes, other.shared, alias=writer) if holds else None
@@ -127,16 +127,8 @@ def _fits(item: Item, definition: Definition, *, in_order: bool) -> bool:
     if item.value is None or definition.dtype != item.value.dtype:
         return False
     if item.role == PRODUCT:
-        return item.definition is not None and item.definition.axes == definition.axes
+        return item.target.axes == definition.axes
     return _same_axes(item, definition) and (not in_order or definition.axes == item.axes)
-
-
-def in_turn(entries: Sequence[Entry]) -> list[Item]:
-    """Items in the order in which they are done."""
-    found: list[Item] = []
-    for entry in entries:
-        found.extend(entry.items if isinstance(entry, Loop) else [entry])
-    return found
 
 
 def _readers(items: Sequence[Item]) -> dict[Item, list[Item]]:
@@ -160,27 +152,20 @@ def _homes(items: Sequence[Item]) -> dict[Item, Item]:
 def _place(
     item: Item, readers: Sequence[Item], paths: dict[Item, Path], home: Item | None
 ) -> Place | None:
-    if item.role == PRODUCT and item.definition is not None and item.definition.outputs:
-        return Place(item.definition.axes, 0, item.definition)
+    if item.role == PRODUCT and item.target.outputs:
+        return Place(item.target.axes, 0, item.target)
     own = _complete_in(item, paths[item])
-    shared = len(own)
-    for reader in readers:
-        shared = min(shared, common(own, paths[reader]))
-    if item.role == PRODUCT and item.definition is not None:
-        return _product_place(item, item.definition, shared)
+    shared = min((common(own, paths[reader]) for reader in readers), default=len(own))
+    if item.role == PRODUCT:  # a block of rows, where nobody reads others and rows are contiguous
+        local = shared and item.target.axes[0] == item.axes[0]
+        return Place(item.target.axes, 1 if local else 0)
     fixed = {loop.axis for loop in own[:shared] if not loop.blocked}
     missing = tuple(axis for axis in (*item.outside, *item.inside) if axis not in fixed)
     if not missing:
         return None
-    if home is not None and home.definition is not None and _same_axes(item, home.definition):
-        return Place(missing, 0, home.definition)
+    if home is not None and _same_axes(item, home.target):
+        return Place(missing, 0, home.target)
     return Place(missing, shared)
-
-
-def _product_place(item: Item, definition: Definition, shared: int) -> Place:
-    """A block of the rows, where nobody reads others and the rows lie one after the other."""
-    local = bool(shared) and definition.axes[0] == item.axes[0]
-    return Place(definition.axes, 1 if local else 0)
 
 
 def _complete_in(item: Item, path: Path) -> Path:
