@@ -61,7 +61,7 @@ class VerifyOptions:
     each pattern of cotangents that backward gets None for.  ``budget``: work
     for one normal form.  ``suggest``: look for a repair of what is refuted.  ``order``: 2 where the
     backward of the backward is judged as well, from ``histories``: the Function and its variants
-    traced with what PyTorch would record.  ``paste``: who tries repairs in the user's own text.
+    traced with what PyTorch would record.  ``paste``: tries repairs in the user's own text.
     ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not.
     """
 
@@ -155,7 +155,8 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         )  # fmt: skip
     protocol += _found(JVP, lambda: _pushes(options, declared))
     if options.order > 1:
-        first = worst([*(one.verdict for one in inputs.values()), *_verdicts(protocol)])
+        verdicts = [*(one.verdict for one in inputs.values()), *(one.verdict for one in protocol)]
+        first = worst(verdicts)
         protocol += _found(SECOND_ORDER, lambda: [_twice(graphs, options, declared, first)])
     return Report(
         name=graphs.name,
@@ -188,10 +189,6 @@ def _pushes(options: VerifyOptions, declared: Sequence[Assumption]) -> list[Find
     if isinstance(options.pushes, SymgradError):
         return [failed(options.pushes)]
     return [judge_jvp(options.pushes, declared, budget=options.budget)]
-
-
-def _verdicts(findings: Sequence[Finding]) -> list[Verdict]:
-    return [finding.verdict for finding in findings]
 
 
 def _twice(
@@ -441,16 +438,15 @@ def _report(
     declared: Sequence[Assumption],
     options: VerifyOptions,
 ) -> InputReport:
-    known = [outcome for outcome in outcomes if outcome is not None]
+    known = [(one, o) for one, o in zip(judged, outcomes, strict=True) if o is not None]
     if not known:
         return InputReport(name, Verdict.UNDECIDED, "there is no gradient to judge")
-    verdict = worst(outcome.verdict for outcome in known)
-    number = next(i for i, o in enumerate(outcomes) if o is not None and o.verdict is verdict)
-    chosen, decided = judged[number], known[[o.verdict for o in known].index(verdict)]
+    chosen, decided = max(known, key=lambda pair: pair[1].verdict)
+    verdict = decided.verdict
     conditions = [Condition("declared", str(a)) for a in declared if a.kind != "constant"]
     conditions += _index_ranges(chosen.subject, declared)
     conditions += _axioms(chosen.subject)
-    conditions += [condition for outcome in known for condition in outcome.conditions]
+    conditions += [condition for _, outcome in known for condition in outcome.conditions]
     gradient = _gradient(chosen, name)
     found: list[FoundCondition] = []
     diagnosis = Diagnosis()
@@ -466,20 +462,27 @@ def _report(
     else:
         for one in judged:
             conditions += kinks(one.subject, name, _named(one))
-    reason = decided.reason
     conditions += [Condition("found", str(condition)) for condition in found]
     return InputReport(
         name=name,
         verdict=verdict,
-        reason=reason,
+        reason=decided.reason,
         method=decided.method,
-        conditions=_distinct(conditions),
+        conditions=tuple(dict.fromkeys(conditions)),
         counterexample=shown(chosen, decided.counterexample, options.paste),
         diagnosis=diagnosis.words,
         suggestion=diagnosis.suggestion,
         derived=diagnosis.derived,
         location=(gradient.location if gradient is not None else None) or graphs.location,
-        cases=_cases(judged, outcomes),
+        cases=tuple(
+            CaseReport(
+                " and ".join(map(str, one.case.conditions)) or "always",
+                outcome.verdict,
+                outcome.reason,
+                outcome.method,
+            )
+            for one, outcome in known
+        ),
     )
 
 
@@ -503,22 +506,6 @@ def _axioms(subject: Subject) -> list[Condition]:
 def _named(one: JudgedCase) -> list[Node]:
     """Forward nodes that the user gave a name."""
     return [node for node in one.subject.forward.nodes if node.name and node.op != "input"]
-
-
-def _distinct(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    return tuple(dict.fromkeys(conditions))
-
-
-def _cases(
-    judged: Sequence[JudgedCase], outcomes: Sequence[Judgement | None]
-) -> tuple[CaseReport, ...]:
-    return tuple(
-        CaseReport(
-            " and ".join(map(str, one.case.conditions)) or "always",
-            outcome.verdict, outcome.reason, outcome.method,
-        )
-        for one, outcome in zip(judged, outcomes, strict=True) if outcome is not None
-    )  # fmt: skip
 
 
 def shown(

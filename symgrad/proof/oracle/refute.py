@@ -72,22 +72,21 @@ def confirmed(subject: Subject, point: Point, name: str, direction: Array | None
         try:
             at = subject.evaluate_precise(point)
             along = {name: subject.direction(name, at) if direction is None else direction}
-            comparison = subject.compare(at, along)
-            if comparison.gap <= tolerance(subject):
-                return False
-            return _derivatives_agree(subject, at, along, comparison.quotient)
+            return _contradicting(subject, at, along) is not None
         except DomainError:
             return False
 
 
-def _derivatives_agree(
-    subject: Subject, at: Evaluation, along: Mapping[str, Array], quotient: Any
-) -> bool:
-    derivative = subject.sympy_derivative(at, along)
+def _contradicting(subject: Subject, at: Evaluation, along: Mapping[str, Array]) -> Any | None:
+    """The difference quotient, where gradients differ from it and sympy's derivative does not."""
+    comparison = subject.compare(at, along)
+    if comparison.gap <= tolerance(subject):
+        return None
+    quotient, derivative = comparison.quotient, subject.sympy_derivative(at, along)
     if not (_is_real(derivative) and _is_real(quotient)):
-        return False
+        return None
     scale = abs(derivative) + abs(quotient) + 1
-    return bool(abs(derivative - quotient) <= tolerance() * scale)
+    return quotient if abs(derivative - quotient) <= tolerance() * scale else None
 
 
 def _is_real(value: Any) -> bool:
@@ -151,15 +150,13 @@ def check_element(
             direction = np.empty(shape, dtype=object)
             direction[...] = mpmath.mpf(0)
             direction[at] = mpmath.mpf(1)
-            comparison = subject.compare(exact, {name: direction})
-            if comparison.gap <= tolerance(subject):
-                return None
-            if not _derivatives_agree(subject, exact, {name: direction}, comparison.quotient):
-                return None
+            true = _contradicting(subject, exact, {name: direction})
         except DomainError:
             return None
+        if true is None:
+            return None
         hand = exact.values[subject.gradients[name]][at]
-        return Counterexample(name, point, at, _as_float(hand), float(comparison.quotient))
+        return Counterexample(name, point, at, _as_float(hand), float(true))
 
 
 def _as_float(value: Any) -> float:

@@ -209,7 +209,7 @@ class CodeWriter:
             return self.numbers[value], ATOM
         if not finite(value):
             return f"float({str(value)!r})", ATOM
-        if isinstance(value, float) and value == int(value) if finite(value) else False:
+        if isinstance(value, float) and value == int(value):
             value = int(value)
         return (repr(value), ATOM if value >= 0 else UNARY)
 
