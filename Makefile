@@ -8,9 +8,12 @@ PYTHON ?= python3
 VENV ?= .venv
 PY := $(VENV)/bin/python
 PYTEST := $(PY) -m pytest
+# Each worker takes neighbouring tests, which share fixtures and kernels; one that is done takes
+# over half of what the other has left.
+WORKERS := -n 2 --dist worksteal
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test quick check test-peers clean
+.PHONY: help demo test quick check style types layers suite test-peers clean
 .DEFAULT_GOAL := help
 # The stamps are written last, so that a failed installation is tried again.
 .DELETE_ON_ERROR:
@@ -41,20 +44,29 @@ $(VENV)/.symgrad-peers: $(VENV)/.symgrad-test
 demo: $(VENV)/.symgrad-run
 	$(PY) examples/train_digits.py
 
-check: $(VENV)/.symgrad-test
+# `make -j2 test` checks the types while the tests begin.
+test: check suite
+
+check: style types layers
+
+style: $(VENV)/.symgrad-test
 	$(PY) -m ruff check
 	$(PY) -m ruff format --check
+
+types: $(VENV)/.symgrad-test
 	$(PY) -m mypy
+
+layers: $(VENV)/.symgrad-test
 	$(VENV)/bin/lint-imports --no-logo
 
-test: check
-	$(PYTEST) -n 2
+suite: $(VENV)/.symgrad-test
+	$(PYTEST) $(WORKERS)
 
 quick: check
-	$(PYTEST) -n 2 -m "not slow and not peers"
+	$(PYTEST) $(WORKERS) -m "not slow and not peers"
 
 test-peers: $(VENV)/.symgrad-peers
-	$(PYTEST) -n 2 -m peers
+	$(PYTEST) $(WORKERS) -m peers
 
 clean:
 	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
