@@ -1,4 +1,4 @@
-"""Backwards judged, gradients in C: the public names of symgrad.
+"""symgrad judges backwards and compiles gradients to C: its public names.
 
 In: nothing.  Out: the names of ``__all__``, each imported from its module when first asked for
 (PEP 562), so that ``import symgrad`` costs next to nothing and never imports sympy.
@@ -72,67 +72,41 @@ if TYPE_CHECKING:
     from symgrad.tensor.tensor import Tensor as Tensor
     from symgrad.tensor.vmap.vmap import vmap as vmap
 
-# The module that a name comes from, and its name there where it differs.
-_SOURCES: dict[str, str] = {
-    "Function": "symgrad.frontend.function",
-    "InferredShapesWarning": "symgrad.frontend.request",
-    "JitWarning": "symgrad.tensor.jit.jit",
-    "NumpyBackendWarning": "symgrad.runtime.strict",
-    "PROVED": "symgrad.proof.report.verdict",
-    "REFUTED": "symgrad.proof.report.verdict",
-    "Size": "symgrad.tensor.tensor",
-    "SymgradError": "symgrad.errors",
-    "Tensor": "symgrad.tensor.tensor",
-    "UNDECIDED": "symgrad.proof.report.verdict",
-    "assume": "symgrad.frontend.function",
-    "autograd": "symgrad:autograd",
-    "bool": "symgrad.ir.dtype:bool_",
-    "can_cast": "symgrad.frontend.dtypes",
-    "compile": "symgrad.compiler",
-    "custom_bwd": "symgrad.frontend.function",
-    "custom_fwd": "symgrad.frontend.function",
-    "custom_op": "symgrad.custom.define",
-    "draw": "symgrad.drawing.draw",
-    "enable_grad": "symgrad.tensor.modes",
-    "finfo": "symgrad.frontend.dtypes",
-    "float32": "symgrad.ir.dtype",
-    "float64": "symgrad.ir.dtype",
-    "func": "symgrad:func",
-    "from_numpy": "symgrad.tensor.creation",
-    "get_default_dtype": "symgrad.tensor.modes",
-    "get_num_threads": "symgrad.runtime.threads",
-    "grad": "symgrad.tensor.functional.transforms",
-    "gradcheck": "symgrad.tensor.functional.gradcheck",
-    "gradgradcheck": "symgrad.tensor.functional.gradcheck",
-    "hessian": "symgrad.tensor.functional.transforms",
-    "hvp": "symgrad.tensor.functional.transforms",
-    "iinfo": "symgrad.frontend.dtypes",
-    "inference_mode": "symgrad.tensor.modes",
-    "int8": "symgrad.ir.dtype",
-    "int16": "symgrad.ir.dtype",
-    "int32": "symgrad.ir.dtype",
-    "int64": "symgrad.ir.dtype",
-    "is_grad_enabled": "symgrad.tensor.modes",
-    "jacobian": "symgrad.tensor.functional.transforms",
-    "jit": "symgrad.tensor.jit.jit",
-    "jvp": "symgrad.tensor.functional.transforms",
-    "manual_seed": "symgrad.tensor.creation",
-    "nn": "symgrad:nn",
-    "no_grad": "symgrad.tensor.modes",
-    "once_differentiable": "symgrad.frontend.function",
-    "optim": "symgrad:optim",
-    "promote_types": "symgrad.frontend.dtypes",
-    "set_default_dtype": "symgrad.tensor.modes",
-    "set_grad_enabled": "symgrad.tensor.modes",
-    "set_num_threads": "symgrad.runtime.threads",
-    "surrogate": "symgrad.frontend.function",
-    "tensor": "symgrad.tensor.functions",
-    "uint8": "symgrad.ir.dtype",
-    "value_and_grad": "symgrad.tensor.functional.transforms",
-    "verify": "symgrad.compiler",
-    "vjp": "symgrad.tensor.functional.transforms",
-    "vmap": "symgrad.tensor.vmap.vmap",
+_MODULES = {
+    "symgrad.compiler": "compile verify",
+    "symgrad.custom.define": "custom_op",
+    "symgrad.drawing.draw": "draw",
+    "symgrad.errors": "SymgradError",
+    "symgrad.frontend.dtypes": "can_cast finfo iinfo promote_types",
+    "symgrad.frontend.function": (
+        "Function assume custom_bwd custom_fwd once_differentiable surrogate"
+    ),
+    "symgrad.frontend.request": "InferredShapesWarning",
+    "symgrad.ir.dtype": "float32 float64 int16 int32 int64 int8 uint8",
+    "symgrad.proof.report.verdict": "PROVED REFUTED UNDECIDED",
+    "symgrad.runtime.strict": "NumpyBackendWarning",
+    "symgrad.runtime.threads": "get_num_threads set_num_threads",
+    "symgrad.tensor.creation": "from_numpy manual_seed",
+    "symgrad.tensor.functional.gradcheck": "gradcheck gradgradcheck",
+    "symgrad.tensor.functional.transforms": "grad hessian hvp jacobian jvp value_and_grad vjp",
+    "symgrad.tensor.functions": "tensor",
+    "symgrad.tensor.jit.jit": "JitWarning jit",
+    "symgrad.tensor.modes": (
+        "enable_grad get_default_dtype inference_mode is_grad_enabled no_grad set_default_dtype "
+        "set_grad_enabled"
+    ),
+    "symgrad.tensor.tensor": "Size Tensor",
+    "symgrad.tensor.vmap.vmap": "vmap",
 }
+"""The names that come from each module."""
+
+_SOURCES: dict[str, str] = {
+    "autograd": "symgrad:autograd", "func": "symgrad:func", "nn": "symgrad:nn",
+    "optim": "symgrad:optim", "bool": "symgrad.ir.dtype:bool_",
+    **{name: module for module, names in _MODULES.items() for name in names.split()},
+}  # fmt: skip
+"""The module that a name comes from, and its name there where it differs."""
+
 # Every other public name is an operation on tensors: sg.exp, sg.where, sg.cat...
 _OPERATIONS = "symgrad.tensor"
 

@@ -40,6 +40,18 @@ class Interpreter(Protocol):
     def constant(self, value: Any) -> Any:
         """The operand as a trace takes it that knows nothing of its class."""
 
+    def filled(self, like: Any, number: int) -> Any:
+        """A constant in the shape and dtype of an operand."""
+
+    def basis(self, like: Any) -> list[Any]:
+        """For each element of an operand a constant that is 1 there and 0 elsewhere."""
+
+    def leaf(self, value: Any, level: Any = None) -> Any:
+        """The same value to differentiate by, at a level of derivatives where one is given."""
+
+    def renew_history(self, view: Any) -> None:
+        """Record anew where a view comes from, after its memory was written."""
+
 
 def interpreter_of(operands: Iterable[Any]) -> Any:
     """The interpreter of the greatest level that an operand names; None where none does."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from symgrad.tensor.errors import AutogradError
 from symgrad.tensor.functional import transforms as functional
+from symgrad.tensor.functional.differentiated import filled
 from symgrad.tensor.modes import no_grad, state
 from symgrad.tensor.trace.symbolic import is_tensor
 
@@ -67,8 +68,9 @@ def jvp(
 ) -> tuple[Any, Any]:
     """``(value, J·v)``; ``v`` may be left out for an input of one element."""
     with _recorded(create_graph):
-        found = functional.jvp(func, inputs, _one(inputs) if v is None else v, strict=strict)
-    value, pushed = found
+        value, pushed = functional.jvp(
+            func, inputs, _one(inputs) if v is None else v, strict=strict
+        )
     return value, pushed
 
 
@@ -83,4 +85,4 @@ def _one(value: Any) -> Any:
             "The vector v can only be None if the user-provided function returns a single Tensor "
             "with a single element"
         )
-    return functional.ones(value)
+    return filled(value, 1)

@@ -13,7 +13,7 @@ import numpy as np
 
 from symgrad.optim.errors import OptimizerValueError
 from symgrad.optim.kernels import Update
-from symgrad.optim.optimizer import Group, Optimizer, gradient, kept, moved, not_negative
+from symgrad.optim.optimizer import Group, Optimizer, kept, not_negative
 from symgrad.optim.updates import AdamUpdate, AMSGradUpdate
 from symgrad.tensor import Tensor
 from symgrad.tensor.modes import get_default_dtype
@@ -52,10 +52,7 @@ class Adam(Optimizer):
         update = Update(formula, maximize=group["maximize"], weight_decay=decay)
         names = ["exp_avg", "exp_avg_sq", "max_exp_avg_sq"][: 3 if group["amsgrad"] else 2]
         known: dict[Any, Array] = {}
-        for parameter in group["params"]:
-            grad = gradient(parameter)
-            if grad is None:
-                continue
+        for parameter, grad in self._written(group):
             state = self.state[parameter]
             step = _next(state)
             key = step, grad.dtype.char
@@ -63,7 +60,6 @@ class Adam(Optimizer):
                 known[key] = _scalars(group, step, grad.dtype)
             arrays = [kept(state, name, parameter) for name in names]
             update(known[key], grad, parameter._array, *arrays)
-            moved(parameter)
 
 
 class AdamW(Adam):

@@ -49,7 +49,7 @@ def in_place_texts(
     graphs = trace(update, *specs, static=static)
     name = op_name(graphs.name)
     if len(graphs.cases) > 1:
-        raise CodegenError(f"{graphs.name} asks about its sizes", location=graphs.location)
+        raise CodegenError(f"{graphs.name} has several cases of sizes", location=graphs.location)
     emitted = _emitted(graphs.cases[0], graphs.input_names, name)
     check_in_place(emitted, written)
     inner = emitted.record
@@ -103,7 +103,7 @@ def check_in_place(emitted: EmittedKernel, written: Sequence[str]) -> None:
     body = source[source.index(f"int {record.name}(") :]
     body = body[body.index("{") :]
     if body.count("for (") != 2:  # blocks, and the elements of a block
-        raise CodegenError(f"{record.name} has not one loop")
+        raise CodegenError(f"{record.name} does not have exactly one loop")
     loop = body[body.rindex("for (") :]
     for output, name in zip(record.outputs, written, strict=True):
         pattern = r"\b{}\[(\w+)\]"

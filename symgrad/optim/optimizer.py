@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,13 @@ from symgrad.tensor.modes import enable_grad
 from symgrad.tensor.tensor import Array, wrap
 
 Group = dict[str, Any]
-UNUSED = ("foreach", "capturable", "differentiable", "fused")
-"""Settings of torch's that say how, not what, to compute: they are kept and not read."""
 
 
 class Optimizer:
     """The parent of the optimizers; a subclass writes ``_update_group``.
+
+    ``foreach``, ``capturable``, ``differentiable`` and ``fused`` say in torch how an update is
+    computed: these settings are kept, and not read.
 
     ``params``: tensors, pairs of a name and a tensor, or dicts with "params" and settings that
     differ from ``defaults``.  Raises OptimizerTypeError, OptimizerValueError.
@@ -99,6 +100,16 @@ class Optimizer:
         """Move the parameters of one group.  To be written by the subclass."""
         raise NotImplementedError
 
+    def _written(self, group: Group) -> Iterator[tuple[Tensor, Array]]:
+        """The parameters that have a gradient, and its array.
+
+        The caller writes a parameter in place before it asks for the next one.
+        """
+        for parameter in group["params"]:
+            if parameter._grad is not None:
+                yield parameter, parameter._grad._array
+                parameter.counter().value += 1
+
     # -- states
 
     def state_dict(self) -> dict[str, Any]:
@@ -168,23 +179,11 @@ def _loaded(name: str, value: Any, owner: Tensor) -> Any:
 # -- for the subclasses
 
 
-def gradient(parameter: Tensor) -> Array | None:
-    """The array of the gradient, if there is one."""
-    grad = parameter._grad
-    return None if grad is None else grad._array
-
-
 def kept(state: dict[str, Any], name: str, parameter: Tensor) -> Array:
     """The array that is kept under a name, zeros at first."""
     if state.get(name) is None:
         state[name] = wrap(np.zeros(parameter._array.shape, parameter._array.dtype))
-    array: Array = state[name]._array
-    return array
-
-
-def moved(parameter: Tensor) -> None:
-    """Say that the parameter was written in place."""
-    parameter.counter().value += 1
+    return state[name]._array  # type: ignore[no-any-return]
 
 
 def not_negative(name: str, value: float) -> None:

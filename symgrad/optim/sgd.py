@@ -12,7 +12,7 @@ import numpy as np
 
 from symgrad.optim.errors import OptimizerValueError
 from symgrad.optim.kernels import Update
-from symgrad.optim.optimizer import Group, Optimizer, gradient, kept, moved, not_negative
+from symgrad.optim.optimizer import Group, Optimizer, kept, not_negative
 from symgrad.optim.updates import MomentumUpdate, SGDUpdate
 
 
@@ -42,10 +42,7 @@ class SGD(Optimizer):
         static = {"maximize": group["maximize"], "weight_decay": decay != 0}
         plain = Update(SGDUpdate, **static)
         heavy = Update(MomentumUpdate, **static, nesterov=group["nesterov"])
-        for parameter in group["params"]:
-            grad = gradient(parameter)
-            if grad is None:
-                continue
+        for parameter, grad in self._written(group):
             array = parameter._array
             if momentum == 0:
                 plain(np.array([group["lr"], decay], array.dtype), grad, array)
@@ -55,4 +52,3 @@ class SGD(Optimizer):
                 factors = (0.0, 1.0) if first else (momentum, 1 - group["dampening"])
                 scalars = np.array([group["lr"], decay, momentum, *factors], array.dtype)
                 heavy(scalars, grad, array, kept(state, "momentum_buffer", parameter))
-            moved(parameter)

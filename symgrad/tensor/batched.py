@@ -285,15 +285,20 @@ def _at(value: Tensor, level: Level) -> Tensor:
     if isinstance(value, BatchedTensor) and value._level.depth > level.depth:
         inner = _at(value._value, level)
         return batched(inner, value._level)
-    if isinstance(value, BatchedTensor) and value._level is level:
-        return value
-    return batched(value.expand((level.size, *value.shape)), level)
+    return batched(whole(value, level), level)
 
 
 def whole(value: Any, level: Level) -> Any:
     """The whole batch of a tensor, repeated where it is the same for all elements."""
     found, has = inside(value, level)
     return found if has else found.expand((level.size, *found.shape))
+
+
+def changed(change: Callable[[Tensor], Tensor], value: Tensor) -> Tensor:
+    """``change`` of the tensor of all batches, in the place of a tensor."""
+    if isinstance(value, BatchedTensor):
+        return batched(changed(change, value._value), value._level)
+    return change(value)
 
 
 def innermost(tensor: Tensor) -> Tensor:
@@ -306,8 +311,3 @@ def innermost(tensor: Tensor) -> Tensor:
 def real_array(tensor: Tensor) -> Any:
     """The array of all batches, in whose memory the tensor lies."""
     return innermost(tensor)._array
-
-
-def zeros(like: Tensor) -> Tensor:
-    """Zeros in the shape of a tensor, the same for every element."""
-    return wrap(np.zeros(like._array.shape, like._array.dtype))

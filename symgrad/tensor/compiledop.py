@@ -18,7 +18,7 @@ from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import active
 from symgrad.runtime.strict import fall_back
 from symgrad.tensor.batched import levels
-from symgrad.tensor.gradients import grad
+from symgrad.tensor.gradients import grad_where_recorded
 from symgrad.tensor.jit.variant import EmptyTensor, Variant
 from symgrad.tensor.modes import enable_grad
 from symgrad.tensor.tape import kernelnode
@@ -82,17 +82,9 @@ def on_tape(
         ]
         result = call(*moved)
     outputs = list(result) if isinstance(result, (tuple, list)) else [result]
-    pairs = [
-        (one, cotangent) for one, cotangent in zip(outputs, cotangents, strict=True)
-        if cotangent is not None and one.requires_grad
-    ]  # fmt: skip
+    pairs = [pair for pair in zip(outputs, cotangents, strict=True) if pair[1] is not None]
     wanted = [one for one, asked in zip(moved, mask, strict=True) if asked]
-    found: Any = iter([None] * len(wanted))
-    if pairs:
-        given = [cotangent for _, cotangent in pairs]
-        found = iter(
-            grad([one for one, _ in pairs], wanted, given, create_graph=True, allow_unused=True)
-        )
+    found = iter(grad_where_recorded(pairs, wanted))
     return [next(found) if asked else None for asked in mask]
 
 

@@ -25,13 +25,14 @@ from symgrad.tensor.modes import state
 from symgrad.tensor.tensor import DTYPES, Size, Tensor, new_array, wrap
 
 EAGER: dict[str, Callable[..., Any]] = {}
-"""The functions of this module, by public name."""
+"""The functions that are not traced operations outside of traces, by public name."""
 
 
-def _entered(*names: str) -> Callable[[Any], Any]:
+def entered(*names: str) -> Callable[[Any], Any]:
+    """Enter a function under ``names`` (its own name when none is given)."""
+
     def enter(call: Any) -> Any:
-        for name in names or (call.__name__,):
-            EAGER[name] = call
+        EAGER.update(dict.fromkeys(names or (call.__name__,), call))
         return call
 
     return enter
@@ -90,7 +91,7 @@ def _plain(data: Any) -> Any:
     return data
 
 
-@_entered()
+@entered()
 def tensor(
     data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None,
     pin_memory: bool = False,
@@ -110,7 +111,7 @@ def tensor(
     return found.requires_grad_() if requires_grad else found
 
 
-@_entered("as_tensor", "asarray")
+@entered("as_tensor", "asarray")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor, in the same memory where that is possible."""
     wanted: DType | None = None if dtype is None else as_dtype(dtype)
@@ -122,7 +123,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return wrap(_array(data, dtype))
 
 
-@_entered()
+@entered()
 def from_numpy(array: Any) -> Tensor:
     """A tensor in the memory of an array.  Raises TensorTypeError for anything else."""
     if not isinstance(array, np.ndarray):
@@ -130,20 +131,20 @@ def from_numpy(array: Any) -> Tensor:
     return wrap(known(array))
 
 
-@_entered()
+@entered()
 def scalar_tensor(value: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     """A number of rank 0, in the default dtype."""
     check_ignored("scalar_tensor", ignored)
     return wrap(_array(value, dtype or state.dtype))
 
 
-@_entered()
+@entered()
 def is_tensor(value: Any) -> bool:
     """Is it a tensor?"""
     return isinstance(value, Tensor)
 
 
-@_entered("empty")
+@entered()
 def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
     """A tensor whose elements nobody wrote: zeros here."""
     check_ignored("empty", ignored)
@@ -177,7 +178,7 @@ _triangle("triu_indices")
 _generator = np.random.default_rng()
 
 
-@_entered()
+@entered()
 def manual_seed(seed: int) -> None:
     """Start the sequence of random numbers anew."""
     global _generator
@@ -224,7 +225,7 @@ _drawn("rand", lambda generator, shape: generator.random(shape))
 _drawn("randn", lambda generator, shape: generator.standard_normal(shape))
 
 
-@_entered()
+@entered()
 def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None) -> Tensor:
     """Random integers from ``low`` (0 if only one bound is given) up to ``high``, without it."""
     if size is None:
@@ -235,7 +236,7 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = None) 
     )
 
 
-@_entered()
+@entered()
 def randperm(n: int) -> Tensor:
     """The numbers below ``n`` in random order."""
 
@@ -245,7 +246,7 @@ def randperm(n: int) -> Tensor:
     return drawn(permuted, (n,))
 
 
-@_entered()
+@entered()
 def normal(mean: Any, std: Any, size: Any = None) -> Tensor:
     """Normally distributed random numbers."""
     plain = [value._array if isinstance(value, Tensor) else value for value in (mean, std)]

@@ -16,7 +16,8 @@ from symgrad.frontend import unsupported
 from symgrad.frontend.functions.names import NAMESPACES
 from symgrad.frontend.session import active, here
 from symgrad.frontend.tensor import SymbolicTensor
-from symgrad.tensor import creation, modes, selection
+from symgrad.tensor import creation, modes
+from symgrad.tensor import selection as _selection  # noqa: F401  (enters its functions)
 from symgrad.tensor.creation import CLASSES
 from symgrad.tensor.errors import NotATensorError
 from symgrad.tensor.plans.dispatch import invoke
@@ -39,7 +40,7 @@ def _function(name: str, dispatch: Callable[..., Any]) -> Callable[..., Any]:
     def function(*args: Any, **kwargs: Any) -> Any:
         if active() is not None:
             return dispatch(*args, **kwargs)
-        if not args or type(args[0]) not in _KNOWN:
+        if not args or type(args[0]) is not Tensor:
             _check(name, args, kwargs)
         requires_grad = kwargs.pop("requires_grad", False) if kwargs else False
         result = invoke(name, call, args, kwargs)
@@ -47,9 +48,6 @@ def _function(name: str, dispatch: Callable[..., Any]) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     return function
-
-
-_KNOWN = (Tensor,)
 
 
 def _check(name: str, args: Any, kwargs: Any) -> None:
@@ -94,7 +92,7 @@ def _fill() -> None:
             FUNCTIONS[name] = _function(name, entry)
         else:
             FUNCTIONS[name] = entry
-    for name, eager in (*creation.EAGER.items(), *selection.EAGER.items()):
+    for name, eager in creation.EAGER.items():
         symbolic = frontend.FUNCTIONS.get(name) or _refusing(name)
         FUNCTIONS[name] = _either(eager, symbolic)
     FUNCTIONS.update(CLASSES)

@@ -26,9 +26,17 @@ from symgrad.tensor.batched import (
 )
 from symgrad.tensor.modes import no_grad, state
 from symgrad.tensor.tape.engine import Run, initial
-from symgrad.tensor.tape.node import AccumulateGrad, Edge, Grad, RemovableHandle, edge_of, retain
+from symgrad.tensor.tape.node import (
+    AccumulateGrad,
+    Edge,
+    Grad,
+    RemovableHandle,
+    add_hook,
+    edge_of,
+    retain,
+)
 from symgrad.tensor.tensor import Tensor, wrap
-from symgrad.tensor.trace.symbolic import is_symbolic
+from symgrad.tensor.trace.symbolic import is_tensor
 
 Several = Tensor | Sequence[Any] | None
 
@@ -36,7 +44,7 @@ Several = Tensor | Sequence[Any] | None
 def _sequence(value: Several) -> list[Any]:
     if value is None:
         return []
-    return [value] if isinstance(value, Tensor) or is_symbolic(value) else list(value)
+    return [value] if is_tensor(value) else list(value)
 
 
 def _roots(
@@ -130,6 +138,21 @@ def grad(
     interpreter = interpreter_of((*roots, *wanted, *given))
     found = of_arrays if interpreter is None else interpreter.gradients
     return found(roots, wanted, given, asked)
+
+
+def grad_where_recorded(
+    pairs: Iterable[tuple[Any, Any]], inputs: Sequence[Any], *, keep: bool = True,
+    create: bool = True,
+) -> Sequence[Any]:  # fmt: skip
+    """The gradients of outputs for their vectors, without the outputs that have no history.
+
+    None for an input that no output depends on.  ``keep``: the graph; ``create``: histories.
+    """
+    kept = [pair for pair in pairs if pair[0].requires_grad and pair[0].is_floating_point()]
+    if not kept:
+        return [None] * len(inputs)
+    outputs, vectors = ([pair[place] for pair in kept] for place in (0, 1))
+    return grad(outputs, inputs, vectors, retain_graph=keep, create_graph=create, allow_unused=True)
 
 
 class Asked(NamedTuple):
@@ -300,8 +323,7 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHand
     assert edge is not None
     node, number = edge
     if isinstance(node, AccumulateGrad):  # which lives no longer than the graph
-        self._hooks = {} if self._hooks is None else self._hooks
-        return RemovableHandle(self._hooks, hook)
+        return add_hook(self, "_hooks", hook)
     node.tensor_hooks = {} if node.tensor_hooks is None else node.tensor_hooks
     return RemovableHandle(node.tensor_hooks.setdefault(number, {}), hook)
 
@@ -316,8 +338,7 @@ def _register_after(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHan
         raise errors.AutogradError(
             "cannot register a hook on a tensor that doesn't require gradient"
         )
-    self._after_hooks = {} if self._after_hooks is None else self._after_hooks
-    return RemovableHandle(self._after_hooks, hook)
+    return add_hook(self, "_after_hooks", hook)
 
 
 def _retain_grad(self: Tensor) -> None:

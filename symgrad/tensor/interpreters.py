@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from symgrad.frontend.session import current
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interpreters import ATTRIBUTE
 from symgrad.tensor import errors
 from symgrad.tensor.apply import apply
-from symgrad.tensor.batched import BatchedTensor
+from symgrad.tensor.batched import BatchedTensor, changed, spread
 from symgrad.tensor.compiledop import call_op, inline_op
+from symgrad.tensor.functional.level import Level
 from symgrad.tensor.gradients import Asked, add_to_leaves, of_arrays, of_batches
 from symgrad.tensor.plans.dispatch import in_trace, invoke, invoke_batched
-from symgrad.tensor.tensor import Tensor
+from symgrad.tensor.plans.run import renew_history
+from symgrad.tensor.tensor import Tensor, wrap
 from symgrad.tensor.trace import symbolic
 from symgrad.tensor.vmap.apply import apply_batched
 
@@ -32,9 +36,26 @@ class Eager:
     gradients = staticmethod(of_arrays)
     backward = staticmethod(add_to_leaves)
 
+    renew_history = staticmethod(renew_history)
+
     def constant(self, value: Tensor) -> Any:
         """Its array."""
         return value._array
+
+    def filled(self, like: Tensor, number: int) -> Tensor:
+        """The same for every element of a batch."""
+        return wrap(np.full(like._array.shape, number, like._array.dtype))
+
+    def basis(self, like: Tensor) -> list[Tensor]:
+        """The same for every element of a batch."""
+        rows = np.eye(like.numel(), dtype=like._array.dtype)
+        return [wrap(row.reshape(like._array.shape)) for row in rows]
+
+    def leaf(self, value: Tensor, level: Level | None = None) -> Tensor:
+        """A leaf of the tape, or of the level; an element of every batch in progress."""
+        if level is None:
+            return spread(value).requires_grad_()  # type: ignore[no-any-return]
+        return changed(level.enter, spread(value))
 
 
 class Batched(Eager):
@@ -59,6 +80,9 @@ class Traced:
 
     level = 2
     compiled = staticmethod(inline_op)
+    filled = staticmethod(symbolic.filled)
+    basis = staticmethod(symbolic.basis)
+    leaf = staticmethod(symbolic.leaf)
 
     def operation(self, name: str, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Apply an operation in the trace in progress."""

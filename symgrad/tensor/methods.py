@@ -102,7 +102,7 @@ def _attach() -> None:
             method = _making if name.startswith("new_") else _method
             setattr(Tensor, name, method(name, found))
     for name in ("nonzero", "masked_select", "unique", "bincount", "equal", "allclose", "isclose"):
-        setattr(Tensor, name, selection.EAGER[name])
+        setattr(Tensor, name, creation.EAGER[name])
 
 
 def _getattr(self: Tensor, name: str) -> Any:

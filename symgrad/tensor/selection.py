@@ -22,15 +22,13 @@ from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import int64
 from symgrad.tensor import creation, errors
 from symgrad.tensor.batched import BatchedTensor, real_array
+from symgrad.tensor.creation import entered
 from symgrad.tensor.modes import state
 from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.tensor import Array, Tensor, wrap
 
 _MASKS = (np.dtype(np.bool_), np.dtype(np.uint8))
 _PLACES = (np.dtype(np.int32), np.dtype(np.int64))
-
-EAGER: dict[str, Callable[..., Any]] = {}
-"""The functions of this module, by public name."""
 
 
 def _array(value: Any) -> Array:
@@ -215,16 +213,7 @@ _SET = SymbolicTensor.__setitem__
 # -- functions
 
 
-def _entered(*names: str) -> Callable[[Any], Any]:
-    def enter(call: Any) -> Any:
-        for name in names or (call.__name__,):
-            EAGER[name] = call
-        return call
-
-    return enter
-
-
-@_entered("nonzero", "argwhere")
+@entered("nonzero", "argwhere")
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The places of the elements that are not 0: one row each."""
     places = np.nonzero(input._array)
@@ -233,7 +222,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     return wrap(np.stack(places, axis=-1).astype(np.int64).reshape(-1, input._array.ndim))
 
 
-@_entered()
+@entered()
 def where(condition: Any, *choices: Any, **named: Any) -> Any:
     """``where(c, a, b)`` chooses elements; ``where(c)`` is the places where ``c`` is True."""
     if not choices and not named:
@@ -254,7 +243,7 @@ def _naming_places(name: str, outside: Callable[..., str]) -> None:
             given.apply_defaults()
             raise errors.TensorIndexError(outside(**given.arguments)) from None
 
-    EAGER[name] = call
+    creation.EAGER[name] = call
 
 
 def _target_outside(input: Any, target: Any, ignore_index: int, **others: Any) -> str:
@@ -269,7 +258,7 @@ _naming_places("cross_entropy", _target_outside)
 _naming_places("embedding", lambda **given: "index out of range in self")
 
 
-@_entered()
+@entered()
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64: 1 at the index that each element gives, along a new last axis."""
     array = real_array(tensor)
@@ -287,7 +276,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return invoke("one_hot", FUNCTIONS["one_hot"].__wrapped__, args, {})  # type: ignore[no-any-return]
 
 
-@_entered()
+@entered()
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Each element is 0 with probability ``p``, else divided by ``1 - p``.
 
@@ -301,7 +290,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
     return input.copy_(found) if inplace else found
 
 
-@_entered()
+@entered()
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
@@ -321,7 +310,7 @@ def scaled_dot_product_attention(
     return invoke("scaled_dot_product_attention", attended, args, {})
 
 
-@_entered()
+@entered()
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask is True, in a row."""
     shape = np.broadcast_shapes(input._array.shape, mask._array.shape)
@@ -329,7 +318,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     return getitem(whole, _made_of(mask, np.broadcast_to(mask._array, shape)))
 
 
-@_entered()
+@entered()
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
     dim: int | None = None,
@@ -348,20 +337,20 @@ def unique(
     return (wrap(found), *(wrap(item.astype(np.int64)) for item in rest))
 
 
-@_entered()
+@entered()
 def bincount(input: Tensor, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each number occurs."""
     given = None if weights is None else _array(weights)
     return wrap(np.bincount(input._array, given, minlength))
 
 
-@_entered()
+@entered()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Have both the same shape and the same elements?"""
     return bool(np.array_equal(_array(input), _array(other)))
 
 
-@_entered()
+@entered()
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
@@ -369,7 +358,7 @@ def allclose(
     return bool(np.allclose(_array(input), _array(other), rtol, atol, equal_nan))
 
 
-@_entered()
+@entered()
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:

@@ -44,6 +44,7 @@ class Tensor:
     device = "cpu"
     layout = "strided"
 
+    __symgrad_interpreter__: Any  # set by symgrad.tensor.interpreters
     _array: Array
     _requires_grad = False
     _grad_fn: Node | None = None
@@ -167,16 +168,12 @@ class Tensor:
     def grad_fn(self) -> Node | None:
         """The node that computed it; None for a leaf."""
         if self._base is not None and self._stale():
-            self._regenerate()
+            self.__symgrad_interpreter__.renew_history(self)
         return self._grad_fn
 
     def _stale(self) -> bool:
         """Is it a view of memory that was written since its history was made?"""
         return self._counter is not None and self._counter.value != self._seen
-
-    def _regenerate(self) -> None:
-        """Make the history of a view anew; attached by ``symgrad.tensor.plans.inplace``."""
-        raise NotImplementedError
 
     @property
     def output_nr(self) -> int:
@@ -231,9 +228,6 @@ class Tensor:
         if self._counter is None:
             self._counter = Version()
         return self._counter
-
-    def _is_view(self) -> bool:
-        return self._base is not None
 
     @property
     def data(self) -> Tensor:
@@ -407,10 +401,7 @@ class Size(tuple[int, ...]):
 
     def numel(self) -> int:
         """The number of elements."""
-        total = 1
-        for size in self:
-            total *= size
-        return total
+        return math.prod(self)
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)

@@ -20,10 +20,9 @@ from symgrad.abi import all_sizes, shape_of
 from symgrad.errors import BuildError, KernelArgumentError, KernelTypeError
 from symgrad.runtime import strict
 from symgrad.runtime.op import shipped_op
-from symgrad.tensor import generated
 from symgrad.tensor.errors import FreedGraphError, SavedTensorError
 from symgrad.tensor.plans import shippedplan
-from symgrad.tensor.plans.shippedplan import RULES, SHIPPED, KernelDerivative
+from symgrad.tensor.plans.shippedplan import RULES, SHIPPED, ShippedDerivative
 from symgrad.tensor.tape.kernelnode import KernelNode
 
 pytestmark = pytest.mark.slow  # kernels are compiled where the cache has none
@@ -270,7 +269,7 @@ def test_operations(name: str, numpy_only: pytest.MonkeyPatch) -> None:
     expected = derivatives(call(x), wanted, vector)
     undo(numpy_only)
     value = call(x)
-    assert type(value.grad_fn.derivative) is KernelDerivative
+    assert type(value.grad_fn.derivative) is ShippedDerivative
     for left, right in zip(derivatives(value, wanted, vector), expected, strict=True):
         close(left, right, 1e-4)
     turned = x.detach().transpose(0, 1).requires_grad_()  # lies otherwise: NumPy computes it
@@ -281,7 +280,7 @@ def test_operations(name: str, numpy_only: pytest.MonkeyPatch) -> None:
 def test_other_arguments_are_left_to_numpy() -> None:
     x = tensor(32, 64)
     for value in (sg.softplus(x, beta=2.0), sg.gelu(x.double()), sg.gelu(x.t()), sg.gelu(x[:2])):
-        assert type(value.grad_fn.derivative) is not KernelDerivative
+        assert type(value.grad_fn.derivative) is not ShippedDerivative
 
 
 def test_a_wrong_label_is_told_as_before() -> None:
@@ -318,9 +317,9 @@ def test_kernels_know_arguments_by_the_names_of_numpy() -> None:
 
 def test_kernels_that_come_with_symgrad_are_those_of_their_functions() -> None:
     """A kernel that is out of date would leave its operation to NumPy."""
-    listed = generated.manifest(Path(__file__).resolve().parents[2] / "generated")
+    listed = shippedplan.manifest(Path(__file__).resolve().parents[2] / "generated")
     for name, function in SHIPPED.items():
-        assert listed[name]["graph_sha256"] == generated.digest(function), f"{name}: run regen"
+        assert listed[name]["graph_sha256"] == shippedplan.digest(function), f"{name}: run regen"
 
 
 def shipped_value(name: str) -> tuple[bytes, ...]:
@@ -342,7 +341,7 @@ def shipped_value(name: str) -> tuple[bytes, ...]:
 
 
 def test_no_two_kernels_that_come_with_symgrad_compute_the_same() -> None:
-    names = sorted(generated.manifest(Path(__file__).resolve().parents[2] / "generated"))
+    names = sorted(shippedplan.manifest(Path(__file__).resolve().parents[2] / "generated"))
     assert names == sorted(SHIPPED)
     found: dict[tuple[bytes, ...], str] = {}
     for name in names:

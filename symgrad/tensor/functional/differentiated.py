@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from symgrad.frontend.table import FUNCTIONS
+from symgrad.interpreters import interpreter_of
 from symgrad.tensor import errors
 from symgrad.tensor.functional.forward_mode import honouring_jvp
 from symgrad.tensor.functional.level import Level, leads_out, settled
-from symgrad.tensor.gradients import grad as gradients
+from symgrad.tensor.gradients import grad_where_recorded
 from symgrad.tensor.modes import enable_grad, lifted, state
 from symgrad.tensor.pytree import each, leaves, leaves_like
 from symgrad.tensor.tensor import Tensor, wrap
-from symgrad.tensor.trace.symbolic import basis, is_symbolic, is_tensor, zeros_like
+from symgrad.tensor.trace.symbolic import is_symbolic, is_tensor
 
 Places = int | Sequence[int]
 
@@ -89,16 +90,8 @@ class Run:
         self, outputs: Sequence[Any], vectors: Sequence[Any], keep: bool, deep: bool
     ) -> Sequence[Any]:
         """The same with their histories, if ``deep``; None for none."""
-        pairs = [
-            (one, vector) for one, vector in zip(outputs, vectors, strict=True)
-            if one.requires_grad and one.is_floating_point()
-        ]  # fmt: skip
-        if not pairs:
-            return [None] * len(self.wanted)
-        return gradients(
-            [one for one, _ in pairs], self.wanted, [vector for _, vector in pairs],
-            retain_graph=keep or deep, create_graph=deep, allow_unused=True,
-        )  # fmt: skip
+        pairs = zip(outputs, vectors, strict=True)
+        return grad_where_recorded(pairs, self.wanted, keep=keep or deep, create=deep)
 
 
 def run(
@@ -194,18 +187,12 @@ class Linear:
     def push(self, pulled: Sequence[Any], directions: Sequence[Any]) -> list[Any]:
         """The derivative of each output along directions of these inputs."""
         pairs = [
-            (one, direction) for one, direction in zip(pulled, directions, strict=True)
-            if one is not None and one.requires_grad
+            pair for pair in zip(pulled, directions, strict=True)
+            if pair[0] is not None and pair[0].requires_grad
         ]  # fmt: skip
-        if not pairs:
-            return list(map(_zeros, self.run.outputs))
-        outputs, given = [one for one, _ in pairs], [direction for _, direction in pairs]
-        found = iter(
-            gradients(
-                outputs, [one for one in self.vectors if one is not None], given,
-                retain_graph=True, create_graph=_deep([*outputs, *given]), allow_unused=True,
-            )
-        )  # fmt: skip
+        vectors = [one for one in self.vectors if one is not None]
+        deep = _deep([one for pair in pairs for one in pair])
+        found = iter(grad_where_recorded(pairs, vectors, create=deep))
         along = [None if one is None else next(found) for one in self.vectors]
         return [
             _zeros(output) if one is None else settled(one)
@@ -229,20 +216,17 @@ def linear(
     return Linear(made, vectors, pulled)
 
 
+def filled(like: Any, number: int) -> Any:
+    """A constant in the shape and dtype of a tensor."""
+    return interpreter_of((like,)).filled(like, number)
+
+
 def _zeros(like: Any) -> Any:
-    if is_symbolic(like):
-        return zeros_like(like)
-    return wrap(np.zeros(like._array.shape, like._array.dtype))
+    return filled(like, 0)
 
 
 def _basis(tensor: Any) -> list[Any]:
-    if is_symbolic(tensor):
-        return list(basis(tensor))
-    found = []
-    for place in range(tensor.numel()):
-        array = np.zeros(tensor._array.shape, tensor._array.dtype)
-        array.reshape(-1)[place] = 1
-        found.append(wrap(array))
+    found: list[Any] = interpreter_of((tensor,)).basis(tensor)
     return found
 
 

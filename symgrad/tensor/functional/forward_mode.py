@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-
 from symgrad.autodiff import recorded_vjp
 from symgrad.frontend.forward_mode import has_jvp, run_jvp
 from symgrad.frontend.function import (
@@ -28,13 +26,12 @@ from symgrad.frontend.function import (
 from symgrad.frontend.lift import as_node
 from symgrad.frontend.session import active
 from symgrad.frontend.tensor import fresh
+from symgrad.interpreters import interpreter_of
 from symgrad.tensor import errors
-from symgrad.tensor.batched import spread
-from symgrad.tensor.gradients import grad
+from symgrad.tensor.gradients import grad_where_recorded
 from symgrad.tensor.modes import enable_grad
-from symgrad.tensor.tensor import wrap
 from symgrad.tensor.trace.lifting import LiftingSession
-from symgrad.tensor.trace.symbolic import is_symbolic, is_tensor, zeros_like
+from symgrad.tensor.trace.symbolic import is_symbolic, is_tensor
 
 _made: WeakKeyDictionary[type[Function], type[Function]] = WeakKeyDictionary()
 
@@ -109,34 +106,33 @@ def _pulled(function: type[Function], ctx: Any, cotangents: Sequence[Any]) -> An
                     f"for an output of shape {list(cotangent.shape)}"
                 )
         wanted = [tangent for tangent in tangents if tangent is not None]
-        if not pairs:
-            return (None,) * len(tangents)
         found = iter(_gradients(pairs, wanted))
     return tuple(None if tangent is None else next(found) for tangent in tangents)
 
 
+def _lifts(value: Any) -> LiftingSession | None:
+    """The trace of a function of tensors that a tensor is of: it differentiates also in forward."""
+    session = active()
+    return session if isinstance(session, LiftingSession) and is_symbolic(value) else None
+
+
 def _gradients(pairs: Sequence[tuple[Any, Any]], wanted: Sequence[Any]) -> Sequence[Any]:
     """The gradients of the first of each pair, for the second, by the tangents."""
-    outputs, cotangents = [one for one, _ in pairs], [one for _, one in pairs]
-    session = active()
-    if isinstance(session, LiftingSession) and is_symbolic(outputs[0]):
-        nodes = [as_node(one) for one in outputs]
-        given = [as_node(one, node.dtype) for one, node in zip(cotangents, nodes, strict=True)]
-        found = recorded_vjp(nodes, given, [one.node for one in wanted], session.history.rule)
-        return [None if node is None else fresh(node) for node in found]
-    return grad(outputs, wanted, cotangents, create_graph=True, allow_unused=True)
+    session = _lifts(pairs[0][0]) if pairs else None
+    if session is None:
+        return grad_where_recorded(pairs, wanted)
+    nodes = [as_node(one) for one, _ in pairs]
+    given = [as_node(one, node.dtype) for (_, one), node in zip(pairs, nodes, strict=True)]
+    found = recorded_vjp(nodes, given, [one.node for one in wanted], session.history.rule)
+    return [None if node is None else fresh(node) for node in found]
 
 
 def _tangent(primal: Any) -> Any:
     """A tangent of 0 to differentiate by, for what may have one."""
-    session = active()
-    if is_symbolic(primal) and not primal.dtype.is_float:
-        return None
-    if is_symbolic(primal) and isinstance(session, LiftingSession):
-        zero = session.expand(session.constant(0, primal.dtype), primal.node.shape)
-        return fresh(session.history.renewed(zero))
-    if is_symbolic(primal):
-        return zeros_like(primal)
     if not is_tensor(primal) or not primal.is_floating_point():
         return None
-    return spread(wrap(np.zeros(primal._array.shape, primal._array.dtype))).requires_grad_()
+    session = _lifts(primal)
+    if session is not None:
+        return fresh(session.history.renewed(session.graph.lift(0, primal.node)))
+    interpreter = interpreter_of((primal,))
+    return interpreter.leaf(interpreter.filled(primal, 0))

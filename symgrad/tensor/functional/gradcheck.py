@@ -73,7 +73,8 @@ def gradgradcheck(
     if grad_outputs is None:
         random = np.random.default_rng(0)
         cotangents = [
-            _leaf(random.random(tuple(out.shape)).astype(out._array.dtype)) for out in outputs
+            wrap(random.random(tuple(out.shape)).astype(out._array.dtype)).requires_grad_()
+            for out in outputs
         ]
     else:
         several = isinstance(grad_outputs, (tuple, list))
@@ -246,14 +247,9 @@ def _is_wanted(value: Any) -> bool:
     return isinstance(value, Tensor) and value.requires_grad
 
 
-def _leaf(array: Array) -> Tensor:
-    return wrap(array).requires_grad_()
-
-
 def _differentiable(result: Any) -> list[Tensor]:
     """The outputs that have a history."""
-    several = result if isinstance(result, (tuple, list)) else (result,)
-    return [one for one in several if isinstance(one, Tensor) and one.requires_grad]
+    return [one for one in _floats(result) if one.requires_grad]
 
 
 def _floats(result: Any) -> list[Tensor]:

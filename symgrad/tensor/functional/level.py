@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from symgrad.interpreters import interpreter_of
 from symgrad.tensor import errors
-from symgrad.tensor.batched import BatchedTensor, batched, innermost, spread
+from symgrad.tensor.batched import changed, innermost
 from symgrad.tensor.modes import enable_grad, state
 from symgrad.tensor.tape.node import AccumulateGrad, Edge, Grad, Node, edge_of
 from symgrad.tensor.tensor import Tensor
-from symgrad.tensor.trace.symbolic import is_symbolic, is_tensor, renewed
+from symgrad.tensor.trace.symbolic import is_symbolic, is_tensor
 
 
 class Level:
@@ -48,11 +49,10 @@ class Level:
         """The same tensor, to differentiate by.  Raises AutogradError where it has no floats."""
         if not value.is_floating_point():
             raise errors.AutogradError("only Tensors of floating point dtype can require gradients")
-        return renewed(value) if is_symbolic(value) else self._begun(spread(value))
+        return interpreter_of((value,)).leaf(value, self)
 
-    def _begun(self, value: Tensor) -> Tensor:
-        if isinstance(value, BatchedTensor):
-            return batched(self._begun(value._value), value._level)
+    def enter(self, value: Tensor) -> Tensor:
+        """An array's tensor as a leaf inside, whose history outside is behind an entrance."""
         entrance = Entrance(self, value)
         found = value.detach().requires_grad_()
         found._accumulator = lambda: entrance
@@ -103,15 +103,13 @@ def settled(value: Any) -> Any:
     """A result as it is outside of its level: with its history where that leads out."""
     if not is_tensor(value) or not value.requires_grad:
         return value
-    return _left(value) if state.grad_enabled and leads_out([value]) else value.detach()
+    if not state.grad_enabled or not leads_out([value]):
+        return value.detach()
+    return value if is_symbolic(value) else changed(_left, value)
 
 
-def _left(value: Any) -> Any:
+def _left(value: Tensor) -> Tensor:
     """The tensor; what a level is taken by is outside no leaf, but what came in there."""
-    if is_symbolic(value):
-        return value
-    if isinstance(value, BatchedTensor):
-        return batched(_left(value._value), value._level)
     edge = edge_of(value)
     if edge is None or not isinstance(edge[0], Entrance) or not value.is_leaf:
         return value

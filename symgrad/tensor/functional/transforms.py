@@ -14,19 +14,17 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from symgrad.tensor import errors
 from symgrad.tensor.functional.differentiated import (
     Places,
     columns,
+    filled,
     linear,
     rows,
     run,
     vectors_like,
 )
-from symgrad.tensor.tensor import wrap
-from symgrad.tensor.trace.symbolic import is_symbolic, is_tensor, ones_like
+from symgrad.tensor.trace.symbolic import is_tensor
 
 
 def grad_and_value(
@@ -230,7 +228,7 @@ def hvp(
     points = _several(inputs)
     first = grad_and_value(_of_one_element(func, "hvp"), range(len(points)))
     _, pull_back, value = vjp(first, *points, has_aux=True, strict=strict)
-    found = pull_back(ones(points[0]) if v is None else _several(v))
+    found = pull_back(filled(points[0], 1) if v is None else _several(v))
     return value, (found if isinstance(inputs, (tuple, list)) else found[0])
 
 
@@ -252,10 +250,3 @@ def _of_one_element(func: Callable[..., Any], name: str) -> Callable[..., Any]:
         return value
 
     return checked
-
-
-def ones(like: Any) -> Any:
-    """Ones of the shape and dtype of a tensor."""
-    if is_symbolic(like):
-        return ones_like(like)
-    return wrap(np.ones(like._array.shape, like._array.dtype))

@@ -9,7 +9,7 @@ computed from inputs and outputs alone, since those have a history.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -109,17 +109,19 @@ class Derivative:
         self.forward: Runs = (
             Program(plan.inputs, (*plan.computed, *between)) if between else plan.program
         )
-        self._inner, self.kept = (
-            inner,
-            tuple(self._known(node) or Kept("between", between.index(node)) for node in inner),
-        )
-        self._outer, self.kept_linked = outer, tuple(self._source(node) for node in outer)
-        self.all_kept = tuple(dict.fromkeys((*self.kept, *self.kept_linked)))
-        self.kept_at = tuple(map(self.all_kept.index, self.kept))
-        self.linked_at = tuple(map(self.all_kept.index, self.kept_linked))
+        self._inner, self._outer = inner, outer
+        self.kept_linked = tuple(self._source(node) for node in outer)
+        self.keep(self._known(node) or Kept("between", between.index(node)) for node in inner)
         self._programs: dict[tuple[bool, ...], Gradients] = {}
         self._linked: dict[tuple[bool, ...], LinkedGradients] = {}
         self._zeros: dict[int, tuple[tuple[int, ...], Any] | None] = {}
+
+    def keep(self, kept: Iterable[Kept]) -> None:
+        """Let ``gradients`` take these."""
+        self.kept = tuple(kept)
+        self.all_kept = tuple(dict.fromkeys((*self.kept, *self.kept_linked)))
+        self.kept_at = tuple(map(self.all_kept.index, self.kept))
+        self.linked_at = tuple(map(self.all_kept.index, self.kept_linked))
 
     def _pulled(self, outputs: Sequence[Node], wanted: Sequence[Node]) -> list[Node | None]:
         """The gradients of inputs, by the backwards of the Functions that were applied."""

@@ -26,7 +26,7 @@ from symgrad.tensor.batched import real_array
 from symgrad.tensor.errors import DIVISION_BY_ZERO, DivisionError, EagerDTypeError, EagerShapeError
 from symgrad.tensor.plans.derivative import Derivative, OwnRule, is_float
 from symgrad.tensor.plans.program import Program, Runs
-from symgrad.tensor.plans.shippedplan import KernelDerivative, KernelPlan, equip
+from symgrad.tensor.plans.shippedplan import ShippedDerivative, ShippedKernels, equip
 from symgrad.tensor.tensor import DTYPES, Tensor
 
 
@@ -131,7 +131,7 @@ class Plan:
             output.node for output in outputs if output.kind in ("value", "written")
         )
         self.program: Runs = Program(self.inputs, self.computed)
-        self._kernels: KernelPlan | None = None
+        self._kernels: ShippedKernels | None = None
         self.simple = len(self.outputs) == 1 and self.outputs[0].kind == "value"
         self._derivatives: dict[tuple[bool, ...], Derivative] = {}
         self.batched: dict[tuple[tuple[bool, ...], int], Any] = {}
@@ -143,7 +143,7 @@ class Plan:
         """A plan that computes nodes of a graph as they are: a list of tensors."""
         return cls(name, graph, inputs, [Output("value", node) for node in nodes], list)
 
-    def use(self, kernels: KernelPlan) -> None:
+    def use(self, kernels: ShippedKernels) -> None:
         """Compute with kernels in place of NumPy."""
         self.program = self._kernels = kernels
 
@@ -154,7 +154,7 @@ class Plan:
             found = (
                 Derivative(self, needs)
                 if self._kernels is None
-                else KernelDerivative(self, needs, self._kernels)
+                else ShippedDerivative(self, needs, self._kernels)
             )
             self._derivatives[needs] = found
         return found

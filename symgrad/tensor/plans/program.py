@@ -11,6 +11,8 @@ share memory with an input.
 from __future__ import annotations
 
 import functools
+import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -114,7 +116,7 @@ def _call(node: Node) -> Callable[..., Any]:
     if node.op == "einsum":
         return contraction(node)
     if node.op == "reshape":
-        return functools.partial(_reshaped, sizes(node.shape))
+        return operator.methodcaller("reshape", sizes(node.shape))
     return functools.partial(op.numpy, size=number, **node.attributes)
 
 
@@ -123,10 +125,6 @@ def _filled(shape: tuple[int, ...], array: Array) -> Array:
     result = np.empty(shape, array.dtype)
     result[...] = array
     return result
-
-
-def _reshaped(shape: tuple[int, ...], array: Array) -> Array:
-    return array.reshape(shape)
 
 
 def _lazy_broadcasts(
@@ -211,9 +209,7 @@ class _Layout:
         if first == second == 1 and batch <= 1:
             return moved, shape
         split = batch + first
-        sizes = (
-            *shape[:batch], _count(shape[batch:split]), _count(shape[split:]),
-        )  # fmt: skip
+        sizes = *shape[:batch], math.prod(shape[batch:split]), math.prod(shape[split:])
         return moved.reshape(sizes), shape
 
 
@@ -231,10 +227,3 @@ def _multiplied(
     return (
         found if order == tuple(range(len(order))) else np.ascontiguousarray(found.transpose(order))
     )
-
-
-def _count(shape: Sequence[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total

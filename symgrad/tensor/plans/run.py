@@ -286,7 +286,7 @@ def rebase(tensor: Tensor, node: Node, number: int) -> None:
     written._grad_fn, written._output_number = node, number
     plan = inplace.slices_plan(slot_of(base), tensor._steps)
     _succeed(base, *_history(plan, [base, written]))
-    _regenerate(tensor)
+    renew_history(tensor)
 
 
 def _succeed(tensor: Tensor, node: Node, number: int) -> None:
@@ -304,14 +304,11 @@ def _history(plan: Plan, tensors: list[Tensor]) -> tuple[Any, int]:
     return node, 0
 
 
-def _regenerate(tensor: Tensor) -> None:
-    """Make the history of a view of its base anew."""
+def renew_history(tensor: Tensor) -> None:
+    """Record anew how a view comes from its base."""
     base = tensor._base
     assert base is not None
     tensor._seen = tensor.counter().value
     if base.requires_grad:
         plan = inplace.view_plan(slot_of(base), tensor._steps)
         _succeed(tensor, *_history(plan, [base]))
-
-
-setattr(Tensor, "_regenerate", _regenerate)  # noqa: B010

@@ -8,10 +8,14 @@ whether there is so much work that kernels are faster.  A call then costs no mor
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import inspect
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -32,10 +36,12 @@ from symgrad.frontend.functions.activations import (
 from symgrad.frontend.functions.losses import CrossEntropyLoss, MSELoss
 from symgrad.frontend.functions.normalization import LayerNorm, LogSoftmax, RMSNorm, Softmax
 from symgrad.frontend.table import FUNCTIONS, renamed
+from symgrad.frontend.trace import trace
 from symgrad.ir.dtype import float32, int64
-from symgrad.runtime.op import CompiledOp
+from symgrad.ir.printer import graph_text
+from symgrad.kernels import with_backward
+from symgrad.runtime.op import CompiledOp, shipped_op
 from symgrad.runtime.strict import fall_back
-from symgrad.tensor.generated import load
 from symgrad.tensor.plans.derivative import Derivative, Gradients, Kept
 from symgrad.tensor.plans.program import sizes
 
@@ -179,6 +185,37 @@ _MODULES = {function: name for name, function in SHIPPED.items()}
 _loaded: dict[type[Function], CompiledOp | None] = {}
 
 
+def load(name: str, function: type[Function]) -> CompiledOp:
+    """The op of a module of ``symgrad.generated``, if it is that of the Function as it is now.
+
+    Raises ImportError where it is not there, out of date, or cannot be compiled.  Out of date: the
+    manifest has another digest of the graphs than the Function traces to, with one axis for all
+    batch axes (a Function that looks at their number has more graphs, and is not for here).
+    """
+    op = shipped_op(name)
+    recorded = manifest(Path(op.module.__file__ or "").parent).get(name, {}).get("graph_sha256")
+    if recorded != digest(function):
+        raise ImportError(f"symgrad.generated.{name} is out of date: run symgrad regen")
+    return op
+
+
+def digest(function: type[Function]) -> str:
+    """The digest of the graphs that a Function traces to, its backward among them."""
+    traced = with_backward(trace(function, batch_rank=None))
+    graphs = "".join(graph_text(case.graph) for case in traced.cases)
+    return hashlib.sha256(graphs.encode()).hexdigest()
+
+
+@functools.lru_cache(maxsize=4)
+def manifest(folder: Path) -> dict[str, Any]:
+    """The ops that a folder's manifest lists, by name.  Raises ImportError."""
+    try:
+        found: dict[str, Any] = json.loads((folder / "MANIFEST.json").read_text("utf-8"))["ops"]
+    except (OSError, ValueError, KeyError) as error:
+        raise ImportError(f"{folder} has no readable manifest") from error
+    return found
+
+
 def equip(plan: Plan, call: Callable[..., Any], template: Any, keywords: Any,
           slots: Sequence[Slot]) -> None:  # fmt: skip
     """Let a plan compute with kernels, where there are some for it."""
@@ -193,7 +230,7 @@ def equip(plan: Plan, call: Callable[..., Any], template: Any, keywords: Any,
             continue
         op = _load(rule.function)
         if op is not None and len(op.caller.op.cases) == 1:
-            plan.use(KernelPlan(op, [_taken(slot.shape, rule.rows) for slot in slots], plan))
+            plan.use(ShippedKernels(op, [_taken(slot.shape, rule.rows) for slot in slots], plan))
 
 
 def _usable(slots: Sequence[Slot], rule: Rule) -> bool:
@@ -222,7 +259,7 @@ def _taken(shape: Shape, rows: bool) -> Shape:
     return shape if len(shape) < 3 else (math.prod(shape[:-1]), shape[-1])
 
 
-class KernelPlan:
+class ShippedKernels:
     """An op of kernels, and the shapes in which it takes its arrays."""
 
     def __init__(self, op: CompiledOp, taken: Sequence[Shape], plan: Plan) -> None:
@@ -267,10 +304,10 @@ class KernelPlan:
         ]
 
 
-class KernelDerivative(Derivative):
+class ShippedDerivative(Derivative):
     """The backward of a plan by kernels; where it is itself recorded, by the plan's graph."""
 
-    def __init__(self, plan: Plan, needs: tuple[bool, ...], kernels: KernelPlan) -> None:
+    def __init__(self, plan: Plan, needs: tuple[bool, ...], kernels: ShippedKernels) -> None:
         super().__init__(plan, needs)
         self.kernels = kernels
         case = kernels.op.caller.op.cases[0]
@@ -279,11 +316,8 @@ class KernelDerivative(Derivative):
             for residual in case.residuals
             if residual.source in ("input", "output")
         ]
-        self.kept = (*own, Kept("between", 0))
-        self.all_kept = tuple(dict.fromkeys((*self.kept, *self.kept_linked)))
-        self.kept_at = tuple(map(self.all_kept.index, self.kept))
-        self.linked_at = tuple(map(self.all_kept.index, self.kept_linked))
-        self.forward = _Forward(kernels)
+        self.keep((*own, Kept("between", 0)))
+        self.forward = Call(kernels.forward)
 
     def gradients(self, mask: tuple[bool, ...]) -> Gradients:
         """The kernel for the gradients of the inputs in ``mask``."""
@@ -291,26 +325,18 @@ class KernelDerivative(Derivative):
         if found is None:
             able = self.kernels.op.caller.op.differentiable
             present = tuple(a and b for a, b in zip(able, mask, strict=True))
-            found = Gradients(_Backward(self.kernels, present, len(self.kept) - 1), present)
+            found = Gradients(Call(functools.partial(self._pulled_back, present)), present)
             self._programs[mask] = found
         return found
 
-
-class _Forward:
-    """The forward kernel as a program."""
-
-    def __init__(self, kernels: KernelPlan) -> None:
-        self.run = kernels.forward
+    def _pulled_back(self, present: tuple[bool, ...], arrays: Sequence[Any]) -> list[Array]:
+        """The gradients, of what was kept (the residuals last) and the cotangent."""
+        residuals, cotangent = arrays[len(self.kept) - 1 : len(self.kept) + 1]
+        return self.kernels.backward(residuals, cotangent, present)
 
 
-class _Backward:
-    """The backward kernel as a program: takes what was kept, the residuals, the cotangent."""
+@dataclass(frozen=True)
+class Call:
+    """A function of arrays as a program."""
 
-    def __init__(self, kernels: KernelPlan, mask: tuple[bool, ...], place: int) -> None:
-        self.kernels = kernels
-        self.mask = mask
-        self.place = place
-
-    def run(self, arrays: Sequence[Any]) -> list[Array]:
-        """The gradients."""
-        return self.kernels.backward(arrays[self.place], arrays[self.place + 1], self.mask)
+    run: Callable[[Sequence[Any]], list[Any]]

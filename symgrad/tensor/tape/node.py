@@ -24,10 +24,8 @@ Array = np.ndarray[Any, Any]
 Edge = tuple["Node", int]
 Grad = Any  # an Array; a Tensor when the backward is itself recorded; None for zero
 
-_sequence = itertools.count()
 LAST = float("inf")
-
-
+_sequence = itertools.count()
 _hook_numbers = itertools.count()
 
 
@@ -48,6 +46,13 @@ class RemovableHandle:
 
     def __exit__(self, *error: object) -> None:
         self.remove()
+
+
+def add_hook(owner: Any, table: str, hook: Any) -> RemovableHandle:
+    """Add a hook to a table of an object, which is made when the first one is added."""
+    if getattr(owner, table) is None:
+        setattr(owner, table, {})
+    return RemovableHandle(getattr(owner, table), hook)
 
 
 class Node:
@@ -110,13 +115,11 @@ class Node:
 
     def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(grad_inputs, grad_outputs)`` after it ran."""
-        self.hooks = {} if self.hooks is None else self.hooks
-        return RemovableHandle(self.hooks, hook)
+        return add_hook(self, "hooks", hook)
 
     def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(grad_outputs)`` before it runs."""
-        self.prehooks = {} if self.prehooks is None else self.prehooks
-        return RemovableHandle(self.prehooks, hook)
+        return add_hook(self, "prehooks", hook)
 
     def __repr__(self) -> str:
         return f"<{self.name()} object at 0x{id(self):x}>"

@@ -33,14 +33,6 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, (Tensor, SymbolicTensor))
 
 
-def session_of_trace() -> LiftingSession:
-    """The trace of a function of tensors in progress.  Raises Untraceable for any other."""
-    session = active()
-    if not isinstance(session, LiftingSession):
-        raise Untraceable("gradients are asked for while a Function is traced")
-    return session
-
-
 def recorded_trace() -> tuple[Session, History]:
     """The trace in progress, of a function of tensors or of a backward, and its history.
 
@@ -55,31 +47,27 @@ def recorded_trace() -> tuple[Session, History]:
     return session, session.history
 
 
-def renewed(value: SymbolicTensor) -> Any:
-    """The same tensor, and one of its own to differentiate by."""
+def leaf(value: SymbolicTensor, level: object = None) -> SymbolicTensor:
+    """The same value to differentiate by, at whatever level of derivatives."""
     _, history = recorded_trace()
     return fresh(history.renewed(value.node))
 
 
-def zeros_like(value: SymbolicTensor) -> SymbolicTensor:
-    """Zeros, and a tensor to differentiate by."""
-    session, history = recorded_trace()
-    zero = session.expand(session.constant(0, value.dtype), value.node.shape)
-    return fresh(history.renewed(zero))
-
-
-def ones_like(value: SymbolicTensor) -> SymbolicTensor:
-    """Ones."""
+def filled(like: SymbolicTensor, number: int) -> SymbolicTensor:
+    """A constant in the shape and dtype of a tensor."""
     session, _ = recorded_trace()
-    return fresh(session.graph.lift(1, value.node))
+    return fresh(session.graph.lift(number, like.node))
 
 
 def basis(value: SymbolicTensor) -> list[SymbolicTensor]:
     """For each element a tensor that is 1 there and 0 elsewhere.
 
-    Raises NeedsNumbers where sizes are symbols, Untraceable where there are too many.
+    Raises NeedsNumbers where sizes are symbols, Untraceable where there are too many, or for a
+    trace that is not one of a function of tensors.
     """
-    session = session_of_trace()
+    session = active()
+    if not isinstance(session, LiftingSession):
+        raise Untraceable("gradients are asked for while a Function is traced")
     names = {name for size in value.node.shape for name in size.sizes}
     if names:
         raise NeedsNumbers(frozenset(session.sizes[name] for name in names))
@@ -87,12 +75,8 @@ def basis(value: SymbolicTensor) -> list[SymbolicTensor]:
     count = int(np.prod(shape))
     if count > MOST_UNROLLED:
         raise Untraceable(f"a Jacobian of {count} rows inside")
-    found = []
-    for place in range(count):
-        array = np.zeros(shape, str(value.dtype))
-        array.reshape(-1)[place] = 1
-        found.append(fresh(as_node(array)))
-    return found
+    rows = np.eye(count, dtype=str(value.dtype))
+    return [fresh(as_node(row.reshape(shape))) for row in rows]
 
 
 def grad(

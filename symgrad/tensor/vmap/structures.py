@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from symgrad.tensor import errors
+from symgrad.tensor.pytree import each
 from symgrad.tensor.trace.symbolic import is_tensor
 
 
 def broadcast(dims: Any, value: Any, name: str) -> Any:
     """``dims`` in the structure of ``value``; one number stands for all that lies below."""
     if dims is None or isinstance(dims, int):
-        return _each(value, dims)
+        return each(lambda _: dims, value)
     if isinstance(value, dict) and isinstance(dims, dict) and set(value) == set(dims):
         return {key: broadcast(dims[key], value[key], name) for key in value}
     if (
@@ -32,14 +33,6 @@ def broadcast(dims: Any, value: Any, name: str) -> Any:
     )
 
 
-def _each(value: Any, dim: int | None) -> Any:
-    if isinstance(value, (tuple, list)):
-        return [_each(item, dim) for item in value]
-    if isinstance(value, dict):
-        return {key: _each(item, dim) for key, item in value.items()}
-    return dim
-
-
 def axes_of(in_dims: Any, args: Sequence[Any]) -> Any:
     """``in_dims`` in the structure of the arguments.  Raises TensorValueError."""
     if not args:
@@ -48,44 +41,29 @@ def axes_of(in_dims: Any, args: Sequence[Any]) -> Any:
             "a function with no inputs. The latter is unsupported."
         )
     found = broadcast(in_dims, args, "in_dims")
-    _check_axes(args, found, given=not isinstance(in_dims, int))
-    return found
-
-
-def _check_axes(value: Any, axes: Any, *, given: bool) -> None:
-    """Raises TensorValueError for an axis that a tensor does not have, or of no tensor."""
-    if isinstance(axes, list):
-        for item, axis in zip(value, axes, strict=True):
-            _check_axes(item, axis, given=given)
-    elif isinstance(axes, dict):
-        for key in axes:
-            _check_axes(value[key], axes[key], given=given)
-    elif axes is not None and is_tensor(value):
-        if not -value.ndim <= axes < value.ndim:
+    for value, axis in leaves(args, found):
+        if axis is not None and not is_tensor(value):
             raise errors.TensorValueError(
-                f"vmap: got in_dim={axes} for an input, but that is a tensor of {value.ndim} "
+                f"vmap: got in_dim={axis} for an input that is a {type(value).__name__}; only "
+                "tensors can be mapped over",
+                hint="in_dims=None for an argument that is the same for all elements",
+            )
+        if axis is not None and not -value.ndim <= axis < value.ndim:
+            raise errors.TensorValueError(
+                f"vmap: got in_dim={axis} for an input, but that is a tensor of {value.ndim} "
                 "dimensions"
             )
-    elif axes is not None:
-        raise errors.TensorValueError(
-            f"vmap: got in_dim={axes} for an input that is a {type(value).__name__}; only "
-            "tensors can be mapped over",
-            hint="in_dims=None for an argument that is the same for all elements",
-        )
+    return found
 
 
 def first_axes(kwargs: Any) -> Any:
     """Keyword arguments are mapped over their first axis, where they are tensors."""
-    if isinstance(kwargs, dict):
-        return {key: first_axes(item) for key, item in kwargs.items()}
-    if isinstance(kwargs, (tuple, list)):
-        return [first_axes(item) for item in kwargs]
-    return 0 if is_tensor(kwargs) else None
+    return each(lambda value: 0 if is_tensor(value) else None, kwargs)
 
 
 def leaves(value: Any, axes: Any) -> Iterator[tuple[Any, int | None]]:
     """The leaves of a value with their axes, in order."""
-    if isinstance(axes, list):
+    if isinstance(axes, (tuple, list)):
         for item, axis in zip(value, axes, strict=True):
             yield from leaves(item, axis)
     elif isinstance(axes, dict):
@@ -113,7 +91,7 @@ def size_of(args: Any, axes: Any, kwargs: Any) -> int:
 
 def mapped(change: Callable[[Any, Any], Any], value: Any, axes: Any) -> Any:
     """The value with ``change(leaf, axis)`` in place of each leaf."""
-    if isinstance(axes, list):
+    if isinstance(axes, (tuple, list)):
         items = [mapped(change, item, axis) for item, axis in zip(value, axes, strict=True)]
         kind: Any = type(value)
         return kind(*items) if hasattr(kind, "_fields") else kind(items)
