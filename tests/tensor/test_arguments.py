@@ -16,7 +16,7 @@ from symgrad.frontend.functions import FUNCTIONS
 from symgrad.frontend.table import IGNORED
 from symgrad.ir.dtype import bool_
 from symgrad.nn import functional
-from symgrad.tensor import creation, selection
+from symgrad.tensor import creation
 
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64")
 WITHOUT_EFFECT = {
@@ -69,7 +69,7 @@ def test_no_operation_ignores_an_argument() -> None:
     known = {"device", "Variable", "get_device", "is_complex", "cpu", "cuda"}
     given = [
         *operations(FUNCTIONS), *operations(methods, "Tensor."), *operations(creation.EAGER),
-        *operations(selection.EAGER), *operations(vars(functional), "functional."),
+        *operations(vars(functional), "functional."),
     ]  # fmt: skip
     assert len(given) > 500
     found = {
