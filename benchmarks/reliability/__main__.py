@@ -29,7 +29,7 @@ FOLDER = ROOT / "build" / "reliability"
 
 
 @click.command(help=__doc__.splitlines()[0] if __doc__ else "")
-@click.option("--minutes", type=float, default=5.0, show_default=True, help="Of running time.")
+@click.option("--minutes", type=float, help="Of running time: 5, or a day where --units is given.")
 @click.option("--jobs", type=int, default=os.cpu_count() or 1, show_default=True, help="Processes.")
 @click.option("--seed", default="0", show_default=True, help="Fixes everything but the time.")
 @click.option("--only", type=click.Choice(sorted(PARTS)), multiple=True, help="These parts alone.")
@@ -40,7 +40,7 @@ FOLDER = ROOT / "build" / "reliability"
 @click.option("--fresh", is_flag=True, help="Forget earlier results of this seed.")
 @click.option("--replay", metavar="PART:NUMBER", help="Run one unit here, and show its record.")
 def main(
-    minutes: float, jobs: int, seed: str, only: tuple[str, ...], ways: tuple[str, ...],
+    minutes: float | None, jobs: int, seed: str, only: tuple[str, ...], ways: tuple[str, ...],
     units: int | None, folder: Path, report: Path | None, fresh: bool, replay: str | None,
 ) -> None:  # fmt: skip
     """Run, show, exit with 1 where anything failed."""
@@ -55,6 +55,7 @@ def main(
     if fresh:
         log.unlink(missing_ok=True)
     records = results.read(log)
+    minutes = minutes or (5.0 if units is None else 24 * 60.0)
     _run(records, log, Schedule(
         chosen(only, units, folder), [(one["part"], one["number"]) for one in records],
         time.monotonic() + minutes * 60,

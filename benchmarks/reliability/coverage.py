@@ -64,6 +64,16 @@ def unit(seed: str, number: int) -> dict[str, Any]:
     return {**record, "coverage": {"C": c, "wrapper": wrappers}, "ops": found["ops"]}
 
 
+_BARE = re.compile(r"\s*(return|raise)\b")
+
+
+def _shown(text: list[str], number: int) -> str:
+    """The line; what leaves a function under a condition, with the condition."""
+    line = text[number - 1]
+    above = text[number - 2].strip() if number > 1 else ""
+    return f"{above} {line.strip()}" if _BARE.match(line) and above.startswith("if ") else line
+
+
 def form_of(line: str) -> str:
     """The line without its names and numbers."""
     return _WORD.sub(lambda word: word[0] if _KEPT.fullmatch(word[0]) else "_", line.strip())
@@ -90,7 +100,7 @@ def _of_wrappers(found: list[tuple[str, list[int]]]) -> Forms:
     for source, seen in found:
         text = source.splitlines()
         for line in lines_of(source):
-            _noted(forms, text[line - 1], line in seen, [])
+            _noted(forms, _shown(text, line), line in seen, [])
     return dict(forms)
 
 
@@ -101,11 +111,11 @@ def _of_c(folder: Path) -> Forms:
         notes = _notes_beside(counts, folder / "cache")
         if notes is None:
             continue
-        source = notes.with_suffix(".c")
+        source = _source_of(notes)
         text = source.read_text(encoding="utf-8").splitlines()
-        for line in _gcov(counts, notes):
+        for line in _gcov(counts, notes, source.name):
             branches = [bool(branch["count"]) for branch in line["branches"] if not branch["throw"]]
-            _noted(forms, text[line["line_number"] - 1], bool(line["count"]), branches)
+            _noted(forms, _shown(text, line["line_number"]), bool(line["count"]), branches)
     return dict(forms)
 
 
@@ -118,11 +128,17 @@ def _notes_beside(counts: Path, cache: Path) -> Path | None:
     return next((path for path in found if _stamp(path) == stamp), None)
 
 
+def _source_of(notes: Path) -> Path:
+    """The file that was compiled: gcc puts the name of a library before that of its source."""
+    alone = notes.with_suffix(".c")
+    return alone if alone.exists() else notes.with_name(f"{notes.stem.rpartition('-')[2]}.c")
+
+
 def _stamp(path: Path) -> bytes:
     return path.read_bytes()[8:12]
 
 
-def _gcov(counts: Path, notes: Path) -> Iterator[dict[str, Any]]:
+def _gcov(counts: Path, notes: Path, source: str) -> Iterator[dict[str, Any]]:
     """The lines of the file, with their counts."""
     shutil.copy(notes, counts.with_suffix(".gcno"))
     done = subprocess.run(
@@ -132,7 +148,7 @@ def _gcov(counts: Path, notes: Path) -> Iterator[dict[str, Any]]:
     if done.returncode or not done.stdout.strip():
         return
     for file in json.loads(done.stdout)["files"]:
-        if file["file"].endswith(f"{counts.stem}.c"):
+        if file["file"].endswith(source):
             merged: dict[int, dict[str, Any]] = {}
             for line in file["lines"]:  # once for each function that OpenMP made of a loop
                 known = merged.setdefault(line["line_number"], line)

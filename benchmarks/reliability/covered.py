@@ -1,4 +1,6 @@
-"""The process that ``coverage`` watches: programs compiled and called; counts are left at its end.
+"""The process that ``coverage`` watches: kernels compiled and called; counts are left at its end.
+
+The first units are single ops of the registry, the others random programs.
 
 In: a seed, a number, a path.  Out: at the path, each wrapper's text and the lines that ran, the ops
 of the registry that were emitted, and what failed.
@@ -7,6 +9,7 @@ of the registry that were emitted, and what failed.
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import sys
@@ -17,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.reliability import calls, crossed, ops, watch
+from benchmarks.reliability import calls, crossed, ops, registry, watch
 from benchmarks.reliability.coverage import PROGRAMS
 from benchmarks.reliability.draw import draw
 from benchmarks.reliability.notes import Notes
@@ -36,7 +39,14 @@ def main() -> None:
     warnings.simplefilter("ignore")
     found: list[tuple[str, list[int]]] = []
     notes, emitted = Notes(), set[str]()
-    for name in chosen(seed, int(number)):
+    if int(number) < registry.PARTS:
+        notes, emitted = registry.run(
+            int(number), Path(os.environ["SYMGRAD_CACHE_DIR"]) / "registry"
+        )
+        programs: list[str] = []
+    else:
+        programs = chosen(seed, int(number) - registry.PARTS)
+    for name in programs:
         subject = Subject(draw(name), name)
         own = Notes()
         for op, planned, points in ops.made_with(subject):

@@ -13,6 +13,7 @@ import itertools
 import random
 from collections.abc import Iterator, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from symgrad.runtime.workspace import workspace
 _EXTENTS = (3, 2, 5, 4, 1, 0, 6, 8)
 _BATCHES = ((2, 3), (3,), (), (1, 2), (0, 2), (2, 1, 2))
 _LARGE = (9000, 9001, 1100, 1101, 300, 301, 40, 41)
+_BEYOND = 2**31 + 8
 _MOST_ELEMENTS = 100_000  # of an array
 _MOST_TRIES = 4000  # of sizes
 _MOST_UNSERVED = 200
@@ -57,6 +59,7 @@ class Crossing:
                 self._forward(clean)
                 self._backward(number, clean)
                 self._large(number, kept)
+            self._beyond(number)
 
     # -- sizes
 
@@ -99,6 +102,25 @@ class Crossing:
                 continue
             for call in (self.op.inference, self.op.forward):
                 self.hostility.survives(partial(call, *clean), clean)
+
+    def _beyond(self, number: int) -> None:
+        """One size that a BLAS cannot count, beside one that is 0: arrays without elements."""
+        case = self.spec.cases[number]
+        for large, nothing in itertools.permutations(range(len(case.sizes)), 2):
+            if any(case.sizes[at].startswith("*") for at in (large, nothing)):
+                continue
+            kept: list[Any] = [
+                _BATCHES[0] if s.startswith("*") else _EXTENTS[0] for s in case.sizes
+            ]
+            kept[large], kept[nothing] = _BEYOND, 0
+            try:
+                sizes = all_sizes(case, kept)
+                shapes = [shape_of(array, sizes) for array in (*case.inputs, *case.outputs)]
+            except (ArithmeticError, ValueError):
+                continue
+            if all(prod(shape) <= _MOST_ELEMENTS for shape in shapes):
+                clean = [self.hostility.array(array, sizes) for array in case.inputs]
+                self.hostility.survives(partial(self.op.inference, *clean), clean)
 
     def _inputs(self, number: int, kept: list[Any]) -> list[Any] | None:
         """Inputs of these sizes; None where another case serves them, or none does."""

@@ -27,6 +27,7 @@ from symgrad.ir.dtype import float32, float64, int64
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
 from symgrad.kernels import plan
+from symgrad.ops.record import apply
 from tests.codegen.programs import PROGRAMS, Builder
 
 N, M, V = (Dim.size(name) for name in "nmv")
@@ -217,6 +218,16 @@ def test_running_sum_is_one_loop() -> None:
     x = b.input("x", N, M)
     text = source(b.outputs(out=b.apply("cumsum", x, axis=1, reverse=False)))
     assert text.count("for (") == 2
+
+
+def test_indices_that_nothing_reads_are_not_worked_out() -> None:
+    graph = Graph()
+    x = graph.input("x", TensorType(float64, (Dim.size("n"), Dim.size("m"))))
+    total = apply("sum", graph.lift(0.5, x), axes=(0, 1))
+    graph.output("y", total)
+    text = emit_file([emit_kernel(graph, "k")], FileDoc("k")).source
+    for variable in re.findall(r"const int64_t (\w+) =", text):
+        assert len(re.findall(rf"\b{variable}\b", text)) > 1, variable
 
 
 def test_max_lets_nan_through() -> None:

@@ -90,6 +90,13 @@ def cases(
     return Case(node, {f"x{i}": array for i, array in enumerate(arrays)}, sizes)
 
 
+def resized(case: Case, sizes: Mapping[str, int], special: bool) -> Case:
+    """The same use of the op, on arrays of other sizes."""
+    source = np.random.default_rng(sum(sizes.values()))
+    arrays = _data(source, get(case.node.op), case.node, sizes, special)
+    return Case(case.node, dict(zip(case.feeds, arrays, strict=True)), sizes)
+
+
 def differentiable(name: str) -> bool:
     """Does the op have a derivative, and a rule for it?"""
     return get(name).vjp is not None and name != "tetragamma"

@@ -12,6 +12,7 @@ loops into blocks, whose number depends on the sizes alone; parts are joined in 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -27,6 +28,7 @@ from symgrad.codegen.emit.ctree import (
     least,
     name,
     number,
+    statements_text,
 )
 from symgrad.codegen.emit.groups import Groups, Tiles, parallel_clause
 from symgrad.codegen.emit.nests import Nests
@@ -184,10 +186,13 @@ class OuterLoops:
         if not rows.single:
             variable = self.context.names.fresh(variable)
 
+        indices = self._indices(rows.axes, variable) if not rows.single else []
+
         def write() -> None:
-            if not rows.single:
-                self._take_apart(rows.axes, variable)
             self.nests.entries(rows.body, self.nests.loop)
+            body = self.scalars.scope.statements
+            words = set(re.findall(r"\w+", statements_text(body)))
+            body[:0] = [index for index in indices if index.name in words]
 
         constant = rows.extent.constant
         short = constant is not None and constant <= SUM_BLOCK
@@ -196,11 +201,13 @@ class OuterLoops:
         axes = frozenset(rows.axes)
         return [self.nests.run(loop, bounds, axes, write, short=short, simd=side_by_side)]
 
-    def _take_apart(self, axes: Sequence[Axis], variable: str) -> None:
-        """Work out single indices from the number of a row."""
+    def _indices(self, axes: Sequence[Axis], variable: str) -> list[Declare]:
+        """The single indices, from the number of a row."""
+        found: list[Declare] = []
         rest: Expression = name(variable)
         for place in range(len(axes) - 1, -1, -1):
             extent = self.context.dim(axes[place].extent)
             value = rest if place == 0 else Binary("%", rest, extent)
-            self.scalars.add(Declare("const int64_t", self.context.variable(axes[place]), value))
+            found.append(Declare("const int64_t", self.context.variable(axes[place]), value))
             rest = Binary("/", rest, extent)
+        return found
