@@ -123,7 +123,8 @@ def known_conditions(
     """The conditions in terms of the sizes ``known`` alone, which the inputs have.
 
     In a case for ``k == 1`` the 1 already stands in the shapes: the condition goes, and another
-    one that mentions k has 1 in its place.  Raises CodegenError where a size stays unknown.
+    one that mentions k has 1 in its place, and goes where that makes it true for all sizes.
+    Raises CodegenError where a size stays unknown.
     """
     pending = list(conditions)
     while True:
@@ -141,7 +142,7 @@ def known_conditions(
                 " which no input has",
                 hint="give some input an axis of that size",
             )
-    return tuple(pending)
+    return tuple(one for one in pending if words_of(one) or not eval(one, {"__builtins__": {}}))
 
 
 def _definition(condition: str, known: Collection[str]) -> tuple[str, str] | None:

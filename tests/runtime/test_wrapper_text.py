@@ -157,7 +157,8 @@ def test_substitution_is_by_whole_names() -> None:
 
 def test_conditions_over_sizes_that_were_put_in() -> None:
     """``k == 1`` is in the shapes already; what else mentions k has 1 in its place."""
-    conditions = ("k == 1", "k*n != 3", "j == n + k", "min(j, 4) < n*j")
+    always = ("k != 7", "k + 1 > k")  # with 1 for k
+    conditions = ("k == 1", "k*n != 3", *always, "j == n + k", "min(j, 4) < n*j")
     assert known_conditions("op", conditions, {"n"}) == (
         "(1)*n != 3",
         "min((n + (1)), 4) < n*(n + (1))",
