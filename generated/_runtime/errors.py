@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from types import CodeType
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,22 @@ class SpecError(SymgradError, ValueError):
 
 
 class TraceError(SymgradError):
-    """Tracing a Function met something that a graph cannot hold."""
+    """Tracing a Function met something that a graph cannot hold.
+
+    What would help, as sizes (``ir.dim.Dim``): ``equal``: pairs that would have to be equal;
+    ``multiple``: one that would have to be a multiple of a number; ``number``: one that would have
+    to be a number.  ``gradient``: the input for which a gradient has another shape than it;
+    ``equal`` then holds the sizes of both, of the gradient first, if they have the same rank.
+    """
+
+    def __init__(
+        self, what: str, *, location: Location | None = None, hint: str = "",
+        equal: Iterable[tuple[Any, Any]] = (), multiple: tuple[Any, int] | None = None,
+        number: Any = None, gradient: str = "",
+    ) -> None:  # fmt: skip
+        super().__init__(what, location=location, hint=hint)
+        self.equal = tuple(equal)
+        self.multiple, self.number, self.gradient = multiple, number, gradient
 
 
 class OperationError(TraceError):
