@@ -179,6 +179,15 @@ ALL_MASKS_UP_TO = 3
 
 # -- Tracing and sg.jit
 
+MOST_CONSTANTS = 4096
+"""Numbers of an array that becomes constants of a trace; a larger one has to be an input."""
+MOST_FACTORS = 8
+"""The largest exponent of a power that is written as products."""
+COMPARED_RANKS = 2
+"""Numbers of batch axes at which traces are compared with the any-rank trace."""
+KEPT_DEPTH = 4
+"""How deep tensors are looked for in lists and dicts that ctx keeps."""
+
 MOST_UNROLLED = 64
 """A Jacobian of more rows (or columns) is not unrolled into a trace."""
 MOST_TRACED_NODES = 4000

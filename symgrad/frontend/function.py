@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TypeVar
 
+from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError
 from symgrad.frontend.session import Session, active, here
 from symgrad.frontend.sizes import Shape
@@ -135,7 +136,7 @@ def kept_tensors(ctx: Context) -> list[SymbolicTensor]:
     found: list[SymbolicTensor] = []
     todo: list[Any] = [*state_of(ctx).saved, *attributes_of(ctx).values()]
     depth = 0
-    while todo and depth < 4:
+    while todo and depth < KEPT_DEPTH:
         inner: list[Any] = []
         for value in todo:
             if isinstance(value, SymbolicTensor):
@@ -550,7 +551,7 @@ def surrogate(function: Callable[..., Any]) -> Callable[[AnyClass], AnyClass]:
     reversed gradient.
     """
     if not callable(function):
-        raise SpecError("sg.surrogate takes a function of what forward takes")
+        raise SpecError("sg.surrogate takes a callable with the arguments of forward")
 
     def mark(cls: AnyClass) -> AnyClass:
         setattr(cls, _SURROGATE, staticmethod(function))

@@ -75,7 +75,7 @@ def _check(position: int, argument: Argument, value: Any) -> None:
     if not argument.is_tensor:
         raise ProtocolError(
             f"backward returned a gradient for {argument.name!r} (position {position}), which is "
-            "no tensor",
+            "not a tensor",
             hint="return None there",
         )
 

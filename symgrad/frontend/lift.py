@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import MOST_CONSTANTS
 from symgrad.errors import DTypeError, ShapeError, TraceError
 from symgrad.frontend.dtypes import as_dtype, number_category, promoted
 from symgrad.frontend.session import Session, current, here
@@ -19,8 +20,6 @@ from symgrad.frontend.views import concatenate
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int32, int64
 from symgrad.ir.graph import Node
-
-LARGEST_ARRAY = 4096
 
 
 def is_number(value: Any) -> bool:
@@ -92,9 +91,9 @@ def array_node(session: Session, value: Any, dtype: DType | None = None) -> Node
     if isinstance(value, (list, tuple)) and any(_holds_symbols(item) for item in value):
         return _stacked(session, [as_node(item) for item in value], dtype)
     array = np.asarray(value)
-    if array.size > LARGEST_ARRAY:
+    if array.size > MOST_CONSTANTS:
         raise TraceError(
-            f"an array of {array.size} numbers inside a traced Function", location=here(),
+            f"an array of {array.size} numbers is too large to be a constant", location=here(),
             hint="pass it as an input",
         )  # fmt: skip
     is_list = not isinstance(value, np.ndarray)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import ControlFlowError
 from symgrad.frontend.session import active, current, here
 from symgrad.ir import dim as dims
@@ -225,7 +226,7 @@ class SymInt(_Symbolic):
         return _integer(other, self, lambda a, b: a % b, "mod")
 
     def __pow__(self, other: Any) -> Any:
-        if isinstance(other, int) and 0 <= other <= 8:
+        if isinstance(other, int) and 0 <= other <= MOST_FACTORS:
             return as_size(dims.product([self.dim] * other))
         return _float("pow", self, other)
 

@@ -97,7 +97,7 @@ def parse_spec(text: str) -> TensorSpec:
             dims.append(_dim(word, text))
             continue
         if batch is not None:
-            raise SpecError(f"{text!r} has two groups of any number of axes; one is possible")
+            raise SpecError(f"{text!r} has two groups of any number of axes; only one is allowed")
         if not name.isidentifier():
             raise SpecError(f"{word!r} in {text!r} is not a name", hint='write "*batch n m"')
         batch, position = unicodedata.normalize("NFKC", name), len(dims)  # as Python reads names
@@ -266,5 +266,5 @@ def _jaxtyping_dtype(annotation: Any) -> DType | None:
     if not names or (len(known) != 1 and any(dtype.is_float for dtype in known)):
         return None
     if not known:
-        raise SpecError(f"{', '.join(names)}: no such dtype", hint=f"there are {LISTED}")
+        raise SpecError(f"{', '.join(names)} is not a dtype", hint=f"there are {LISTED}")
     return max(known, key=ALL.index)

@@ -48,15 +48,22 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 def operation(
-    *names: str, method: bool = True, function: bool = True, inplace: bool = False
+    *names: str,
+    method: bool = True,
+    function: bool = True,
+    inplace: bool = False,
+    elementwise: bool = False,
 ) -> Callable[[AnyFunction], AnyFunction]:
     """Enter a function in the table under ``names`` (its own name when none is given).
 
     ``method``, ``function``: which of ``x.name()`` and ``sg.name(x)`` there are; ``inplace``:
-    also ``x.name_()``, which writes the result into ``x``.
+    also ``x.name_()``, which writes the result into ``x``; ``elementwise``: it treats all
+    axes alike.
     """
 
     def enter(call: AnyFunction) -> AnyFunction:
+        if elementwise:
+            marked_elementwise(call)
         entered = with_numpy_names(_knowing(call))
         for name in names or (call.__name__,):
             if function:
@@ -70,6 +77,12 @@ def operation(
         return call
 
     return enter
+
+
+def marked_elementwise(call: AnyFunction) -> AnyFunction:
+    """Mark what consists of elementwise ops and broadcasting, so that it treats all axes alike."""
+    vars(call)["elementwise"] = True
+    return call
 
 
 IGNORED = frozenset(

@@ -220,50 +220,50 @@ class SymbolicTensor:
 
     # -- what it cannot be
 
-    def _no_value(self, wanted: str) -> ControlFlowError:
+    def _no_value(self, what: str) -> ControlFlowError:
         return ControlFlowError(
-            f"{wanted} needs the value of a tensor, which is not known while a Function is traced",
-            location=here(),
-            hint="choose elements with sg.where(condition, a, b) or a mask instead of Python's "
-            "control flow; pass a number that must be known as a static argument",
-        )
+            f"{what}: its value is unknown during tracing", location=here(),
+            hint="use sg.where(cond, a, b); pass a number that must be known as a static argument",
+        )  # fmt: skip
 
     def __bool__(self) -> bool:
-        raise self._no_value("the truth of a tensor (if, while, and, or, not, assert)")
+        raise self._no_value(
+            "Python cannot branch on a tensor here (if, while, and, or, not, assert)"
+        )
 
     def __float__(self) -> float:
-        raise self._no_value("float()")
+        raise self._no_value("float() cannot read a tensor here")
 
     def __int__(self) -> int:
-        raise self._no_value("int()")
+        raise self._no_value("int() cannot read a tensor here")
 
     def __index__(self) -> int:
-        raise self._no_value("range() or an index of a Python sequence")
+        raise self._no_value("a tensor cannot be a Python index or an argument of range() here")
 
     def item(self) -> Any:
         """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".item()")
+        raise self._no_value(".item() cannot read a tensor here")
 
     def tolist(self) -> Any:
         """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".tolist()")
+        raise self._no_value(".tolist() cannot read a tensor here")
 
     def equal(self, other: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".equal()")
+        raise self._no_value(".equal() cannot compare tensors here")
 
     allclose = equal
 
     def numpy(self, *args: Any, **kwargs: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".numpy()")
+        raise self._no_value(".numpy() cannot read a tensor here")
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise self._no_value("a conversion to a NumPy array")
+        raise self._no_value("a tensor cannot become a NumPy array here")
 
     def __format__(self, spec: str) -> str:
         if spec:
-            raise self._no_value("formatting")
+            raise self._no_value("a tensor cannot be formatted here")
         return repr(self)
 
     def __len__(self) -> int:

@@ -116,7 +116,7 @@ def all_cases(
     while todo:
         if len(cases) + len(todo) > most:
             raise ControlFlowError(
-                f"the program asks so much about its sizes that there are over {most} cases",
+                f"the program branches on its sizes into more than {most} cases",
                 location=class_location(options.request.cls),
                 hint="write numbers for sizes that are fixed in the shape specs",
             )

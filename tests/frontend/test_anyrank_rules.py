@@ -21,7 +21,6 @@ import symgrad as sg
 from symgrad.errors import SymgradError
 from symgrad.frontend.anyrank.call import RULES, rule_of
 from symgrad.frontend.anyrank.judge import rank_dependence
-from symgrad.frontend.anyrank.rules import ELEMENTWISE, OPERATORS, in_place
 from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.request import bind
 from symgrad.frontend.table import FUNCTIONS
@@ -143,9 +142,8 @@ OF_OPS = sorted(
     name for name, call in {**vars(SymbolicTensor), **FUNCTIONS}.items()
     if isinstance(call, FunctionType) and name not in RULES and rule_of(name, call)
 )  # fmt: skip
-"""Operations that have the rule of elementwise ops because they are such ops."""
-SAMPLED = frozenset([*f"{ELEMENTWISE} {in_place(ELEMENTWISE)} {OPERATORS}".split(), *OF_OPS])
-STRUCTURAL = sorted(set(RULES) - SAMPLED)
+"""Operations that have the rule of elementwise ops because they are elementwise."""
+STRUCTURAL = sorted(RULES)
 
 
 def check(name: str, data: st.DataObject) -> None:

@@ -115,7 +115,7 @@ def test_too_many_cases() -> None:
     def forward(x: Any) -> Any:
         return x * sum(number for number in range(2, 100) if x.shape[0] == number)
 
-    with pytest.raises(ControlFlowError, match="over 64 cases"):
+    with pytest.raises(ControlFlowError, match="more than 64 cases"):
         trace(forward_only(forward), "n")
 
 

@@ -78,12 +78,15 @@ def rule(names: str) -> Callable[[Callable[[Call], Any]], Callable[[Call], Any]]
 
 
 def rule_of(name: str, raw: Callable[..., Any]) -> Callable[[Call], Any] | None:
-    """The rule of an operation: its own, or that of all elementwise ops of the registry.
+    """The rule of an operation: its own, or that of all that is elementwise.
 
-    An operation is an op of the registry by one of its names, or by that of its definition.
+    An operation is elementwise if its definition is marked so, or if it is an elementwise op of the
+    registry by one of its names, or by that of its definition.
     """
     if name in RULES:
         return RULES[name]
+    if getattr(raw, "elementwise", False):
+        return elementwise
     ops = (name.removesuffix("_"), inspect.unwrap(raw).__name__)
     known = any(registered(op) and get(op).kind == "elementwise" for op in ops)
     return elementwise if known else None

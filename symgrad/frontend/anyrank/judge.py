@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from symgrad.budgets import COMPARED_RANKS
 from symgrad.errors import SymgradError
 from symgrad.frontend.anyrank import rules  # noqa: F401  (fills RULES)
 from symgrad.frontend.anyrank.call import guarded
@@ -39,8 +40,6 @@ from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 
-TRIED = 2
-"""For how many numbers of batch axes the traces are compared all the same."""
 _LAST_AXES = {"symmetric": 2, "one-hot": 1}
 
 
@@ -78,7 +77,7 @@ def rank_dependence(
         given_cotangents=given_cotangents, dtype=dtype, histories=histories,
     )  # fmt: skip
     tried = [rank for rank in range(len(apart) + 3) if rank not in apart and rank != 1]
-    others = {rank: partial(again, batch_rank=rank) for rank in tried[:TRIED]}
+    others = {rank: partial(again, batch_rank=rank) for rank in tried[:COMPARED_RANKS]}
     return _disagreement(request, cases, others) or apart
 
 

@@ -34,26 +34,10 @@ from symgrad.frontend.views import Reshape
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import bool_
 
-ELEMENTWISE = """
-    absolute addcdiv addcmul bitwise_and bitwise_not bitwise_or bitwise_xor celu clamp clamp_max
-    clamp_min clip deg2rad dropout elu entr float_power floor_divide fmax fmin frac gelu
-    hardshrink hardsigmoid hardswish hardtanh heaviside isclose isfinite isinf isnan leaky_relu
-    lerp logit masked_fill mish nan_to_num polygamma positive rad2deg relu6 remainder rsub selu
-    softshrink softsign tanhshrink threshold true_divide xlogy
-"""
-"""Those that are made of several ops."""
-OPERATORS = """
-    __add__ __radd__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ __rtruediv__ __floordiv__
-    __rfloordiv__ __mod__ __rmod__ __pow__ __rpow__ __neg__ __pos__ __abs__ __and__ __rand__ __or__
-    __ror__ __xor__ __rxor__ __invert__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
-    __iadd__ __isub__ __imul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __iand__ __ior__
-    __ixor__
-"""
 LOSSES = """
     mse_loss l1_loss huber_loss smooth_l1_loss binary_cross_entropy binary_cross_entropy_with_logits
     kl_div hinge_embedding_loss dist
 """
-WRITES = "copy_ fill_ zero_ fill"
 REDUCTIONS = """
     sum prod mean var std var_mean std_mean amax amin aminmax argmax argmin any all count_nonzero
     norm logsumexp nansum nanmean linalg.vector_norm
@@ -77,9 +61,6 @@ WHOLE = """
 def in_place(names: str) -> str:
     """The names of the forms that write into their first argument, where there are such."""
     return " ".join(f"{name}_" for name in names.split() if hasattr(SymbolicTensor, f"{name}_"))
-
-
-rule(f"{ELEMENTWISE} {in_place(ELEMENTWISE)} {OPERATORS} {WRITES}")(elementwise)
 
 
 @rule(LOSSES)

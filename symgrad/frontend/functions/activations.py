@@ -74,7 +74,7 @@ def _hardtanh(input: Any, low: Any, high: Any) -> Tensor:
     return where(below, low, where(elementwise("ge", input, high), high, input))
 
 
-@operation("hardtanh", method=False)
+@operation("hardtanh", method=False, elementwise=True)
 def hardtanh(
     input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False
 ) -> Tensor:  # fmt: skip
@@ -84,7 +84,7 @@ def hardtanh(
     return _each(_hardtanh, input, inplace, min_val, max_val)
 
 
-@operation("relu6", method=False)
+@operation("relu6", method=False, elementwise=True)
 def relu6(input: Any, inplace: bool = False) -> Tensor:
     """``clamp(x, 0, 6)``; its derivative at both ends is 0."""
     return hardtanh(input, 0.0, 6.0, inplace)
@@ -101,7 +101,7 @@ def _leaky_relu(input: Any, negative_slope: Any) -> Tensor:
     return where(elementwise("gt", input, 0), input, mul(input, negative_slope))
 
 
-@operation("leaky_relu", method=False)
+@operation("leaky_relu", method=False, elementwise=True)
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """``x`` above 0, a small multiple of it elsewhere."""
     return _each(_leaky_relu, input, inplace, negative_slope)
@@ -140,7 +140,7 @@ def _threshold(input: Any, threshold: Any, value: Any) -> Tensor:
     return where(elementwise("le", input, threshold), value, input)
 
 
-@operation("threshold", method=False)
+@operation("threshold", method=False, elementwise=True)
 def threshold(input: Any, threshold: Any, value: Any, inplace: bool = False) -> Tensor:
     """``x`` above the threshold, ``value`` elsewhere."""
     return _each(_threshold, input, inplace, threshold, value)
@@ -158,7 +158,7 @@ def _hardsigmoid(input: Any) -> Tensor:
     return where(below, 0.0, where(above, 1.0, div(add(input, 3), 6)))
 
 
-@operation("hardsigmoid", method=False)
+@operation("hardsigmoid", method=False, elementwise=True)
 def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
     """``clamp(x + 3, 0, 6) / 6``; its derivative at both ends is 0."""
     return _each(_hardsigmoid, input, inplace)
@@ -178,13 +178,13 @@ def _hardswish(input: Any) -> Tensor:
     return where(below, mul(input, 0.0), where(above, input, inside))
 
 
-@operation("hardswish", method=False)
+@operation("hardswish", method=False, elementwise=True)
 def hardswish(input: Any, inplace: bool = False) -> Tensor:
     """``x clamp(x + 3, 0, 6) / 6``; its derivative is 0 at -3 and 1 at 3."""
     return _each(_hardswish, input, inplace)
 
 
-@operation("softshrink", method=False)
+@operation("softshrink", method=False, elementwise=True)
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Moved towards 0 by ``lambd``, 0 where it would cross it."""
     if lambd < 0:
@@ -197,7 +197,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     return where(elementwise("gt", input, lambd), sub(input, lambd), below)
 
 
-@operation("hardshrink")
+@operation("hardshrink", elementwise=True)
 def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """0 where ``|x| <= lambd``."""
     return where(elementwise("le", elementwise("abs", input), lambd), 0.0, input)
@@ -220,7 +220,7 @@ def _elu(input: Any, alpha: Any) -> Tensor:
     return where(above, input, below)
 
 
-@operation("elu", method=False)
+@operation("elu", method=False, elementwise=True)
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha (exp(x) - 1)`` elsewhere."""
     return _each(_elu, input, inplace, alpha)
@@ -232,7 +232,7 @@ def _celu(input: Any, alpha: Any) -> Tensor:
     return where(above, input, below)
 
 
-@operation("celu", method=False)
+@operation("celu", method=False, elementwise=True)
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha (exp(x / alpha) - 1)`` elsewhere."""
     return _each(_celu, input, inplace, alpha)
@@ -250,7 +250,7 @@ def _selu(input: Any) -> Tensor:
     return mul(_elu(input, SELU_ALPHA), SELU_SCALE)
 
 
-@operation("selu", method=False)
+@operation("selu", method=False, elementwise=True)
 def selu(input: Any, inplace: bool = False) -> Tensor:
     """The scaled ELU of Klambauer and others (2017)."""
     return _each(_selu, input, inplace)
@@ -307,7 +307,7 @@ def _gelu_tanh(input: Any) -> Tensor:
     return mul(mul(input, 0.5), add(elementwise("tanh", inner), 1))
 
 
-@operation("gelu", method=False)
+@operation("gelu", method=False, elementwise=True)
 def gelu(input: Any, approximate: str = "none") -> Tensor:
     """``x Φ(x)``, or its approximation by tanh (Hendrycks and Gimpel, 2016)."""
     if approximate not in ("none", "tanh"):
@@ -378,7 +378,7 @@ def _mish(input: Any) -> Tensor:
     return mul(input, elementwise("tanh", elementwise("softplus", input)))
 
 
-@operation("mish", method=False)
+@operation("mish", method=False, elementwise=True)
 def mish(input: Any, inplace: bool = False) -> Tensor:
     """``x tanh(softplus(x))``."""
     return _each(_mish, input, inplace)
@@ -396,13 +396,13 @@ def _softsign(input: Any) -> Tensor:
     return div(input, add(elementwise("abs", input), 1))
 
 
-@operation("softsign", method=False)
+@operation("softsign", method=False, elementwise=True)
 def softsign(input: Any) -> Tensor:
     """``x / (1 + |x|)``."""
     return _softsign(input)
 
 
-@operation("tanhshrink", method=False)
+@operation("tanhshrink", method=False, elementwise=True)
 def tanhshrink(input: Any) -> Tensor:
     """``x - tanh(x)``."""
     return sub(input, elementwise("tanh", input))
@@ -416,14 +416,14 @@ def glu(input: Any, dim: int = -1) -> Tensor:
     return mul(left, elementwise("sigmoid", right))
 
 
-@operation("logit", inplace=True)
+@operation("logit", inplace=True, elementwise=True)
 def logit(input: Any, eps: Any = None) -> Tensor:
     """``log(x / (1 - x))``."""
     source = input if eps is None else clamp(input, eps, 1 - eps)
     return sub(elementwise("log", source), elementwise("log1p", neg(source)))
 
 
-@operation("xlogy", inplace=True)
+@operation("xlogy", inplace=True, elementwise=True)
 def xlogy(input: Any, other: Any) -> Tensor:
     """``x log(y)``, 0 where x is 0."""
     infinite = logical_or(elementwise("le", other, 0), elementwise("eq", other, float("inf")))
@@ -431,7 +431,7 @@ def xlogy(input: Any, other: Any) -> Tensor:
     return mul(input, elementwise("log", where(nothing, 1.0, other)))
 
 
-@operation("entr", method=False)
+@operation("entr", method=False, elementwise=True)
 def entr(input: Any) -> Tensor:
     """``-x log(x)``, 0 at 0."""
     return neg(xlogy(input, input))

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import DTypeError
 from symgrad.frontend.lift import as_tensor, elementwise, is_operand, on_nodes, result_dtype
 from symgrad.frontend.session import current, here
-from symgrad.frontend.table import operation
+from symgrad.frontend.table import marked_elementwise, operation
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import bool_
 
 Tensor = SymbolicTensor
-LARGEST_PRODUCT_POWER = 8
 
 
 @operation("add", inplace=True)
@@ -41,7 +41,7 @@ def sub(x: Any, y: Any, *, alpha: Any = 1) -> Tensor:
     return elementwise("sub", x, y)
 
 
-@operation("rsub")
+@operation("rsub", elementwise=True)
 def rsub(x: Any, y: Any, *, alpha: Any = 1) -> Tensor:
     """``y - alpha * x``."""
     return sub(y, x, alpha=alpha)
@@ -65,19 +65,19 @@ def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Tensor:
     return floor_divide(sub(x, fmod(x, y)), y)  # nothing is left over
 
 
-@operation("true_divide", inplace=True)
+@operation("true_divide", inplace=True, elementwise=True)
 def true_divide(x: Any, y: Any) -> Tensor:
     """``x / y``."""
     return div(x, y)
 
 
-@operation("floor_divide", inplace=True)
+@operation("floor_divide", inplace=True, elementwise=True)
 def floor_divide(x: Any, y: Any) -> Tensor:
     """``x // y``, rounded downwards."""
     return elementwise("floordiv", x, y)
 
 
-@operation("remainder", inplace=True)
+@operation("remainder", inplace=True, elementwise=True)
 def remainder(x: Any, y: Any) -> Tensor:
     """``x % y``, with the sign of ``y``."""
     return elementwise("mod", x, y)
@@ -93,17 +93,17 @@ def fmod(x: Any, y: Any) -> Tensor:
 def neg(x: Any) -> Tensor:
     """``-x``."""
     if getattr(x, "dtype", None) == bool_:
-        raise DTypeError("a bool has no negative", location=here(), hint="use ~mask")
+        raise DTypeError("bools cannot be negated", location=here(), hint="use ~mask")
     return elementwise("neg", x)
 
 
-@operation("positive", function=True)
+@operation("positive", function=True, elementwise=True)
 def positive(x: Any) -> Tensor:
     """``+x``: the tensor itself."""
     return as_tensor(x)
 
 
-@operation("pow", "float_power", inplace=True)
+@operation("pow", "float_power", inplace=True, elementwise=True)
 def power(x: Any, y: Any) -> Tensor:
     """``x ** y``; small known exponents become products, roots and reciprocals."""
     exponent = y.item() if isinstance(y, np.generic) else y
@@ -121,7 +121,7 @@ def _known_power(x: Any, exponent: float) -> Tensor | None:
     if exponent in roots and as_tensor(x).dtype.is_float:
         return elementwise(roots[exponent], x)
     count = int(exponent)
-    if count != exponent or abs(count) > LARGEST_PRODUCT_POWER:
+    if count != exponent or abs(count) > MOST_FACTORS:
         return None
     if count == 0 and as_tensor(x).dtype.is_float:  # a constant that depends on x, as in torch
         return None
@@ -143,19 +143,19 @@ def _product_power(x: Any, count: int) -> Tensor:
     return mul(squared, x) if count % 2 else squared
 
 
-@operation("addcmul", inplace=True)
+@operation("addcmul", inplace=True, elementwise=True)
 def addcmul(x: Any, y: Any, z: Any, *, value: Any = 1) -> Tensor:
     """``x + value * y * z``."""
     return add(x, _scaled(mul(y, z), value))
 
 
-@operation("addcdiv", inplace=True)
+@operation("addcdiv", inplace=True, elementwise=True)
 def addcdiv(x: Any, y: Any, z: Any, *, value: Any = 1) -> Tensor:
     """``x + value * y / z``."""
     return add(x, _scaled(div(y, z), value))
 
 
-@operation("lerp", inplace=True)
+@operation("lerp", inplace=True, elementwise=True)
 def lerp(start: Any, end: Any, weight: Any) -> Tensor:
     """``start + weight * (end - start)``."""
     return add(start, mul(weight, sub(end, start)))
@@ -182,14 +182,14 @@ def _operator(call: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         return call(self, other) if is_operand(other) else NotImplemented
 
-    return operator
+    return marked_elementwise(operator)
 
 
 def _reflected(call: Callable[[Any, Any], Tensor]) -> Callable[[Any, Any], Any]:
     def operator(self: Any, other: Any) -> Any:
         return call(other, self) if is_operand(other) else NotImplemented
 
-    return operator
+    return marked_elementwise(operator)
 
 
 _OPERATORS: dict[str, tuple[Callable[..., Tensor], str]] = {

@@ -19,7 +19,7 @@ from symgrad.frontend.lift import (
     result_dtype,
 )
 from symgrad.frontend.session import current, here
-from symgrad.frontend.table import operation
+from symgrad.frontend.table import marked_elementwise, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.graph import Node
@@ -45,7 +45,7 @@ def _comparison(op: str) -> Callable[[Any, Any], Tensor]:
 
     call.__name__ = call.__qualname__ = op
     call.__doc__ = f"The comparison ``{op}`` of each element, a bool tensor."
-    setattr(SymbolicTensor, f"__{op}__", operator)
+    setattr(SymbolicTensor, f"__{op}__", marked_elementwise(operator))
     return call
 
 
@@ -84,13 +84,13 @@ def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[
             return NotImplemented
         dtype = result_dtype(operands)
         if dtype.is_integer:
-            raise UnsupportedOpError(f"there is no {symbol} of integers", location=here())
+            raise UnsupportedOpError(f"{symbol} of integers is not supported", location=here())
         if dtype != bool_:
             raise DTypeError(f"{symbol} takes bools, not {dtype}", location=here())
         return call(*operands)
 
     bitwise.__doc__ = f"``{symbol}`` of bools."
-    return operation(*names, inplace=True)(bitwise)
+    return operation(*names, inplace=True, elementwise=True)(bitwise)
 
 
 for _symbol, _dunder, _call, _name in (
@@ -139,13 +139,13 @@ def where_method(self: Tensor, condition: Any, other: Any) -> Tensor:
     return where(condition, self, other)
 
 
-@operation("isnan")
+@operation("isnan", elementwise=True)
 def isnan(input: Any) -> Tensor:
     """Where it is not a number."""
     return elementwise("ne", input, input)
 
 
-@operation("isinf")
+@operation("isinf", elementwise=True)
 def isinf(input: Any) -> Tensor:
     """Where it is infinite."""
     if not as_tensor(input).dtype.is_float:
@@ -153,7 +153,7 @@ def isinf(input: Any) -> Tensor:
     return elementwise("eq", elementwise("abs", input), float("inf"))
 
 
-@operation("isfinite")
+@operation("isfinite", elementwise=True)
 def isfinite(input: Any) -> Tensor:
     """Where it is neither infinite nor NaN."""
     if not as_tensor(input).dtype.is_float:
@@ -161,7 +161,7 @@ def isfinite(input: Any) -> Tensor:
     return elementwise("lt", elementwise("abs", input), float("inf"))
 
 
-@operation("nan_to_num", inplace=True)
+@operation("nan_to_num", inplace=True, elementwise=True)
 def nan_to_num(input: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
     """NaN and infinities replaced by numbers: by default 0 and the greatest and least floats."""
     limits = finfo(as_tensor(input).dtype)
@@ -172,7 +172,7 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = N
     return where(isnan(input), nan, finite)
 
 
-@operation("masked_fill", inplace=True)
+@operation("masked_fill", inplace=True, elementwise=True)
 def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
     """``value`` where the mask is True."""
     source = as_tensor(input)
@@ -180,7 +180,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
     return where(mask, fresh(current().cast(number.node, source.dtype)), source)
 
 
-@operation("heaviside")
+@operation("heaviside", elementwise=True)
 def heaviside(input: Any, values: Any) -> Tensor:
     """0 below 0, 1 above, ``values`` at 0."""
     step = where(elementwise("gt", input, 0), 1.0, 0.0)

@@ -42,14 +42,14 @@ Tensor = SymbolicTensor
 # -- elementwise
 
 
-@operation("fmax")
+@operation("fmax", elementwise=True)
 def fmax(input: Any, other: Any) -> Tensor:
     """The greater of two, the first where they are equal; the other one where one is NaN."""
     first = logical_or(elementwise("ge", input, other), isnan(other))
     return where(first, input, other)
 
 
-@operation("fmin")
+@operation("fmin", elementwise=True)
 def fmin(input: Any, other: Any) -> Tensor:
     """The lesser of two; the other one where one is NaN."""
     return elementwise("neg", fmax(elementwise("neg", input), elementwise("neg", other)))
@@ -61,23 +61,25 @@ def copysign(input: Any, other: Any) -> Tensor:
     return elementwise("copysign", input, other, floats=True)
 
 
-@operation("isclose")
+@operation("isclose", elementwise=True)
 def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Tensor:
     """Where two tensors differ by no more than the tolerances."""
     allowed = add(mul(absolute(other), rtol), atol)
     return elementwise("le", absolute(sub(input, other)), allowed)
 
 
-@operation("polygamma", method=False)
+@operation("polygamma", method=False, elementwise=True)
 def polygamma(n: int, input: Any) -> Tensor:
     """The n-th derivative of digamma, n from 0 to 2."""
     ops = ("digamma", "trigamma", "tetragamma")
     if not 0 <= n < len(ops):
-        raise UnsupportedOpError(f"polygamma of order {n}", location=here())
+        raise UnsupportedOpError(
+            f"polygamma supports orders 0 to {len(ops) - 1}, not {n}", location=here()
+        )
     return elementwise(ops[n], input, floats=True)
 
 
-@operation("polygamma", function=False)
+@operation("polygamma", function=False, elementwise=True)
 def polygamma_method(self: Tensor, n: int) -> Tensor:
     """The n-th derivative of digamma, n from 0 to 2."""
     return polygamma(n, self)
@@ -289,7 +291,9 @@ def _of_all(name: str, source: Tensor, skipping: bool) -> Tensor:
     flat = source.flatten()
     if not current().truth(flat.node.shape[0], ">", 0):
         if not source.dtype.is_float:
-            raise ShapeError(f"{name}(): no median of no integers", location=here())
+            raise ShapeError(
+                f"{name}(): an empty tensor of integers has no median", location=here()
+            )
         return filled(float("nan"), (), source.dtype)
     value = gather(flat, 0, _places(flat, 0, skipping))
     if not source.dtype.is_float:

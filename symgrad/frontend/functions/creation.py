@@ -153,16 +153,16 @@ def arange(
 def _ramp_length(start: Any, end: Any, step: Any) -> Dim:
     """How many numbers there are; sizes are divided with floor, which is exact for integers."""
     if isinstance(step, (int, float)) and step == 0:
-        raise ShapeError("arange with a step of 0", location=here())
+        raise ShapeError("arange: the step must not be 0", location=here())
     if any(isinstance(value, SymFloat) for value in (start, end, step)):
-        raise ShapeError("arange of a length that is no integer", location=here())
+        raise ShapeError("arange: the length is not an integer", location=here())
     if all(is_size(value) for value in (start, end, step)):
         length = -((as_dim(start) - as_dim(end)) // as_dim(step))
         return length if current().truth(length, ">=", 0) else Dim.of(0)
     if all(isinstance(value, (int, float)) for value in (start, end, step)):
         return Dim.of(max(0, -int((start - end) // step)))
     raise ShapeError(
-        "arange of symbolic sizes and floats mixed", location=here(),
+        "arange cannot mix symbolic sizes and floats", location=here(),
         hint="use integers, and convert the result",
     )  # fmt: skip
 

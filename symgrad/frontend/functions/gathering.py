@@ -76,7 +76,9 @@ def _source(input: Node, index: Node, src: Any) -> Node:
         return node
     session = current()
     if node.rank != index.rank:
-        raise ShapeError("scatter: src and index differ in their axes", location=here())
+        raise ShapeError(
+            "scatter: src and index must have the same number of axes", location=here()
+        )
     starts = tuple(Dim.of(0) for _ in node.shape)
     return session.apply("slice", node, starts=starts, steps=(1,) * node.rank, sizes=index.shape)
 
@@ -89,7 +91,7 @@ def scatter(
     if reduce == "add":
         return scatter_add(input, dim, index, src if value is None else value)
     if reduce is not None:
-        raise UnsupportedOpError(f"scatter with reduce={reduce!r}", location=here())
+        raise UnsupportedOpError(f"scatter does not support reduce={reduce!r}", location=here())
     node, places = as_tensor(input).node, as_index(as_node(index))
     _same_rank("scatter", node, places)
     given = _source(node, places, src if value is None else value)
@@ -106,7 +108,9 @@ def scatter_reduce(
 ) -> Tensor:  # fmt: skip
     """``scatter_add``; other reductions are not there."""
     if reduce != "sum" or not include_self:
-        raise UnsupportedOpError(f"scatter_reduce with reduce={reduce!r}", location=here())
+        raise UnsupportedOpError(
+            f"scatter_reduce does not support reduce={reduce!r}", location=here()
+        )
     return scatter_add(input, dim, index, src)
 
 

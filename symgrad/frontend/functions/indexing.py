@@ -123,7 +123,7 @@ def resolve(tensor: Tensor, key: Any) -> Chosen:
                 axis += 1
     if mask is not None and places:
         raise UnsupportedOpError(
-            "a mask and index tensors in one pair of brackets", location=here(),
+            "a mask and index tensors cannot stand in one pair of brackets", location=here(),
             hint="index twice: x[mask], then the rest",
         )  # fmt: skip
     shape = broadcast_shapes(*(node.shape for node in places)) if places else ()
@@ -136,7 +136,7 @@ def _with_ellipsis(tensor: Tensor, items: list[Any]) -> list[Any]:
     used = 0
     for item in items:
         if isinstance(item, (bool, np.bool_)):
-            raise UnsupportedOpError("indexing with True or False", location=here())
+            raise UnsupportedOpError("True and False are not supported as indices", location=here())
         if item is None or item is Ellipsis:
             continue
         is_mask = isinstance(item, Tensor) and item.dtype == bool_
@@ -155,7 +155,7 @@ def _slice_steps(shape: tuple[Dim, ...], axis: int, item: slice) -> tuple[Step, 
     step = 1 if item.step is None else item.step
     if not isinstance(step, int) or step < 1:
         raise UnsupportedOpError(
-            f"a slice with step {step}", location=here(), hint="flip() reverses an axis"
+            f"a slice cannot have step {step}", location=here(), hint="flip() reverses an axis"
         )
     size = shape[axis]
     start, stop = _end(item.start, size, Dim.of(0)), _end(item.stop, size, size)
@@ -255,7 +255,7 @@ def whole_mask(chosen: Chosen) -> Node:
     covered = tuple(shape[axis] for axis in chosen.axes)
     if mask.shape != covered:
         raise ShapeError(
-            f"a mask of shape {list(map(str, mask.shape))} for axes of shape "
+            f"a mask of shape {list(map(str, mask.shape))} cannot select from axes of shape "
             f"{list(map(str, covered))}", location=here(),
         )  # fmt: skip
     lined = tuple(size if axis in chosen.axes else Dim.of(1) for axis, size in enumerate(shape))
@@ -286,27 +286,27 @@ def _set_masked(chosen: Chosen, value: Any) -> None:
 # -- whole tensors
 
 
-@operation("copy_", function=False)
+@operation("copy_", function=False, elementwise=True)
 def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     """Take over the elements of ``source``, broadcast and converted."""
     self.write(as_node(source, self.dtype), convert=True)
     return self
 
 
-@operation("fill_", function=False)
+@operation("fill_", function=False, elementwise=True)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Take one number everywhere."""
     check_fits(value, self.dtype)
     return copy_(self, value)
 
 
-@operation("zero_", function=False)
+@operation("zero_", function=False, elementwise=True)
 def zero_(self: Tensor) -> Tensor:
     """Take 0 everywhere."""
     return copy_(self, 0)
 
 
-@operation("fill", function=False)
+@operation("fill", function=False, elementwise=True)
 def fill(self: Tensor, value: Any) -> Tensor:
     """A tensor of one number in the shape and dtype of this one."""
     check_fits(value, self.dtype)
@@ -317,7 +317,7 @@ def fill(self: Tensor, value: Any) -> Tensor:
 def fill_diagonal_(self: Tensor, value: Any, wrap: bool = False) -> Tensor:
     """Take one number on the diagonal of a matrix."""
     if wrap or self.ndim != 2:
-        raise UnsupportedOpError("fill_diagonal_ of other than a matrix", location=here())
+        raise UnsupportedOpError("fill_diagonal_ takes a matrix", location=here())
     fill_(self.diagonal(), value)
     return self
 

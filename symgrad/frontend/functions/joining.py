@@ -36,7 +36,7 @@ def cat(tensors: Sequence[Any], dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis."""
     pieces = [as_tensor(piece) for piece in tensors]
     if not pieces:
-        raise ShapeError("cat of no tensors", location=here())
+        raise ShapeError("cat needs at least one tensor", location=here())
     dtype, session = result_dtype(pieces), current()
     nodes = [session.cast(piece.node, dtype) for piece in pieces]
     place = axis_of(dim, nodes[0].rank)
@@ -99,9 +99,11 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **named
         sizes = [as_dim(size) for size in wanted]
         total = sum(sizes, Dim.of(0))
         if total != whole:
-            raise ShapeError(f"split into {total} of an axis of size {whole}", location=here())
+            raise ShapeError(f"split: the sizes add up to {total}, not to {whole}", location=here())
         if any(current().truth(size, "<", 0) for size in sizes):
-            raise ShapeError(f"split into sizes below 0: {list(wanted)}", location=here())
+            raise ShapeError(
+                f"split: sizes must not be negative, got {list(wanted)}", location=here()
+            )
         return _pieces(source, axis, sizes)
     return _pieces(source, axis, _equal_sizes(whole, as_dim(wanted)))
 
@@ -136,7 +138,7 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     size_each = whole.exact_quotient(chunks)
     if size_each is None:
         raise ShapeError(
-            f"an axis of size {whole} does not part into {chunks} equal chunks for all {whole}",
+            f"an axis of size {whole} does not split into {chunks} equal chunks for all {whole}",
             location=here(),
             hint=f"write it as a multiple in the shape spec: {chunks}*k",
             multiple=(whole, chunks),
@@ -152,7 +154,7 @@ def unbind(input: Any, dim: int = 0) -> tuple[Tensor, ...]:
     count = source.shape[axis]
     if not isinstance(count, int):
         raise ShapeError(
-            f"unbind of an axis of symbolic size {count}", location=here(),
+            f"unbind cannot split an axis of symbolic size {count}", location=here(),
             hint="write a number for it in the shape spec", number=as_dim(count),
         )  # fmt: skip
     shape = source.node.shape
@@ -170,12 +172,16 @@ def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
     """All windows of ``size`` elements along an axis, ``step`` apart; they lie along a new one."""
     if not isinstance(size, int) or not isinstance(step, int) or size < 1 or step < 1:
         raise UnsupportedOpError(
-            "unfold with a symbolic size or step", location=here(), hint="give them as numbers"
+            "unfold: size and step must be positive integers, not symbolic ones",
+            location=here(),
+            hint="give them as numbers",
         )
     axis = axis_of(dimension, self.ndim)
     whole = self.node.shape[axis]
     if current().truth(whole, "<", size):
-        raise ShapeError(f"windows of {size} along an axis of {whole}", location=here())
+        raise ShapeError(
+            f"unfold: a window of {size} is longer than the axis of size {whole}", location=here()
+        )
     count = (whole - size) // step + 1
     windows = [share(self, Slice(axis, Dim.of(at), step, count)) for at in range(size)]
     return stack(windows, self.ndim)
@@ -321,7 +327,7 @@ def _known_remainder(value: int, whole: Dim) -> Dim:
 def pad(input: Any, pad: Sequence[Any], mode: str = "constant", value: Any = None) -> Tensor:
     """A number (0) before and behind the axes, given in pairs from the last axis on."""
     if mode != "constant":
-        raise UnsupportedOpError(f"pad with mode={mode!r}", location=here())
+        raise UnsupportedOpError(f"pad has no mode {mode!r}, only 'constant'", location=here())
     tensor = as_tensor(input)
     for number in range(len(pad) // 2):
         axis = tensor.ndim - 1 - number
@@ -339,7 +345,7 @@ def _padded(tensor: Tensor, axis: int, before: Dim, behind: Dim, value: Any) -> 
         left = node.shape[axis] - first - last
         if session.truth(left, "<", 0):
             raise ShapeError(
-                f"pad: {first + last} elements less along an axis of {node.shape[axis]}",
+                f"pad: an axis of size {node.shape[axis]} cannot lose {first + last} elements",
                 location=here(),
             )
         node = Slice(axis, first, 1, left).read(session, node)

@@ -194,7 +194,7 @@ def check_probability(p: float) -> None:
         )
 
 
-@operation("dropout", method=False)
+@operation("dropout", method=False, elementwise=True)
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element is 0 with probability ``p``, else divided by ``1 - p``.
 

@@ -85,7 +85,9 @@ def solve_triangular(
 ) -> Tensor:  # fmt: skip
     """``A⁻¹ B``, reading one triangle of A (``B A⁻¹`` with ``left=False``)."""
     if unitriangular:
-        raise UnsupportedOpError("solve_triangular with unitriangular=True", location=here())
+        raise UnsupportedOpError(
+            "solve_triangular does not support unitriangular=True", location=here()
+        )
     matrix, right = as_tensor(A), as_tensor(B)
     if not left:
         turned = solve_triangular(transpose(matrix, -2, -1), transpose(right, -2, -1),
@@ -125,7 +127,9 @@ def matrix_power(input: Any, n: int) -> Tensor:
     if n < 0:
         return matrix_power(inverse(source), -n)
     if n == 0:
-        raise UnsupportedOpError("matrix_power of 0", location=here(), hint="use eye")
+        raise UnsupportedOpError(
+            "matrix_power of 0 is not supported", location=here(), hint="use eye"
+        )
     half = source if n == 1 else matrix_power(source, n // 2)
     squared = half if n == 1 else matmul(half, half)
     return matmul(squared, source) if n > 1 and n % 2 else squared

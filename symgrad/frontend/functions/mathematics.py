@@ -58,7 +58,7 @@ for _op in ("floor", "ceil", "round", "trunc"):
     operation(_op, *(("fix",) if _op == "trunc" else ()), inplace=True)(_keeping_integers(_op))
 
 
-@operation("abs", "absolute", inplace=True)
+@operation("abs", "absolute", inplace=True, elementwise=True)
 def absolute(input: Any) -> Tensor:
     """``|x|``; its derivative at 0 is 0."""
     return elementwise("abs", input)
@@ -84,7 +84,7 @@ def square(input: Any) -> Tensor:
     return elementwise("square", input)
 
 
-@operation("frac", inplace=True)
+@operation("frac", inplace=True, elementwise=True)
 def frac(input: Any) -> Tensor:
     """The part behind the point, with the sign of the number."""
     return elementwise("sub", input, elementwise("trunc", input))
@@ -116,7 +116,7 @@ def minimum(input: Any, other: Any) -> Tensor:
     return elementwise("logical_and" if bools else "minimum", input, other)
 
 
-@operation("clamp", "clip", inplace=True)
+@operation("clamp", "clip", inplace=True, elementwise=True)
 def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     """The nearest value in ``[min, max]``; its derivative at the ends is 1, as in torch."""
     result = on_nodes(lambda node: node, (input,), None)
@@ -127,13 +127,13 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     return result
 
 
-@operation("clamp_min", inplace=True)
+@operation("clamp_min", inplace=True, elementwise=True)
 def clamp_min(input: Any, min: Any) -> Tensor:
     """``clamp(min=min)``."""
     return clamp(input, min=min)
 
 
-@operation("clamp_max", inplace=True)
+@operation("clamp_max", inplace=True, elementwise=True)
 def clamp_max(input: Any, max: Any) -> Tensor:
     """``clamp(max=max)``."""
     return clamp(input, max=max)
@@ -148,13 +148,13 @@ def _bounded(relation: str, input: Any, bound: Any) -> Tensor:
     )  # fmt: skip
 
 
-@operation("deg2rad", inplace=True)
+@operation("deg2rad", inplace=True, elementwise=True)
 def deg2rad(input: Any) -> Tensor:
     """Degrees to radians."""
     return elementwise("mul", input, 0.017453292519943295)
 
 
-@operation("rad2deg", inplace=True)
+@operation("rad2deg", inplace=True, elementwise=True)
 def rad2deg(input: Any) -> Tensor:
     """Radians to degrees."""
     return elementwise("mul", input, 57.29577951308232)

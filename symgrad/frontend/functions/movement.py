@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.errors import ShapeError
+from symgrad.errors import ShapeError, counted
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.session import current, here
 from symgrad.frontend.sizes import Shape, as_dim, is_size
@@ -33,7 +33,10 @@ def axis_of(axis: Any, rank: int) -> int:
     if not isinstance(axis, int) or isinstance(axis, bool):
         raise ShapeError(f"an axis must be an int, not {axis!r}", location=here())
     if not -max(rank, 1) <= axis < max(rank, 1):
-        raise ShapeError(f"axis {axis} of a tensor with {rank} axes", location=here())
+        raise ShapeError(
+            f"axis {axis} is out of range for a tensor with {counted(rank, 'axis')}",
+            location=here(),
+        )
     return axis % max(rank, 1)
 
 
@@ -219,7 +222,9 @@ def permute(input: Any, *dims: Any) -> Tensor:
     source = as_tensor(input)
     axes = tuple(axis_of(axis, source.ndim) for axis in sizes_of(dims))
     if sorted(axes) != list(range(source.ndim)):
-        raise ShapeError(f"permute: {axes} is no order of {source.ndim} axes", location=here())
+        raise ShapeError(
+            f"permute: {axes} must name each of {source.ndim} axes once", location=here()
+        )
     return share(source, Permute(axes))
 
 
@@ -287,7 +292,10 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     added = len(wanted) - input.ndim
     old = input.node.shape
     if added < 0:
-        raise ShapeError(f"expand to fewer than {input.ndim} axes", location=here())
+        raise ShapeError(
+            f"expand: {len(wanted)} sizes given for a tensor with {input.ndim} axes",
+            location=here(),
+        )
     shape = tuple(
         old[axis - added] if size == -1 and axis >= added else size
         for axis, size in enumerate(wanted)
@@ -347,7 +355,9 @@ def select_steps(shape: tuple[Dim, ...], axis: int, index: Any) -> tuple[Any, ..
     if session.truth(place, "<", 0):
         place = size + place
     if not session.truth(place, "<", size) or not session.truth(place, ">=", 0):
-        raise ShapeError(f"index {index} of an axis of size {size}", location=here())
+        raise ShapeError(
+            f"index {index} is out of range for an axis of size {size}", location=here()
+        )
     kept = (*shape[:axis], *shape[axis + 1 :])
     return Slice(axis, place, 1, Dim.of(1)), Reshape(kept)
 

@@ -6,7 +6,7 @@ import string
 from collections.abc import Callable
 from typing import Any
 
-from symgrad.errors import DTypeError, ShapeError
+from symgrad.errors import DTypeError, ShapeError, counted
 from symgrad.frontend.functions.arithmetic import add, mul, sub
 from symgrad.frontend.functions.joining import stack, unbind
 from symgrad.frontend.functions.movement import axis_of
@@ -27,7 +27,7 @@ def contract(spec: str, left: Node, right: Node) -> Node:
     """``einsum`` of two nodes of one float dtype.  Raises ShapeError that names the sizes."""
     if left.dtype != right.dtype:
         raise DTypeError(
-            f"a product of {left.dtype} and {right.dtype}", location=here(),
+            f"{left.dtype} cannot be multiplied with {right.dtype} here", location=here(),
             hint=f"convert one of them: .to(sg.{promote(left.dtype, right.dtype)})",
         )  # fmt: skip
     words, _ = spec.split("->")
@@ -246,7 +246,10 @@ def _parse(equation: str, nodes: list[Node]) -> tuple[list[str], str]:
     left, arrow, result = text.partition("->")
     words = left.split(",")
     if len(words) != len(nodes):
-        raise ShapeError(f"einsum {equation!r} with {len(nodes)} operands", location=here())
+        raise ShapeError(
+            f"einsum {equation!r}: {counted(len(nodes), 'operand')} given, {len(words)} expected",
+            location=here(),
+        )
     spare = [letter for letter in string.ascii_letters if letter not in text]
     ranks = [
         node.rank - len(word.replace("...", "")) for word, node in zip(words, nodes, strict=True)

@@ -45,7 +45,7 @@ def _triangle(input: Any, offset: Any, relation: str) -> Tensor:
     """The elements whose column and ``row + offset`` stand in ``relation``, 0 elsewhere."""
     source = as_tensor(input)
     if source.ndim < 2:
-        raise ShapeError("a triangle needs two axes", location=here())
+        raise ShapeError("tril and triu need a tensor with at least two axes", location=here())
     session, node = current(), source.node
     matrix = node.shape[-2:]
     rows, columns = (iota_along(session, matrix, axis) for axis in (0, 1))

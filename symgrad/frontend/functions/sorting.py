@@ -74,7 +74,9 @@ def topk(
     axis, count = axis_of(dim, source.ndim), as_dim(k)
     truth = current().truth
     if truth(count, "<", 0) or not truth(count, "<=", source.node.shape[axis]):
-        raise ShapeError(f"topk of {k} in an axis of size {source.shape[axis]}", location=here())
+        raise ShapeError(
+            f"topk: k={k} is out of range for size {source.shape[axis]}", location=here()
+        )
     values, order = sort(source, axis, largest)
     part = Slice(axis, Dim.of(0), 1, count)
     return Sorted(fresh(share(values, part).node), fresh(share(order, part).node))
