@@ -325,13 +325,13 @@ class Caller:
             for array in kernel.inputs
         }
         status = self._call(kernel, sizes, used, outputs)
-        if status == WORKSPACE_TOO_SMALL:
-            needed = getattr(self.library.lib, f"{kernel.name}_workspace")
-            workspace.grow(needed(*(sizes[name] for name in kernel.sizes)))
-            status = self._call(kernel, sizes, used, outputs)
         if status == OVERLAP:
             # Interleaved, with no element in common: copies lie apart.
             used = {name: array.copy(order="C") for name, array in used.items()}
+            status = self._call(kernel, sizes, used, outputs)
+        if status == WORKSPACE_TOO_SMALL:
+            needed = getattr(self.library.lib, f"{kernel.name}_workspace")
+            workspace.grow(needed(*(sizes[name] for name in kernel.sizes)))
             status = self._call(kernel, sizes, used, outputs)
         if status:
             raise self._refused(where, kernel, sizes, status)
