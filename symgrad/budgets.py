@@ -89,6 +89,10 @@ MOST_ENDS = 3
 """Bounded atoms that are put at an end of their range to find a sign."""
 DIVISION_STEPS = 24
 """Terms of a quotient of two integer polynomials."""
+QUOTIENT_STEPS = 64
+"""Terms of a quotient of two sizes."""
+BOUND_STEPS = 24
+"""Atoms that are put at an end of their range to bound an integer polynomial."""
 DEPTH_LIMIT = 90
 """How deep functions may be nested in each other."""
 DEEPEST_DEFINITION = 16
@@ -172,6 +176,10 @@ TRIALS_AFTER_A_TRACE = 150
 """Trials after the first shapes that forward accepts, when there is something to be better."""
 TRIAL_CASES = 6
 """Cases of sizes in a trial; where nothing is found with so few, the first trials get more."""
+SHAPE_STEPS = 16
+"""Times that sizes of one trial are changed as errors say."""
+MOST_OTHER_SHAPES = 4
+"""Other shapes that are judged: each takes as long as the first."""
 TENSOR_TRIALS = 48
 """Trials with a tensor where a plain value has been found: is there a gradient to judge?"""
 ALL_MASKS_UP_TO = 3

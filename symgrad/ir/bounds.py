@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
+from symgrad.budgets import BOUND_STEPS
+
 Number = int | Fraction
 Terms = Mapping[tuple[tuple[Any, Any], ...], Number]
-
-MOST_STEPS = 24
 
 
 class Ranges(Protocol):
@@ -43,7 +43,7 @@ def nonnegative(terms: Terms, ranges: Ranges, *, whole: bool = True) -> bool:
     may be negative.  ``whole``: the value bounds an integer, which is at least 0 where it is more
     than -1.
     """
-    for _ in range(MOST_STEPS):
+    for _ in range(BOUND_STEPS):
         if _plainly_nonnegative(terms, ranges, whole):
             return True
         step = _at_an_end(terms, ranges)

@@ -15,6 +15,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Union
 
+from symgrad.budgets import QUOTIENT_STEPS
 from symgrad.ir.atoms import (
     Atom,
     Axis,
@@ -190,7 +191,7 @@ class Dim:
             return None
         quotient, rest = Dim({}), self
         lead, lead_value = divisor.terms[-1]
-        for _ in range(64):
+        for _ in range(QUOTIENT_STEPS):
             if not rest.terms:
                 return quotient
             top, top_value = rest.terms[-1]
@@ -394,24 +395,20 @@ def _mod(left: Dim, right: Dim) -> Dim:
 
 def minimum(left: DimLike, right: DimLike) -> Dim:
     """The lesser of two integer expressions."""
-    left, right = Dim.of(left), Dim.of(right)
-    if (right - left).at_least(0):
-        return left
-    if (left - right).at_least(0):
-        return right
-    first, second = sorted((left, right), key=lambda dim: dim.key)
-    return Dim.of(Derived("min", first, second))
+    return _extreme("min", Dim.of(left), Dim.of(right))
 
 
 def maximum(left: DimLike, right: DimLike) -> Dim:
     """The greater of two integer expressions."""
-    left, right = Dim.of(left), Dim.of(right)
+    return _extreme("max", Dim.of(left), Dim.of(right))
+
+
+def _extreme(function: str, left: Dim, right: Dim) -> Dim:
     if (right - left).at_least(0):
-        return right
+        return left if function == "min" else right
     if (left - right).at_least(0):
-        return left
-    first, second = sorted((left, right), key=lambda dim: dim.key)
-    return Dim.of(Derived("max", first, second))
+        return right if function == "min" else left
+    return Dim.of(Derived(function, *sorted((left, right), key=lambda dim: dim.key)))
 
 
 def product(dims: tuple[DimLike, ...] | list[DimLike] | tuple[Dim, ...] | list[Dim]) -> Dim:

@@ -279,12 +279,13 @@ def _decided(function: str, left: Dim, right: Dim) -> bool | None:
     above = (left - right - 1).at_least(0, least_size=1)
     at_most = (right - left).at_least(0, least_size=1)
     at_least = (left - right).at_least(0, least_size=1)
-    holds = {
+    shown = {
         "eq": at_most and at_least, "ne": below or above, "lt": below, "le": at_most,
         "gt": above, "ge": at_least,
     }  # fmt: skip
-    fails = {
-        "eq": below or above, "ne": at_most and at_least, "lt": at_least, "le": above,
-        "gt": at_most, "ge": below,
-    }  # fmt: skip
-    return True if holds[function] else False if fails[function] else None
+    if shown[function]:
+        return True
+    return False if shown[_OPPOSITE[function]] else None
+
+
+_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}

@@ -24,7 +24,16 @@ from symgrad.ir.graph import Node
 from symgrad.ir.types import TensorType
 from symgrad.ops import linalg_exact
 from symgrad.ops.movement import reshape
-from symgrad.ops.record import Array, SizeOf, apply, choose, compare, structural
+from symgrad.ops.record import (
+    Array,
+    Infer,
+    SizeOf,
+    apply,
+    choose,
+    compare,
+    of_one,
+    structural,
+)
 
 Attributes = Mapping[str, Any]
 _BATCH = "abcdefgh"
@@ -79,18 +88,12 @@ def _square(name: str, arg: TensorType) -> None:
         raise DTypeError(f"{name} does not take {arg.dtype}")
 
 
-def _matrix_rule(name: str) -> Callable[[Sequence[TensorType], Attributes], TensorType]:
+def _rule(name: str, *, number: bool = False) -> Infer:
+    """A matrix for each matrix, or a number."""
+
     def rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
         _square(name, args[0])
-        return args[0]
-
-    return rule
-
-
-def _number_rule(name: str) -> Callable[[Sequence[TensorType], Attributes], TensorType]:
-    def rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
-        _square(name, args[0])
-        return TensorType(args[0].dtype, args[0].shape[:-2])
+        return TensorType(args[0].dtype, args[0].shape[:-2]) if number else args[0]
 
     return rule
 
@@ -116,13 +119,13 @@ def _inverse_vjp(node: Node, g: Node) -> Sequence[Node]:
     return (-matmul(back, matmul(g, back)),)
 
 
-def _inverse_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    return None if tangent is None else -matmul(node, matmul(tangent, node))
+@of_one
+def _inverse_tangent(node: Node, tangent: Node) -> Node:
+    return -matmul(node, matmul(tangent, node))
 
 
 structural(
-    "inverse", "linalg", rule=_matrix_rule("inverse"),
+    "inverse", "linalg", rule=_rule("inverse"),
     numpy=lambda array, *, size: _checked("inverse", np.linalg.inv, array),
     lower=None, vjp=_inverse_vjp, tangent=_inverse_tangent, program="np.linalg.inv({0})",
     code="{0}.inverse()",
@@ -136,10 +139,8 @@ def _det_vjp(node: Node, g: Node) -> Sequence[Node]:
     return (_times(g * node, transpose(apply("inverse", node.args[0]))),)
 
 
-def _det_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    if tangent is None:
-        return None
+@of_one
+def _det_tangent(node: Node, tangent: Node) -> Node:
     return node * _trace_of_product(apply("inverse", node.args[0]), tangent)
 
 
@@ -152,18 +153,18 @@ def _logdet_vjp(node: Node, g: Node) -> Sequence[Node]:
     return (_times(g, transpose(apply("inverse", node.args[0]))),)
 
 
-def _logdet_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    return None if tangent is None else _trace_of_product(apply("inverse", node.args[0]), tangent)
+@of_one
+def _logdet_tangent(node: Node, tangent: Node) -> Node:
+    return _trace_of_product(apply("inverse", node.args[0]), tangent)
 
 
 structural(
-    "det", "linalg", rule=_number_rule("det"),
+    "det", "linalg", rule=_rule("det", number=True),
     numpy=lambda array, *, size: _checked("det", np.linalg.det, array),
     lower=None, vjp=_det_vjp, tangent=_det_tangent, program="np.linalg.det({0})", code="{0}.det()",
 )  # fmt: skip
 structural(
-    "logdet", "linalg", rule=_number_rule("logdet"),
+    "logdet", "linalg", rule=_rule("logdet", number=True),
     numpy=lambda array, *, size: _checked("logdet", _logdet, array), lower=None,
     vjp=_logdet_vjp, tangent=_logdet_tangent, program="np.log(np.linalg.det({0}))",
     code="{0}.logdet()",
@@ -190,10 +191,8 @@ def _cholesky_vjp(node: Node, g: Node) -> Sequence[Node]:
     return ((both + transpose(both)) * 0.5,)
 
 
-def _cholesky_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    if tangent is None:
-        return None
+@of_one
+def _cholesky_tangent(node: Node, tangent: Node) -> Node:
     symmetric = (tangent + transpose(tangent)) * 0.5
     inverse = apply("inverse", node)
     both = matmul(inverse, matmul(symmetric, transpose(inverse)))
@@ -201,7 +200,7 @@ def _cholesky_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | Non
 
 
 structural(
-    "cholesky", "linalg", rule=_matrix_rule("cholesky"), numpy=_cholesky, lower=None,
+    "cholesky", "linalg", rule=_rule("cholesky"), numpy=_cholesky, lower=None,
     vjp=_cholesky_vjp, tangent=_cholesky_tangent,
     program="np.linalg.cholesky(({0} + np.swapaxes({0}, -1, -2)) / 2)",
     code="{sg}.linalg.cholesky({0})",

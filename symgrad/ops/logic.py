@@ -35,6 +35,7 @@ from symgrad.ops.record import (
     apply,
     choose,
     elementwise,
+    of_one,
     same_shape,
 )
 
@@ -181,11 +182,9 @@ def _cast_vjp(node: Node, g: Node) -> Sequence[Node | None]:
     return (apply("cast", g, dtype=node.args[0].dtype) if _between_floats(node) else None,)
 
 
-def _cast_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    if tangent is None or not _between_floats(node):
-        return None
-    return apply("cast", tangent, dtype=node.dtype)
+@of_one
+def _cast_tangent(node: Node, tangent: Node) -> Node | None:
+    return apply("cast", tangent, dtype=node.dtype) if _between_floats(node) else None
 
 
 register(

@@ -31,6 +31,7 @@ from symgrad.ir.types import TensorType
 
 Array = np.ndarray[Any, Any]
 Vjp = Callable[[Node, Node], Sequence["Node | None"]]
+Tangent = Callable[[Node, Sequence["Node | None"]], "Node | None"]
 Infer = Callable[[Sequence[TensorType], Mapping[str, Any]], TensorType]
 SizeOf = Callable[[DimLike], int]
 
@@ -192,7 +193,7 @@ class Op:
     scalar: Scalar | None = None
     vjp: Vjp | None = None
     linear: tuple[int, ...] = ()
-    tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None
+    tangent: Tangent | None = None
     ufunc: np.ufunc | None = None
     program: Program | None = None
     code: str | None = None
@@ -231,6 +232,11 @@ def vector_operands() -> dict[str, int]:
         if op.scalar is not None and isinstance(op.scalar.c, Function) and op.scalar.c.vector:
             found[op.scalar.c.name] = op.arity or 1
     return found
+
+
+def of_one(rule: Callable[[Node, Node], Node | None]) -> Tangent:
+    """The tangent of an op of one argument, which is zero where that of the argument is."""
+    return lambda node, tangents: None if tangents[0] is None else rule(node, tangents[0])
 
 
 def apply(name: str, *args: Node, **attrs: Any) -> Node:
@@ -347,7 +353,7 @@ def structural(
     vjp: Vjp | None,
     arity: int | None = 1,
     linear: tuple[int, ...] = (),
-    tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
+    tangent: Tangent | None = None,
     program: Program | None = None,
     code: str | None = None,
     lacks: Mapping[str, str] | None = None,
@@ -380,7 +386,7 @@ def reduction(
     linear: bool = False,
     result: DType | None = None,
     takes: Callable[[DType], bool] = adds_up,
-    tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
+    tangent: Tangent | None = None,
     one_axis: bool = False,
     program: Program,
     code: str,

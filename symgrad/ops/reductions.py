@@ -8,29 +8,22 @@ greatest, ``argmax`` and ``argmin`` are 0: torch raises there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from symgrad.errors import DTypeError
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.graph import Node
-from symgrad.ir.types import TensorType
 from symgrad.ops.movement import positions, reshape
 from symgrad.ops.record import (
     Array,
-    Reader,
-    SizeOf,
     apply,
-    check_axis,
     choose,
     compare,
-    insert,
+    of_one,
     reduction,
-    structural,
-    without,
 )
 
 
@@ -112,10 +105,8 @@ def _prod_vjp(node: Node, g: Node) -> Sequence[Node]:
     return (keep_axes(g, node) * _other_factors(node),)
 
 
-def _prod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    if tangent is None:
-        return None
+@of_one
+def _prod_tangent(node: Node, tangent: Node) -> Node:
     return apply("sum", tangent * _other_factors(node), axes=node.attributes["axes"])
 
 
@@ -153,10 +144,8 @@ def _extreme_vjp(node: Node, g: Node) -> Sequence[Node]:
     return (keep_axes(g / count, node) * mask,)
 
 
-def _extreme_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    if tangent is None:
-        return None
+@of_one
+def _extreme_tangent(node: Node, tangent: Node) -> Node:
     mask, count = _attained(node)
     return apply("sum", tangent * mask, axes=node.attributes["axes"]) / count
 
@@ -183,10 +172,8 @@ def _first_vjp(node: Node, g: Node) -> Sequence[Node]:
     return (choose(_first_attained(node), keep_axes(g, node), 0.0),)
 
 
-def _first_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    if tangent is None:
-        return None
+@of_one
+def _first_tangent(node: Node, tangent: Node) -> Node:
     return apply("sum", choose(_first_attained(node), tangent, 0.0), axes=node.attributes["axes"])
 
 
@@ -207,40 +194,19 @@ for _name, _logic in (("any", np.any), ("all", np.all)):
 # -- argmax, argmin: over exactly one axis; the first among equals, and NaN before all
 
 
-def _position_rule(name: str) -> Callable[[Sequence[TensorType], Mapping[str, Any]], TensorType]:
-    def rule(args: Sequence[TensorType], attrs: Mapping[str, Any]) -> TensorType:
-        (arg,) = args
-        axes = check_axis(name, attrs["axes"], arg.rank)
-        if arg.dtype == bool_:
-            raise DTypeError(f"{name} does not take {arg.dtype}")
-        return TensorType(int64, without(arg.shape, axes))
-
-    return rule
-
-
 def _position(numpy: Callable[..., Any]) -> Callable[..., Array]:
-    def evaluate(array: Array, *, size: SizeOf, axes: tuple[int, ...]) -> Array:
-        (axis,) = axes
-        if array.shape[axis]:
-            return np.asarray(numpy(array, axis=axis))
-        return np.zeros(array.shape[:axis] + array.shape[axis + 1 :], np.int64)
+    def evaluate(array: Array, axis: tuple[int, ...]) -> Array:
+        (along,) = axis
+        if array.shape[along]:
+            return np.asarray(numpy(array, axis=along))
+        return np.zeros(array.shape[:along] + array.shape[along + 1 :], np.int64)
 
     return evaluate
 
 
-def _register_position(name: str, numpy: Callable[..., Any]) -> None:
-    def lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Any:
-        axes = node.attributes["axes"]
-        extents = [node.args[0].shape[axis] for axis in axes]
-        return reader.reduce(
-            name, extents, lambda *bound: reader.read(0, *insert(indices, axes, bound))
-        )
-
-    structural(
-        name, "reduction", rule=_position_rule(name), numpy=_position(numpy), lower=lower, vjp=None,
-        program=f"np.{name}({{0}}, axis={{axes[0]}})", code=f"{{0}}.{name}({{over}})",
+for _name, _numpy in (("argmax", np.argmax), ("argmin", np.argmin)):
+    reduction(
+        _name, numpy=_position(_numpy), reduce=_name, vjp=None, result=int64, one_axis=True,
+        takes=lambda dtype: dtype != bool_, program=f"np.{_name}({{0}}, axis={{axes[0]}})",
+        code=f"{{0}}.{_name}({{over}})",
     )  # fmt: skip
-
-
-_register_position("argmax", np.argmax)
-_register_position("argmin", np.argmin)

@@ -22,12 +22,14 @@ from symgrad.ops.record import (
     Array,
     Reader,
     SizeOf,
+    Tangent,
     Vjp,
     adds_up,
     apply,
     choose,
     compare,
     insert,
+    of_one,
     structural,
     without,
 )
@@ -41,7 +43,7 @@ def _scan(
     *,
     vjp: Vjp,
     linear: tuple[int, ...] = (),
-    tangent: Callable[[Node, Sequence[Node | None]], Node | None] | None = None,
+    tangent: Tangent | None = None,
 ) -> None:
     """``result[i] = reduce of x[k] over k <= i`` (``k >= i`` with ``reverse``)."""
 
@@ -193,9 +195,9 @@ def _cumprod_vjp(node: Node, g: Node) -> Sequence[Node]:
     return (_pull(_Line(node.args[0], node), g),)
 
 
-def _cumprod_tangent(node: Node, tangents: Sequence[Node | None]) -> Node | None:
-    (tangent,) = tangents
-    return None if tangent is None else _push(_Line(node.args[0], node), tangent)
+@of_one
+def _cumprod_tangent(node: Node, tangent: Node) -> Node:
+    return _push(_Line(node.args[0], node), tangent)
 
 
 _scan("cumprod", np.cumprod, "prod", 1.0, vjp=_cumprod_vjp, tangent=_cumprod_tangent)

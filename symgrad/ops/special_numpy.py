@@ -94,16 +94,22 @@ def erfinv(x: Array) -> Array:
     return np.asarray(normal / math.sqrt(2)).astype(x.dtype)
 
 
+def _recurred(start: Array, step: Callable[[Array], Array]) -> tuple[Array, Array]:
+    """The sum of ``step`` at start, start + 1 ... below ``STEPS``, and where that ends."""
+    total, z = np.zeros_like(start), start
+    for _ in range(STEPS):
+        low = z < STEPS
+        total = np.where(low, total + step(z), total)
+        z = np.where(low, z + 1, z)
+    return total, z
+
+
 def digamma(x: Array) -> Array:
     """The derivative of lgamma; as in torch, minus infinity at 0 and NaN at the other poles."""
     y = np.asarray(x, np.float64)
     below = y < 0
     start = np.where(below, 1 - y, y)
-    total, z = np.zeros_like(start), start
-    for _ in range(STEPS):
-        low = z < STEPS
-        total = np.where(low, total - 1 / z, total)
-        z = np.where(low, z + 1, z)
+    total, z = _recurred(start, lambda z: -1 / z)
     w = 1 / (z * z)
     total = total + np.log(z) - 0.5 / z + w * _polynomial(DIGAMMA_SERIES, w)
     turn = y - np.floor(y)
@@ -117,11 +123,7 @@ def trigamma(x: Array) -> Array:
     y = np.asarray(x, np.float64)
     below = y < 0.5
     start = np.where(below, 1 - y, y)
-    total, z = np.zeros_like(start), start
-    for _ in range(STEPS):
-        low = z < STEPS
-        total = np.where(low, total + 1 / (z * z), total)
-        z = np.where(low, z + 1, z)
+    total, z = _recurred(start, lambda z: 1 / (z * z))
     w = 1 / (z * z)
     total = total + (1 + 0.5 / z + w * _polynomial(TRIGAMMA_SERIES, w)) / z
     sine = np.sin(math.pi * (y - np.floor(y)))
@@ -133,11 +135,7 @@ def tetragamma(x: Array) -> Array:
     y = np.asarray(x, np.float64)
     below = y < 0.5
     start = np.where(below, 1 - y, y)
-    total, z = np.zeros_like(start), start
-    for _ in range(STEPS):
-        low = z < STEPS
-        total = np.where(low, total - 2 / (z * z * z), total)
-        z = np.where(low, z + 1, z)
+    total, z = _recurred(start, lambda z: -2 / (z * z * z))
     w = 1 / (z * z)
     total = total + w * (w * _polynomial(TETRAGAMMA_SERIES, w) - 1 - 1 / z)
     angle = math.pi * (y - np.floor(y))

@@ -19,7 +19,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symgrad.budgets import SHAPE_TRIALS, TENSOR_TRIALS, TRIAL_CASES, TRIALS_AFTER_A_TRACE
+from symgrad.budgets import (
+    MOST_OTHER_SHAPES,
+    SHAPE_STEPS,
+    SHAPE_TRIALS,
+    TENSOR_TRIALS,
+    TRIAL_CASES,
+    TRIALS_AFTER_A_TRACE,
+)
 from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError, counted
 from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.request import (
@@ -51,15 +58,12 @@ from symgrad.shapes.sizes import (
     renamed,
 )
 
-MOST_STEPS = 16
 ODD_PRICE = 2
 FAILING_PRICE = 100
 NUMBER_PRICE = 2 * FAILING_PRICE
 """Of a number, or of integers, that get a gradient: more than that of a backward that fails."""
 RANKS = (0, 1, 2, 3)
 """The ranks that are tried beside those of the cheapest shapes."""
-MOST_OTHERS = 4
-"""Other shapes that are judged: each takes as long as the first."""
 MISTAKE_PRICE = 1
 """A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
 SHOWN_ERRORS = 3
@@ -139,7 +143,7 @@ class _Search:
         guess = self._presences(found)
         others = [self._found(other) for other in self._others(found)]
         longer = [] if found.failing else [*self._indexed(found), *self._longer(found)]
-        guess = replace(guess, others=(*longer, *others[:MOST_OTHERS]))
+        guess = replace(guess, others=(*longer, *others[:MOST_OTHER_SHAPES]))
         return replace(self._found(found), guess=guess)
 
     # -- optional tensors
@@ -330,7 +334,7 @@ class _Search:
         if wanted and (_takes_no_floats(graphs) or not wanted <= _with_gradient(graphs)):
             return None
         problem = _problem(graphs)
-        for _ in range(MOST_STEPS):
+        for _ in range(SHAPE_STEPS):
             own = [unknown.name for unknown in self.unknowns]
             specs = problem and fitted(trial.specs, own, trial.guessed, problem)
             if not specs:
@@ -406,7 +410,7 @@ class _Search:
     ) -> tuple[_Trial | None, FunctionGraphs | None]:
         """Trace, making equal the sizes that meet, until forward accepts or refuses the rest."""
         step = Step(self._fresh(chosen))
-        for _ in range(MOST_STEPS):
+        for _ in range(SHAPE_STEPS):
             trial = _Trial(chosen, step.specs)
             graphs, error = self._trace(trial)
             if graphs is not None or error is None:
