@@ -146,11 +146,21 @@ WITNESS_INTEGERS = 4
 # -- Search for repairs
 
 REPAIR_CONSTANTS = 40
-"""Constants of a backward that are varied."""
+"""Nodes of forward that are tried as held constant."""
+REPAIR_POINTS = 3
+"""Points that guesses are tried on."""
+REPAIR_SHAPES = 8
+"""Choices of sizes that these points are looked for in."""
+REPAIR_TERMS = 12
+"""Terms of a gradient of which the sign of each is varied; a gradient of more terms has none."""
+REPAIR_EXTRAS = 4
+"""Single changes outside of a return statement that are tried, each by itself."""
+REPAIR_LINES = 20
+"""Lines of code of a repair; a longer one is not offered."""
+REPAIR_COLUMNS = 240
+"""Characters of each of these lines."""
 REPAIR_OFFERS = 3
 """Repairs that are proved for one gradient."""
-REPAIR_BLAMED = 60
-"""Nodes of a backward that are looked at as the cause."""
 VARIED_NODES = 40
 """Nodes of a backward that are varied."""
 VARIED_FACTORS = 24
@@ -160,7 +170,18 @@ VARIANTS_BUILT = 40
 VARIED_SPREADS = 6
 """Ways to expand that are tried at a node."""
 FACTOR_DEPTH = 4
-"""How deep a factor of a variant may be."""
+"""Axes of a node; one of more axes is not multiplied by factors."""
+
+# -- Formulas and pictures
+
+FORMULA_LINES = 24
+"""Lines of LaTeX of one gradient; of a longer formula nothing is shown."""
+FORMULA_CHARACTERS = 8_000
+"""Characters of these lines together."""
+MOST_BOXES = 2000
+"""Boxes of a picture; a larger graph is refused."""
+CAREFUL_BOXES = 200
+"""Boxes of one side that are laid out with care: for 300 that takes over a second."""
 
 # -- Cases and shapes
 

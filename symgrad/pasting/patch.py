@@ -1,7 +1,7 @@
-"""The text of a backward, changed: where a gradient is returned or assigned, and nowhere else.
+"""Edits of the text of a method, only where a gradient is returned or assigned.
 
-In: plain functions whose source can be read, tensor code.  Out: changed methods as text, as code
-objects and as a unified diff of their file.
+In: plain functions whose source can be read, tensor code.  Out: changed methods as text, as a
+Function that has them, and as a unified diff of their file.
 
 Positions are those of ``ast``: lines from 1 within the method, columns in bytes of UTF-8.
 """
@@ -30,7 +30,7 @@ _NOTE, _LOCALS = "__symgrad_note__", "__symgrad_locals__"
 
 @dataclass(frozen=True)
 class Edit:
-    """The text between two positions replaced; ``start == end`` inserts."""
+    """Replaces the text between two positions; ``start == end`` inserts."""
 
     start: Position
     end: Position
@@ -61,11 +61,11 @@ class Method:
 
     @cached_property
     def tree(self) -> ast.FunctionDef:
-        """The definition; positions are those in ``lines``.  Raises SyntaxError."""
+        """The definition, with positions in ``lines``.  Raises SyntaxError."""
         return self.parsed()
 
     def parsed(self) -> ast.FunctionDef:
-        """The definition, parsed anew.  Raises SyntaxError."""
+        """A new tree of the definition.  Raises SyntaxError."""
         text = "".join(self.lines)
         found: ast.AST = ast.parse(text if not text[:1].isspace() else "if 1:\n" + text).body[0]
         if isinstance(found, ast.If):
@@ -81,11 +81,11 @@ class Method:
 
     @cached_property
     def returns(self) -> tuple[ast.Return, ...]:
-        """Its return statements, without those of functions inside it."""
+        """The return statements, without those of functions inside."""
         return _returns(self.tree)
 
     def edited(self, edits: Sequence[Edit]) -> Method:
-        """The method after some edits, which do not overlap.  Raises SyntaxError."""
+        """The method after edits that do not overlap.  Raises SyntaxError."""
         data = [line.encode() for line in self.lines]
         order = sorted(range(len(edits)), key=lambda i: (edits[i].start, edits[i].end, i))
         for edit in (edits[i] for i in reversed(order)):
@@ -111,7 +111,7 @@ class Method:
 
 
 def read(function: Any) -> Method | None:
-    """The source of a plain function; None where there is none or it is no ``def``."""
+    """The source of a function; None where it cannot be read or is no ``def``."""
     plain = inspect.unwrap(function)
     try:
         lines, first = inspect.getsourcelines(plain)
@@ -121,11 +121,11 @@ def read(function: Any) -> Method | None:
         return None
 
 
-# -- what is found in a method
+# -- analysis
 
 
 def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
-    """The nodes of a function in the order of the text, without functions inside it."""
+    """The nodes of a function in the order of the text, without those of functions inside."""
     todo: list[ast.AST] = list(reversed(function.body))
     while todo:
         node = todo.pop()
@@ -147,7 +147,7 @@ def parameters(method: Method) -> list[str]:
 
 
 def names_before(method: Method, row: int) -> set[str]:
-    """Variables that are bound before a line and not again from there on."""
+    """Variables that are bound before a line, and not again at it or after it."""
     bound: dict[str, int] = dict.fromkeys(parameters(method), 0)
     for node in ast.walk(method.tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -156,7 +156,7 @@ def names_before(method: Method, row: int) -> set[str]:
 
 
 def only_assignment(method: Method, name: str) -> Binding | None:
-    """The one statement ``name = value`` that gives a variable its value, ``None`` aside."""
+    """The only assignment to a variable, assignments of ``None`` aside."""
     stores = [
         node for node in ast.walk(method.tree)
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
@@ -182,7 +182,7 @@ def only_assignment(method: Method, name: str) -> Binding | None:
 
 
 def in_return(method: Method, number: int, new: Mapping[int, Snippet]) -> list[Edit] | None:
-    """Gradients at positions of a return statement replaced; None where that cannot be."""
+    """Edits that replace gradients in a return statement; None where that is impossible."""
     statement = method.returns[number]
     value = statement.value
     lines = [line for snippet in new.values() for line in snippet.statements]
@@ -203,7 +203,7 @@ def in_return(method: Method, number: int, new: Mapping[int, Snippet]) -> list[E
 def _listed(
     method: Method, statement: ast.Return, new: Mapping[int, Snippet]
 ) -> list[Edit] | None:  # fmt: skip
-    """What is returned goes through a list, where its elements are not written one by one."""
+    """Edits that return through a list, where the elements are not written one by one."""
     indent = method.free_at(statement.lineno, statement.col_offset)
     if indent is None or statement.value is None:
         return None
@@ -219,7 +219,7 @@ def _listed(
 
 
 def in_assignment(method: Method, binding: Binding, new: Snippet) -> list[Edit] | None:
-    """The value of an assignment replaced."""
+    """Edits that replace the value of an assignment."""
     indent = method.free_at(binding.lineno, binding.col_offset)
     if binding.value is None or (indent is None and new.statements):
         return None
@@ -240,7 +240,7 @@ def _replacement(old: ast.expr, text: str) -> Edit:
 
 
 def emptied(method: Method, count: int) -> Method | None:
-    """The method up to where it has read ctx, then returning ``count`` times None."""
+    """The first statements, which only read ctx, then a return of ``count`` times None."""
     given = parameters(method)
     body = list(method.tree.body)
     kept = 0
@@ -284,7 +284,7 @@ def _only_reads(statement: ast.stmt, ctx: str) -> bool:
 
 
 def returned_name(method: Method, number: int, position: int) -> str | None:
-    """The variable that a return statement gives at a position, where it is a plain one."""
+    """The variable that a return statement has at a position; None for any other expression."""
     value = method.returns[number].value
     if isinstance(value, ast.Tuple):
         early = value.elts[: position + 1]
@@ -296,7 +296,7 @@ def returned_name(method: Method, number: int, position: int) -> str | None:
 
 
 def saving(method: Method, names: Sequence[str]) -> list[Edit] | None:
-    """``names`` saved too, in the only call of ``save_for_backward`` or in a new first one."""
+    """Edits that save ``names`` too, in the only call of ``save_for_backward`` or in a new one."""
     calls = [
         node for node in _own_nodes(method.tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
@@ -319,9 +319,9 @@ def saves(method: Method) -> bool:
 
 
 def unpacking(method: Method, names: Sequence[str], *, others: bool) -> list[Edit] | None:
-    """``names`` read too, in the only ``a, b = ctx.saved_tensors`` or in a new first one.
+    """Edits that read ``names`` too, in the only ``a, b = ctx.saved_tensors`` or in a new one.
 
-    ``others``: more is saved before them.
+    ``others``: other tensors are saved before them.
     """
     saved = ("saved_tensors", "saved_variables")
     reads = [
@@ -342,7 +342,7 @@ def unpacking(method: Method, names: Sequence[str], *, others: bool) -> list[Edi
 
 
 def at_start(method: Method, lines: Sequence[str]) -> list[Edit] | None:
-    """Lines put before the first statement; None where that shares the line of the def."""
+    """Edits that insert lines at the start; None where the body shares the line of the def."""
     body = method.tree.body
     first = body[1] if _is_docstring(body[0]) and len(body) > 1 else body[0]
     indent = method.free_at(first.lineno, first.col_offset)
@@ -358,10 +358,10 @@ def _after(node: ast.expr, text: str) -> Edit:
 
 
 def _factory(method: Method, given: Sequence[str], note: tuple[str, str] | None = None) -> CodeType:
-    """Code that defines ``make(*given)``, which returns the method, decorators applied.
+    """Code that defines ``make(*given)``, which returns the decorated method.
 
-    ``note``: names of two functions, ``note`` and ``locals``; each return statement then returns
-    ``note(number, locals(), value)``.
+    ``note``: names of two functions, ``note`` and ``locals``.  With them each return statement
+    returns ``note(number, locals(), value)``.
     """
     definition = method.parsed()
     for number, statement in enumerate(_returns(definition) if note else ()):
@@ -382,10 +382,10 @@ def _factory(method: Method, given: Sequence[str], note: tuple[str, str] | None 
 def changed(
     function: AnyFunction, methods: Mapping[str, Method], note: Note | None = None
 ) -> AnyFunction | None:
-    """The Function with other methods; None where one of them cannot be made.
+    """The Function with other methods; None where one of them cannot be compiled.
 
-    ``note``: is given the number of the return statement, the variables and the value whenever
-    one of them returns, and returns the value.
+    ``note``: called whenever one of them returns, with the number of the return statement, the
+    local variables and the value; it returns the value.
     """
     found = class_of(function)
     members: dict[str, Any] = {"__module__": found.__module__, "__doc__": found.__doc__}
@@ -403,7 +403,7 @@ def changed(
 
 
 def _compiled(found: type[Function], name: str, method: Method, note: Note | None) -> Any:
-    """The method as what a class would hold; None where it cannot be made."""
+    """The method as a member of a class; None where it cannot be compiled."""
     wrapped = inspect.getattr_static(found, name)
     plain = inspect.unwrap(raw_method(found, name)[0])
     cells = plain.__closure__ or ()
@@ -425,7 +425,7 @@ def _compiled(found: type[Function], name: str, method: Method, note: Note | Non
 
 
 def difference(changed: Sequence[tuple[Method, Method]]) -> str:
-    """A unified diff of the one file of some methods; empty where that cannot be read."""
+    """A unified diff of the file of all methods; empty where it cannot be read."""
     files = {old.file for old, _ in changed}
     if len(files) != 1:
         return ""

@@ -1,4 +1,4 @@
-"""What a backward can name: the tensors, sizes and numbers that its variables hold.
+"""What a backward can name: the tensors, sizes and numbers in its variables.
 
 In: the variables of a backward at a return statement.  Out: ``Scope``.
 """
@@ -6,7 +6,7 @@ In: the variables of a backward at a return statement.  Out: ``Scope``.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,58 +21,52 @@ from symgrad.proof.repair.suggest import Scope
 _PLAIN = frozenset((0.0, 1.0, 2.0, 3.0, 4.0, 0.5, 0.25))
 
 
-def tensors_in(variables: Mapping[str, Any]) -> Iterator[tuple[Node, str]]:
-    """The tensors in variables, in containers and on ctx, with their texts, plainest first."""
-    later: list[tuple[Node, str]] = []
+def values_in(variables: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """What variables hold, and the texts that read it, plainest first.
+
+    The variables; then the attributes of ctx, what it saved, and the elements of containers.
+    """
+    later: list[tuple[Any, str]] = []
     for name, value in variables.items():
-        if isinstance(value, SymbolicTensor):
-            node = value.known_node()
-            if node is not None:
-                yield node, name
-        elif isinstance(value, Context):
-            later += _inside(attributes_of(value), name + ".{}")
-            saved = dict(enumerate(state_of(value).saved))
-            later += _inside(saved, name + ".saved_tensors[{}]")
-        else:
-            later += _elements(value, name)
+        yield value, name
+        held = [(value, name)]
+        if isinstance(value, Context):
+            held = [(inner, f"{name}.{key}") for key, inner in attributes_of(value).items()]
+            held += _elements(state_of(value).saved, f"{name}.saved_tensors")
+            later += held
+        for inner, text in held:
+            later += _elements(inner, text)
     yield from later
 
 
-def _inside(values: Mapping[Any, Any], pattern: str) -> list[tuple[Node, str]]:
-    found: list[tuple[Node, str]] = []
-    for key, value in values.items():
-        if isinstance(value, SymbolicTensor):
-            node = value.known_node()
-            found += [(node, pattern.format(key))] if node is not None else []
-        else:
-            found += _elements(value, pattern.format(key))
-    return found
-
-
-def _elements(value: Any, text: str) -> list[tuple[Node, str]]:
-    items: Any = ()
+def _elements(value: Any, text: str) -> list[tuple[Any, str]]:
+    """The elements of a tuple, list or dict."""
+    items: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, (list, tuple)):
         items = enumerate(value)
     elif isinstance(value, dict):
         items = value.items()
-    found = []
-    for key, item in items:
-        node = item.known_node() if isinstance(item, SymbolicTensor) else None
+    return [(item, f"{text}[{key!r}]") for key, item in items]
+
+
+def nodes_in(variables: Mapping[str, Any]) -> Iterator[tuple[Node, str]]:
+    """The nodes of the tensors that variables hold, and the texts that read them."""
+    for value, text in values_in(variables):
+        node = value.known_node() if isinstance(value, SymbolicTensor) else None
         if node is not None:
-            found.append((node, f"{text}[{key!r}]"))
-    return found
+            yield node, text
 
 
 def scope_of(variables: Mapping[str, Any], case: FunctionCase, module: str) -> Scope:
-    """What can be named by variables of a backward, in the graph of one case."""
+    """The tensors, sizes and numbers that a backward can name in one case."""
     names: dict[Node, str] = {}
-    found = sorted(tensors_in(variables), key=lambda item: item[1].startswith("_"))
+    found = sorted(nodes_in(variables), key=lambda item: item[1].startswith("_"))
     for node, text in found:
         if node.graph is case.graph and node.op not in ("constant", "size"):
             names.setdefault(node, text)
     numbers: dict[float, str] = {}
     known: list[tuple[Dim, str]] = []
-    for text, value in _plain_values(variables):
+    for value, text in values_in(variables):
         if isinstance(value, SymInt):
             known.append((value.dim, text))
         elif type(value) in (int, float) and math.isfinite(value) and abs(value) not in _PLAIN:
@@ -91,7 +85,7 @@ def sizes_of(names: Mapping[Node, str]) -> list[tuple[Dim, str]]:
 
 
 def with_sizes(scope: Scope, found: Sequence[tuple[Dim, str]]) -> Scope:
-    """Where sizes and expressions of sizes can be read from; a size also from a multiple of it."""
+    """A scope with the texts that read sizes; a size can also be read from a multiple of it."""
     sizes, dims = dict(scope.sizes), dict(scope.dims)
     for dim, text in found:
         if dim.constant is None:
@@ -105,20 +99,6 @@ def with_sizes(scope: Scope, found: Sequence[tuple[Dim, str]]) -> Scope:
             if factor is not None:
                 sizes[dim.sizes[0]] = f"({text} // {factor})"
     return replace(scope, sizes=sizes, dims=dims)
-
-
-def _plain_values(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What variables and attributes of ctx hold, and the entries of tuples and lists in them."""
-    later: list[tuple[str, Any]] = []
-    for name, value in variables.items():
-        held = {name: value}
-        if isinstance(value, Context):
-            held = {f"{name}.{key}": inner for key, inner in attributes_of(value).items()}
-        for text, one in held.items():
-            yield text, one
-            if isinstance(one, (tuple, list)):
-                later += [(f"{text}[{at}]", inner) for at, inner in enumerate(one)]
-    yield from later
 
 
 def root_of(text: str) -> str:

@@ -1,10 +1,10 @@
-"""Repairs tried in the user's own text: pasted into backward, traced again and proved there.
+"""Repairs written into the user's own text, traced again and proved there.
 
-In: a Function and how it was traced.  Out: code that was proved where it is to stand; a unified
-diff of the user's file with all of it.
+In: a Function and how it was traced.  Out: code that was proved at its place in backward; a unified
+diff of the user's file with all repairs.
 
-What can be named at a return statement is found by running it: backward is compiled with its
-return statements handing over their variables, and is traced once more.
+To find what a return statement can name, backward is compiled so that its return statements pass on
+their local variables, and is traced once more.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
+from symgrad.budgets import REPAIR_EXTRAS
 from symgrad.errors import SymgradError
 from symgrad.frontend.function import class_of, raw_method, separate_setup
 from symgrad.frontend.request import AnyFunction
@@ -25,7 +26,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.pasting import patch
 from symgrad.pasting.patch import Edit, Method, Snippet, changed
-from symgrad.pasting.reach import root_of, scope_of, sizes_of, tensors_in, with_sizes
+from symgrad.pasting.reach import nodes_in, root_of, scope_of, sizes_of, with_sizes
 from symgrad.proof.repair.suggest import Scope, Spell
 from symgrad.proof.report.records import Report
 from symgrad.proof.report.verdict import Verdict
@@ -33,12 +34,13 @@ from symgrad.proof.verify import VerifyOptions, gradient_is_proved, verify_funct
 
 Trace = Callable[[AnyFunction], FunctionGraphs]
 LONG = 64
+"""Characters of an expression; a longer one gets a variable of its own."""
 Whole = Callable[[AnyFunction], Report]
 
 
 @dataclass(frozen=True)
 class Return:
-    """What a return statement of a method sees in one case: ``number`` counts the statements."""
+    """What return statement ``number`` of a method can name in one case."""
 
     method: Method
     number: int
@@ -48,10 +50,10 @@ class Return:
 
 @dataclass(frozen=True)
 class Extra:
-    """A node that only becomes readable as ``text`` by a change elsewhere.
+    """A node that backward can read as ``text`` only after a change elsewhere.
 
-    ``parameter``: the parameter of backward that held it and is overwritten; empty for an input
-    that is not saved.
+    ``parameter``: the parameter of backward that holds it and is overwritten; empty for an input
+    that forward does not save.
     """
 
     node: Node
@@ -61,7 +63,7 @@ class Extra:
 
 @dataclass(frozen=True)
 class Repair:
-    """The code that was proved for one gradient, and what else it needs."""
+    """The code that was proved for one gradient, and the other changes that it needs."""
 
     spell: Spell
     code: str
@@ -72,9 +74,9 @@ class Repair:
 def verify_and_repair(
     graphs: FunctionGraphs, options: VerifyOptions, pasting: Pasting, whole: Whole
 ) -> Report:
-    """Judge a traced Function; the report's diff is made when it is asked for.
+    """Judge a traced Function.  The report's diff is made on demand.
 
-    ``whole``: judges a changed Function as a whole.
+    ``whole``: judges all gradients and the protocol of a changed Function.
     """
     report = verify_function(graphs, replace(options, paste=pasting))
     wrong = [one.name for one in report.inputs.values() if one.verdict is Verdict.REFUTED]
@@ -93,7 +95,7 @@ def verify_and_repair(
         )
 
     def repair() -> str:
-        with suppress(Exception):  # a repair that cannot be written is none
+        with suppress(Exception):  # then there is no diff
             return pasting.diff(accepts)
         return ""
 
@@ -134,9 +136,9 @@ class Pasting:
     # -- what backward can name
 
     def _seen(self, case: FunctionCase) -> Return | None:
-        """What the return statement that was taken in a case can name.
+        """What the return statement that a case reaches can name.
 
-        Where backward fails, its beginning with nothing but a return statement after it.
+        Where backward fails: what a return statement right after its reads of ctx can name.
         """
         method = self._emptied if case.problem is not None else self.backward
         if method is None:
@@ -161,7 +163,7 @@ class Pasting:
         return patch.emptied(self.backward, 1 + max(self.positions.values(), default=-1))
 
     def _watched(self, method: Method) -> list[Return]:
-        """Trace a backward whose return statements hand over their variables."""
+        """Trace a backward whose return statements pass on their local variables."""
         notes: list[tuple[int, dict[str, Any]]] = []
 
         def note(number: int, variables: dict[str, Any], value: Any) -> Any:
@@ -179,20 +181,20 @@ class Pasting:
         found = []
         for case in cases:
             for number, variables in notes:
-                if any(node.graph is case.graph for node, _ in tensors_in(variables)):
+                if any(node.graph is case.graph for node, _ in nodes_in(variables)):
                     scope = scope_of(variables, case, module)
                     found.append(Return(method, number, scope, case))
                     break
         return found
 
     def _module(self) -> str:
-        """What the user calls symgrad."""
+        """The name by which the user imports symgrad."""
         plain = inspect.unwrap(raw_method(self.function, "backward")[0])
-        named = [
+        named = (
             name for name, value in plain.__globals__.items()
             if isinstance(value, ModuleType) and value.__name__ == "symgrad"
-        ]  # fmt: skip
-        return named[0] if named else "sg"
+        )  # fmt: skip
+        return next(named, "sg")
 
     # -- trying
 
@@ -233,14 +235,14 @@ class Pasting:
         return None
 
     def needs(self, name: str) -> list[str]:
-        """What else has to be changed for the code that was offered, in words."""
+        """The other changes that the offered code needs, in words."""
         repair = self.repairs.get(name)
         if repair is None or self.forward is None:
             return []
         saved = ", ".join(extra.text for extra in repair.extras if not extra.parameter)
         found = [
-            f"{extra.parameter} is overwritten: first keep it, {extra.text} = {extra.parameter}"
-            for extra in repair.extras if extra.parameter
+            f"backward overwrites {own}: keep it first, {extra.text} = {own}"
+            for extra in repair.extras if (own := extra.parameter)
         ]  # fmt: skip
         where = f"{os.path.basename(self.forward.file)}:{self.forward.line}"
         return [*found, f"save {saved} too, in {self._saver} ({where})"] if saved else found
@@ -278,8 +280,8 @@ class Pasting:
     def diff(self, accepts: Callable[[AnyFunction], bool]) -> str:
         """A unified diff of the user's file with every repair, or nothing.
 
-        ``accepts``: is a changed Function good as a whole?  A gradient is repaired where it is
-        assigned, if it is assigned once; else where it is returned.
+        ``accepts``: is a changed Function right as a whole?  A gradient is repaired where it is
+        assigned, if it is assigned once, or else where it is returned.
         """
         found = class_of(self.function)
         bases = {repair.seen.method for repair in self.repairs.values()}
@@ -324,7 +326,7 @@ class Pasting:
         return found
 
     def _beside(self, repair: Repair, name: str, before: Sequence[str]) -> Snippet:
-        """The code of a repair after the statements of others; a long one gets a variable."""
+        """The code of a repair after the statements of other repairs."""
         scope = _with_extras(repair.seen.scope, repair.extras)
         new = Snippet.of(repair.code)
         if not set(new.statements) <= set(before):
@@ -338,36 +340,32 @@ class Pasting:
         return Snippet(statements, new.expression)
 
     def _in_place(self, base: Method, repair: Repair, variable: str) -> list[Edit] | None:
-        """The edits where a variable is assigned, in terms of what is known there."""
+        """The edits where a variable is assigned, in names that are bound there."""
         binding = patch.only_assignment(base, variable)
         if binding is None:
             return None
         known = patch.names_before(base, binding.lineno)
         scope = _with_extras(repair.seen.scope, repair.extras)
         known |= {extra.text for extra in repair.extras}
-        here = replace(
-            scope,
-            names={n: t for n, t in scope.names.items() if root_of(t) in known},
-            sizes={n: t for n, t in scope.sizes.items() if root_of(t) in known},
-            dims={n: t for n, t in scope.dims.items() if root_of(t) in known},
-            numbers={n: t for n, t in scope.numbers.items() if root_of(t) in known},
-        )
-        code = repair.spell(here)
+        here: dict[str, Any] = {
+            field: {key: t for key, t in getattr(scope, field).items() if root_of(t) in known}
+            for field in ("names", "sizes", "dims", "numbers")
+        }
+        code = repair.spell(replace(scope, **here))
         return None if code is None else patch.in_assignment(base, binding, Snippet.of(code))
 
 
 def _choices(seen: Return) -> Iterator[list[Extra]]:
-    """What to change elsewhere: nothing; one thing; everything."""
+    """The changes elsewhere that are tried: none; each alone; all."""
     extras = _extras(seen)
     yield []
-    for extra in extras[:4]:
-        yield [extra]
+    yield from ([extra] for extra in extras[:REPAIR_EXTRAS])
     if len(extras) > 1:
         yield extras
 
 
 def _extras(seen: Return) -> list[Extra]:
-    """Cotangents whose parameters are overwritten, and inputs that are not saved."""
+    """Cotangents whose parameters are overwritten, and inputs that forward does not save."""
     found: list[Extra] = []
     given = patch.parameters(seen.method)[1:]
     taken = {*seen.scope.taken, *seen.case.graph.inputs}
@@ -385,7 +383,6 @@ def _extras(seen: Return) -> list[Extra]:
 
 def _with_extras(scope: Scope, extras: Sequence[Extra]) -> Scope:
     """The scope in which some extras can be read."""
-    names = {**scope.names, **{extra.node: extra.text for extra in extras}}
-    taken = scope.taken | {extra.text for extra in extras}
     own = {extra.node: extra.text for extra in extras}
-    return with_sizes(replace(scope, names=names, taken=taken), sizes_of(own))
+    wider = replace(scope, names={**scope.names, **own}, taken=scope.taken | {*own.values()})
+    return with_sizes(wider, sizes_of(own))

@@ -2,10 +2,10 @@
 
 In: a ``Subject``, the name of a refuted gradient, what backward returned.  Out: ``Diagnosis``.
 
-Numbers at a few points suggest an explanation; an explanation that comes with code is given only
-when the code is proved.  In order: the shape; a factor that is missing; two gradients exchanged;
-a transposition; an intermediate treated as a constant; a term with the wrong sign, missing or
-too many.
+Numbers at a few points suggest an explanation.  An explanation with code is given only when the
+code is proved.  Tried in order: the shape; a missing factor; two exchanged gradients; a
+transposition; an intermediate that is treated as a constant; a term that is missing, superfluous or
+has the wrong sign.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from itertools import islice
 
 import numpy as np
 
-from symgrad.budgets import REPAIR_BLAMED, REPAIR_CONSTANTS, REPAIR_OFFERS
+from symgrad.budgets import REPAIR_CONSTANTS, REPAIR_OFFERS
 from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, Gradient
-from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.oracle.adjoints import derived_gradients
-from symgrad.proof.oracle.numbers import Array
-from symgrad.proof.oracle.subject import Evaluation, Subject
+from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.search import Fix, complexity, fixes, shape_fixes
 from symgrad.proof.repair.suggest import (
     Paste,
@@ -36,6 +35,9 @@ from symgrad.proof.repair.suggest import (
     writer_for,
 )
 from symgrad.proof.repair.trials import Trials
+
+_LONGEST_BLAMED = 60
+"""Characters of the code of a blamed node; of a longer one the name of the op is printed."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def diagnose(
     words: list[str] = []
     suggestion: str | None = None
     if trials.usable:
-        found = islice(_candidates(subject, name, trials, gradient), REPAIR_OFFERS)
+        found = islice(_candidates(subject, name, trials), REPAIR_OFFERS)
         for fix in sorted(found, key=lambda fix: complexity(fix.node)):
             suggestion = offer(fix.node)
             if suggestion is not None:
@@ -72,10 +74,8 @@ def diagnose(
     true = derived_nodes(subject, name)
     if suggestion is None:
         for one in true:
-            values = [trials.evaluate(one.graph, one.node, at) for at in trials.points]
-            if not trials.equals_true(values):
-                continue
-            suggestion = offer(one.node, one.copies)
+            if not trials.usable or trials.node_is_true(one.node):
+                suggestion = offer(one.node, one.copies)
             if suggestion is not None:
                 break
     if paste is not None and suggestion is not None:
@@ -105,7 +105,7 @@ def _words(subject: Subject, fix: Fix, scope: Scope | None) -> str:
         code = None if scope is None else spelled_in(subject, node, None, scope)
         named = [*_named(subject, node), *([node] if node.name else [])]
         code = code or spelled(writer_for(subject, None, named), node) or node.op
-        codes.append(f"`{code if len(code) <= REPAIR_BLAMED else node.op}`")
+        codes.append(f"`{code if len(code) <= _LONGEST_BLAMED else node.op}`")
     known = fix.blamed[0].location if fix.blamed else None
     line = f" (line {known.line})" if known is not None and fix.words.count("{}") else ""
     return fix.words.format(*codes) + line
@@ -118,9 +118,7 @@ def _named(subject: Subject, node: Node) -> list[Node]:
     return [part for part in inner if part is not node]
 
 
-def _candidates(
-    subject: Subject, name: str, trials: Trials, gradient: Gradient | None
-) -> Iterator[Fix]:
+def _candidates(subject: Subject, name: str, trials: Trials) -> Iterator[Fix]:
     if name in subject.gradients:
         yield from fixes(subject, name, trials)
     elif subject.returned.get(name) is not None:
@@ -128,23 +126,20 @@ def _candidates(
 
 
 def _explanations(subject: Subject, name: str, trials: Trials) -> list[str]:
-    """Explanations that come without code of their own."""
-    for explain in (_zero, _exchanged, _held_constant):
-        said = explain(subject, name, trials)
-        if said is not None:
-            return [said]
-    return []
+    """The first explanation without code of its own, if there is one."""
+    found = (explain(subject, name, trials) for explain in (_zero, _exchanged, _held_constant))
+    return [said for said in found if said is not None][:1]
 
 
 def _summed_down(subject: Subject, name: str, gradient: Gradient | None) -> list[str]:
-    """A wrong gradient that was larger than its input hides a mistake in its shape."""
+    """A wrong gradient of another shape than its input: symgrad sums it, as torch does."""
     if gradient is None or gradient.returned is None or gradient.problem is not None:
         return []
     wanted, given = subject.by_name[name].shape, gradient.returned.shape
     if tuple(wanted) == tuple(given):
         return []
     shapes = [f"[{', '.join(map(str, shape))}]" for shape in (given, wanted)]
-    return [f"it is returned as {shapes[0]}, which is summed down to {shapes[1]} without a word"]
+    return [f"it is returned as {shapes[0]}, which is summed down to {shapes[1]} silently"]
 
 
 def _zero(subject: Subject, name: str, trials: Trials) -> str | None:
@@ -155,7 +150,7 @@ def _zero(subject: Subject, name: str, trials: Trials) -> str | None:
 
 def _exchanged(subject: Subject, name: str, trials: Trials) -> str | None:
     for other, node in subject.gradients.items():
-        if other != name and trials.equals_true([at.values[node] for at in trials.points]):
+        if other != name and trials.node_is_true(node):
             return f"gradients exchanged: what you return for {other} is the gradient of {name}"
     return None
 
@@ -171,33 +166,16 @@ def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
     ]  # fmt: skip
     candidates.sort(key=lambda node: (node.name is None, node.index))
     for node in candidates[:REPAIR_CONSTANTS]:
-        if trials.equals_hand(partial(_without, subject, name, node, trials)):
-            label = f"`{node.name}`" if node.name else f"`{_text(subject, node)}`"
-            return f"you treat {label} as a constant: its dependence on {name} is missing"
+        adjoint = _gradient_without(subject, name, node)
+        if adjoint is not None and trials.equals_hand(partial(trials.evaluate, adjoint)):
+            label = node.name or spelled(writer_for(subject), node) or node.op
+            return f"you treat `{label}` as a constant: its dependence on {name} is missing"
     return None
 
 
-def _text(subject: Subject, node: Node) -> str:
-    return spelled(writer_for(subject), node) or node.op
-
-
-def _without(
-    subject: Subject, name: str, held: Node, trials: Trials, at: Evaluation
-) -> Array | None:
-    found = trials.held.get(held)
-    if found is None:
-        found = trials.held[held] = _gradient_without(subject, name, held)
-    graph, adjoint = found
-    if adjoint is None:
-        return None
-    return trials.evaluate(graph, adjoint, at)
-
-
-def _gradient_without(
-    subject: Subject, name: str, held: Node
-) -> tuple[Graph, Node | None]:  # fmt: skip
+def _gradient_without(subject: Subject, name: str, held: Node) -> Node | None:
+    """The gradient of an input, derived with one node held constant."""
     try:
-        graph, _, found = derived_gradients(subject, [held])
+        return derived_gradients(subject, [held])[2].get(subject.by_name[name])
     except SymgradError:
-        return Graph(), None
-    return graph, found.get(subject.by_name[name])
+        return None

@@ -2,7 +2,7 @@
 
 In: subjects.  Out: ``Formulas``, whose LaTeX is made when it is asked for.
 
-What the user gave a name stands under that name, and is defined below.
+A value that the user named is written by its name, and defined below.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
-from symgrad.budgets import SHORTER_FORM_WORK
+from symgrad.budgets import FORMULA_CHARACTERS, FORMULA_LINES, SHORTER_FORM_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim, Element
@@ -23,8 +24,6 @@ from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.suggest import derived_nodes, is_proved
 from symgrad.proof.report.latex import LatexWriter, symbol
 
-MOST_LINES = 24
-LONGEST = 8_000
 _TOO_LONG = r"\text{(too long to be written down)}"
 _NO_FORM = r"\text{(has no index notation)}"
 
@@ -33,8 +32,8 @@ _NO_FORM = r"\text{(has no index notation)}"
 class GradientFormulas:
     """Formulas of one input in one case of sizes: lines of LaTeX, aligned at ``&=``.
 
-    The first line is the gradient, the others define what it is made of.  ``hand`` is empty where
-    backward returned nothing of use.
+    The first line is the gradient, the others define the names in it.  ``hand`` is empty where
+    backward returned no usable gradient.
     """
 
     name: str
@@ -93,7 +92,7 @@ def _lines(node: Node, name: str, kind: str) -> list[str]:
         lines = _Definitions(node).lines(name, kind)
     except SymgradError:
         return [f"&{_NO_FORM}"]
-    if len(lines) > MOST_LINES or sum(map(len, lines)) > LONGEST:
+    if len(lines) > FORMULA_LINES or sum(map(len, lines)) > FORMULA_CHARACTERS:
         return [f"&{_TOO_LONG}"]
     return lines
 
@@ -125,7 +124,7 @@ class _Definitions:
         found = self.writer.formulas(left, body)
         done: set[str] = set()
         todo = self._used(body)
-        while todo and len(found) <= MOST_LINES:
+        while todo and len(found) <= FORMULA_LINES:
             cut = max(todo, key=lambda one: self.cuts[one].index)
             todo.remove(cut)
             done.add(cut)
@@ -168,25 +167,19 @@ class _Definitions:
                 dims: Sequence[Dim] = part.indices
             else:
                 dims = (part.value,) if isinstance(part, IntValue) else ()
-            found |= set(_elements(dims))
+            found |= {
+                atom.tensor for dim in dims for atom in dim.atoms if isinstance(atom, Element)
+            }
         return {name for name in found if name in self.cuts}
-
-
-def _elements(dims: Sequence[Dim]) -> Iterator[str]:
-    for dim in dims:
-        for atom in dim.atoms:
-            if isinstance(atom, Element):
-                yield atom.tensor
 
 
 def _names(cuts: Mapping[str, Node], taken: set[str]) -> Iterator[tuple[str, str]]:
     """What cut nodes are called: each name once."""
     used = set(taken)
-    number = 0
+    numbers = count(1)
     for key, node in cuts.items():
         name = node.name
         while not name or name in used:
-            number += 1
-            name = f"{node.name or 't'}{number}"
+            name = f"{node.name or 't'}{next(numbers)}"
         used.add(name)
         yield key, name

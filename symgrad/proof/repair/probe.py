@@ -1,10 +1,11 @@
-"""Which nodes of a backward, changed how, would make a gradient right: asked of one point at once.
+"""Fast tests at one point: which new value of which node would make a gradient right?
 
 In: a wrong gradient at a point, and the true one.  Out: tests of new values for inner nodes.
 
-Where the gradient is affine in an inner node, a change of that node changes the gradient's product
-with a random tensor by the product of the change with the node's adjoint.  One reverse pass gives
-the adjoints of all nodes, and then a guess costs one scalar product.  What passes is only likely.
+Multiply the gradient by a random tensor.  Where the gradient is affine in an inner node, a change
+of the node changes this product by the product of the change with the node's adjoint.  One reverse
+pass gives the adjoints of all nodes; then a guess costs one scalar product.  A guess that passes is
+only likely to be right.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from symgrad.proof.repair.trials import Trials
 _CLOSE = 1e-6
 _ROUNDING = 1e-13
 _SEEN = 1e-9
-"""Below this part of the gradients' size their difference is lost in rounding."""
+"""Relative size of a difference of the gradients below which rounding hides it."""
 _LINEAR_IN_ALL = frozenset(("add", "sub", "concat"))
 _LINEAR_IN_ONE = frozenset(("mul", "einsum"))
 _LINEAR_IN_FIRST = frozenset(("div", "index", "index_add"))

@@ -3,8 +3,9 @@
 In: a ``Subject``, a wrong gradient, points to try on.  Out: ``Fix`` records, likeliest first.
 
 First the whole gradient is changed (shape, factor, sign, transposition), then one of its terms,
-then one node inside it.  A variant of a node is tried in doubles at one point first (``Probe``);
-a graph is built only of what fits.  Nothing here is trusted: a fix is offered once it is proved.
+then one node inside it.  A variant of a node is first tried in doubles at one point (``Probe``); a
+graph is built only for a variant that fits there.  Nothing here is trusted: a fix is offered only
+after it is proved.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 
 from symgrad.budgets import (
     FACTOR_DEPTH,
+    REPAIR_TERMS,
     VARIANTS_BUILT,
     VARIED_FACTORS,
     VARIED_NODES,
@@ -55,7 +57,7 @@ def attempt(make: Callable[[], Node | None]) -> Node | None:
 
 
 def complexity(node: Node) -> int:
-    """How many nodes an expression has; expansions do not count, fractions count twice."""
+    """The number of operations and constants; expansions and -1, 0, 1, 2 do not count."""
     count = 0
     for part in ancestors([node]):
         if part.op == "constant":
@@ -78,9 +80,7 @@ def shape_fixes(subject: Subject, name: str, returned: Node, trials: Trials) -> 
             summed = attempt(partial(graph.apply, "sum", returned, axes=axes))
             yield from _checked(summed, wanted, trials, f"append .sum({axes_text(axes)})")
     if returned.rank == len(wanted) and returned.rank >= 2:
-        order = (*range(returned.rank - 2), returned.rank - 1, returned.rank - 2)
-        turned = graph.apply("permute", returned, axes=order)
-        yield from _checked(turned, wanted, trials, "append .mT")
+        yield from _checked(_transposed(returned), wanted, trials, "append .mT")
     for axes in _stretched(returned.shape, wanted):
         summed = graph.apply("sum", returned, axes=axes)
         kept = attempt(partial(graph.apply, "reshape", summed, shape=wanted))
@@ -105,22 +105,29 @@ def _spread_to(returned: Node, wanted: Sequence[Dim]) -> Iterator[Node]:
     """``returned`` with new axes, expanded to the wanted shape."""
     missing = len(wanted) - returned.rank
     for axes in combinations(range(len(wanted)), missing) if missing > 0 else [()]:
-        sizes = iter(returned.shape)
-        shape = tuple(
-            Dim.of(1) if axis in axes else next(sizes) for axis in range(len(wanted))
-        )  # fmt: skip
-        made = attempt(partial(_expanded, returned, shape, tuple(wanted)))
+        made = attempt(partial(_spread, returned, axes, wanted))
         if made is not None:
             yield made
 
 
-def _expanded(node: Node, shape: Sequence[Dim], wanted: tuple[Dim, ...]) -> Node:
-    return node.graph.expand(_reshaped(node, shape), wanted)
+def _spread(node: Node, axes: Sequence[int], wanted: Sequence[Dim]) -> Node:
+    """A node with new axes, expanded to the wanted shape."""
+    graph, shape = node.graph, _with_axes(node, axes, len(wanted))
+    if node.shape != shape:
+        node = graph.apply("reshape", node, shape=shape)
+    return graph.expand(node, tuple(wanted))
 
 
-def _reshaped(node: Node, shape: Sequence[Dim]) -> Node:
-    wanted = tuple(shape)
-    return node if node.shape == wanted else node.graph.apply("reshape", node, shape=wanted)
+def _with_axes(node: Node, axes: Sequence[int], rank: int) -> tuple[Dim, ...]:
+    """The shape of a node with new axes of size 1, ``rank`` axes in all."""
+    sizes = iter(node.shape)
+    return tuple(Dim.of(1) if axis in axes else next(sizes) for axis in range(rank))
+
+
+def _transposed(node: Node) -> Node:
+    """A node with its last two axes exchanged."""
+    axes = (*range(node.rank - 2), node.rank - 1, node.rank - 2)
+    return node.graph.apply("permute", node, axes=axes)
 
 
 def _checked(node: Node | None, wanted: Sequence[Dim], trials: Trials, words: str) -> Iterator[Fix]:
@@ -143,8 +150,7 @@ def fixes(subject: Subject, name: str, trials: Trials) -> Iterator[Fix]:
 
 def _moved(hand: Node, trials: Trials) -> Iterator[Fix]:
     if hand.rank >= 2 and hand.shape[-1] == hand.shape[-2]:
-        order = (*range(hand.rank - 2), hand.rank - 1, hand.rank - 2)
-        turned = hand.graph.apply("permute", hand, axes=order)
+        turned = _transposed(hand)
         if trials.node_is_true(turned):
             yield Fix(turned, "it is transposed")
     for axis in range(hand.rank):
@@ -152,16 +158,16 @@ def _moved(hand: Node, trials: Trials) -> Iterator[Fix]:
         steps = tuple(-1 if a == axis else 1 for a in range(hand.rank))
         turned = hand.graph.apply("slice", hand, starts=starts, steps=steps, sizes=hand.shape)
         if trials.node_is_true(turned):
-            yield Fix(turned, f"axis {axis} runs backwards")
+            yield Fix(turned, f"axis {axis} is reversed")
 
 
 # -- one term
 
 
 def _terms(hand: Node, trials: Trials) -> Iterator[Fix]:
-    """A term with the wrong sign, or one too many."""
+    """A term with the wrong sign, or a superfluous one."""
     terms = _summands(hand)
-    if not 1 < len(terms) <= 12:
+    if not 1 < len(terms) <= REPAIR_TERMS:
         return
     for chosen in range(len(terms)):
         for sign, words in ((-1, "a term has the wrong sign"), (0, "there is an extra term")):
@@ -174,10 +180,11 @@ def _terms(hand: Node, trials: Trials) -> Iterator[Fix]:
                 yield Fix(node, words)
 
 
-def _summands(node: Node, sign: int = 1) -> list[tuple[Node, int]]:
+def _summands(node: Node) -> list[tuple[Node, int]]:
+    """The terms of a sum with their signs."""
     found: list[tuple[Node, int]] = []
-    todo = [(node, sign)]
-    while todo and len(found) + len(todo) <= 40:
+    todo = [(node, 1)]
+    while todo and len(found) + len(todo) <= REPAIR_TERMS:
         part, own = todo.pop()
         if part.op == "add":
             todo += [(part.args[1], own), (part.args[0], own)]
@@ -191,9 +198,8 @@ def _summands(node: Node, sign: int = 1) -> list[tuple[Node, int]]:
 
 
 def _total(terms: Sequence[tuple[Node, int]]) -> Node | None:
-    ordered = sorted(terms, key=lambda item: -item[1])
     total: Node | None = None
-    for term, sign in ordered:
+    for term, sign in sorted(terms, key=lambda item: -item[1]):
         if total is None:
             total = term if sign > 0 else -term
         else:
@@ -209,7 +215,7 @@ _SKIPPED = ("input", "constant", "size", "expand")
 
 @dataclass(frozen=True)
 class Variant:
-    """``build`` makes the node; the first ``{}`` of the words stands for the node it replaces."""
+    """``build`` makes the node; the first ``{}`` in ``words`` stands for the node it replaces."""
 
     build: Callable[[], Node | None]
     words: str
@@ -218,7 +224,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Factor:
-    """A size or a tensor, broadcast to some shape: its values, its node, words for it."""
+    """A size or a tensor, broadcast to a shape: its values, how to build its node, its name."""
 
     value: Array
     build: Callable[[], Node]
@@ -268,15 +274,13 @@ class Variations:
                     yield Fix(made, variant.words, (*blamed, *variant.named))
 
     def _rebuilt(self, node: Node, new: Node) -> Node | None:
-        """The gradient with one node replaced; what is made of it is no longer the user's."""
+        """The gradient with one node replaced; its readers lose the user's names."""
         if node is self.root:
             return new
         if new.type != node.type:
             return None
         graph = node.graph
         return attempt(lambda: rewrite(graph, [self.root], {node: new}, named=False)[self.root])
-
-    # -- what fits
 
     def _fitting(self, node: Node, whole: bool) -> Iterator[Variant]:
         if not node.dtype.is_float:
@@ -299,7 +303,7 @@ class Variations:
         for made, words in [*_other_operation(node), *_other_axes(node)]:
             value = None if made is None else self.trials.local_value(made)
             if made is not None and value is not None and self._fits(node, value):
-                yield Variant(partial(_itself, made), words)
+                yield Variant(partial(_times, made, 1.0), words)
 
     # -- factors
 
@@ -345,7 +349,6 @@ class Variations:
         symbols = sorted({n for size in self.subject.sampler.shapes for n in size.sizes})
         for symbol in symbols:
             size, number = Dim.size(symbol), float(at.point.sizes[symbol])
-
             build = partial(_size_like, size, like)
             yield Factor(np.full(shape, number), build, f"the size {symbol}")
             yield Factor(
@@ -358,7 +361,7 @@ class Variations:
                 value = np.expand_dims(self.probe.values[node], axes)
                 yield Factor(
                     np.broadcast_to(value, shape),
-                    partial(_spread, node, axes, like), "{}", (node,),
+                    partial(_like, node, axes, like), "{}", (node,),
                 )  # fmt: skip
 
     def _known(self) -> list[Node]:
@@ -391,11 +394,7 @@ def _with_factor(
 def _times(node: Node, number: float) -> Node:
     if number == -1.0:
         return node.args[0] if node.op == "neg" else -node
-    return node * number
-
-
-def _itself(node: Node) -> Node:
-    return node
+    return node if number == 1.0 else node * number
 
 
 def _size_like(size: Dim, like: Node) -> Node:
@@ -408,26 +407,21 @@ def _root_of(build: Callable[[], Node]) -> Node:
 
 
 def _spreads(node: Node, like: Node) -> Iterator[tuple[int, ...]]:
-    """The axes to be put into ``node`` so that it can be broadcast to the shape of ``like``."""
+    """The axes to insert into ``node`` so that it can be broadcast to the shape of ``like``."""
     missing = like.rank - node.rank
     if missing < 0:
         return
     for axes in list(combinations(range(like.rank), missing))[:VARIED_SPREADS]:
-        sizes = iter(node.shape)
-        shape = [Dim.of(1) if axis in axes else next(sizes) for axis in range(like.rank)]
+        shape = _with_axes(node, axes, like.rank)
         if all(size in (1, full) for size, full in zip(shape, like.shape, strict=True)):
             yield axes
 
 
-def _spread(node: Node, axes: tuple[int, ...], like: Node) -> Node:
-    graph = node.graph
+def _like(node: Node, axes: tuple[int, ...], like: Node) -> Node:
+    """A node with new axes, in the shape and dtype of another."""
     if node.dtype != like.dtype:
-        node = graph.apply("cast", node, dtype=like.dtype)
-    sizes = iter(node.shape)
-    shape = tuple(Dim.of(1) if axis in axes else next(sizes) for axis in range(like.rank))
-    if node.shape != shape:
-        node = graph.apply("reshape", node, shape=shape)
-    return graph.expand(node, like.shape)
+        node = node.graph.apply("cast", node, dtype=like.dtype)
+    return _spread(node, axes, like.shape)
 
 
 _NUMBERS = (

@@ -1,6 +1,7 @@
-"""What was meant: a gradient as tensor code, and who tries a repair by pasting it.
+"""The true gradient as tensor code, in the names that backward can use.
 
 In: a ``Subject`` with a refuted gradient.  Out: nodes, and code in the names of a ``Scope``.
+``Paste`` is the interface of what tries code in the user's own text.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from symgrad.budgets import REPAIR_COLUMNS, REPAIR_LINES
 from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionCase
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.subject import Subject
@@ -63,15 +65,10 @@ class Paste(Protocol):
         """What else has to be changed for the code that was offered last, in words."""
 
 
-LONGEST = 240
-MOST_LINES = 20
-
-
 @dataclass(frozen=True)
 class Derived:
-    """A derived gradient in a graph of its own; ``copies``: where the subject's nodes went."""
+    """A derived gradient in a graph of its own; ``copies``: of the subject's nodes there."""
 
-    graph: Graph
     node: Node
     copies: Mapping[Node, Node]
 
@@ -120,13 +117,13 @@ def spelled_in(
 
 
 def spelled(writer: CodeWriter, node: Node) -> str | None:
-    """The code of a node, when there is some and it is short enough to read."""
+    """The code of a node; None where there is none, or where it is too long to read."""
     try:
         code = writer.program(node)
     except NoSpelling:
         return None
     lines = code.splitlines()
-    readable = len(lines) <= MOST_LINES and all(len(line) <= LONGEST for line in lines)
+    readable = len(lines) <= REPAIR_LINES and all(len(line) <= REPAIR_COLUMNS for line in lines)
     return code if readable else None
 
 
@@ -157,4 +154,4 @@ def _derived(subject: Subject, name: str, held: Sequence[Node]) -> Derived | Non
         if wanted not in copies:
             copies[wanted] = graph.input(name, wanted.type)
         node = graph.lift(0.0, copies[wanted])
-    return Derived(graph, node, copies)
+    return Derived(node, copies)

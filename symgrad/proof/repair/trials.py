@@ -1,6 +1,7 @@
-"""A few points with the hand-written and the true gradient: what guesses are tried on.
+"""The points on which guesses about a gradient are tried.
 
-In: a ``Subject`` and an input.  Out: values in doubles, and comparisons.
+In: a ``Subject`` and an input.  Out: the hand-written and the true gradient at a few points, in
+doubles, and comparisons with them.
 """
 
 from __future__ import annotations
@@ -10,40 +11,38 @@ from itertools import islice
 
 import numpy as np
 
-from symgrad.budgets import REPAIR_NODES
+from symgrad.budgets import REPAIR_NODES, REPAIR_POINTS, REPAIR_SHAPES
 from symgrad.errors import SymgradError
-from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator, size_function
 
-POINTS = 3
 _CLOSE = 1e-8
 _DOUBLE = Double()
 
 
 class Trials:
-    """Points of several shapes, with the true gradient by the op records (not trusted)."""
+    """Points of several shapes, and the true gradient by the op records, which is not trusted."""
 
     def __init__(self, subject: Subject, name: str) -> None:
         self.subject, self.name = subject, name
         self.points: list[Evaluation] = []
         self.true: list[Array] = []
-        self.held: dict[Node, tuple[Graph, Node | None]] = {}
         self._programs: dict[Node, Evaluator] = {}
         self._readers: dict[tuple[Node, Node], list[Node]] = {}
         self._work = 0
         try:
-            graph, _, adjoints = derived_gradients(subject)
+            _, _, adjoints = derived_gradients(subject)
         except (SymgradError, ValueError, KeyError):
             return
         adjoint = adjoints.get(subject.by_name[name])
-        for number, sizes in enumerate(islice(subject.sampler.size_choices(), 8)):
-            if len(self.points) >= POINTS:
+        for number, sizes in enumerate(islice(subject.sampler.size_choices(), REPAIR_SHAPES)):
+            if len(self.points) >= REPAIR_POINTS:
                 break
             at = subject.draw(sizes, 20 + number)
-            true = None if at is None or adjoint is None else self.evaluate(graph, adjoint, at)
+            true = None if at is None or adjoint is None else self.evaluate(adjoint, at)
             if at is not None and true is not None:
                 self.points.append(at)
                 self.true.append(true)
@@ -59,8 +58,11 @@ class Trials:
         node = self.subject.gradients.get(self.name)
         return [] if node is None else [at.values[node] for at in self.points]
 
-    def evaluate(self, graph: Graph, node: Node, at: Evaluation) -> Array | None:
-        """A node of any graph over the subject's inputs, at a point."""
+    def evaluate(self, node: Node, at: Evaluation) -> Array | None:
+        """A node of any graph over the subject's inputs, at a point.
+
+        None where it is undefined, and once the work is used up.
+        """
         if self._work > REPAIR_NODES:
             return None
         if node not in self._programs:
@@ -116,31 +118,22 @@ class Trials:
             self._readers[key] = sorted(depends - {node}, key=lambda part: part.index)
         return self._readers[key]
 
-    def equals_true(self, found: Sequence[Array | None]) -> bool:
-        """Is a guess the true gradient at every point?"""
-        return all(
-            value is not None and same(value, true)
-            for value, true in zip(found, self.true, strict=True)
-        )
-
     def node_is_true(self, node: Node) -> bool:
-        """Has a node of the subject's graph the values of the true gradient?
-
-        No, once the work is used up.
-        """
-        for at, true in zip(self.points, self.true, strict=True):
-            value = self.evaluate(node.graph, node, at)
-            if value is None or not same(value, true):
-                return False
-        return self.usable
+        """Has a node the values of the true gradient?  No, once the work is used up."""
+        return self.usable and _match(lambda at: self.evaluate(node, at), self.points, self.true)
 
     def equals_hand(self, guess: Callable[[Evaluation], Array | None]) -> bool:
         """Is a guess the hand-written gradient at every point?"""
-        for at, hand in zip(self.points, self.hand, strict=False):
-            value = guess(at)
-            if value is None or not same(value, hand):
-                return False
-        return bool(self.hand)
+        return bool(self.hand) and _match(guess, self.points, self.hand)
+
+
+def _match(
+    guess: Callable[[Evaluation], Array | None], points: Sequence[Evaluation],
+    wanted: Sequence[Array],
+) -> bool:  # fmt: skip
+    """Has a guess the wanted values?  The first wrong point answers."""
+    values = ((guess(at), value) for at, value in zip(points, wanted, strict=True))
+    return all(found is not None and same(found, value) for found, value in values)
 
 
 def same(left: Array, right: Array) -> bool:
