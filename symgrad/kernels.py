@@ -34,7 +34,7 @@ KernelOf = Callable[[str], abi.Kernel]
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """One kernel to be emitted.  ``pruned``: a backward of only some of the gradients."""
+    """The graph of one kernel.  ``pruned``: a backward of only some of the gradients."""
 
     name: str
     graph: Graph
@@ -90,7 +90,7 @@ class OpPlan:
 def op_name(name: str) -> str:
     """``SoftmaxCrossEntropy`` as ``softmax_cross_entropy``: a module, its files, its C functions.
 
-    What C has under the same name does not matter: the names of kernels go on after it.
+    It may be a name of C: the names of kernels have a suffix.
     """
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     found = identifier(words.lower(), otherwise="op")
@@ -98,12 +98,12 @@ def op_name(name: str) -> str:
 
 
 def mark_of(case: int) -> str:
-    """What the names of a case's kernels hold, where there are several cases."""
+    """The part of a kernel's name that tells its case, where there are several cases."""
     return f"_case{case}"
 
 
 def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
-    """The Function with its backward derived where none is written by hand, and none given."""
+    """The Function, with a derived backward where it has no hand-written one."""
     if not graphs.derived:
         return graphs
     return replace(graphs, cases=tuple(_with_derived(graphs, case) for case in graphs.cases))
@@ -112,21 +112,22 @@ def with_backward(graphs: FunctionGraphs) -> FunctionGraphs:
 def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPlan:
     """Split each case into its kernels.
 
-    A case of sizes in which backward fails gets none, so that calls with these sizes are refused;
-    where every case fails, what backward raised is raised.  ``pruned=False``: one backward kernel
-    of all gradients, and none for some of them.  ``name``: of the op, in place of the Function's.
+    A case in which backward fails gets no kernels, so that calls with its sizes are refused.  Where
+    every case fails, the error of backward is raised.  ``pruned=False``: one backward kernel of all
+    gradients, and none of only some.  ``name``: the op's name, by default after the Function.
     """
     graphs = with_backward(graphs)
     graphs = replace(graphs, cases=_named_alike(graphs, _usable(graphs.cases)))
-    joints = [_joint(graphs, case) for case in graphs.cases]
+    joints = [joint_of(graphs, case) for case in graphs.cases]
     differentiable = tuple(
         any(joint.gradients[position] is not None for joint in joints)
         or (graphs.derived and name in graphs.differentiable)
         for position, name in enumerate(graphs.input_names)
     )
     name = name or op_name(graphs.name)
+    wanted = masks(differentiable)[: None if pruned else 1]
     cases = tuple(
-        _plan_case(name, number, len(joints), case, joint, _masks(differentiable, pruned))
+        _plan_case(name, number, len(joints), case, joint, wanted)
         for number, (case, joint) in enumerate(zip(graphs.cases, joints, strict=True))
     )
     return OpPlan(name, graphs, differentiable, cases)
@@ -152,7 +153,7 @@ def op_record(
     op: OpPlan, kernel_of: KernelOf, *, name: str = "", files: Sequence[str] = (), header: str,
     blas: bool = False,
 ) -> abi.Op:  # fmt: skip
-    """What calling the op looks like; ``kernel_of`` gives the record of a kernel's name."""
+    """The record of calls of the op.  ``kernel_of``: the record of a kernel by its name."""
     return abi.Op(
         name=name or op.name,
         differentiable=op.differentiable,
@@ -183,7 +184,7 @@ def _usable(cases: tuple[FunctionCase, ...]) -> tuple[FunctionCase, ...]:
 def _named_alike(
     graphs: FunctionGraphs, cases: tuple[FunctionCase, ...]
 ) -> tuple[FunctionCase, ...]:
-    """The cases with the same names for their outputs, which callers tell by position.
+    """The cases with one name for each output.
 
     An output keeps its name where all cases agree on it.  Raises CodegenError where the number of
     outputs depends on sizes.
@@ -215,13 +216,8 @@ def _with_derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:
     return replace(case, gradients=tuple(Gradient(name, node, node) for name, node in pairs))
 
 
-def _masks(differentiable: tuple[bool, ...], pruned: bool) -> list[tuple[bool, ...]]:
-    found = masks(differentiable)
-    return found if pruned else found[:1]
-
-
-def _joint(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
-    """The case with one gradient an input."""
+def joint_of(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
+    """The case with one gradient an input, and with what its forward saves."""
     if case.problem is not None:
         raise case.problem
     gradients: list[Node | None] = [None] * len(case.inputs)

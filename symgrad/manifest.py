@@ -1,15 +1,15 @@
-"""What a generated package holds, and what its manifest says of each op.
+"""The files of a generated package, and its manifest.
 
 In: requests, plans and reports.  Out: the package's files.
 
-The manifest is a certificate: the verdict with its conditions, digests of the source, of the
-traced forward and backward and of the normal forms of both sides of each gradient, the versions
-that had a say.  ``symgrad verify --certificate`` proves the package again and compares.
+The manifest is a certificate.  It states the verdict with its conditions, the versions that the
+proof rests on, and digests of the source, of the traced forward and backward, and of the normal
+forms of both sides of each gradient.  ``symgrad verify --certificate`` proves the package again and
+compares.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Mapping, Sequence
@@ -24,14 +24,14 @@ from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.printer import graph_text
 from symgrad.kernels import OpPlan, emit
 from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal_forms
-from symgrad.runtime.package import MANIFEST, PackagedOp, package_files
+from symgrad.runtime.package import MANIFEST, PackagedOp, package_files, text_digest
 
 if TYPE_CHECKING:
     from symgrad.proof.report.records import Report
 
 
 def proof_line(report: Report) -> str:
-    """What was proved, in one line, for the top of the C."""
+    """The verdict in one line, for the top of the C."""
     conditions = "; ".join(str(condition) for condition in report.conditions)
     under = f", under: {conditions}" if conditions else ""
     return f"Backward {report.stated}{under}.{report.inferred and f' {report.inferred}'}"
@@ -43,9 +43,8 @@ def packaged(
 ) -> dict[str, str]:  # fmt: skip
     """Every file of the package by its path; the same bytes for the same input.
 
-    ``root``: source files are named relative to it.  ``folder``: where the package may be already.
-    Where nothing but the versions in its manifest would change, they are left as they are: nothing
-    was built anew.
+    ``root``: source files are named relative to it.  ``folder``: where an older package may be.
+    Where only the versions in its manifest would change, the older ones stay.
     """
     found = [packaged_op(*op, root) for op in ops]
     init = render_package([op.stem for op in found])
@@ -63,18 +62,18 @@ VERSIONS = ("symgrad", "versions")
 
 
 def versions() -> dict[str, str]:
-    """Of symgrad and of what its proofs rely on."""
+    """The versions of symgrad, of Python and of the libraries that proofs rely on."""
     found = {name: version(name) for name in ("symgrad", "sympy", "mpmath", "numpy")}
     return {**found, "python": platform.python_version()}
 
 
 def facts_of(known: Mapping[str, str]) -> dict[str, Any]:
-    """What the manifest says of the whole package."""
+    """The statements about the whole package."""
     return {"symgrad": known["symgrad"], "versions": dict(known)}
 
 
 def _manifest(folder: Path) -> str | None:
-    """The manifest that is there, None where there is none that can be read."""
+    """The manifest in a folder; None where there is no readable one."""
     try:
         text = (folder / MANIFEST).read_text(encoding="utf-8")
         return text if isinstance(json.loads(text), dict) else None
@@ -85,7 +84,7 @@ def _manifest(folder: Path) -> str | None:
 def record(
     request: Request, plan: OpPlan, report: Report, root: Path | None = None
 ) -> dict[str, Any]:
-    """What the manifest says of one op."""
+    """The statements about one op."""
     graphs = plan.graphs
     return {
         "function": graphs.name,
@@ -97,8 +96,8 @@ def record(
         "specs": _specs(request),
         "static": {name: repr(value) for name, value in graphs.static},
         "assume": _assume(graphs),
-        "source_sha256": _digest(graphs.source),
-        "graph_sha256": _digest("".join(graph_text(case.graph) for case in graphs.cases)),
+        "source_sha256": text_digest(graphs.source),
+        "graph_sha256": text_digest("".join(graph_text(case.graph) for case in graphs.cases)),
         "forward_sha256": forward_digest(graphs),
         "backward_sha256": backward_digest(graphs),
         "proof": _proof(graphs, report),
@@ -131,14 +130,14 @@ def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
 def packaged_op(
     request: Request, plan: OpPlan, report: Report, root: Path | None = None
 ) -> PackagedOp:
-    """The files of one op, and what the manifest says of it."""
+    """The files of one op, and the statements about it."""
     emitted = emit(plan, proof_line(report))
     said = record(request, plan, report, root)
     return PackagedOp(plan.name, emitted.wrapper("._runtime"), emitted.texts, said)
 
 
 def _specs(request: Request) -> Any:
-    """The shapes as they were stated, or inferred by name; None for those of annotations."""
+    """The stated shapes, or the inferred ones by name; None where annotations state them."""
     if isinstance(request.specs, Mapping):
         return {name: _text(spec) for name, spec in request.specs.items()}
     return [_text(spec) for spec in request.specs] or None
@@ -160,7 +159,3 @@ def _relative(file: str, root: Path | None) -> str:
     if root is not None and path.is_relative_to(root):
         return path.relative_to(root).as_posix()
     return path.name
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -74,7 +74,7 @@ def draw(
         return Drawing(picture)
     graphs = target
     if not isinstance(graphs, FunctionGraphs):
-        if not (isinstance(target, Function) or _is_function(target)):
+        if not issubclass(target if isinstance(target, type) else type(target), Function):
             raise SpecError(
                 f"sg.draw takes tensors or a Function, not {type(target).__name__}",
                 hint='sg.draw(y), or sg.draw(Softplus, "n m")',
@@ -83,12 +83,7 @@ def draw(
     graphs = with_backward(graphs)
     if not 0 <= case < len(graphs.cases):
         raise DrawingError(f"{graphs.name} has {len(graphs.cases)} cases of sizes, no case {case}")
-    picture = function_picture(graphs, case)
-    return Drawing(picture)
-
-
-def _is_function(target: Any) -> bool:
-    return isinstance(target, type) and issubclass(target, Function)
+    return Drawing(function_picture(graphs, case))
 
 
 def _tensors(target: Any) -> Sequence[Tensor]:

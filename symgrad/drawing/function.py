@@ -2,8 +2,8 @@
 
 In: one case of ``FunctionGraphs``.  Out: ``Picture``.
 
-Numbers stand in the boxes that use them, and broadcasts are not shown.  What backward computes
-again is drawn again, although it is the same node of the graph.
+A number is shown in the box that uses it.  Broadcasts are not shown.  A node that backward computes
+again is drawn twice.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from typing import Any
 from symgrad.drawing.picture import BACKWARD, FORWARD, SAVED, Builder, Picture, Vertex
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node, ancestors
+from symgrad.kernels import joint_of
 from symgrad.ops.record import get
-from symgrad.passes.save import choose_saved
-from symgrad.passes.split import Joint
 
 _INFIX = {"add": "+", "sub": "−", "mul": "×", "div": "÷"}
 
@@ -47,7 +46,7 @@ class _Drawer:
         self.kept: frozenset[Node] = frozenset()
 
     def picture(self, note: str) -> Picture:
-        """Forward first, then what crosses, then backward."""
+        """Forward, then what is saved, then backward."""
         for node in _shown(ancestors(self.case.outputs)):
             self.forward[node] = self._box(node, FORWARD, self.forward)
         for node in self.case.inputs:
@@ -83,21 +82,13 @@ class _Drawer:
                 self.builder.join(self.backward[seen(node, self.kept)], found)
 
     def _saved(self) -> Sequence[Node]:
-        """What the hand-written forward saves, or what is best saved for a derived backward."""
-        if not self.graphs.derived:
-            return self.case.saved
-        gradients: list[Node | None] = [None] * len(self.case.inputs)
-        for one in self.case.gradients:
-            gradients[self.graphs.input_names.index(one.input)] = one.node
-        return choose_saved(
-            Joint(
-                self.case.inputs, self.case.outputs, self.case.output_names, self.case.cotangents,
-                tuple(gradients), self.case.saved,
-            )
-        )  # fmt: skip
+        """What the hand-written forward saves, or what is chosen for a derived backward."""
+        return joint_of(self.graphs, self.case).saved if self.graphs.derived else self.case.saved
 
     def _pill(self, node: Node) -> int:
-        pill = self.builder.add(Vertex(SAVED, "saved", _plain(node), "", str(node.type)))
+        pill = self.builder.add(
+            Vertex(SAVED, "saved", node.name or operation_label(node), "", str(node.type))
+        )
         source = self.forward.get(seen(node))
         if source is not None:
             self.builder.join(source, pill)
@@ -135,14 +126,14 @@ def is_number(node: Node) -> bool:
 
 
 def seen(node: Node, stop: frozenset[Node] = frozenset()) -> Node:
-    """The node whose box stands for this one: broadcasts are not shown, but those in ``stop``."""
+    """The node whose box is drawn for this one: broadcasts are skipped, up to those in ``stop``."""
     while node not in stop and (node.op == "expand" or (node.op == "reshape" and _same_axes(node))):
         node = node.args[0]
     return node
 
 
 def _same_axes(node: Node) -> bool:
-    """Does a reshape only put in or take out axes of size 1?"""
+    """Does a reshape only insert or remove axes of size 1?"""
     before, after = ([size for size in one.shape if size != 1] for one in (node.args[0], node))
     return before == after
 
@@ -151,12 +142,8 @@ def _shown(nodes: Iterable[Node], stop: frozenset[Node] = frozenset()) -> list[N
     return [node for node in nodes if seen(node, stop) is node and not is_number(node)]
 
 
-def _plain(node: Node) -> str:
-    return node.name or operation_label(node)
-
-
 def operation_label(node: Node) -> str:
-    """What a node does: the op, with the numbers it takes and the axes it runs over."""
+    """The op of a node, with its numbers and axes."""
     if node.op == "input":
         return ""
     if node.op in _INFIX and any(map(is_number, node.args)):

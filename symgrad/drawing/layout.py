@@ -1,11 +1,11 @@
-"""Where the boxes and arrows of a picture go.
+"""The layout of a picture.
 
 In: ``Picture``.  Out: ``Placed``: boxes with corners, arrows as paths, panels.
 
-Forward runs down on the left, backward up on the right, so that an operation and what undoes it
-lie beside each other.  Each side is a layered graph, laid out by graphlay (the method of Sugiyama,
-Tagawa and Toda); an arrow over several rows keeps to the column that graphlay gives it.  What is
-saved lies in a lane between the two, in the gap below the row that it comes from.
+Forward runs down on the left and backward runs up on the right, so that an operation lies beside
+its derivative.  graphlay lays out each side as a layered graph (the method of Sugiyama, Tagawa and
+Toda); an arrow over several rows follows the column that graphlay gives it.  Saved tensors lie in a
+lane between the sides, below the row of their source.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from symgrad.budgets import CAREFUL_BOXES, MOST_BOXES
 from symgrad.drawing.picture import (
     BACKWARD,
     FORWARD,
@@ -26,8 +27,7 @@ from symgrad.drawing.picture import (
 
 CHARACTER, MARGIN, BOX, PILL = 7.3, 11.0, 40.0, 22.0
 COLUMN_GAP, ROW_GAP, PANEL, LANE_STEP = 26.0, 34.0, 26.0, 7.0
-LONGEST, MOST = 30, 2000
-MANY = 200  # from here on a rougher layout: a careful one of 300 vertices takes over a second
+LONGEST = 30  # characters of a line in a box
 
 Point = tuple[float, float]
 
@@ -100,10 +100,10 @@ def width_of(vertex: Vertex) -> float:
 
 
 def place(picture: Picture) -> Placed:
-    """Lay a picture out.  Raises DrawingError when graphlay is missing or there is too much."""
-    if len(picture.vertices) > MOST:
+    """Lay a picture out.  Raises DrawingError where graphlay is missing, and for too many boxes."""
+    if len(picture.vertices) > MOST_BOXES:
         raise DrawingError(
-            f"the graph has {len(picture.vertices)} vertices; a picture has at most {MOST}",
+            f"the graph has {len(picture.vertices)} vertices; a picture has at most {MOST_BOXES}",
             hint="draw a part of it",
         )
     return _Layout(picture).placed()
@@ -136,7 +136,7 @@ class _Side:
         for edge in self.edges:
             graph.edge(edge.source, edge.target)
         spacing = {"layer_gap": ROW_GAP, "node_gap": COLUMN_GAP, "dummy_gap": COLUMN_GAP / 2}
-        effort = "fast" if len(self.members) > MANY else "balanced"
+        effort = "fast" if len(self.members) > CAREFUL_BOXES else "balanced"
         found = graphlay.layout(
             graph, options={"direction": "topbottom", "spacing": spacing, "effort": effort}
         )
@@ -153,7 +153,7 @@ class _Side:
             ]
 
     def sink(self, rows: int) -> None:
-        """Let the side stand on the lowest of so many rows."""
+        """Move the side down, so that it ends at the last of ``rows`` rows."""
         by = rows - self.rows
         self.row = {n: row + by for n, row in self.row.items()}
         self.bends = {e: [(x, row + by) for x, row in b] for e, b in self.bends.items()}
@@ -171,7 +171,7 @@ def _column_at(path: Sequence[Point], y: float) -> float:
 
 
 def _depths(members: Sequence[int], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """The longest path to each vertex; one that nothing leads to stands right before its use."""
+    """The longest path to each vertex; one without sources comes right before its first reader."""
     depth = dict.fromkeys(members, 0)
     following: dict[int, list[int]] = {n: [] for n in members}
     entered = {target for _, target in edges}
@@ -187,7 +187,7 @@ def _depths(members: Sequence[int], edges: Sequence[tuple[int, int]]) -> dict[in
 
 
 class _Layout:
-    """Puts the two sides and the lane between them together."""
+    """Joins the two sides and the lane between them."""
 
     def __init__(self, picture: Picture) -> None:
         try:
@@ -210,7 +210,7 @@ class _Layout:
         self._columns()
 
     def _rows(self) -> None:
-        """The y of each row; the gap below it holds the pills that leave it."""
+        """The y of each row; below it is room for the saved tensors that come from it."""
         self.origin = {
             n: min((e.source for e in self.picture.edges if e.target == n), default=None)
             for n in self.pills
@@ -225,7 +225,7 @@ class _Layout:
         self.height = y - (0 if stacked and stacked[-1] else ROW_GAP)
 
     def _columns(self) -> None:
-        """The x of the two sides and of the lane: pills, then a channel for their arrows."""
+        """The x of the sides and of the lane: saved tensors, then a channel for their arrows."""
         self.lane = self.forward.width + 2 * PANEL
         widest = max((width_of(self.picture.vertices[n]) for n in self.pills), default=0.0)
         channel = LANE_STEP * (len(self.pills) + 1)
@@ -233,7 +233,7 @@ class _Layout:
         self.right = self.lane + (widest + channel + PANEL if self.pills else PANEL / 2)
 
     def placed(self) -> Placed:
-        """Everything in its place."""
+        """The picture with all places."""
         for side, left in ((self.forward, 0.0), (self.backward, self.right)):
             for n in side.members:
                 width = width_of(self.picture.vertices[n])
@@ -273,7 +273,7 @@ class _Layout:
         return Arrow("gradient" if side.up else "value", tuple(points))
 
     def _crossing(self, order: int, n: int) -> None:
-        """The arrows of a saved tensor: out below its box, across in gaps, up in the channel."""
+        """The arrows of a saved tensor: out of its source, along the channel, to its readers."""
         pill = self.boxes[n]
         y = pill.top + PILL / 2
         origin = self.origin[n]

@@ -1,6 +1,6 @@
-"""What a picture shows: boxes and arrows, before anything is placed.
+"""The content of a picture: boxes and arrows without places.
 
-In: what ``function`` and ``tape`` found.  Out: frozen records.
+In: calls from ``function`` and ``tape``.  Out: frozen records.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from symgrad.errors import SymgradError
 
 FORWARD, SAVED, BACKWARD = "forward", "saved", "backward"
-STAGES = (FORWARD, SAVED, BACKWARD)
 
 
 class DrawingError(SymgradError, RuntimeError):
@@ -44,7 +43,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Picture:
-    """All that is shown, in an order in which sources come before what is computed of them."""
+    """Boxes and arrows; the source of an arrow comes before its target."""
 
     title: str
     note: str
@@ -60,14 +59,14 @@ class Builder:
         self.edges: dict[Edge, None] = {}
 
     def add(self, vertex: Vertex) -> int:
-        """Enter a vertex; its number."""
+        """Add a vertex; its number."""
         self.vertices.append(vertex)
         return len(self.vertices) - 1
 
     def join(self, source: int, target: int) -> None:
-        """Enter an arrow."""
+        """Add an arrow."""
         self.edges.setdefault(Edge(source, target))
 
     def picture(self, title: str, note: str = "") -> Picture:
-        """What was collected."""
+        """The picture."""
         return Picture(title, note, tuple(self.vertices), tuple(self.edges))

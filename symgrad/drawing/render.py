@@ -2,7 +2,7 @@
 
 In: ``Placed``.  Out: a string.
 
-The template lays out a frozen view and decides nothing.
+The template only prints a frozen view.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A tensor's history as a picture: what was computed, what was saved, what backward will run.
+"""A tensor's history as a picture: forward, what was saved, and what backward will run.
 
 In: tensors, names of tensors.  Out: ``Picture``.
 
-The tape itself holds the nodes of backward only.  Each stands for the operation that it undoes,
-which is drawn beside it.
+The tape holds only the nodes of backward.  For each of them the operation that it differentiates is
+drawn too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Source = tuple[Any, ...]
 
 
 class Names:
-    """What the user calls tensors: by the tensor itself, and by its place in the graph."""
+    """The user's names of tensors: by the tensor itself, and by its place in the graph."""
 
     def __init__(self, given: Mapping[str, Any], frame: FrameType | None) -> None:
         self.parameters: set[int] = set()
@@ -89,7 +89,7 @@ class _Drawer:
         nodes = _reachable(roots)
         saved = {node: list(_saved(node)) for node in nodes}
         for node in nodes:
-            self._forward(node, [source for source, _ in saved[node]], saved[node])
+            self._forward(node, saved[node])
         for tensor in tensors:
             self._output(tensor)
         for node in nodes:
@@ -107,7 +107,7 @@ class _Drawer:
 
     # -- forward
 
-    def _forward(self, node: Node, sources: Sequence[Source], saved: Sequence[Any]) -> None:
+    def _forward(self, node: Node, saved: Sequence[tuple[Source, Any]]) -> None:
         if isinstance(node, AccumulateGrad):
             self._leaf(node.variable)
             return
@@ -138,12 +138,12 @@ class _Drawer:
         return self.computed[source]
 
     def _output(self, tensor: Tensor) -> None:
-        place = self._leaf(tensor) if tensor.grad_fn is None else None
-        if place is None:
-            assert tensor.grad_fn is not None
-            name, kind = self.names.of(tensor), _type(tensor.shape, tensor._array.dtype)
-            found = self.builder.add(Vertex(FORWARD, "output", name, "output", kind))
-            self.builder.join(self.computed["computed", tensor.grad_fn], found)
+        if tensor.grad_fn is None:
+            self._leaf(tensor)
+            return
+        name, kind = self.names.of(tensor), _type(tensor.shape, tensor._array.dtype)
+        found = self.builder.add(Vertex(FORWARD, "output", name, "output", kind))
+        self.builder.join(self.computed["computed", tensor.grad_fn], found)
 
     # -- what crosses
 
@@ -219,7 +219,7 @@ def _source_of(node: Node) -> Source:
 
 
 def _saved(node: Node) -> Iterator[tuple[Source, Any]]:
-    """What a node keeps: where it comes from, and the tensor or array."""
+    """What a node saved: its source, and the tensor or array."""
     kept: Sequence[Any] = ()
     if isinstance(node, OperationNode):
         kept = node.saved
@@ -240,8 +240,7 @@ def _saved_source(node: Node, saved: SavedTensor) -> tuple[Source, Any]:
     if saved.is_output:
         return ("computed", node), saved.array
     if saved.edge is not None:
-        origin = saved.edge[0]
-        return ("computed", origin), saved.array
+        return ("computed", saved.edge[0]), saved.array
     leaf = saved.leaf
     assert leaf is not None
     if leaf.requires_grad:
@@ -250,7 +249,7 @@ def _saved_source(node: Node, saved: SavedTensor) -> tuple[Source, Any]:
 
 
 def _computes(node: Node) -> str:
-    """What a node undoes: ``MulBackward0`` undoes ``mul``."""
+    """The operation that a node differentiates: ``mul`` for ``MulBackward0``."""
     if isinstance(node, OperationNode):
         return node.derivative.plan.name.strip("_").removeprefix("true")
     return node.name().removesuffix("0").removesuffix("Backward")

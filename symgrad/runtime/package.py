@@ -110,7 +110,7 @@ def package_files(
     facts = {
         **manifest,
         "ops": {op.stem: dict(op.record) for op in ops},
-        "files": {name: bytes_digest(text.encode()) for name, text in files.items()},
+        "files": {name: text_digest(text) for name, text in files.items()},
     }
     text = json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
     # A file name that is no text is written as JSON escapes it.
@@ -122,6 +122,11 @@ def check_stem(stem: str) -> None:
     """Can it be the name of a module?  Raises BuildError."""
     if not stem.isidentifier() or keyword.iskeyword(stem) or stem.startswith("_"):
         raise BuildError(f"{stem!r} cannot be the name of a module", hint="rename the Function")
+
+
+def text_digest(text: str) -> str:
+    """The SHA-256 of a text, as manifests state it."""
+    return bytes_digest(text.encode("utf-8", "surrogatepass"))
 
 
 def difference(folder: Path, files: Mapping[str, str]) -> str:
@@ -159,9 +164,9 @@ def write_package(folder: Path, files: Mapping[str, str]) -> list[Path]:
         leftovers = _stale(folder, files)
         changed = [name for name in ordered if _read(folder / name) != files[name]]
         if changed:
-            _replace(folder / MANIFEST, _interim(folder, files))
+            replace_file(folder / MANIFEST, _interim(folder, files))
         for name in changed:
-            _replace(folder / name, files[name])
+            replace_file(folder / name, files[name])
         for name in leftovers:
             (folder / name).unlink(missing_ok=True)
         return [folder / name for name in (*changed, *leftovers)]
@@ -256,12 +261,13 @@ def _write_new(folder: Path, files: Mapping[str, str]) -> list[Path]:
     return [folder / name for name in files]
 
 
-def _replace(path: Path, text: str) -> None:
-    path.parent.mkdir(exist_ok=True)
+def replace_file(path: Path, text: str) -> None:
+    """Write a file atomically: readers find the old text or the new one.  Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(text.encode("utf-8"))
+            file.write(text.encode("utf-8", "backslashreplace"))
         Path(beside).chmod(0o644)
         Path(beside).replace(path)
     finally:

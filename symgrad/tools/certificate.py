@@ -1,22 +1,23 @@
-"""A built package, proved again: does its manifest still tell the truth?
+"""Proves a built package again and compares it with its manifest.
 
-In: the folder of a package, where the sources lie.  Out: ``Certificate``: what agrees and what
+In: the folder of a package, the folder of the sources.  Out: ``Certificate``: what agrees and what
 differs, op by op.
 
-Four things are compared with the manifest: the files of the package, of which none may be missing,
-none be there that is not listed, and none be open to everybody's writing; the sources, traced and
-proved anew, with the digests of forward, backward and both sides of each gradient; every text that
-is emitted for them now; and the shared objects, with what the C compiler makes of these texts.  The
-manifest states nothing else, and nothing twice.  Versions of libraries may differ: they are named,
-and do not count.
+Four things are compared with the manifest:
 
-The sources are imported, as by ``verify``; nothing of the package is.
+- the files of the package: none is missing, none is unlisted, none is writable by everybody;
+- the sources, traced and proved again: the digests of forward, backward and both sides of each
+  gradient;
+- every text that symgrad emits for them now;
+- the shared objects: what the C compiler makes of these texts.
+
+The manifest must state nothing else, and nothing twice.  Versions of libraries may differ: notes
+name them.  The sources are imported, as ``verify`` does; no file of the package is imported.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 import re
 import stat
@@ -33,7 +34,14 @@ from symgrad.frontend.request import bind
 from symgrad.manifest import VERSIONS, packaged_op, versions
 from symgrad.plain_values import stated
 from symgrad.runtime.contents import Contents, built_files, built_otherwise, contents
-from symgrad.runtime.package import MANIFEST, PackagedOp, check_stem, read_op, shared_files
+from symgrad.runtime.package import (
+    MANIFEST,
+    PackagedOp,
+    check_stem,
+    read_op,
+    shared_files,
+    text_digest,
+)
 from symgrad.tools import discover
 
 _VERSION = re.compile(r"[0-9A-Za-z.+!_-]{1,64}")
@@ -50,7 +58,7 @@ _OF_GRADIENTS = {
 
 @dataclass(frozen=True)
 class OpCertificate:
-    """One op, or what belongs to all: what agrees with the manifest, and what does not."""
+    """What agrees with the manifest and what does not, of one op or of what all ops share."""
 
     name: str
     agrees: tuple[str, ...] = ()
@@ -65,7 +73,7 @@ class OpCertificate:
 
 @dataclass(frozen=True)
 class Certificate:
-    """All of a package.  ``notes``: what differs but does not count."""
+    """The result for a package.  ``notes``: differences that do not count."""
 
     folder: str
     ops: tuple[OpCertificate, ...]
@@ -99,9 +107,9 @@ class Certificate:
 def check(folder: Path, root: Path | None = None) -> Certificate:
     """Prove a package again.
 
-    ``root``: the folder that the sources are named relative to, and outside of which none may lie;
-    by default the working folder and those above the package are tried.  Raises SpecError where
-    there is no manifest.
+    ``root``: the folder that the manifest names sources relative to; sources outside of it are
+    refused.  By default the working folder and the folders above the package are tried.  Raises
+    SpecError where there is no manifest.
     """
     manifest = _read(folder)
     try:
@@ -129,7 +137,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A table of JSON in which no name stands twice: readers differ in which of the two counts."""
+    """A table of JSON in which no name stands twice: JSON does not say which one counts."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
@@ -142,13 +150,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _table(value: Any) -> dict[str, Any]:
-    """A part of the manifest that should be a table; where it is none, nothing is stated there."""
+    """A part of the manifest that should be a table; an empty table where it is none."""
     return value if isinstance(value, dict) else {}
 
 
 @dataclass
 class _Package:
-    """A package while it is compared.  ``left``: the files there that nobody has claimed yet."""
+    """A package while it is compared.  ``left``: the files that are not compared yet."""
 
     folder: Path
     root: Path | None
@@ -160,7 +168,7 @@ class _Package:
         self.left = {*self.listed, *self.there.digests} - {MANIFEST}
 
     def files(self, names: Sequence[str]) -> OpCertificate:
-        """The files ``names``, as they are there and as the manifest lists them."""
+        """Compare files with the manifest."""
         self.left -= set(names)
         wrong = [said for name in names if (said := self._wrong(name))]
         agrees = (f"{len(names) - len(wrong)} files",) if len(names) > len(wrong) else ()
@@ -177,14 +185,14 @@ class _Package:
         return "" if same else f"{name} was changed after it was written"
 
     def other(self, emitted: Mapping[str, str], own: Sequence[str]) -> list[str]:
-        """The files whose texts are not those that are emitted now."""
+        """The files whose texts differ from what is emitted now."""
         return sorted(
             name for name in {*emitted, *own}
-            if name not in emitted or self.listed.get(name) != _sha256(emitted[name])
+            if name not in emitted or self.listed.get(name) != text_digest(emitted[name])
         )  # fmt: skip
 
     def named(self, stem: str) -> list[str]:
-        """The files that an op has by their names, whatever it emits."""
+        """The files that belong to an op by their names."""
         stems = {stem, f"{stem}_pruned"} - ({*self.ops} - {stem})
         return sorted(name for name in self.left if name.partition(".")[0] in stems)
 
@@ -192,7 +200,7 @@ class _Package:
 def _common(
     stems: Sequence[str], package: _Package, unchecked: tuple[str, ...]
 ) -> OpCertificate:  # fmt: skip
-    """What the ops share, and that nothing else is there, nor stated."""
+    """What the ops share, and whatever is there or stated without belonging to the package."""
     emitted = shared_files(render_package(stems))
     own = sorted({*emitted, *(name for name in package.left if name in package.listed)})
     written = package.files(own)
@@ -204,9 +212,9 @@ def _common(
 
 
 def _unchecked(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """What the manifest states of the whole package and nothing confirms."""
+    """Statements about the whole package that nothing confirms."""
     for name in sorted(manifest.keys() - {"ops", "files", *VERSIONS}):
-        yield f"{name!r} is stated, and nothing is known of it"
+        yield _unknown(name)
     known = _table(manifest.get("versions"))
     texts = all(isinstance(one, str) and _VERSION.fullmatch(one) for one in known.values())
     if (
@@ -214,7 +222,11 @@ def _unchecked(manifest: Mapping[str, Any]) -> Iterator[str]:
         or known.keys() != versions().keys()
         or manifest.get("symgrad") != known["symgrad"]
     ):
-        yield "the versions are not those of symgrad and of what its proofs rely on"
+        yield "the versions are not those of symgrad and of the libraries that its proofs rely on"
+
+
+def _unknown(name: str) -> str:
+    return f"the manifest states {name!r}, which symgrad does not check"
 
 
 def _version_notes(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -253,7 +265,7 @@ def _op(stem: str, said: Mapping[str, Any], package: _Package) -> OpCertificate:
 
 
 def _built(now: PackagedOp, package: _Package, *, sound: bool) -> Iterator[tuple[bool, str]]:
-    """The shared object, where there is one.  ``sound``: everything else agrees."""
+    """Compare the shared object, where there is one.  ``sound``: everything else agrees."""
     op = read_op(now.wrapper)
     names = [name for name in built_files(op) if name in package.left]
     package.left -= set(names)
@@ -267,7 +279,7 @@ def _built(now: PackagedOp, package: _Package, *, sound: bool) -> Iterator[tuple
 
 
 def _function(said: Mapping[str, Any], package: _Package) -> tuple[type[Function], Path]:
-    """The Function that an op was built from, and the folder its file is named relative to."""
+    """The Function that an op was built from, and the folder that its file is relative to."""
     file, name = said.get("file"), said.get("function")
     if not isinstance(file, str) or not isinstance(name, str) or not file.endswith(".py"):
         raise SpecError("the manifest names no source file")
@@ -280,7 +292,7 @@ def _function(said: Mapping[str, Any], package: _Package) -> tuple[type[Function
         resolved = path.resolve()
         if not resolved.is_relative_to(place) or resolved.is_relative_to(package.folder.resolve()):
             raise SpecError(f"the source {path} leads out of {place}, or into the package")
-        found = discover.in_file(path)
+        found = discover.defined(discover.load_file(path))
         named = [cls for cls in found if name in (cls.__name__, cls.__qualname__)]
         if not named:
             raise SpecError(f"{path} has no Function {name!r} any more")
@@ -291,7 +303,7 @@ def _function(said: Mapping[str, Any], package: _Package) -> tuple[type[Function
 
 
 def _places(package: _Package) -> Iterator[Path]:
-    """Where sources may lie; none is taken from a folder that everybody may write to."""
+    """The folders that sources are looked for in; none is writable by everybody."""
     if package.root is not None:
         yield package.root.resolve()
         return
@@ -329,19 +341,19 @@ def _values(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _record(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
-    """What the manifest states of an op; what it leaves out does not agree."""
+    """The statements about an op; a missing statement does not agree."""
     for key, what in _STATED.items():
         same = key in said and _alike(said[key], now[key])
         yield same, what if key in said else f"{what}, which the manifest does not state"
     for key in sorted((said.keys() | now.keys()) - {"proof", *_STATED}):
         if key not in now:
-            yield False, f"{key!r} is stated, and nothing is known of it"
+            yield False, _unknown(key)
         elif key not in said or not _alike(said[key], now[key]):
             yield False, f"{key!r}, which would be {json.dumps(now[key])} now"
 
 
 def _alike(said: Any, now: Any) -> bool:
-    """Is it the same JSON?  To Python ``0``, ``0.0`` and ``False`` are."""
+    """Is it the same JSON?  ``==`` does not tell ``0``, ``0.0`` and ``False`` apart."""
     return json.dumps(said, sort_keys=True) == json.dumps(now, sort_keys=True)
 
 
@@ -364,8 +376,4 @@ def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bo
         yield not parts, f"the gradient of {name}{': ' if parts else ''}{', '.join(parts)}"
     for key in sorted((proof.keys() | now.keys()) - {"verdict", "gradients"}):
         same = key in proof and key in now and _alike(proof[key], now[key])
-        yield same, f"the {key}" if key in now else f"{key!r} is stated, and nothing is known of it"
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+        yield same, f"the {key}" if key in now else _unknown(key)

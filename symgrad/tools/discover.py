@@ -23,13 +23,13 @@ from symgrad.frontend.function import Function
 from symgrad.frontend.session import blame
 
 OWN_MODULES = "_symgrad_"
-"""What the names of modules begin with that were imported by their paths."""
+"""How the names of modules begin that were imported by their paths."""
 
 
 def functions(target: str) -> list[type[Function]]:
     """The Functions of a file, folder or package, or the one class named after a colon.
 
-    Raises SpecError when nothing is there, or nothing of that name, or a file cannot be imported.
+    Raises SpecError where there is none, none of that name, or a file that cannot be imported.
     """
     place, _, wanted = (target, "", "") if Path(target).exists() else target.partition(":")
     found = [cls for module in _modules(place) for cls in defined(module)]
@@ -45,7 +45,7 @@ def functions(target: str) -> list[type[Function]]:
 
 
 def _hint(place: str) -> str:
-    """What to do about a place without a Function; torch's are looked for in what was imported."""
+    """What to do about a place without a Function; subclasses of torch's Function are named."""
     theirs = [
         cls.__qualname__ for module in _modules(place) for cls in vars(module).values()
         if inspect.isclass(cls) and cls.__module__ == module.__name__
@@ -54,14 +54,9 @@ def _hint(place: str) -> str:
     if not theirs:
         return "subclass symgrad.Function there"
     return (
-        f"{', '.join(theirs)}: derived from torch.autograd.Function; derive from symgrad.Function,"
-        " or write `import symgrad as torch` in the place of `import torch`"
+        f"{', '.join(theirs)}: a subclass of torch.autograd.Function; subclass symgrad.Function"
+        " instead, or write `import symgrad as torch` instead of `import torch`"
     )
-
-
-def in_file(path: Path) -> list[type[Function]]:
-    """The Functions of one file, which is imported.  Raises SpecError where that fails."""
-    return defined(load_file(path))
 
 
 def _modules(place: str) -> Iterator[ModuleType]:
@@ -82,7 +77,7 @@ def _hidden(file: Path, root: Path) -> bool:
 
 
 def load_file(path: Path) -> ModuleType:
-    """Import a file by its path; its folder is importable meanwhile, as when it is run.
+    """Import a file by its path, with its folder on ``sys.path``, as when it is run.
 
     A file of a package is imported as a module of it, so that its relative imports work.
     """
@@ -110,7 +105,7 @@ def load_file(path: Path) -> ModuleType:
 
 
 def _member(path: Path, resolved: Path) -> ModuleType | None:
-    """The module of the package that the file lies in; None where there is none of this file."""
+    """The file as a module of the package that it lies in; None where it lies in none."""
     root, names = resolved.parent, [resolved.stem]
     while (root / "__init__.py").is_file() and root.name.isidentifier():
         names.insert(0, root.name)
@@ -142,11 +137,11 @@ def _importable(folder: Path) -> Iterator[None]:
 
 
 def _import_error(path: Path, error: BaseException) -> BaseException:
-    """What to raise for an error of an import: a message for a user's mistake."""
+    """The error to raise where an import fails: a SpecError for a mistake of the user."""
     if isinstance(error, SystemExit):
         return SpecError(
             f"{path} ends the program while it is imported", location=blame(error)[0],
-            hint='leave sys.exit() to the script: if __name__ == "__main__":',
+            hint='call sys.exit() only under if __name__ == "__main__":',
         )  # fmt: skip
     if isinstance(error, SymgradError) or not isinstance(error, Exception):
         return error

@@ -1,7 +1,7 @@
-"""One Function judged as a command line or a test collection asks for it.
+"""Judges Functions for the command line and for pytest.
 
-In: Functions, and what is stated for all of them.  Out: ``Judged``: the request that was made of
-it, and a report, or the error that kept it from being made; a table of many.
+In: Functions, and the shapes, values and assumptions stated for all of them.  Out: ``Judged``: the
+request, and the report or the error; a table of many.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Judged:
 
     @property
     def inferred(self) -> str:
-        """Which shapes were, where nobody stated them; empty where all were stated."""
+        """The inferred shapes; empty where all shapes were stated."""
         if self.report is not None:
             return self.report.inferred
         return str(self.request.guess) if self.request and self.request.guess else ""
@@ -79,14 +79,14 @@ class Judged:
 
     @property
     def location(self) -> Location | None:
-        """The line of the user's source that is to blame, or the class's."""
+        """The line of the error in the user's source, or of the class."""
         if self.error is not None and self.error.location is not None:
             return self.error.location
         return class_location(self.function)
 
     @property
     def text(self) -> str:
-        """What a person wants to read."""
+        """The report, or the error, as text."""
         if self.error is not None:
             return f"{self.name}: {type(self.error).__name__}: {self.error.shown()}"
         return str(self.report)
@@ -103,7 +103,7 @@ def judge(
     function: type[Function], specs: Sequence[str | None] = (), static: Static = None,
     assume: Assume = None, order: int = 1,
 ) -> Judged:  # fmt: skip
-    """The verdict; an error that a user can cause is a part of what is returned."""
+    """The verdict; an error that a user can cause is returned, not raised."""
     request = None
     try:
         request = requested(function, specs, static, assume, order)
@@ -121,9 +121,9 @@ def judge_all(
     functions: Sequence[type[Function]], console: Console, specs: Sequence[str | None] = (),
     static: Static = None, assume: Assume = None, order: int = 1,
 ) -> list[Judged]:  # fmt: skip
-    """Judge each; an error of one does not keep the others from being judged.
+    """Judge each Function, also after an error of another.
 
-    Raises SpecError for what is stated, if it is at fault, and not a line of the file.
+    Raises SpecError for stated shapes, values or assumptions that are wrong.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     judged = []
@@ -141,7 +141,7 @@ def judge_all(
 
 
 def summary(judged: Sequence[Judged]) -> Table:
-    """One line a gradient, one for each theorem of the protocol that does not hold."""
+    """One row for each gradient, and for each theorem of the protocol that is not PROVED."""
     table = Table("op", "gradient of", "verdict", "under")
     for one in judged:
         name = one.name

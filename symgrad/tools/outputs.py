@@ -1,6 +1,6 @@
 """Verdicts as files that other programs read: SARIF 2.1.0 and JUnit XML.
 
-In: ``Judged`` records.  Out: text, and ``write``, which replaces a file at one stroke.
+In: ``Judged`` records.  Out: text, and ``write``, which replaces a file atomically.
 
 SARIF (https://docs.oasis-open.org/sarif/sarif/v2.1.0/) holds one result for each Function that is
 not PROVED, at the line of its backward.  JUnit holds one test case a Function.
@@ -10,11 +10,8 @@ from __future__ import annotations
 
 import inspect
 import json
-import os
 import re
-import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,13 +19,12 @@ from xml.etree import ElementTree
 
 from symgrad.errors import Location, SpecError
 from symgrad.frontend.function import has_backward, raw_method
+from symgrad.runtime.package import replace_file
 from symgrad.tools.discover import OWN_MODULES
 from symgrad.tools.judging import Judged
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_ESCAPED = "backslashreplace"
-"""Of file names that are no text: ``\\udc80``, which is how JSON and Python write it, too."""
 _FENCE = re.compile("`{3,}")
 _RULES = {
     "REFUTED": (
@@ -40,37 +36,26 @@ _RULES = {
     "UNDECIDED": (
         "undecided", "UndecidedBackward", "warning",
         "The hand-written backward was neither proved nor refuted.",
-        "No difference was found at any point that was tried, but no proof either.",
+        "symgrad found neither a proof nor a point at which the gradients differ.",
     ),
     "ERROR": (
         "error", "UnreadableFunction", "error",
         "The Function could not be traced.",
-        "Nothing is known of its backward; the message says what to do.",
+        "Its backward was not judged; the message says what to do.",
     ),
 }  # fmt: skip
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file: it is there as a whole or not at all.  Raises SpecError where it cannot be."""
+    """Write a file atomically.  Raises SpecError where that fails."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        try:
-            with os.fdopen(
-                descriptor, "w", encoding="utf-8", newline="\n", errors=_ESCAPED
-            ) as file:
-                file.write(text)
-            Path(beside).chmod(0o644)
-            Path(beside).replace(path)
-        finally:
-            with suppress(FileNotFoundError):
-                Path(beside).unlink()
+        replace_file(path, text)
     except OSError as error:
         raise SpecError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def blamed(one: Judged) -> Location | None:
-    """The line of the backward that is to blame, or of the class."""
+    """The line of the wrong backward, or of the class."""
     if one.error is not None:
         return one.location
     worst = [
@@ -199,7 +184,7 @@ def _artifact(file: str, root: Path) -> dict[str, str]:
         path = root / path
     if path.is_relative_to(root):
         relative = path.relative_to(root)
-        # a relative URI: what as_uri escapes is escaped, the slash in front is not there
+        # a relative URI, escaped as by as_uri
         uri = Path("/", relative).as_uri().removeprefix("file:///")
         return {"uri": uri, "uriBaseId": "SRCROOT"}
     return {"uri": path.as_uri()}

@@ -31,6 +31,8 @@ from symgrad.frontend.request import Request, presences
 from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
+from symgrad.ir.printer import fresh_name
+from symgrad.kernels import op_name
 from symgrad.proof.report.records import CounterexampleReport
 from symgrad.proof.words.snippet import numpy_name
 from symgrad.tools.discover import OWN_MODULES
@@ -137,7 +139,7 @@ def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
                 if str(found.verdict) == "REFUTED":
                     left_out.append(f"{one.name}, gradient of {name}: {found.reason}")
                 continue
-            title = _unique(f"test_{_snake(one.name)}_gradient_of_{_snake(name)}", names)
+            title = fresh_name(f"test_{op_name(one.name)}_gradient_of_{op_name(name)}", names)
             body = _test(one, name, found.counterexample, target, title)
             if body is None:
                 why = "the difference is too small for double precision"
@@ -145,9 +147,7 @@ def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
                 continue
             names.append(title)
             bodies.append(body)
-    if not bodies:
-        return WrittenTests("", (), tuple(left_out))
-    return WrittenTests(_file(bodies), tuple(names), tuple(left_out))
+    return WrittenTests(_file(bodies) if bodies else "", tuple(names), tuple(left_out))
 
 
 def _file(bodies: Sequence[str]) -> str:
@@ -354,15 +354,3 @@ def _function(title: str, found: CounterexampleReport, lines: Sequence[str]) -> 
     ]
     body = "\n".join([f'"""{said}"""', *lines, *checks])
     return f"def {title}():\n{textwrap.indent(body, '    ')}"
-
-
-def _snake(name: str) -> str:
-    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"\W+", "_", parted).lower()
-
-
-def _unique(name: str, taken: Sequence[str]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name}_{number}", number + 1
-    return found

@@ -1,14 +1,14 @@
-"""The command line in a process of its own: what does not come to its end has no verdict.
+"""The command line in a child process: a program that ends early has no verdict.
 
 In: the program.  Out: its exit status, and its answer on stdout.
 
-The command line imports the user's code, which may end the process (``os._exit``, a crash in C),
-or print when Python ends.  So the program runs in a fork, made before anything else is imported:
-that takes a millisecond or two.  It writes its status and its answer into a file without a name.
-The parent alone holds stdout where an answer is wanted, and writes the answer once the child has
-ended.  A child that ends without a status has failed, whatever its own status says.
+The command line imports the user's code, which may end the process (``os._exit``, a crash in C)
+or print while Python ends.  So the program runs in a fork, which is made before anything else is
+imported and takes a millisecond or two.  The child writes its status and its answer into a file
+without a name.  Where an answer is wanted, only the parent writes to stdout: the answer, once the
+child has ended.  A child that ends without writing a status has failed, whatever its exit status.
 
-Where there is no fork the program runs in this process, without this.
+Where the system has no fork, the program runs in this process.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAILED = 2
 
 
 class _Report:
-    """What a child says, a line of JSON each time; the last that is whole counts."""
+    """Where the child writes its state, a line of JSON each time; the last whole line counts."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -37,7 +37,7 @@ class _Report:
         self.answers = False
 
     def write(self, status: int | None) -> None:
-        """A fork of the child says nothing."""
+        """Write the state; a fork of the child writes nothing."""
         if os.getpid() == self.owner:
             said = {"status": status, "answers": self.answers, "answer": self.answer}
             self.file.write(json.dumps(said).encode("ascii") + b"\n")
@@ -65,7 +65,7 @@ def run(program: Callable[[], Any]) -> None:
 
 
 def take_stdout() -> bool:
-    """From now on all that is printed goes to stderr; is there a parent to write the answer?"""
+    """Redirect stdout to stderr; False where there is no parent to write the answer."""
     if _report is None:
         return False
     sys.stdout.flush()
@@ -77,13 +77,13 @@ def take_stdout() -> bool:
 
 
 def answer(text: str) -> None:
-    """What the parent is to write to stdout, after ``take_stdout``."""
+    """Set the text that the parent writes to stdout, after ``take_stdout``."""
     assert _report is not None
     _report.answer = text
 
 
 def _work(program: Callable[[], Any], report: _Report) -> None:
-    """In the child.  An exception passes through, and leaves no status."""
+    """Run the program in the child.  An exception passes through and leaves no status."""
     global _report
     _report = report
     try:
@@ -102,7 +102,7 @@ def _unnamed() -> IO[bytes]:
 
 
 def _end_with_parent(pipe: int) -> None:
-    """A parent that is killed takes the child with it: the signal's default is to end."""
+    """End the child where the parent is killed: the default action of SIGIO is to end."""
     with suppress(ImportError, AttributeError, OSError):
         import fcntl
 
@@ -111,7 +111,7 @@ def _end_with_parent(pipe: int) -> None:
 
 
 def _wait(child: int) -> int:
-    """How the child ended, as ``os.waitpid`` says.  What ends the parent ends the child first."""
+    """Wait for the child; its status as of ``os.waitpid``.  Signals are passed on to it first."""
 
     def pass_on(number: int, _: FrameType | None) -> None:
         os.kill(child, number)
@@ -138,17 +138,15 @@ def _status(file: IO[bytes], ended: int) -> int:
             f" ({f'signal {-how}' if how < 0 else f'status {how}'}): there is no verdict"
         )
         print(f"Error: {message}", file=sys.stderr)
-        status, text = (
-            FAILED,
-            json.dumps({"error": {"type": "Ended", "message": message}}, indent=2),
-        )
+        status = FAILED
+        text = json.dumps({"error": {"type": "Ended", "message": message}}, indent=2)
     if said.get("answers") and text is not None:
         _print(text)
     return int(status)
 
 
 def _print(text: str) -> None:
-    """To stdout, as far as somebody reads it."""
+    """Write to stdout until its reader closes it."""
     left = f"{text}\n".encode("ascii")
     with suppress(BrokenPipeError):
         while left:
@@ -156,7 +154,7 @@ def _print(text: str) -> None:
 
 
 def _said(file: IO[bytes]) -> dict[str, Any]:
-    """The last line that was written whole."""
+    """The last whole line."""
     file.seek(0)
     found: dict[str, Any] = {}
     for line in file:

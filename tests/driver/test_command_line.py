@@ -424,7 +424,7 @@ def test_a_file_of_torch_functions_gets_a_hint(tmp_path: Path) -> None:
         patch.setitem(sys.modules, "torch.autograd.function", stand_in)
         done = run("verify", str(path))
     assert done.exit_code == 2
-    assert "Exp: derived from torch.autograd.Function" in done.output
+    assert "Exp: a subclass of torch.autograd.Function" in done.output
     assert "import symgrad as torch" in done.output
 
 
