@@ -229,7 +229,7 @@ def test_inferred_shapes_of_each_presence_are_told(kind: str) -> None:
     assert report == sg.PROVED
     assert len(report.presences) == len(CALLS[kind]) + (kind == "other rank")
     notes = " ".join(report.notes)
-    assert ("not for" in notes) == (kind in ("not both", "one at least", "both or none"))
+    assert ("not accepted with" in notes) == (kind in ("not both", "one at least", "both or none"))
 
 
 def test_a_presence_without_shapes_is_undecided() -> None:
