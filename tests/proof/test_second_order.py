@@ -252,7 +252,7 @@ def test_the_lost_intermediate_is_named() -> None:
     assert "`double`" in text
     assert "`positive`" not in text
     assert f"test_second_order.py:{place})" in text
-    assert "save x and compute it again, or return it as an output" in text
+    assert "save x and recompute it, or return it as an output" in text
 
 
 def test_the_counterexample_runs() -> None:

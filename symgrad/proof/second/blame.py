@@ -61,11 +61,11 @@ def _sentences(
 
 _LOST = "{2} dependence on {1} is lost in double backward"
 _TEXTS = {
-    "saved": "{0} {3} computed in forward and saved: " + _LOST + "; save {1} and compute {4} "
-    "again, or return {4} as an output",
-    "copied": "a copy of {0} is kept in place of {0} itself: " + _LOST,
-    "detached": "{0} {3} detached in backward: " + _LOST + "; leave detach out",
-    "gradient": "the gradient {0} is asked for without create_graph: " + _LOST,
+    "saved": "{0} {3} computed in forward and saved: " + _LOST + "; save {1} and "
+    "recompute {4}, or return {4} as an output",
+    "copied": "a copy of {0} is saved instead of {0} itself: " + _LOST,
+    "detached": "{0} {3} detached in backward: " + _LOST + "; remove detach",
+    "gradient": "the gradient {0} is computed without create_graph: " + _LOST,
     "unrecorded": "{0} {3} computed under no_grad in backward: " + _LOST,
 }
 
