@@ -50,7 +50,7 @@ class Interpreter(Protocol):
         """The same value to differentiate by, at a level of derivatives where one is given."""
 
     def renew_history(self, view: Any) -> None:
-        """Record anew where a view comes from, after its memory was written."""
+        """Record again how a view is computed, after its memory was written."""
 
 
 def interpreter_of(operands: Iterable[Any]) -> Any:

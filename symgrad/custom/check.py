@@ -1,4 +1,4 @@
-"""Is the C what it is said to be?  Numbers at sampled points of the domain.
+"""Compares the C of a custom op with its declaration at sampled points of the domain.
 
 In: the compiled function, its meaning and its derivative as functions of mpmath numbers.
 Out: nothing; CustomOpError names the point where they differ.

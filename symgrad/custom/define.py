@@ -57,7 +57,7 @@ def custom_op(
     proof states as a condition.  With both, the derivative is what the derived backward computes.
     ``domain``: the open interval of the operand (a list of them for several) in which all this
     holds.  ``tolerance``: how far the C may be from its meaning, relative to ``1 + |value|``.
-    ``cost``: nanoseconds for one element, which the schedule goes by.
+    ``cost``: nanoseconds for one element; the schedule reads it.
 
     The result computes with tensors and symbolic tensors, and is ``sg.<name>`` from now on.
     Raises CustomOpError for a name that is taken, a wrong signature, and values or derivatives

@@ -2,7 +2,7 @@
 
 In: sizes and settings.  Out: modules, ``functional``, ``init``, files of parameters.
 
-    module --functional--> Function, forward and backward by hand --verify--> PROVED, twice over
+    module --functional--> Function, by hand --verify--> PROVED, to second order
 """
 
 from symgrad.nn import functional as functional

@@ -25,7 +25,7 @@ class ModuleIndexError(SymgradError, IndexError):
 
 
 class ModuleAttributeError(SymgradError, AttributeError):
-    """An attribute that a module has not."""
+    """An attribute that a module does not have."""
 
 
 class ModuleCallError(SymgradError, RuntimeError):
@@ -45,8 +45,8 @@ class StateDictError(SymgradError, RuntimeError):
 
 
 class MissingForwardError(SymgradError, NotImplementedError):
-    """A module that says not what it computes."""
+    """A module has no forward."""
 
 
 class UnsupportedOptionError(SymgradError, NotImplementedError):
-    """An option of PyTorch's that there is not."""
+    """An option of PyTorch that symgrad does not have."""

@@ -1,4 +1,4 @@
-"""The Functions behind ``symgrad.nn``: forward and backward by hand, each proved twice over.
+"""The Functions behind ``symgrad.nn``: written by hand, proved to second order.
 
 In: nothing.  Out: the classes, by name; ``sg.verify(ReLU, order=2)`` judges one.  Each stands
 beside the operation that it differentiates, in ``symgrad.frontend.functions``.

@@ -3,10 +3,10 @@
 In: a Function of vectors whose outputs are new values of inputs.  Out: a compiled op.
 
 The C that symgrad emits for such a Function says ``restrict``: outputs lie apart from inputs.  Here
-they are the same memory, so the keyword goes, and the text is looked at: there must be one loop,
-each array that is written is read in one place, at the same index, before it is written there.
-Then no iteration reads what another one wrote.  The kernel's arguments are the inputs that stay,
-its outputs those that change; whether these overlap is checked at each call, as always.
+they are the same memory, so the keyword is removed, and the text is checked: there must be one
+loop, and each array that is written is read in one place, at the same index, before it is written
+there.  Then no iteration reads what another one wrote.  The kernel's arguments are the inputs that
+are kept, its outputs those that change; whether these overlap is checked at each call, as always.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from symgrad.optim.optimizer import Optimizer
 class LRScheduler:
     """The parent of the schedulers; a subclass writes ``get_lr``.
 
-    ``last_epoch``: -1 to begin; another number goes on from there, with the groups' "initial_lr".
+    ``last_epoch``: -1 to begin; another number continues from there, with the groups' "initial_lr".
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:

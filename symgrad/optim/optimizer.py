@@ -79,14 +79,14 @@ class Optimizer:
         self.param_groups.append(group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Let go of every gradient, or fill it with zeros."""
+        """Drop every gradient, or fill it with zeros."""
         for group in self.param_groups:
             zero_grads(group["params"], set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Move the parameters that have a gradient.
 
-        ``closure``: computes the gradients anew and returns the loss, which is returned.
+        ``closure``: computes the gradients again and returns the loss, which is returned.
         """
         loss = None
         if closure is not None:

@@ -5,8 +5,8 @@ Read ``plans/plan.py`` and ``tape/engine.py`` first.
 
     call --dispatch--> Plan (traced once) --run--> arrays, and a node --engine--> gradients
 
-The package bears the name of the function ``sg.tensor`` and may be called as that: whichever of
-the two was imported last, ``sg.tensor([1.0])`` is a tensor.
+The package has the name of the function ``sg.tensor`` and may be called like it: whichever of the
+two was imported last, ``sg.tensor([1.0])`` is a tensor.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class FunctionNode(Node):
         return results
 
     def release(self) -> None:
-        """Let go of what was saved."""
+        """Free what was saved."""
         found = state_of(self.ctx)
         if isinstance(found, EagerState) and found.packed:
             found.freed, found.packed = True, ()

@@ -2,8 +2,8 @@
 
 In: a tensor with the batch in front.  Out: ``BatchedTensor``, which looks like one element.
 
-Its array is only a description: shape and dtype are known, values are not, and whoever asks for
-them is told so.
+Its array is only a description: shape and dtype are known, values are not, and to ask for them
+is an error.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def is_tensor(value: Any) -> bool:
 
 @entered()
 def empty(*size: Any, dtype: Any = None, requires_grad: bool = False, **ignored: Any) -> Tensor:
-    """A tensor whose elements nobody wrote: zeros here."""
+    """A tensor without initial values: zeros here."""
     check_ignored("empty", ignored)
     shape = _shape(size or (ignored.get("size", ()),))
     found = wrap(np.zeros(shape, str(as_dtype(dtype or state.dtype))))
@@ -180,13 +180,13 @@ _generator = np.random.default_rng()
 
 @entered()
 def manual_seed(seed: int) -> None:
-    """Start the sequence of random numbers anew."""
+    """Restart the sequence of random numbers."""
     global _generator
     _generator = np.random.default_rng(seed)
 
 
 def again() -> Callable[[], None]:
-    """A call that lets random numbers begin once more, as they would now."""
+    """A call that sets the generator of random numbers back to its present state."""
     before = _generator.bit_generator.state
 
     def begin() -> None:

@@ -21,7 +21,7 @@ class SavedTensorError(AutogradError):
 
 
 class FreedGraphError(AutogradError):
-    """Backward goes through a graph whose saved tensors were let go of."""
+    """Backward goes through a graph whose saved tensors were freed."""
 
 
 class MissingBackwardError(AutogradError, NotImplementedError):

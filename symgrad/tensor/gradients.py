@@ -212,7 +212,7 @@ def _row_by_row(
 
 
 def zero_grads(tensors: Iterable[Tensor], set_to_none: bool) -> None:
-    """Let go of every gradient, or fill it with zeros."""
+    """Drop every gradient, or fill it with zeros."""
     for tensor in tensors:
         grad = tensor._grad
         if grad is None:

@@ -148,7 +148,7 @@ def _reshaped_in_place(name: str) -> Callable[..., Any]:
 
 
 def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Itself with another number of elements: the first ones stay, new ones are 0.
+    """Itself with another number of elements: the first ones are kept, new ones are 0.
 
     Raises InPlaceError for views, for what has views, and where elements do not lie in order.
     """

@@ -37,7 +37,7 @@ def text(self: Tensor) -> str:
 
 
 def _joined(parts: list[str]) -> str:
-    """The parts in a row; what does not fit behind the elements goes below them."""
+    """The parts in one line; what does not fit goes to the next line."""
     found = PREFIX + parts[0]
     for part in parts[1:]:
         room = LINE - (len(found) - found.rfind("\n") - 1)

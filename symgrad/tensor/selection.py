@@ -280,7 +280,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Each element is 0 with probability ``p``, else divided by ``1 - p``.
 
-    The mask comes from the generator that ``sg.manual_seed`` starts anew.
+    The mask comes from the generator that ``sg.manual_seed`` restarts.
     """
     check_probability(p)
     if not training or p == 0:

@@ -212,3 +212,18 @@ def test_torch_reads_what_is_pickled() -> None:
     fresh.load_state_dict(pickle.load(file))
     assert float(fresh.state[x]["step"]) == 1.0
     assert np.array_equal(fresh.state[x]["exp_avg"].numpy(), optimizer.state[x]["exp_avg"].numpy())
+
+
+def test_numbers_of_torch_have_the_default_dtype() -> None:
+    """As in torch: the count of Adam's steps, and the norm of no tensors."""
+    parameter = sg.ones(2).requires_grad_()
+    before = sg.get_default_dtype()
+    sg.set_default_dtype("float64")
+    try:
+        optimizer = sg.optim.Adam([parameter])
+        parameter.sum().backward()
+        optimizer.step()
+        assert optimizer.state[parameter]["step"].dtype == sg.float64
+        assert sg.nn.utils.get_total_norm([]).dtype == sg.float64
+    finally:
+        sg.set_default_dtype(before)

@@ -93,9 +93,9 @@ class MultiheadAttention(Module):
         if is_causal and attn_mask is None:
             raise ModuleCallError("Need attn_mask if specifying the is_causal hint.")
         alone = query.ndim == 2
-        turned = [self._examples_first(one, alone) for one in (query, key, value)]
-        queries, keys, values = map(self._heads, turned, self._projections())
-        mask = self._mask(attn_mask, key_padding_mask, turned[0], turned[1])
+        aligned = [self._examples_first(one, alone) for one in (query, key, value)]
+        queries, keys, values = map(self._heads, aligned, self._projections())
+        mask = self._mask(attn_mask, key_padding_mask, aligned[0], aligned[1])
         rate = self.dropout if self.training else 0.0
         if need_weights:
             found, weights = _explicit(queries, keys, values, mask, rate)

@@ -257,13 +257,13 @@ class Module:
         return self.train(False)
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
-        """Say of every parameter whether it is trained."""
+        """Set for every parameter whether it is trained."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Let go of every gradient, or fill it with zeros."""
+        """Drop every gradient, or fill it with zeros."""
         zero_grads(self.parameters(), set_to_none)
 
     def to(self: Self, *args: Any, dtype: Any = None, **ignored: Any) -> Self:

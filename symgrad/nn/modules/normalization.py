@@ -243,6 +243,6 @@ class InstanceNorm2d(_InstanceNorm):
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """(examples, channels, depth, height, width), likewise."""
+    """(examples, channels, depth, height, width), normalised for each channel of each example."""
 
     ranks = (4, 5)

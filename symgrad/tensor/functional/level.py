@@ -60,7 +60,7 @@ class Level:
 
 
 class Entrance(Node):
-    """Where a level begins: a leaf inside, whose gradient goes on to what it was outside."""
+    """Where a level begins: a leaf inside, whose gradient is passed on to the value outside."""
 
     __slots__ = ("level",)
 
@@ -77,7 +77,7 @@ class Entrance(Node):
 def leads_out(values: Iterable[Any], *, perhaps: bool = False) -> bool:
     """Do the values depend on a leaf, or on what a level in progress is taken by?
 
-    ``perhaps``: may their gradients, of which nobody knows what a hand-written backward reads?
+    ``perhaps``: may their gradients depend on one?  A hand-written backward may read anything.
     """
     edges: list[Edge | None] = []
     for value in values:

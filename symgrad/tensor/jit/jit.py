@@ -49,7 +49,7 @@ class _Jit:
         """The function, compiled: one kernel forward, one backward, for every size.
 
         Arguments and results are tensors in tuples, lists and dicts.  Any other argument counts by
-        its value, and is compiled anew for each.  So do numbers, strings, None, functions, and
+        its value, and is compiled again for each.  So do numbers, strings, None, functions, and
         tuples, lists and dicts of them, that the function and those that it calls read from
         closures, defaults and globals; give as a tensor what changes often.  The function is run
         once for each, and nothing else that it reads may change: no attribute of an object that is

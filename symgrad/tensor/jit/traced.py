@@ -3,7 +3,7 @@
 In: a way to trace something at given sizes.  Out: ``Family``: kernels for every size of one
 pattern, each behind the tape.
 
-A family traces anew where the conditions on sizes that earlier traces used do not hold.
+A family traces again where the conditions on sizes that earlier traces used do not hold.
 """
 
 from __future__ import annotations

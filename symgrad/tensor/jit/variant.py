@@ -31,7 +31,7 @@ Pattern = tuple[tuple[int, ...], ...]
 
 
 class StaleCapture(Exception):
-    """A tensor that the function closes over is no more where it was, or of another kind."""
+    """A tensor that the function closes over was replaced, or has another dtype or shape."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class Variant:
 
 
 class EmptyTensor(Untraceable):
-    """A tensor without elements: the eager operations are good enough for it."""
+    """A tensor has no elements: the call runs eagerly, without a warning."""
 
 
 class lifting:

@@ -122,7 +122,7 @@ def _new_plan(name: str, call: Callable[..., Any], args: Sequence[Any], kwargs: 
 
 
 def _keep(key: Any, plan: Plan) -> None:
-    """Let a plan be found again; the oldest one goes where there are too many."""
+    """Keep a plan; drop the oldest one where there are too many."""
     if len(_plans) >= MOST_PLANS:
         _plans.pop(next(iter(_plans)))
     _plans[key] = plan

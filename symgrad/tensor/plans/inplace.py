@@ -63,7 +63,7 @@ def _forbidden(tensor: Tensor) -> str:
 
 
 def write(tensor: Tensor, contents: Array) -> None:
-    """Replace its elements, and say so to whoever saved it."""
+    """Replace its elements, and count the write for those that saved it."""
     np.copyto(tensor._array, contents, casting="unsafe")
     before = tensor.counter().value
     tensor.counter().value = before + 1

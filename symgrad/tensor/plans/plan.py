@@ -31,7 +31,7 @@ from symgrad.tensor.tensor import DTYPES, Tensor
 
 
 class EagerSession(Session):
-    """A trace of one operation: nobody's variables are looked at, and no line is noted.
+    """A trace of one operation: it reads no variables of the user and notes no lines.
 
     ``rules``: the Functions whose backwards differentiate parts of it, in order.  ``warned``: what
     each call of the operation is to warn of.

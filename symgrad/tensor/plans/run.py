@@ -234,7 +234,7 @@ class OperationNode(Node):
         return results
 
     def release(self) -> None:
-        """Let go of what was saved."""
+        """Free what was saved."""
         if self.saved or self.linked:
             self.freed = True
             self.saved = self.linked = ()
@@ -305,7 +305,7 @@ def _history(plan: Plan, tensors: list[Tensor]) -> tuple[Any, int]:
 
 
 def renew_history(tensor: Tensor) -> None:
-    """Record anew how a view comes from its base."""
+    """Record again how a view is computed from its base."""
     base = tensor._base
     assert base is not None
     tensor._seen = tensor.counter().value

@@ -1,9 +1,9 @@
-"""Plans of operations whose kernels come with symgrad: computed by these, where it pays.
+"""Plans of operations whose kernels come with symgrad: run on these kernels where they are faster.
 
 In: an operation, its arguments, their shapes.  Out: what a plan computes with in place of NumPy.
 
-Everything is decided when a plan is made: whether the tensors lie as the kernels take them, and
-whether there is so much work that kernels are faster.  A call then costs no more than before.
+Everything is decided when a plan is made: whether the tensors have the layout that the kernels
+take, and whether there is enough work for kernels to be faster.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Rule:
 
     ``fits``: for the operation's arguments (``Place`` where a tensor stands) and the slots.
     ``rows``: its first tensor is taken as rows along the last axis; otherwise as one.
-    ``least``: the fewest elements of the first tensor for which kernels pay.
+    ``least``: the fewest elements of the first tensor for which kernels are faster.
     """
 
     function: type[Function]
@@ -167,18 +167,13 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "cross_entropy": (Rule(CrossEntropyLoss, _mean_of_labels, True, 512),),
     "mse_loss": (Rule(MSELoss, _mean_of_pair, False, 1024),),
 }  # fmt: skip
-"""By the name of the operation."""
+"""By the name of the operation; a second rule is for the approximation by tanh."""
 
 SHIPPED: dict[str, type[Function]] = {
-    f"nn_{name}": function
-    for name, function in (
-        ("relu", ReLU), ("sigmoid", Sigmoid), ("silu", SiLU), ("softplus", Softplus),
-        ("mish", Mish), ("elu", ELU), ("logsigmoid", LogSigmoid), ("erf", Erf), ("gelu", GELU),
-        ("gelu_tanh", GELUTanh), ("softmax", Softmax), ("log_softmax", LogSoftmax),
-        ("logsumexp", LogSumExp), ("layer_norm", LayerNorm), ("rms_norm", RMSNorm),
-        ("cross_entropy", CrossEntropyLoss), ("mse_loss", MSELoss),
-    )
-}  # fmt: skip
+    f"nn_{name}{suffix}": rule.function
+    for name, rules in RULES.items()
+    for rule, suffix in zip(rules, ("", "_tanh"), strict=False)
+}
 """The Functions, by the names of their modules in ``symgrad.generated``."""
 _MODULES = {function: name for name, function in SHIPPED.items()}
 

@@ -114,7 +114,7 @@ class KernelNode(Node):
         return found
 
     def release(self) -> None:
-        """Let go of what was saved."""
+        """Free what was saved."""
         self.freed = True
         self.residuals = None
         self.inputs = self.checked = ()

@@ -2,9 +2,9 @@
 
 In: the tensors that an operation took.  Out: ``Node``, its edges, what it saved.
 
-A node refers to the nodes of its inputs, never to its outputs, so that letting go of the last
-output frees the graph.  Nodes hold each other only through slots and tuples, whose destructors
-CPython unrolls however deep the graph is.
+A node refers to the nodes of its inputs, never to its outputs, so that the graph is
+freed with its last output.  Nodes hold each other only through slots and tuples, whose
+destructors CPython unrolls however deep the graph is.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Node:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Let go of what was saved."""
+        """Free what was saved."""
 
     @property
     def opaque(self) -> bool:

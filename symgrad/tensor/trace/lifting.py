@@ -65,7 +65,7 @@ class LiftedHistory(History):
         """Nothing: tensors have a mode of their own."""
 
     def give_up(self, reason: str) -> None:
-        """Raises Untraceable: the record cannot be told."""
+        """Raises Untraceable: the history cannot be followed."""
         raise Untraceable(reason)
 
     def call(self, function: Any, ctx: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

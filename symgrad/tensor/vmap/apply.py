@@ -77,7 +77,7 @@ class _Lowered:
         self.inner: Context = new_context(function, {})
 
     def function(self) -> type[Function]:
-        """The Function of batches, which bears the user's name."""
+        """The Function of batches, under the user's name."""
 
         def forward(ctx: Any, *whole: Any) -> Any:
             return self._forward(ctx, whole)

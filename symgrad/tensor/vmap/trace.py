@@ -123,7 +123,7 @@ def _node(value: Any) -> Node:
 def _unmarked(session: Session, node: Node, args: Sequence[Batched], size: Dim) -> Node:
     """The value of a renewed tensor, whose mark is left out.
 
-    A mark that does not depend on the elements is that of a derivative outside, and stays.  Raises
+    A mark that does not depend on the elements is of a derivative outside, and is kept.  Raises
     Untraceable where the record says more of a node than its graph.
     """
     rule = None
