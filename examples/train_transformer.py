@@ -28,7 +28,7 @@ Batch = tuple[Any, Any]
 
 
 def batches_of_digits(images: digits.Images, size: int, seed: int) -> Iterator[Batch]:
-    """Images and labels, for ever."""
+    """Images and labels, without end."""
     generator = np.random.default_rng(seed)
     while True:
         for batch in images.batches(size, generator):
@@ -37,7 +37,7 @@ def batches_of_digits(images: digits.Images, size: int, seed: int) -> Iterator[B
 
 
 def batches_of_text(text: sonnets.Text, size: int, seed: int) -> Iterator[Batch]:
-    """Pieces of text and what follows each character, for ever."""
+    """Pieces of text and what follows each character, without end."""
     generator = np.random.default_rng(seed)
     while True:
         yield text.batch(size, CONTEXT, generator)

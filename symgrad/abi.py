@@ -1,8 +1,8 @@
-"""What calling a kernel looks like: the contract between the emitted C and whoever calls it.
+"""The call of a kernel: the contract between the emitted C and its callers.
 
-In: nothing.  Out: frozen records, and what follows from them.  The code generator makes them, a
-generated wrapper spells them out as literals, and the runtime reads them there: so all they hold is
-text and numbers.  A size is a Python expression over the size symbols.
+In: nothing.  Out: frozen records, and functions of them.  The code generator makes the records, a
+generated wrapper spells them out as literals, and the runtime reads them there: they hold text and
+numbers only.  A size is a Python expression over the size symbols.
 
 A kernel is one C function.  Its parameters, in this order:
 
@@ -35,7 +35,7 @@ C_TYPES = {
     "int32": "int32_t", "int64": "int64_t", "float32": "float", "float64": "double",
 }  # fmt: skip
 
-# What the C between cffi and a kernel answers when it has not called the kernel.
+# The statuses that the C between cffi and a kernel returns when it has not called the kernel.
 MISALIGNED = -1
 OVERLAP = -2
 WORKSPACE_TOO_SMALL = -3
@@ -203,7 +203,7 @@ class Case(Record):
 
     @property
     def sizes(self) -> tuple[str, ...]:
-        """What tells all sizes: the names of the bound ones, then each ``*name`` for its axes."""
+        """The names that determine all sizes: those of the bound ones, then each ``*name``."""
         batches = self.batches
         together = {size for sizes in batches.values() for size in sizes}
         own = (binding.size for binding in self.bindings if binding.size not in together)
@@ -245,7 +245,7 @@ class Op(Record):
     def module(self) -> str:
         """The name of its extension module, whose file is called as the last part.
 
-        It lies in a package that there is not: an op Random must not take the place of _random.
+        The package of that name does not exist: an op Random must not replace Python's _random.
         """
         return f"_symgrad_kernels._{self.header.removesuffix('.h')}"
 

@@ -1,4 +1,4 @@
-"""Who carries out a call: the interpreter that the classes of its operands name.
+"""The interpreter of a call: the one that the classes of its operands name.
 
 In: the operands of an operation, of a Function or of a compiled op.  Out: their interpreter.
 
@@ -38,7 +38,7 @@ class Interpreter(Protocol):
         """Add gradients to leaves, or to ``inputs``."""
 
     def constant(self, value: Any) -> Any:
-        """The operand as a trace takes it that knows nothing of its class."""
+        """The operand as a constant of a trace that does not know its class."""
 
     def filled(self, like: Any, number: int) -> Any:
         """A constant in the shape and dtype of an operand."""

@@ -2,12 +2,13 @@
 
 In: nothing.  Out: ``with forks_wait():`` around late imports and the start of other programs.
 
-A child that is forked while another thread imports a module inherits that module's lock, which
-nobody will ever release: the child hangs when it imports the module itself.  One that is forked
-while a program is started inherits an end of its pipes: who reads them hangs until the child ends.
+A child that is forked while another thread imports a module inherits that module's lock, and no
+thread of the child releases it: the child hangs when it imports the module itself.  A child that is
+forked while a program is started inherits an end of its pipes: the reader waits until the child
+ends.
 
-A module that is imported in the meantime and registers what is to be done before and after a fork
-is asked for the latter alone; Python prints what its functions say to that, and goes on.
+A module that is imported while a fork waits may register functions with ``os.register_at_fork``.
+Python then calls those for after the fork alone; it prints the errors that they raise, and goes on.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Longer than any import takes.  A fork in the middle of an import that the other thread waits for
-# would otherwise wait for ever.
+# Longer than any import takes.  A fork inside an import on which the other thread waits would
+# otherwise deadlock.
 _MOST_SECONDS = 60
 _busy = threading.RLock()
 _waited: list[bool] = []

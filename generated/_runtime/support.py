@@ -1,11 +1,11 @@
-"""The careful way to call a kernel: for every call that is out of the ordinary.
+"""The careful path to a kernel, for every call that straight-line code does not expect.
 
 In: an ``Op``, its loaded kernels, and whatever a caller passed.  Out: results, or an error that
 says what is wrong.
 
-A generated wrapper first tries its own straight-line code.  Anything it does not expect (an array
-that is not contiguous, another byte order, a wrong shape, a workspace that is too small, a
-status other than 0) brings the whole call here, to be done again from the start.
+A generated wrapper first tries its own straight-line code.  Where it meets something else (an array
+that is not contiguous, another byte order, a wrong shape, a workspace that is too small, a status
+other than 0), the whole call is done again here, from the start.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ class CaseView:
 class FunctionView:
     """``inference`` or ``forward``: the same but for the kernel and what is returned.
 
-    ``keeps``: what is to be said of the arrays that are kept.
+    ``keeps``: a warning about the arrays that are kept.
     """
 
     name: str

@@ -56,7 +56,7 @@ def contents(folder: Path) -> Contents:
 
 
 def _open_to_all(name: str, found: os.stat_result) -> Iterator[str]:
-    """What everybody may write to is proved only until somebody does; a group may be one's own."""
+    """A line where every user may write to it.  A group may be the user's own."""
     if found.st_mode & stat.S_IWOTH and not stat.S_ISLNK(found.st_mode):
         yield f"{name} may be written to by everybody: chmod o-w it"
 

@@ -1,4 +1,4 @@
-"""A compiled op: the generated wrapper brought to life in this process.
+"""A compiled op: the generated wrapper, loaded in this process.
 
 In: the wrapper's text and that of its C files.  Out: a ``CompiledOp`` to call.
 

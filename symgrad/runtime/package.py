@@ -1,7 +1,7 @@
 """Generated packages: kernels as files that import neither symgrad, sympy nor jinja2.
 
-In: the rendered files of each op and what is to be said of it.  Out: a folder that Python can
-import, or the difference to what is there.
+In: the rendered files of each op and its record for the manifest.  Out: a folder that Python can
+import, or its difference from what is there.
 
 A package holds, for each op, ``<op>.py``, ``<op>.c`` and ``<op>.h``; ``_runtime``, a copy of the
 modules here that a call needs; ``MANIFEST.json``; and, where they were built, shared objects.

@@ -1,9 +1,8 @@
-"""What becomes of an op whose kernels cannot be compiled: a warning, or an error if that is wished.
+"""An op whose kernels cannot be compiled: a warning, or an error where the caller is strict.
 
-In: what was to be compiled, and why it was not.  Out: NumpyBackendWarning, or the error.  Imports
-``symgrad.errors``.
+In: what was to be compiled, and why it was not.  Out: NumpyBackendWarning, or the error.
 
-``SYMGRAD_STRICT=1`` wishes it for the whole process, ``strict=True`` for one op.
+``SYMGRAD_STRICT=1`` is strict for the whole process, ``strict=True`` for one op.
 """
 
 from __future__ import annotations

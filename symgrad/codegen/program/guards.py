@@ -1,4 +1,4 @@
-"""What must not be evaluated everywhere: reads that only a condition keeps inside their array.
+"""Guarded expressions: reads that only a condition keeps inside their array.
 
 In: expressions, the shapes of arrays.  Out: whether evaluating an expression wherever its axes are
 in range is safe.

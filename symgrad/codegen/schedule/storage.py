@@ -156,7 +156,7 @@ def _place(
         return Place(item.target.axes, 0, item.target)
     own = _complete_in(item, paths[item])
     shared = min((common(own, paths[reader]) for reader in readers), default=len(own))
-    if item.role == PRODUCT:  # a block of rows, where nobody reads others and rows are contiguous
+    if item.role == PRODUCT:  # a block of rows where no other rows are read
         local = shared and item.target.axes[0] == item.axes[0]
         return Place(item.target.axes, 1 if local else 0)
     fixed = {loop.axis for loop in own[:shared] if not loop.blocked}
