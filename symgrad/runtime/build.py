@@ -45,6 +45,7 @@ def build_cached(op: Op, texts: Mapping[str, str], key_extra: str = "") -> Path:
     blas = find_blas() if op.blas else None
     key = digest(
         source_digest(op, texts),
+        binding(op),
         compiler.identity,
         repr((compiler.flags, compiler.link_flags, blas)),
         _recipe(),

@@ -171,6 +171,14 @@ def test_what_a_key_stands_for(fresh: Path) -> None:
     }
 
 
+def test_a_key_stands_for_the_binding(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library built by another version of symgrad, with other statuses, is not taken."""
+    op, texts = _softplus(), SOFTPLUS.texts
+    first = build_cached(op, texts)
+    monkeypatch.setattr("symgrad.runtime.binding.OVERLAP", -77)
+    assert build_cached(op, texts) != first
+
+
 def test_portable(tmp_path: Path) -> None:
     """One library for every x86-64: each level has its kernels, the right one is called."""
     made = build_beside(tmp_path, _softplus(), SOFTPLUS.texts, portable=True)
