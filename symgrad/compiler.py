@@ -53,20 +53,20 @@ def verify(
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
     ``specs``: one a tensor input, in jaxtyping's notation (``"n m"``), None for an absent one;
-    when omitted, the annotations of forward, or shapes inferred from what forward accepts, which
-    the report then says.  Tensors whose parameter has the default None are judged absent as well,
-    as far as forward accepts that.  ``static``: values of non-tensor arguments.  ``assume``: facts
+    by default the annotations of forward, or else shapes inferred from what forward accepts, which
+    the report then names.  A tensor whose parameter has the default None is judged absent as well,
+    where forward accepts that.  ``static``: values of non-tensor arguments.  ``assume``: facts
     about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of the backward too.
-    ``suggest=False``: do not look for a repair of what is refuted.  Raises SpecError and what
-    tracing forward raises.
+    ``suggest=False``: do not look for a repair.  Raises SpecError, and the errors of tracing
+    forward.
     """
     return verify_request(requested(function, specs, static, assume, order), suggest=suggest)
 
 
 def verify_request(request: Request, *, suggest: bool = True) -> Report:
-    """The verdict for all that optional tensors may be, and for all inferred shapes.
+    """The verdict for optional tensors given and absent, and for all inferred shapes.
 
-    Raises what tracing forward raises.
+    Raises the errors of tracing forward.
     """
     with told(f"judging {request.cls.__name__}"):
         first = _for_presences(request, suggest)
@@ -79,7 +79,7 @@ def verify_request(request: Request, *, suggest: bool = True) -> Report:
             if str(list(judged.values())[-1].verdict) == "REFUTED":
                 break
             assert other.guess is not None
-            with suppress(SymgradError):  # what is declared may not hold of other ranks
+            with suppress(SymgradError):  # the assumptions may not fit other ranks
                 judged[other.guess] = _for_presences(other, suggest)
         return for_guesses(judged)
 
@@ -120,7 +120,7 @@ def build(
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
 ) -> str:  # fmt: skip
-    """Write a package of kernels that imports without symgrad; return what differs.
+    """Write a package of kernels that imports without symgrad; return the difference.
 
     ``specs``, ``static``, ``assume``: as for ``compile``.  ``check``: write nothing.
     ``compiled``: also build the shared objects.  ``root``: paths in the manifest are written
@@ -203,7 +203,7 @@ def judged_plan(
 def _requested(
     function: AnyFunction, specs: Sequence[Any], static: Static, assume: Assume
 ) -> Request:
-    """The request of what is to be compiled, with a warning where shapes were inferred."""
+    """The request to compile; a warning names inferred shapes."""
     request = requested(function, specs, static, assume)
     if request.guess is not None:
         what = f"{request.cls.__name__}: {request.inferred} The kernels serve only these ranks."
@@ -212,9 +212,9 @@ def _requested(
 
 
 def _for_presences(request: Request, suggest: bool) -> Report:
-    """The worst verdict for all that optional tensors may be, the first as it was asked for.
+    """The worst verdict for optional tensors given and absent, first as requested.
 
-    A repair is written into the file only for the first: it is judged for all of them.
+    Only the first looks for a repair, which is then judged for all of them.
     """
     from symgrad.proof.report.merge import for_presences
 
@@ -235,7 +235,7 @@ def _for_presences(request: Request, suggest: bool) -> Report:
 def _as_asked(
     request: Request, graphs: FunctionGraphs, ranks: Ranks | None, suggest: bool = True
 ) -> Report:
-    """The verdict on what is compiled: optional tensors as the specs have them, and no others."""
+    """The verdict on what is compiled: optional tensors only as the specs state them."""
     report = _judged(request, graphs, ranks, suggest)
     presence = tuple(map(str, presences(request)[:1]))
     return replace(report, presences=presence, inferred=request.inferred)
@@ -244,15 +244,15 @@ def _as_asked(
 def _judged(
     request: Request, graphs: FunctionGraphs, ranks: Ranks | None, suggest: bool = True
 ) -> Report:
-    """The verdict on a traced Function; where it takes any number of batch axes, for all.
+    """The verdict on a traced Function, for every number of batch axes that it takes.
 
-    If the program does not depend on their number, one axis stands for them; otherwise several
-    numbers are judged, and no others.
+    If the program does not depend on their number, one axis stands for them.  Otherwise only a few
+    numbers are judged.
     """
     from symgrad.proof.report.merge import for_any_rank, for_ranks, with_smallest
 
-    def judge(one: FunctionGraphs, rank: int | None, repaired: bool = suggest) -> Report:
-        return _judged_rank(request, one, repaired, rank)
+    def judge(one: FunctionGraphs, rank: int | None, suggest: bool = suggest) -> Report:
+        return _judged_rank(request, one, suggest, rank)
 
     if ranks is None:
         return judge(graphs, BATCH_RANK)
@@ -269,11 +269,11 @@ def _judged(
 
 @dataclass(frozen=True)
 class Ranks:
-    """What a Function makes of the number of batch axes, which its specs leave open.
+    """How a Function depends on the number of batch axes, which its specs leave open.
 
-    ``groups``: the name of the number of elements by that of the batch axes.  ``looked_at``: what
-    depends on their number, if that is not for a few numbers only.  ``apart``: traces for the
-    numbers that are judged by themselves.  ``refused``: why forward does not accept a number.
+    ``groups``: by name of the batch axes, the size that counts their elements.  ``looked_at``: what
+    in the program depends on their number, unless only a few numbers differ.  ``apart``: traces for
+    the numbers that are judged by themselves.  ``refused``: why forward does not accept a number.
     """
 
     groups: Mapping[str, str]
@@ -283,7 +283,7 @@ class Ranks:
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The numbers of batch axes that no trace for all numbers stands for."""
+        """The numbers of batch axes that the trace for all numbers does not cover."""
         return frozenset((*self.apart, *self.refused))
 
 
@@ -311,7 +311,7 @@ def _ranks(request: Request, graphs: FunctionGraphs) -> Ranks | None:
 
 
 def _served(request: Request, graphs: FunctionGraphs, ranks: Ranks | None) -> FunctionGraphs:
-    """What kernels are made of: the cases for all sizes and numbers of batch axes judged."""
+    """The cases that kernels are made for: all sizes and numbers of batch axes that were judged."""
     if ranks is None:
         return graphs
     cases = [case for one in ranks.apart.values() for case in one.cases]
@@ -321,9 +321,9 @@ def _served(request: Request, graphs: FunctionGraphs, ranks: Ranks | None) -> Fu
 
 
 def _rank_dependence(request: Request, graphs: FunctionGraphs) -> Observation | frozenset[int]:
-    """What depends on the number of batch axes, in any of the traces that a verdict rests on.
+    """What depends on the number of batch axes in any of the traces that a verdict rests on.
 
-    If nothing does: the numbers that some of them treat by themselves.
+    If nothing does: the numbers that some traces treat by themselves.
     """
     from symgrad.proof.verify import patterns
 
@@ -351,12 +351,12 @@ def _rank_dependence(request: Request, graphs: FunctionGraphs) -> Observation | 
 
 
 def _is_judged_twice(request: Request, graphs: FunctionGraphs) -> bool:
-    """Is the backward of the backward judged, too?"""
+    """Is the backward of the backward judged too?"""
     return request.order > 1 and not (graphs.derived or graphs.once)
 
 
 def _surrogate(request: Request) -> Request | None:
-    """The same of the declared surrogate; None where there is none."""
+    """The request for the declared surrogate; None where there is none."""
     declared = surrogate_of(request.function)
     return None if declared is None else replace(request, function=declared, assumptions=())
 

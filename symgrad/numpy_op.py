@@ -1,6 +1,6 @@
-"""Ops without a C compiler: the kernels' graphs evaluated with NumPy, behind the same calls.
+"""Ops without a C compiler: NumPy evaluates the graphs of the kernels.
 
-In: an ``OpPlan`` and its signatures.  Out: an op with the methods of a compiled one.
+In: an ``OpPlan``.  Out: an op with the methods of a compiled one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NDArray = np.ndarray[Any, Any]
 
 
 class NumpyOp:
-    """An op on NumPy arrays; called as a compiled one, and checked in the same way.
+    """An op on NumPy arrays, with the calls and the checks of a compiled one.
 
     Residuals hold the arrays given to ``forward``, and its outputs, not copies.
     """
@@ -47,7 +47,7 @@ class NumpyOp:
     def __call__(self, *inputs: Any, out: Any = None, **values: Any) -> Any:
         """The outputs alone: one array, or a tuple of several; tensors for tensors.
 
-        ``values``: plain arguments, those that the op is made for, as a compiled op takes them.
+        ``values``: the plain arguments that the op is made for, as a compiled op takes them.
         """
         inputs = tuple(self.caller.values.without(self.name, inputs, values))
         interpreter = interpreter_of(inputs)
@@ -86,14 +86,14 @@ class NumpyOp:
 
 
 class _NumpyCaller(Caller):
-    """Checks what ``Caller`` checks; a kernel's call evaluates its graph."""
+    """A ``Caller`` that evaluates the graph of a kernel in place of its C."""
 
     def __init__(
         self, op: Op, kinds: tuple[type[Residuals], ...], kernels: Mapping[str, KernelPlan]
     ) -> None:
         super().__init__(op, Library(None, None, Path()), kinds)
         self._graphs: dict[str, Graph] = {name: plan.graph for name, plan in kernels.items()}
-        # The sizes' names in the graphs; in the record one that is a word of Python has another.
+        # The names of sizes in the graphs; records rename those that are keywords of Python.
         self._sizes = {name: _sizes(plan.graph) for name, plan in kernels.items()}
 
     def _call(
@@ -119,7 +119,7 @@ def _sizes(graph: Graph) -> list[str]:
 
 
 def _record(kernel: KernelPlan, sizes: SizeNames) -> Kernel:
-    """What calling a graph looks like: every size, no strides."""
+    """The record of calls of a graph: every size, no strides."""
     graph = kernel.graph
     return Kernel(
         kernel.name,

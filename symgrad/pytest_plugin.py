@@ -1,7 +1,7 @@
 """``pytest --symgrad``: every Function that a file defines is a test, as doctests are.
 
-In: the files that pytest collects.  Out: one item a Function: PROVED passes, all else fails with
-the report.
+In: the files that pytest collects.  Out: one item for each Function, which passes if PROVED and
+fails with the report otherwise.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
     group.addoption(
         "--symgrad-allow", action="append", choices=["UNDECIDED"], metavar="VERDICT",
-        help="let UNDECIDED pass, too",
+        help="let UNDECIDED pass too",
     )  # fmt: skip
     group.addoption(
         "--symgrad-order", type=int, choices=[1, 2], default=None,
-        help="2: the backward of the backward, too",
+        help="2: judge the backward of the backward too",
     )  # fmt: skip
     parser.addini("symgrad", "collect every symgrad.Function as a test", type="bool", default=False)
-    parser.addini("symgrad_allow", "verdicts that pass beside PROVED: UNDECIDED", type="args")
-    parser.addini("symgrad_order", "1, or 2 for the backward of the backward, too", default="1")
+    parser.addini("symgrad_allow", "verdicts other than PROVED that pass: UNDECIDED", type="args")
+    parser.addini("symgrad_order", "1, or 2 to judge the backward of the backward too", default="1")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -95,7 +95,7 @@ class FunctionItem(pytest.Item):
         self.add_report_section("call", "symgrad", judged.text)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The report is all there is to say; where symgrad itself fails, a traceback."""
+        """The report; a traceback where symgrad itself fails."""
         if isinstance(excinfo.value, NotPassed):
             return excinfo.value.judged.text
         return super().repr_failure(excinfo, style)
@@ -109,7 +109,7 @@ class FunctionItem(pytest.Item):
 
 
 class NotPassed(Exception):
-    """A backward that is not PROVED, nor allowed not to be."""
+    """A verdict that is neither PROVED nor allowed."""
 
     def __init__(self, judged: Judged) -> None:
         super().__init__(judged.text)
@@ -132,12 +132,12 @@ def _allowed(config: pytest.Config) -> list[str]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker ``symgrad`` known, so that ``-m`` can choose."""
+    """Register the marker ``symgrad``, for ``-m``."""
     config.addinivalue_line("markers", "symgrad: the proof of a Function (--symgrad)")
 
 
 def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
-    """``PASSED for alpha = 1.0``: a verdict never stands without the values that it holds for."""
+    """``PASSED for alpha = 1.0``: a verdict is printed with the values that it holds for."""
     values = [text for name, text in getattr(report, "user_properties", ()) if name == _VALUES]
     if report.when != "call" or not report.passed or not values:
         return None
@@ -145,7 +145,7 @@ def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Nothing is silent, for passed tests either: inferred shapes, plain values."""
+    """Print inferred shapes and plain values, of passed tests too."""
     for key, title in _SECTIONS.items():
         lines = [
             f"{report.nodeid}: {text}"

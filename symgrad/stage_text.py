@@ -1,4 +1,4 @@
-"""The text of each stage, for people.
+"""The text of each stage of the compiler.
 
 In: traced Functions and plans.  Out: text in the names of the user's source.
 """
@@ -23,7 +23,7 @@ def graph(graphs: FunctionGraphs) -> str:
 
 
 def reverse(plan: OpPlan) -> str:
-    """The graphs of the kernels: forward, and backward after it was split off."""
+    """The graphs of the kernels: forward and backward."""
     return "\n".join(
         f"# {kernel.name}\n{graph_text(kernel.graph)}" for kernel in _main(plan)
     )  # fmt: skip
@@ -35,7 +35,7 @@ def index(plan: OpPlan) -> str:
 
 
 def schedule(plan: OpPlan) -> str:
-    """The loops of each kernel, and what is computed in which."""
+    """The loops of each kernel, and what each loop computes."""
     return "\n".join(
         f"# {kernel.name}\n{schedule_text(kernel.graph)}" for kernel in _main(plan)
     )  # fmt: skip
@@ -74,7 +74,7 @@ def _index(kernel: KernelPlan) -> Iterator[str]:
 
 
 def _definitions(graph: Graph) -> Iterator[str]:
-    """One line an output and a named value; what has a name is referred to by it."""
+    """One line for each output and each named value; lines refer to values by name."""
     named = [node for node in graph.nodes if node.name and node.args]
     wanted = dict(graph.outputs)
     shown = {node: node.name for node in named if node not in wanted.values()}

@@ -1,6 +1,7 @@
-"""Plain arguments, and the text of their values: what a verdict holds for, what a call may pass.
+"""Plain arguments and the text of their values.
 
-In: any Python value.  Out: text.
+In: any Python value.  Out: text, in which verdicts name the values that they hold for, and calls
+compare the values that they pass.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 LONGEST = 120
-"""Characters of a value that are shown; of a longer one the first half and a digest."""
+"""Characters of the text of a value; of a longer text the first half and a digest are shown."""
 MOST_BITS = 1000
-"""Of an integer in decimal digits: Python refuses to write those of a very long one."""
+"""Bits of an integer that is written in decimal; Python refuses to for very long ones."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _AS_WRITTEN = (type(None), bool, float, complex, str, bytes, type(Ellipsis))
 
 
 @dataclass(frozen=True)
 class PlainArgument:
-    """An argument that is no tensor, and its value.
+    """An argument that is not a tensor, and its value.
 
     ``place``: where it stands among the positional arguments, None where it goes by name alone.
     """
@@ -39,14 +40,14 @@ class PlainArgument:
 
     @property
     def exact(self) -> bool:
-        """Has no other value this text?"""
+        """Does the text identify the value?"""
         return literal(self.value) is not None
 
 
 def stated(values: Iterable[tuple[str, str]], presences: Sequence[str] = ()) -> str:
-    """`` for alpha = 1.0, mode = 'sum'; for bias absent``, to stand behind a verdict.
+    """`` for alpha = 1.0, mode = 'sum'; for bias absent``, printed after a verdict; may be empty.
 
-    ``presences``: which optional tensors are given and which are not.  Empty where nothing is said.
+    ``presences``: which optional tensors are given and which are absent.
     """
     parts = [", ".join(f"{name} = {text}" for name, text in values), *presences]
     words = "; for ".join(filter(None, parts))
@@ -54,9 +55,9 @@ def stated(values: Iterable[tuple[str, str]], presences: Sequence[str] = ()) -> 
 
 
 def literal(value: Any) -> str | None:
-    """The text of a value, which no other one has; None where there is none.
+    """A text that no other value has; None where there is none.
 
-    There is one of numbers, texts, None, and of tuples, lists, dicts and sets of them.
+    Numbers, strings, None, and tuples, lists, dicts and sets of them have one.
     """
     try:
         return _shortened(_text(value, _no_literal))
@@ -65,7 +66,7 @@ def literal(value: Any) -> str | None:
 
 
 def described(value: Any) -> str:
-    """A value on one line, the same in every process: its literal, or what it is called."""
+    """A value on one line, the same in every process: its literal, or its name."""
     try:
         return _shortened(_text(value, _called))
     except RecursionError:
@@ -73,7 +74,7 @@ def described(value: Any) -> str:
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Is it the very same function, class or member of an enumeration, which do not change?"""
+    """Are both the same function, class or member of an enumeration, which do not change?"""
     fixed = isinstance(value, (FunctionType, BuiltinFunctionType, type, Enum))
     return fixed and value is other
 
@@ -87,7 +88,7 @@ def _no_literal(value: Any) -> str:
 
 
 def _text(value: Any, other: Callable[[Any], str]) -> str:
-    """``other``: the text of what is neither a number nor made of numbers and the like."""
+    """``other``: makes the text of a value without a literal."""
     kind = type(value)
     if kind in _AS_WRITTEN:
         return repr(value)
@@ -110,7 +111,7 @@ def _text(value: Any, other: Callable[[Any], str]) -> str:
 
 
 def _called(value: Any) -> str:
-    """The name of a function or class; of any other object what it prints as."""
+    """The name of a function or class; the ``repr`` of any other object, without addresses."""
     name = getattr(value, "__qualname__", None)
     if isinstance(name, str) and callable(value):
         module = str(getattr(value, "__module__", None) or "_")

@@ -1,7 +1,7 @@
 """The command line: verify, build, show, regen.
 
-In: ``sys.argv``.  Out: text, files, an exit status: 0 when all is well, 1 when a backward is not
-PROVED or a generated file differs, 2 when the call is wrong.
+In: ``sys.argv``.  Out: text, files, an exit status: 0 for success, 1 where a backward is not PROVED
+or a generated file differs, 2 for a wrong call.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class _Group(click.Group):
-    """Errors a user can cause end in one message and status 2, not in a traceback."""
+    """An error that a user can cause ends in one message and status 2, without a traceback."""
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Before a command is parsed: its wrong calls are answered in JSON, too."""
+        """Look for ``--json`` first, so that errors of parsing are JSON too."""
         context.obj = _Answer() if "--json" in args else None
         return super().parse_args(context, args)
 
@@ -54,8 +54,7 @@ class _Group(click.Group):
             raise click.ClickException(f"{type(error).__name__}: {error.shown()}") from error
         except SystemExit as end:
             raise click.ClickException(
-                f"the program that was to be read ended itself (status {end.code}): there is no"
-                " verdict"
+                f"the program under test ended the process (status {end.code}): there is no verdict"
             ) from end
 
 
@@ -63,7 +62,7 @@ click.ClickException.exit_code = 2
 
 
 def _warned(otherwise: Callable[..., None]) -> Callable[..., None]:
-    """What shows a warning: of inferred shapes the sentence alone, without a line of ours."""
+    """A ``showwarning`` that prints only the sentence of a warning of inferred shapes."""
 
     def show(message: Warning | str, category: type[Warning], *where: Any) -> None:
         if category is InferredShapesWarning:
@@ -75,15 +74,15 @@ def _warned(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 
 def _exit(status: int) -> NoReturn:
-    """End with a status: a SystemExit is none of ours."""
+    """End with a status; SystemExit would count as the user's."""
     raise click.exceptions.Exit(status)
 
 
 class _Answer:
-    """What ``--json`` prints: JSON alone, an object ``error`` where the call fails.
+    """What ``--json`` prints: only JSON, with an object ``error`` where the call fails.
 
-    All that is printed meanwhile, by Python, C or a child process, goes to stderr; in a process
-    that is watched also what is printed after it, and the answer is written when it has ended.
+    Everything else that Python, C or a child process prints goes to stderr.  In a watched process
+    the parent writes the answer after the process has ended.
     """
 
     value: Any = None
@@ -132,7 +131,7 @@ def _stdout_to_stderr() -> Iterator[None]:
 
 
 def _answer(value: Any) -> None:
-    """JSON has no NaN and no infinity: they are texts."""
+    """Set what ``--json`` prints; NaN and infinities become strings."""
     click.get_current_context().obj.value = value
 
 
@@ -259,7 +258,7 @@ def verify(
 
 
 def _print_diffs(judged: Sequence[Judged]) -> None:
-    """Repairs of what is REFUTED as unified diffs, each proved after it was applied."""
+    """Print repairs of REFUTED backwards as unified diffs; each was applied and proved."""
     for one in judged:
         if one.diff:
             click.echo(one.diff, nl=False)
@@ -286,7 +285,7 @@ def _certificate(
 def _write_files(
     judged: Sequence[Judged], sarif: Path | None, junit: Path | None, write_test: Path | None
 ) -> None:
-    """The verdicts as files, as far as they were asked for."""
+    """Write the requested files."""
     from symgrad.tools import outputs
 
     if sarif is not None:
