@@ -22,7 +22,7 @@ class _Activation(Module):
 
     def forward(self, input: Any) -> Any:
         """The same shape."""
-        return getattr(F, self.operation)(input, *[getattr(self, name) for name in self.settings])
+        return getattr(F, self.operation)(input, *map(self.__dict__.__getitem__, self.settings))
 
 
 class _InPlace(_Activation):
@@ -169,11 +169,9 @@ class Softplus(_Activation):
         self.beta, self.threshold = beta, threshold
 
 
-class PReLU(_Activation):
+class PReLU(Module):
     """``x`` above 0, ``weight x`` elsewhere; the weights are parameters."""
 
-    operation = "prelu"
-    settings = ("weight",)
     _shown = ("num_parameters",)
 
     def __init__(
@@ -187,6 +185,10 @@ class PReLU(_Activation):
     def reset_parameters(self) -> None:
         """Set the weights to their initial value."""
         init.constant_(self.weight, self.init)
+
+    def forward(self, input: Any) -> Any:
+        """The same shape."""
+        return F.prelu(input, self.weight)
 
 
 class _AlongAxis(_Activation):
