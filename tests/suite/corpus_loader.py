@@ -41,12 +41,12 @@ def module_over_symgrad(category: str) -> types.ModuleType:
     return importlib.import_module(f"tests.suite.corpus.{category}")
 
 
-def module_over_torch(category: str) -> types.ModuleType:
+def module_over_torch(category: str, folder: Path = CORPUS) -> types.ModuleType:
     """The same text with ``sg`` bound to torch, as a module of another name."""
-    name = f"tests.suite.corpus_over_torch.{category}"
+    name = f"tests.suite.{folder.name}_over_torch.{category}"
     if name in sys.modules:
         return sys.modules[name]
-    path = CORPUS / f"{category}.py"
+    path = folder / f"{category}.py"
     module = types.ModuleType(name)
     module.__file__ = str(path)
     module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import_over_torch}

@@ -1,0 +1,257 @@
+"""What symgrad says of a program, and whether that is true.
+
+In: a ``Program`` over symgrad.  Out: its report, and complaints: what is said and is not true.
+
+A printed condition is computed at the points where a program fails.  It excludes a point if it is
+one of ``if ...`` that does not hold there, or one of ``but where ...`` that does.  A condition
+in words is looked up in a few patterns; the program names its own by ``unless``.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import symgrad as sg
+from symgrad.errors import SymgradError
+from symgrad.plain import described
+from symgrad.proof.report.rendering import worded
+from tests.suite.adversarial.points import Place, generic, place
+from tests.suite.adversarial.program import RIGHT, WRONG, At, Program
+
+PROVED, REFUTED, UNDECIDED, ERROR = "PROVED", "REFUTED", "UNDECIDED", "an error"
+_EXCEPT = re.compile(r"(?:but where|but for ties:|at the kink:|except where|unless)\s+(.*)", re.S)
+_ONLY = re.compile(r"(?:if|only if|only where|where)\s+(.*)", re.S)
+_FOUND = re.compile(r"found: PROVED if (.*?); REFUTED in general", re.S)
+_REMARK = re.compile(r"\s*\((?:yours|and )[^()]*(?:\([^()]*\)[^()]*)*\)\s*$")
+_NEAR = 1e-9
+_MOST_LETTERS = 3
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An answer: the verdict, or ``an error``, and the report where there is one."""
+
+    verdict: str
+    report: Any = None
+    said: str = ""
+
+
+def judge(program: Program, *, suggest: bool = False) -> Judged:
+    """What symgrad answers; errors of symgrad are answers."""
+    try:
+        report = sg.verify(
+            program.function, *program.specs, static=dict(program.static) or None,
+            assume=dict(program.assume) or None, order=program.order, suggest=suggest,
+        )  # fmt: skip
+    except SymgradError as error:
+        return Judged(ERROR, said=str(error))
+    return Judged(str(report.verdict), report, "\n".join(_sayings(report)))
+
+
+def complaints(program: Program, judged: Judged) -> list[str]:
+    """What is said of a program and is not true; empty where all is well."""
+    found = []
+    if program.label == RIGHT and judged.verdict == REFUTED:
+        found.append("REFUTED though right")
+    if program.label == WRONG and judged.verdict == PROVED:
+        found += [
+            f"PROVED, and wrong at {point}, which nothing excludes"
+            for point in program.fails
+            if not excludes(program, judged, point)
+        ]
+    if judged.verdict == PROVED and (program.label == RIGHT or program.hides):
+        found += [
+            f"PROVED on a condition that excludes generic points: {said}"
+            for somewhere in generic(program)
+            for said in excluding(judged.report, somewhere)
+        ]
+    if judged.verdict == REFUTED:
+        found += _alike(judged.report)
+    if judged.report is not None and program.label == WRONG:
+        found += _false_claims(program, judged.report)
+    return found
+
+
+def excludes(program: Program, judged: Judged, point: At) -> bool:
+    """Whether something that is printed excludes the point."""
+    somewhere = place(program, point)
+    values = dict(judged.report.values)
+    for name, value in somewhere.plain.items():
+        fixed = described(program.static[name]) if name in program.static else values.get(name)
+        if values.get(name) == fixed is not None and described(value) != fixed:
+            return True
+    if program.unless and re.search(program.unless, judged.said):
+        return True
+    return any(True for _ in excluding(judged.report, somewhere))
+
+
+def excluding(report: Any, somewhere: Place) -> Iterator[str]:
+    """The printed conditions that exclude a point, of those that can be computed."""
+    for said in _sayings(report):
+        said = said.strip()
+        holds_not, holds = _EXCEPT.fullmatch(said), _ONLY.fullmatch(said)
+        if (holds_not and _truth(_REMARK.sub("", holds_not[1]), somewhere, any) is True) or (
+            holds and _truth(_REMARK.sub("", holds[1]), somewhere, all) is False
+        ):
+            yield said
+
+
+def _sayings(report: Any) -> list[str]:
+    """All statements that restrict a verdict, each by itself."""
+    findings = [finding.text for finding in report.protocol if finding.text]
+    return [
+        *(worded(condition) for condition in report.conditions),
+        *findings, *report.notes, report.domain, report.stated,
+    ]  # fmt: skip
+
+
+def _alike(report: Any) -> list[str]:
+    """Refutations whose two numbers print alike."""
+    return [
+        f"REFUTED where both numbers print alike: {one.counterexample}"
+        for one in report.inputs.values()
+        if one.counterexample is not None
+        and f"{one.counterexample.hand:.10g}" == f"{one.counterexample.true:.10g}"
+    ]
+
+
+def _false_claims(program: Program, report: Any) -> list[str]:
+    """Statements ``PROVED if ...`` that hold where the program fails."""
+    claims = [
+        match[1] for condition in report.conditions if (match := _FOUND.match(worded(condition)))
+    ]
+    claims += [
+        case.when
+        for one in report.inputs.values()
+        for case in one.cases
+        if str(case.verdict) == PROVED
+    ]
+    return [
+        f"it says PROVED if {claim}, which holds at {point}, where it is wrong"
+        for claim in dict.fromkeys(claims)
+        for point in program.fails
+        if _truth(claim, place(program, point), all) is True
+    ]
+
+
+# -- conditions at a point
+
+
+def _number(text: str) -> float:
+    return float(Fraction(text)) if "/" in text else float(text)
+
+
+_PATTERNS: tuple[tuple[str, Callable[..., bool]], ...] = (
+    (r"(\w+) is invertible", lambda a: abs(np.linalg.det(a)) > _NEAR),
+    (r"(\w+) is symmetric", lambda a: np.allclose(a, np.swapaxes(a, -1, -2))),
+    (r"(\w+) is 0 or 1 everywhere", lambda a: bool(np.isin(a, (0.0, 1.0)).all())),
+    (r"(\w+) is one-hot", lambda a: bool(((a == 1).sum(-1) == 1).all() & np.isin(a, (0, 1)).all())),
+    (
+        r"two elements of (\w+)(?: along .*)? are equal",
+        lambda a: any(np.unique(row).size < row.size for row in a.reshape(-1, a.shape[-1])),
+    ),
+    (
+        r"(\w+) in ([\[(])(.*), (.*)([\])])",
+        lambda a, left, low, high, right: bool(
+            ((a > _number(low)) | ((a == _number(low)) & (left == "["))).all()
+            & ((a < _number(high)) | ((a == _number(high)) & (right == "]"))).all()
+        ),
+    ),
+)
+
+
+def _truth(text: str, somewhere: Place, whole: Callable[[Iterable[bool]], bool]) -> bool | None:
+    """Whether a condition holds (of all elements, or of any); None where it is not computable."""
+    for pattern, test in _PATTERNS:
+        match = re.fullmatch(pattern, text)
+        if match and match[1] in somewhere.arrays:
+            return bool(test(somewhere.arrays[match[1]], *match.groups()[1:]))
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    if not any(isinstance(node, (ast.Compare, ast.BoolOp)) for node in ast.walk(tree)):
+        return None
+    space = {
+        name: sg.tensor(value, dtype=_dtype(value)) for name, value in somewhere.arrays.items()
+    }
+    space |= {"sg": sg, "abs": abs, "max": max, "min": min, **somewhere.sizes, **somewhere.plain}
+    found: list[bool] = []
+    for letters in _letters(tree, somewhere):
+        with contextlib.suppress(IndexError):
+            try:
+                found += _holds(tree, {**space, **letters}).ravel().tolist()
+            except (NameError, AttributeError, TypeError, ValueError, SymgradError) as problem:
+                if isinstance(problem, IndexError):
+                    continue
+                return None
+    return whole(found) if found else None
+
+
+def _dtype(value: np.ndarray) -> Any:
+    return {"b": sg.bool, "i": sg.int64}.get(value.dtype.kind, sg.float64)
+
+
+def _letters(tree: ast.expr, somewhere: Place) -> Iterator[Mapping[str, int]]:
+    """Values for the names of indices: what stands in brackets and is no size."""
+    names = {
+        node.id
+        for part in ast.walk(tree)
+        if isinstance(part, ast.Subscript)
+        for node in ast.walk(part.slice)
+        if isinstance(node, ast.Name)
+    }
+    free = sorted(names - somewhere.sizes.keys() - somewhere.arrays.keys())
+    if len(free) > _MOST_LETTERS:
+        return
+    longest = max([1, *(max(a.shape, default=1) for a in somewhere.arrays.values())])
+    for values in itertools.product(range(longest), repeat=len(free)):
+        if len(set(values)) == len(values):
+            yield dict(zip(free, values, strict=True))
+
+
+def _holds(tree: ast.expr, space: Mapping[str, Any]) -> np.ndarray:
+    """The truth of a condition, element by element; what is equal but for rounding is equal."""
+    if isinstance(tree, ast.BoolOp):
+        joined = np.logical_and if isinstance(tree.op, ast.And) else np.logical_or
+        parts = [_holds(part, space) for part in tree.values]
+        return np.asarray(joined.reduce(np.broadcast_arrays(*parts)))
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.BitAnd, ast.BitOr)):
+        left, right = _holds(tree.left, space), _holds(tree.right, space)
+        return left & right if isinstance(tree.op, ast.BitAnd) else left | right
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, (ast.Invert, ast.Not)):
+        return ~_holds(tree.operand, space)
+    if not isinstance(tree, ast.Compare):
+        return np.asarray(_value(tree, space)).astype(bool)
+    sides = [_value(side, space) for side in (tree.left, *tree.comparators)]
+    tests = [
+        _related(operator, left, right)
+        for operator, left, right in zip(tree.ops, sides, sides[1:], strict=False)
+    ]
+    return np.asarray(np.logical_and.reduce(np.broadcast_arrays(*tests)))
+
+
+def _related(operator: ast.cmpop, left: Any, right: Any) -> np.ndarray:
+    difference = np.asarray(left, float) - np.asarray(right, float)
+    near = np.abs(difference) <= _NEAR * (1 + np.abs(right))
+    above = difference > 0
+    table = {
+        ast.Eq: near, ast.NotEq: ~near, ast.Gt: above & ~near, ast.GtE: above | near,
+        ast.Lt: ~above & ~near & (difference < 0), ast.LtE: (difference < 0) | near,
+    }  # fmt: skip
+    return np.asarray(table[type(operator)])
+
+
+def _value(tree: ast.expr, space: Mapping[str, Any]) -> Any:
+    code = compile(ast.Expression(tree), "<condition>", "eval")
+    value = eval(code, {"__builtins__": {}}, dict(space))
+    return value.numpy() if isinstance(value, sg.Tensor) else value

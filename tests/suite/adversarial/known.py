@@ -1,0 +1,252 @@
+"""What symgrad answers falsely today, and what is right and UNDECIDED: program names by kind.
+
+Strict: a program that is answered truly, or PROVED, must be taken out of here.  The aim is an
+empty table.
+"""
+
+from __future__ import annotations
+
+FALSE: dict[str, str] = {
+    "assumptions": """
+        ConstantTarget
+    """,
+    "cotangents": """
+        MaterializedCompared
+        MaterializedZero
+    """,
+    "definedness": """
+        AcosLessItself
+        AcosPowerZero
+        AcoshOverItself
+        AcoshComparedWithItself
+        ErfinvPowerZero
+        ErfinvTimesCancelled
+        LgammaPowerZero
+        LgammaLessItself
+        DigammaTimesCancelled
+        ReciprocalTimesZero
+        ReciprocalInSumOfMultiples
+        Log1pPowerZero
+        Log1pTimesCancelled
+        PowerTimesCancelled
+        PowerOverItself
+        NegativePowerTimesZero
+        NegativePowerInSumOfMultiples
+        QuotientLessItself
+        QuotientPowerZero
+        NestedInBothBranches
+        DivisionPlain
+        DivisionReciprocal
+        DivisionPowerMinusOne
+        DivisionPowerMinusHalf
+        DivisionExponents
+        DivisionDivMethod
+        DivisionMixed
+        DivisionNested
+        NormOverNorm
+        MeanOverMean
+        SumOverSum
+        DifferenceOverDifference
+        ProductOverProduct
+        OutputOverInput
+        ProductOverElement
+        NormDirection
+        VarianceOverItself
+        DeterminantOverItself
+        PowerOfZeroByZero
+        SigmoidByLogit
+        ExpOfLog
+        SquareOfRoot
+        CoshOfAcosh
+    """,
+    "null_sets": """
+        LiteralFarAdds
+        ProductMasked
+        ProductNegates
+        SumOfAllAdds
+        SumOfAllDoubles
+        MeanOfAllNegates
+        MeanOfAllMasked
+        SumOfSquaresIsZero
+        SumOfSquaresDropped
+        SandwichAdds
+        NotStrictlyBetweenMasked
+        NotStrictlyBetweenNegates
+        SizeOfDropped
+        SizeOfIsZero
+        TwiceSizeAdds
+        TwiceSizeDoubles
+        ExpIsOneAdds
+        AbsIsZeroMasked
+        AbsIsZeroNegates
+        FirstMasked
+        FirstNegates
+        FirstAndLastDropped
+        FirstAndLastIsZero
+        MaximumOfBothNegates
+        MaximumOfBothMasked
+        CoshIsZero
+        CoshDropped
+        ProdDoubles
+        ProdAdds
+        ReciprocalMasked
+        ReciprocalNegates
+        NormDropped
+        NormIsZero
+        TrigonometricAdds
+        TrigonometricDoubles
+        TwoLine
+        WeighedLine
+        TwoHyperbola
+        WeighedHyperbola
+        TwoCircle
+        WeighedCircle
+        TwoRatio
+        WeighedRatio
+        TwoInner
+        WeighedInner
+        TwoSumIsSize
+        WeighedSumIsSize
+        RowsRowSum
+        RowsRowNorm
+        RowsGram
+        RowsSoftmax
+        SincAtZero
+        TanhOverX
+        LogOverX
+        VersineOverSquare
+        XCothX
+        DifferenceQuotient
+        NormSquared
+        RowsNormCubed
+    """,
+    "questions": """
+        NeedsThroughHelper
+        NeedsByGetattr
+        RequiresGradInForward
+        RequiresGradOfSaved
+        RequiresGradByGetattr
+        NotLeafInForward
+        NoGradFn
+        GradientFromBefore
+        SameTensor
+        SameHash
+        SameId
+        SomeType
+        ElementSize
+        Contiguity
+        TypeName
+        HasAttribute
+        ModuleName
+        FloatUnderTry
+        ItemUnderTry
+        TruthUnderTry
+        ListUnderTry
+        ArrayUnderTry
+        Printed
+        Formatted
+        SizeIsInt
+        SizeIsInstance
+        SizeHasBits
+        SizeInDictionary
+        SizeInSet
+        SizeAsText
+        SizeFormatted
+        SizeHashed
+        ShapeInDictionary
+        TypeAskedForRight
+    """,
+    "refutations": """
+        LiteralGeluCubic
+        LiteralSeluProduct
+        LiteralTwoOverRootPi
+        LiteralProductOfRounded
+        LiteralQuotientOfRounded
+        SoftplusThreshold
+        MishThreshold
+        LargeCancels
+        CancelsExactly
+        Wide
+        ZeroTimesLog
+        ZeroTimesRoot
+        CumprodByQuotient
+        SecondOrderAtOneSize
+        SecondOrderOnNullSet
+        SecondOrderDetachedAtOneSize
+        PushedAtOneSize
+        PushedAtOneIndex
+    """,
+    "state": """
+        InModuleList
+        InModuleDictionary
+        InGlobal
+        InClassAttribute
+        InMutableDefault
+        BySizeOverwritten
+        MemoOfFirstSeen
+        CachedHelper
+        FirstCotangentKept
+        StackOfCalls
+        SizeOfLastCall
+    """,
+    "witnesses": """
+        LinearSizeCompared
+        ExpSizeCompared
+        TanhSizeQuotient
+        CubeSizeQuotient
+        ExpSizeQuotientOfReals
+        SigmoidSizeQuotientOfReals
+        SineSizeProductQuotient
+        LinearSizeProductQuotient
+        SigmoidSizeSign
+        TanhSizeSign
+        SquareIndexBothSides
+        SineIndexBothSides
+        TanhIndexQuotient
+        CubeIndexQuotient
+        ExpIndexQuotientOfReals
+        SigmoidIndexQuotientOfReals
+        SineIndexCompared
+        LinearIndexCompared
+        SigmoidIndexFromTheEnd
+        TanhIndexFromTheEnd
+        LinearIndexQuadratic
+        ExpIndexQuadratic
+        SquareIndexOfProduct
+        SineIndexOfProduct
+        TanhSizeAndIndex
+        CubeSizeAndIndex
+        ExpSizeModulo
+        SigmoidSizeModulo
+        MatrixRatio
+        MatrixSum
+        MatrixIndices
+        MatrixIndexAndSize
+        MatrixRowSum
+        SizeInAddedTerm
+        SizeInMean
+        SizeUnbiased
+        IndexOfCumsum
+        IndexWeights
+        ReciprocalOfSize
+        LinspaceWeights
+        FactorialLike
+    """,
+}
+
+UNDECIDED: dict[str, str] = {
+    "cotangents": """
+        OfSixAllHandled
+    """,
+    "definedness": """
+        DeclaredInside
+    """,
+    "null_sets": """
+        ImpossibleCosh
+    """,
+    "refutations": """
+        HalfAngle
+        ExpFar
+        ProdByQuotient
+    """,
+}

@@ -1,0 +1,262 @@
+"""Is the label of a program true?  Its backward under torch, against difference quotients.
+
+In: a ``Program`` over torch and a point.  Out: how far the gradient that torch hands out is from
+the derivative of forward there.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from tests.suite.adversarial.points import Place, parameters, place
+from tests.suite.adversarial.program import At, Program
+
+STEP = 1e-5
+RAISED = float("inf")
+
+
+def difference(program: Program, point: At, seed: int = 0) -> float:
+    """The largest difference of an element, relative to the true one; infinite if it raises."""
+    with _quiet():
+        look = Look(program, point, place(program, point, seed))
+        try:
+            pairs = look.pairs()
+        except Exception:
+            return RAISED
+        return max((_distance(hand, true) for hand, true in pairs), default=0.0)
+
+
+def _distance(hand: Any, true: Any) -> float:
+    if tuple(hand.shape) != tuple(true.shape):
+        return RAISED
+    known = torch.isfinite(true)
+    gap = (hand - true).abs() / (1 + true.abs())
+    gap = torch.where(torch.isfinite(hand), gap, torch.full_like(gap, RAISED))[known]
+    return float(gap.max()) if gap.numel() else 0.0
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """float64 as torch's default dtype, without warnings."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+class Look:
+    """A program at a place, in the circumstances that the point names."""
+
+    def __init__(self, program: Program, point: At, somewhere: Place) -> None:
+        self.program, self.point, self.somewhere = program, point, somewhere
+        self.generator = np.random.default_rng(len(program.name))
+        self.weights: list[Any] = []
+
+    def pairs(self) -> list[tuple[Any, Any]]:
+        """What backward gives and what is true, for each input that requires a gradient."""
+        if self.point.how == "between":
+            self.others()
+        outputs = self.outputs(self.tensors())
+        self.weights = [
+            torch.tensor(self.generator.standard_normal(tuple(one.shape)) + 0.3)
+            if torch.is_tensor(one) and one.is_floating_point() else None
+            for one in outputs
+        ]  # fmt: skip
+        how = {"pushed": self.pushed, "twice": self.twice}.get(self.point.how, self.once)
+        return (self.second if self.program.order == 2 and not self.point.how else how)()
+
+    # -- tensors
+
+    def tensors(self, arrays: Any = None) -> dict[str, Any]:
+        """Fresh tensors with these values, without gradients."""
+        single = self.point.how == "float32"
+        found = {}
+        for name, value in (self.somewhere.arrays if arrays is None else arrays).items():
+            made = torch.tensor(value)
+            found[name] = made.float() if single and made.is_floating_point() else made
+        if self.point.how == "same":
+            first = next(iter(found.values()))
+            found = dict.fromkeys(found, first)
+        return found
+
+    def attached(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The leaves that require gradients, and what is passed to forward."""
+        given = self.tensors()
+        leaves: dict[str, Any] = {}
+        for name, value in given.items():
+            if name in self.point.frozen or not value.is_floating_point():
+                continue
+            if self.point.how == "same" and leaves:
+                given[name] = next(iter(given.values()))
+                continue
+            leaf = torch.nn.Parameter(value) if self.point.how == "parameter" else value
+            leaves[name] = leaf.requires_grad_()
+            given[name] = self.passed(leaf)
+        return leaves, given
+
+    def passed(self, leaf: Any) -> Any:
+        """The leaf as forward gets it."""
+        if self.point.how == "computed":
+            return leaf * 1
+        if self.point.how == "strided":
+            return (leaf * 1).t().contiguous().t()
+        if self.point.how == "graded":
+            leaf.grad = torch.ones_like(leaf)
+        return leaf
+
+    def outputs(self, given: dict[str, Any]) -> tuple[Any, ...]:
+        """What forward gives through ``apply``."""
+        values = {**given, **self.somewhere.plain}
+        ordered = [values[name] for name in parameters(self.program) if name in values]
+        found = self.program.function.apply(*ordered)
+        return found if isinstance(found, tuple) else (found,)
+
+    # -- what backward gives
+
+    def once(self) -> list[tuple[Any, Any]]:
+        """One backward; with another forward before it where the point says so."""
+        leaves, given = self.attached()
+        outputs = self.outputs(given)
+        if self.point.how == "between":
+            self.others()
+        hand = self.gradients(outputs, leaves, 1.0)
+        if self.program.tiny:
+            plain, fresh = self.attached()
+            true = self.gradients(self.plain_outputs(fresh), plain, 1.0)
+            return [(hand[name], true[name]) for name in leaves]
+        return [(hand[name], self.quotients(name)) for name in leaves]
+
+    def others(self) -> None:
+        """The same Function with other values: both ways, and forward with another size."""
+        other = {name: value + 1.5 for name, value in self.somewhere.arrays.items()}
+        longer = {name: np.concatenate([value, value]) for name, value in other.items()}
+        leaves = self.tensors(other)
+        outputs = self.outputs({name: leaf.requires_grad_() for name, leaf in leaves.items()})
+        torch.autograd.grad(sum(one.sum() for one in outputs), list(leaves.values()))
+        self.outputs(self.tensors(longer))
+
+    def twice(self) -> list[tuple[Any, Any]]:
+        """Two backwards of one forward, with other cotangents."""
+        leaves, given = self.attached()
+        outputs = self.outputs(given)
+        first = self.gradients(outputs, leaves, 1.0)
+        second = self.gradients(outputs, leaves, 3.0)
+        pairs = []
+        for name in leaves:
+            true = self.quotients(name)
+            pairs += [(first[name], true), (second[name], 3 * true)]
+        return pairs
+
+    def gradients(
+        self, outputs: tuple[Any, ...], leaves: dict[str, Any], scale: float, graph: bool = False
+    ) -> dict[str, Any]:
+        """The gradients for the cotangents times ``scale``."""
+        used = [
+            (one, (scale * weight).to(one.dtype))
+            for number, (one, weight) in enumerate(zip(outputs, self.weights, strict=True))
+            if weight is not None and number not in self.point.absent and one.requires_grad
+        ]
+        found = torch.autograd.grad(
+            [one for one, _ in used], list(leaves.values()), [weight for _, weight in used],
+            retain_graph=True, allow_unused=True, create_graph=graph,
+        )  # fmt: skip
+        return {
+            name: torch.zeros_like(leaf) if grad is None else grad
+            for (name, leaf), grad in zip(leaves.items(), found, strict=True)
+        }
+
+    # -- what is true
+
+    def value(self, arrays: Any) -> float:
+        """The cotangents times the outputs."""
+        with torch.no_grad():
+            outputs = self.outputs(self.tensors(arrays))
+        return sum(
+            float((weight * one).sum())
+            for number, (one, weight) in enumerate(zip(outputs, self.weights, strict=True))
+            if weight is not None and number not in self.point.absent
+        )
+
+    def quotients(self, name: str) -> Any:
+        """Central difference quotients, element by element."""
+        start = self.somewhere.arrays
+        moved = [name]
+        if self.point.how == "same":
+            start = dict.fromkeys(start, next(iter(start.values())))
+            moved = list(start)
+        found = np.zeros_like(start[name])
+        step = STEP * (100 if self.point.how == "float32" else 1)
+        for index in np.ndindex(found.shape):
+            ends = []
+            for sign in (1, -1):
+                arrays = dict(start)
+                for one in moved:
+                    arrays[one] = start[one].copy()
+                    arrays[one][index] += sign * step * max(1.0, abs(start[one][index]))
+                ends.append(self.value(arrays))
+            found[index] = (ends[0] - ends[1]) / (2 * step * max(1.0, abs(start[name][index])))
+        return torch.tensor(found)
+
+    def second(self) -> list[tuple[Any, Any]]:
+        """The derivative of the gradient, as torch finds it, against torch's own of forward."""
+        leaves, given = self.attached()
+        hand = self.gradients(self.outputs(given), leaves, 1.0, graph=True)
+        plain, fresh = self.attached()
+        true = self.gradients(self.plain_outputs(fresh), plain, 1.0, graph=True)
+        return [(_again(hand[name], leaves), _again(true[name], plain)) for name in leaves]
+
+    def plain_outputs(self, given: dict[str, Any]) -> tuple[Any, ...]:
+        """Forward as ordinary operations that torch records."""
+        ctx = type("Context", (), {"__getattr__": lambda self, name: lambda *given: None})()
+        found = self.program.function.forward(ctx, *given.values(), *self.somewhere.plain.values())
+        return found if isinstance(found, tuple) else (found,)
+
+    def pushed(self) -> list[tuple[Any, Any]]:
+        """The hand-written jvp against a quotient along the tangent."""
+        import torch.autograd.forward_ad as forward_mode
+
+        tangents = {
+            name: torch.tensor(self.generator.standard_normal(value.shape))
+            for name, value in self.somewhere.arrays.items()
+        }
+        with forward_mode.dual_level():
+            duals = {
+                name: forward_mode.make_dual(value, tangents[name])
+                for name, value in self.tensors().items()
+            }
+            hand = [forward_mode.unpack_dual(one).tangent for one in self.outputs(duals)]
+        ends = []
+        for sign in (1, -1):
+            arrays = {
+                name: value + sign * STEP * tangents[name].numpy()
+                for name, value in self.somewhere.arrays.items()
+            }
+            ends.append(self.outputs(self.tensors(arrays)))
+        return [
+            (one, (ahead - behind) / (2 * STEP))
+            for one, ahead, behind in zip(hand, *ends, strict=True)
+        ]
+
+
+def _again(gradient: Any, leaves: dict[str, Any]) -> Any:
+    """The derivative of the sum of weighed elements of a gradient."""
+    weights = torch.linspace(0.5, 1.5, max(gradient.numel(), 1)).reshape(gradient.shape)
+    if not gradient.requires_grad:
+        return torch.zeros(sum(leaf.numel() for leaf in leaves.values()))
+    found = torch.autograd.grad(
+        (gradient * weights).sum(), list(leaves.values()), allow_unused=True
+    )
+    return torch.cat([
+        (torch.zeros_like(leaf) if one is None else one).reshape(-1)
+        for leaf, one in zip(leaves.values(), found, strict=True)
+    ])  # fmt: skip
