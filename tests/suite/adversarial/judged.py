@@ -22,7 +22,7 @@ import numpy as np
 
 import symgrad as sg
 from symgrad.errors import SymgradError
-from symgrad.plain import described
+from symgrad.plain_values import described
 from symgrad.proof.report.rendering import worded
 from tests.suite.adversarial.points import Place, generic, place
 from tests.suite.adversarial.program import RIGHT, WRONG, At, Program
@@ -181,9 +181,7 @@ def _truth(text: str, somewhere: Place, whole: Callable[[Iterable[bool]], bool])
         return None
     if not any(isinstance(node, (ast.Compare, ast.BoolOp)) for node in ast.walk(tree)):
         return None
-    space = {
-        name: sg.tensor(value, dtype=_dtype(value)) for name, value in somewhere.arrays.items()
-    }
+    space = {name: sg.tensor(value) for name, value in somewhere.arrays.items()}
     space |= {"sg": sg, "abs": abs, "max": max, "min": min, **somewhere.sizes, **somewhere.plain}
     found: list[bool] = []
     for letters in _letters(tree, somewhere):
@@ -195,10 +193,6 @@ def _truth(text: str, somewhere: Place, whole: Callable[[Iterable[bool]], bool])
                     continue
                 return None
     return whole(found) if found else None
-
-
-def _dtype(value: np.ndarray) -> Any:
-    return {"b": sg.bool, "i": sg.int64}.get(value.dtype.kind, sg.float64)
 
 
 def _letters(tree: ast.expr, somewhere: Place) -> Iterator[Mapping[str, int]]:
