@@ -327,7 +327,7 @@ print(folder)
 
 
 def test_default_folder_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("SYMGRAD_CACHE_DIR")
+    monkeypatch.delenv("SYMGRAD_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("HOME", str(tmp_path))
     folder = cache.cache_folder()
