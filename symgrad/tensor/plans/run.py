@@ -165,10 +165,8 @@ class OperationNode(Node):
     __slots__ = ("derivative", "freed", "linked", "saved")
 
     def __init__(self, derivative: Derivative, tensors: Sequence[Tensor]) -> None:
-        edges = tuple(
-            edge_of(tensor) if need else None
-            for tensor, need in zip(tensors, derivative.needs, strict=True)
-        )
+        pairs = zip(tensors, derivative.needs, strict=True)
+        edges = tuple([edge_of(tensor) if need else None for tensor, need in pairs])
         super().__init__(edges, derivative.types)
         self.derivative = derivative
         self.freed = False
@@ -242,8 +240,12 @@ class OperationNode(Node):
 
 def operation_node(derivative: Derivative, tensors: Sequence[Tensor]) -> OperationNode:
     """A node in the class of its operation."""
-    kind: type[OperationNode] = named(OperationNode, label_of(derivative.plan.name))
-    return kind(derivative, tensors)
+    return _class_of(derivative.plan.name)(derivative, tensors)
+
+
+@functools.cache
+def _class_of(operation: str) -> type[OperationNode]:
+    return named(OperationNode, label_of(operation))
 
 
 def _zeros(kind: Any, record: bool) -> Grad:

@@ -97,34 +97,42 @@ class Run:
             self.owned.difference_update((node, number) for number in range(len(grads)))
         self._tensor_hooks(node, grads)
         if self.captured is not None:
-            for number, grad in enumerate(grads):
-                if (node, number) in self.captured:
-                    self.found[node, number] = grad
+            own = [(node, number) for number in range(len(grads))]
+            self.found |= {one: grads[one[1]] for one in self.captured.intersection(own)}
         kept = self.needed
         needed = [edge is not None and (kept is None or edge[0] in kept) for edge in node.edges]
         if not self._runs(node, grads, needed):
             return
-        grads = self._prehooks(node, grads)
+        if node.prehooks:
+            grads = self._prehooks(node, grads)
+        results: list[Grad] = [None] * len(needed)
         if isinstance(node, AccumulateGrad):
             self._accumulate(node.variable, grads[0])
-            self._after(node, [], grads)
-        elif any(needed):
-            self._pass_on(node, grads, needed)
-        else:
-            self._after(node, [None] * len(needed), grads)
+        elif True in needed:
+            results = self._results(node, grads, needed)
+        if node.hooks:
+            results = self._after(node, results, grads)
+        for edge, asked, result in zip(node.edges, needed, results, strict=True):
+            if edge is not None and asked and result is not None:
+                self.add(*edge, result)
 
     def _runs(self, node: Node, grads: Sequence[Grad], needed: Sequence[bool]) -> bool:
         """Is there anything to do beyond its outputs?"""
-        wanted = self.captured is None or any(
-            (node, number) in self.captured for number in range(len(grads))
-        )
         if isinstance(node, AccumulateGrad):
-            return self.accumulate and wanted
-        if all(grad is None for grad in grads) and not node.runs_on_nothing:
+            return self.accumulate and self._wanted(node, grads)
+        if not node.runs_on_nothing and not [grad for grad in grads if grad is not None]:
             return False
-        return any(needed) or (self.accumulate and self.captured is not None and wanted)
+        if True in needed:
+            return True
+        return self.accumulate and self.captured is not None and self._wanted(node, grads)
 
-    def _pass_on(self, node: Node, grads: list[Grad], needed: Sequence[bool]) -> None:
+    def _wanted(self, node: Node, grads: Sequence[Grad]) -> bool:
+        """Is a gradient of one of its outputs asked for?"""
+        captured = self.captured
+        return captured is None or any((node, at) in captured for at in range(len(grads)))
+
+    def _results(self, node: Node, grads: list[Grad], needed: Sequence[bool]) -> list[Grad]:
+        """The gradients of its inputs, in their shapes and dtypes."""
         results = list(node.backward(grads, needed, self.record))
         if not self.keep:
             node.release()
@@ -132,10 +140,7 @@ class Run:
         for place, edge in enumerate(node.edges):
             if edge is not None and results[place] is not None:
                 results[place] = self._validated(node, place, edge, results[place])
-        results = self._after(node, results, grads)
-        for edge, asked, result in zip(node.edges, needed, results, strict=True):
-            if edge is not None and asked and result is not None:
-                self.add(*edge, result)
+        return results
 
     def _validated(self, node: Node, place: int, edge: Edge, grad: Grad) -> Grad:
         """The gradient in the shape and dtype of the input, summed down where it must be."""

@@ -178,7 +178,7 @@ class SavedTensor:
     __slots__ = ("array", "counter", "edge", "is_output", "leaf", "version")
 
     def __init__(self, tensor: Tensor, *, is_output: bool = False) -> None:
-        counter = tensor.counter()
+        counter = tensor._counter or tensor.counter()
         self.array = tensor._array
         self.counter: Version = counter
         self.version = counter.value
