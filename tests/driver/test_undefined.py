@@ -103,4 +103,4 @@ def test_of_many_outputs_some_patterns_are_judged_and_that_is_no_proof() -> None
     report = sg.verify(Many, "n")
     assert report.verdict == sg.UNDECIDED
     (found,) = (one for one in report.protocol if one.name == UNDEFINED)
-    assert f"of {count} outputs" in found.text
+    assert f"of {count} cotangents" in found.text
