@@ -13,6 +13,9 @@ Grammar, words separated by commas or ``and`` where several hold:
     index n                                          integers, 0 <= element < n
     unique                                           no value occurs twice
     constant                                         no gradient is wanted
+
+Signs and intervals of one input are met together: ``positive and (-2, 5)`` is ``(0, 5)``.  What no
+tensor can meet is an error, since everything would hold of it.
 """
 
 from __future__ import annotations
@@ -67,13 +70,21 @@ class Assumption:
 
 
 def parse_all(assume: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Assumption, ...]:
-    """The assumptions of a mapping.  Raises SpecError for one that cannot be read."""
+    """The assumptions of a mapping.
+
+    Raises SpecError for one that cannot be read, and for those that contradict each other.
+    """
     items = assume.items() if isinstance(assume, Mapping) else assume
     return tuple(found for name, text in items for found in parse(name, text))
 
 
 def parse(name: str, text: str) -> list[Assumption]:
-    """The assumptions about one input.  Raises SpecError."""
+    """The assumptions about one input, its bounds as one of them.  Raises SpecError."""
+    return _together(name, text.strip(), _written(name, text))
+
+
+def _written(name: str, text: str) -> list[Assumption]:
+    """The assumptions about one input, each as it is written."""
     rest, found = text.strip(), []
     while rest:
         taken, end = _first(name, rest)
@@ -111,6 +122,92 @@ def _interval(name: str, match: re.Match[str]) -> Assumption:
     return Assumption(
         name, "interval", match[0], low, high, match[1] == "(", match[4] == ")"
     )  # fmt: skip
+
+
+# -- several assumptions about one input: all of them hold
+
+_ZERO = Fraction(0)
+_BOUNDS: Mapping[str, tuple[Fraction | None, Fraction | None, bool, bool]] = {
+    "positive": (_ZERO, None, True, True),
+    "nonnegative": (_ZERO, None, False, True),
+    "negative": (None, _ZERO, True, True),
+}
+
+
+def _together(name: str, text: str, found: list[Assumption]) -> list[Assumption]:
+    """The assumptions with their bounds met into one, and without those that others imply.
+
+    Raises SpecError where nothing meets them.
+    """
+    bounds = [one for one in found if one.kind in _BOUNDS or one.kind == "interval"]
+    kinds = {one.kind for one in found}
+    met = _met(name, text, bounds) if len(bounds) > 1 else bounds[0] if bounds else None
+    marks = next((kind for kind in ("one-hot", "binary") if kind in kinds), None)
+    if marks is not None:
+        _check_values(name, text, marks, met, nonzero="nonzero" in kinds)
+        implied = {*_BOUNDS, "interval", "binary"} - {marks}
+        return [one for one in found if one.kind not in implied]
+    extent = next((one.extent for one in found if one.extent is not None), None)
+    if extent is not None and met is not None:
+        _check_index(name, text, extent, met)
+    if met is None:
+        return found
+    return [met if one is bounds[0] else one for one in found if one not in bounds[1:]]
+
+
+def _ends(one: Assumption) -> tuple[Fraction | None, Fraction | None, bool, bool]:
+    """The least and the greatest value, and which of them is left out."""
+    return _BOUNDS.get(one.kind) or (one.low, one.high, one.low_open, one.high_open)
+
+
+def _met(name: str, text: str, bounds: Sequence[Assumption]) -> Assumption:
+    """What lies within all of several bounds, as an interval.  Raises SpecError."""
+    lows = [(low, is_open) for low, _, is_open, _ in map(_ends, bounds) if low is not None]
+    highs = [(-high, is_open) for _, high, _, is_open in map(_ends, bounds) if high is not None]
+    low, low_open = max(lows, default=(None, True))
+    top, high_open = max(highs, default=(None, True))
+    high = None if top is None else -top
+    if low is not None and high is not None and low >= high:
+        only = (
+            f"only the number {low}" if low == high and not (low_open or high_open) else "no number"
+        )
+        raise _contradiction(name, text, f"{only} meets all of it")
+    left = "(-inf" if low is None else f"{'(' if low_open else '['}{low}"
+    right = "inf)" if high is None else f"{high}{')' if high_open else ']'}"
+    return Assumption(name, "interval", f"{left}, {right}", low, high, low_open, high_open)
+
+
+def _within(one: Assumption, value: int) -> bool:
+    low, high, low_open, high_open = _ends(one)
+    above = low is None or value > low or (value == low and not low_open)
+    return above and (high is None or value < high or (value == high and not high_open))
+
+
+def _check_values(
+    name: str, text: str, kind: str, bounds: Assumption | None, *, nonzero: bool
+) -> None:
+    """Are 0 and 1 both within the bounds of what holds nothing else?  Raises SpecError."""
+    inside = [value for value in (0, 1) if bounds is None or _within(bounds, value)]
+    left = [value for value in inside if value or not nonzero]
+    if len(left) < 2:
+        only = f"only the number {left[0]} meets all of it" if left else "no number meets all of it"
+        raise _contradiction(name, text, f"a {kind} tensor holds 0 and 1, and {only}")
+
+
+def _check_index(name: str, text: str, extent: Dim, bounds: Assumption) -> None:
+    """Is there an index within the bounds?  Raises SpecError."""
+    low, high, _, _ = _ends(bounds)
+    most = extent.constant
+    inside = high is None or high > 0 or _within(bounds, 0)
+    if not inside or (most is not None and low is not None and low > most - 1):
+        raise _contradiction(name, text, f"no index below {extent} meets all of it")
+
+
+def _contradiction(name: str, text: str, why: str) -> SpecError:
+    return SpecError(
+        f"the assumption {text!r} about {name!r} contradicts itself: {why}",
+        hint=f"leave out the part that does not hold of {name}",
+    )
 
 
 def _bound(name: str, text: str) -> Fraction | None:

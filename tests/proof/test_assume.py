@@ -46,6 +46,37 @@ def test_what_cannot_be_read_is_refused_with_a_hint(text: str) -> None:
     assert caught.value.hint
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "positive and (-2, -1)", "negative and positive", "{0, 1} and (3, 4)", "binary and (3, 4)",
+        "nonnegative and (-3, -2)", "one-hot and (2, 3)", "binary, positive", "nonzero and binary",
+        "index 3 and [5, 7]", "index n and (-3, -1)", "[0, 1] and [1, 2]", "(0, 1) and [1, 2]",
+        "nonnegative and (-1, 0]", "symmetric, negative and [0, 1]", "one-hot and negative",
+    ],
+)  # fmt: skip
+def test_what_no_tensor_meets_is_refused_before_any_proof(text: str) -> None:
+    with pytest.raises(SpecError, match="contradicts itself") as caught:
+        parse("x", text)
+    assert "'x'" in caught.value.what
+    assert text in caught.value.what
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("positive and (-2, 5)", ["x in (0, 5)"]), ("(-1, 2) and [0, 3]", ["x in [0, 2)"]),
+        ("binary and [0, 1]", ["x is 0 or 1 everywhere"]), ("(0.1, inf), > 0", ["x > 1/10"]),
+        ("symmetric, positive and (-1, 1)", ["x is symmetric", "x in (0, 1)"]),
+        ("one-hot and binary", ["x is one-hot"]),
+        ("nonzero and (-1, 1)", ["x != 0", "x in (-1, 1)"]),
+    ],
+)  # fmt: skip
+def test_bounds_are_met_together(text: str, said: list[str]) -> None:
+    assert [str(assumption) for assumption in parse("x", text)] == said
+
+
 def test_names_must_be_inputs() -> None:
     with pytest.raises(SpecError, match="not a tensor input"):
         check_names(parse_all({"z": "positive"}), ["x"])
