@@ -125,22 +125,22 @@ def _alike(report: Any) -> list[str]:
 
 
 def _false_claims(program: Program, report: Any) -> list[str]:
-    """Statements ``PROVED if ...`` that hold where the program fails."""
-    claims = [
-        match[1] for condition in report.conditions if (match := _FOUND.match(worded(condition)))
-    ]
-    claims += [
-        case.when
-        for one in report.inputs.values()
-        for case in one.cases
-        if str(case.verdict) == PROVED
-    ]
+    """Statements ``PROVED if ...`` on the gradient of every input that hold where it fails."""
+    claims = [_claims(one) for one in report.inputs.values() if str(one.verdict) != PROVED]
+    shared = set.intersection(*claims) if len(claims) == len(report.inputs) > 0 else set()
     return [
         f"it says PROVED if {claim}, which holds at {point}, where it is wrong"
-        for claim in dict.fromkeys(claims)
+        for claim in sorted(shared)
         for point in program.fails
         if _truth(claim, place(program, point), all) is True
     ]
+
+
+def _claims(one: Any) -> set[str]:
+    """When the gradient of an input is said to be proved."""
+    found = (_FOUND.match(worded(condition)) for condition in one.conditions)
+    whens = {case.when for case in one.cases if str(case.verdict) == PROVED}
+    return {match[1] for match in found if match} | whens
 
 
 # -- conditions at a point

@@ -6,6 +6,19 @@ empty table.
 
 from __future__ import annotations
 
+# families of drawn programs of which something false is said
+OPEN_FAMILIES: tuple[str, ...] = (
+    "witness",
+    "null set",
+    "undefined",
+    "removable",
+    "question",
+    "mask",
+    "state",
+    "literal",
+    "spelling",
+)
+
 FALSE: dict[str, str] = {
     "assumptions": """
         ConstantTarget

@@ -19,7 +19,7 @@ from typing import Any
 RIGHT, WRONG = "right", "wrong"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class At:
     """A point: sizes and plain values, tensors as a number for all elements or as nested lists.
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
+from tests.suite.adversarial.generated import Draft
 from tests.suite.adversarial.points import Place, parameters, place
-from tests.suite.adversarial.program import At, Program
+from tests.suite.adversarial.program import RIGHT, WRONG, At, Program, at
+from tests.suite.corpus_loader import TorchAdaptor
 
 STEP = 1e-5
 RAISED = float("inf")
@@ -78,8 +81,8 @@ class Look:
     # -- tensors
 
     def tensors(self, arrays: Any = None) -> dict[str, Any]:
-        """Fresh tensors with these values, without gradients."""
-        single = self.point.how == "float32"
+        """Fresh tensors with these values, without gradients; other values are of 64 bits."""
+        single = self.point.how == "float32" and arrays is None
         found = {}
         for name, value in (self.somewhere.arrays if arrays is None else arrays).items():
             made = torch.tensor(value)
@@ -195,16 +198,15 @@ class Look:
             start = dict.fromkeys(start, next(iter(start.values())))
             moved = list(start)
         found = np.zeros_like(start[name])
-        step = STEP * (100 if self.point.how == "float32" else 1)
         for index in np.ndindex(found.shape):
             ends = []
             for sign in (1, -1):
                 arrays = dict(start)
                 for one in moved:
                     arrays[one] = start[one].copy()
-                    arrays[one][index] += sign * step * max(1.0, abs(start[one][index]))
+                    arrays[one][index] += sign * STEP * max(1.0, abs(start[one][index]))
                 ends.append(self.value(arrays))
-            found[index] = (ends[0] - ends[1]) / (2 * step * max(1.0, abs(start[name][index])))
+            found[index] = (ends[0] - ends[1]) / (2 * STEP * max(1.0, abs(start[name][index])))
         return torch.tensor(found)
 
     def second(self) -> list[tuple[Any, Any]]:
@@ -260,3 +262,37 @@ def _again(gradient: Any, leaves: dict[str, Any]) -> Any:
         (torch.zeros_like(leaf) if one is None else one).reshape(-1)
         for leaf, one in zip(leaves.values(), found, strict=True)
     ])  # fmt: skip
+
+
+# -- labels of programs that were drawn
+
+WRONG_FROM, RIGHT_TO, ROUNDED_TO = 1e-4, 1e-6, 2e-5
+
+
+def labelled(draft: Draft, over: Any) -> Program | None:
+    """The program over symgrad (``over``) with the label that torch gives it; None if unclear."""
+    program = draft.program(TorchAdaptor("symgrad"))
+    most = ROUNDED_TO if draft.rounded else RIGHT_TO
+    suspects = {str(point): point for point in draft.suspects}.values()
+    gaps = {point: difference(program, point) for point in suspects}
+    usual = [difference(program, at(), seed) for seed in (0, 1)]
+    if any(most < gap < WRONG_FROM for gap in (*gaps.values(), *usual)):
+        return None
+    fails = tuple(point for point, gap in gaps.items() if gap >= WRONG_FROM)
+    hides = max(usual) < WRONG_FROM
+    if not hides:
+        fails = (at(), *fails)
+    made = draft.program(over, WRONG if fails else RIGHT, fails)
+    return replace(made, hides=hides)
+
+
+def confirmed(draft: Draft, report: Any) -> bool:
+    """Whether backward is wrong at a counterexample of the report."""
+    program = draft.program(TorchAdaptor("symgrad"))
+    names, most = parameters(program), ROUNDED_TO if draft.rounded else RIGHT_TO
+    found = [one.counterexample for one in report.inputs.values() if one.counterexample is not None]
+    points = [
+        at(**one.sizes, **{name: value for name, value in one.inputs.items() if name in names})
+        for one in found
+    ]
+    return any(difference(program, point) > most for point in points)
