@@ -37,13 +37,14 @@ class Draft:
     order: int = 1
     unless: str = ""
     rounded: bool = False
+    wide: bool = False
     inside: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def program(self, sg: Any, label: str = "", fails: tuple[At, ...] = ()) -> Program:
         """The program over ``sg``, which is symgrad or torch."""
         return Program(
             "Drawn", class_of("Drawn", self.text, sg), self.specs, label, static=self.static,
-            order=self.order, fails=fails, unless=self.unless, rounded=self.rounded,
+            order=self.order, fails=fails, unless=self.unless, rounded=self.rounded, wide=self.wide,
             inside=self.inside, kind=self.family, source=self.text,
         )  # fmt: skip
 
@@ -282,7 +283,7 @@ def removable(draw: Draw) -> Draft:
         "Drawn", f"{head}sg.where(z, {limit}, {quotient})",
         f"{head}g * sg.where(z, {given!r}, {slope})", "x",
     )  # fmt: skip
-    return Draft("removable", text, ("n",), (at(x=centre),))
+    return Draft("removable", text, ("n",), (at(x=centre),), wide=True)
 
 
 @st.composite

@@ -119,7 +119,6 @@ FALSE: dict[str, str] = {
         TwoInner
         WeighedInner
         TwoSumIsSize
-        WeighedSumIsSize
         RowsRowSum
         RowsRowNorm
         RowsGram
@@ -253,6 +252,11 @@ UNDECIDED: dict[str, str] = {
     """,
     "definedness": """
         DeclaredInside
+    """,
+    "demanding": """
+        AsinhByOutput
+        AtanByOutput
+        ClampOfCosh
     """,
     "null_sets": """
         ImpossibleCosh

@@ -66,6 +66,7 @@ class Program:
     words that cannot be computed.  ``hides``: a wrong one is right at generic points.
     ``holds``: special points at which a right one is right.  ``rounded``: right but for the last
     digits of its literals.  ``tiny``: a wrong one differs by less than difference quotients see.
+    ``wide``: forward cancels near its points, so that quotients need wide steps.
     ``scale``: of generic inputs; ``inside``: the interval that they are drawn from, instead.
     """
 
@@ -82,6 +83,7 @@ class Program:
     holds: tuple[At, ...] = ()
     rounded: bool = False
     tiny: bool = False
+    wide: bool = False
     scale: float = 1.0
     inside: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     kind: str = ""

@@ -20,7 +20,7 @@ from tests.suite.adversarial.points import Place, parameters, place
 from tests.suite.adversarial.program import RIGHT, WRONG, At, Program, at
 from tests.suite.corpus_loader import TorchAdaptor
 
-STEP = 1e-5
+STEP, WIDE = 1e-5, 4e-3
 RAISED = float("inf")
 
 
@@ -199,14 +199,17 @@ class Look:
             moved = list(start)
         found = np.zeros_like(start[name])
         for index in np.ndindex(found.shape):
-            ends = []
-            for sign in (1, -1):
+            step = (WIDE if self.program.wide else STEP) * max(1.0, abs(start[name][index]))
+            ends = {}
+            for times in (1, -1, 2, -2) if self.program.wide else (1, -1):
                 arrays = dict(start)
                 for one in moved:
                     arrays[one] = start[one].copy()
-                    arrays[one][index] += sign * STEP * max(1.0, abs(start[one][index]))
-                ends.append(self.value(arrays))
-            found[index] = (ends[0] - ends[1]) / (2 * STEP * max(1.0, abs(start[name][index])))
+                    arrays[one][index] += times * step
+                ends[times] = self.value(arrays)
+            found[index] = (ends[1] - ends[-1]) / (2 * step)
+            if self.program.wide:  # of fourth order
+                found[index] = (4 * found[index] - (ends[2] - ends[-2]) / (4 * step)) / 3
         return torch.tensor(found)
 
     def second(self) -> list[tuple[Any, Any]]:
