@@ -25,6 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 SHIFT_SECONDS = 90  # then a new worker, perhaps of another part: memory of loaded kernels is freed
+_PATIENCE = 30  # limits of a unit that waits, as it does on a busy machine
 GRACE_SECONDS = 20  # beyond the end, for units that are under way
 LAST_CALL = "RELIABILITY_LAST_CALL"
 """The variable that names the file in which a worker notes what it is about to call."""
@@ -34,7 +35,10 @@ _LAST_WORDS = 4000
 
 @dataclass(frozen=True)
 class Part:
-    """``share`` of the time; ``limit``: seconds that one unit may take; ``units``: how many."""
+    """``share`` of the time; ``units``: how many.
+
+    ``limit``: seconds of processor time that one unit may take, however busy the machine is.
+    """
 
     name: str
     share: float
@@ -103,16 +107,19 @@ class Worker:
     def ask(self, seed: str, number: int, limit: float) -> dict[str, Any] | None:
         """The record of a unit, or that the process died; None where the time was cut short."""
         assert self._process.stdin is not None
-        allowed = min(limit, self.part.limit)
+        patience = _PATIENCE * self.part.limit
+        allowed = min(limit, patience)
         try:
-            self._process.stdin.write(f"{self.part.name} {seed} {number}\n".encode())
+            self._process.stdin.write(
+                f"{self.part.name} {seed} {number} {self.part.limit}\n".encode()
+            )
             line = self._line(time.monotonic() + allowed)
         except BrokenPipeError:
             line = b""
         if line:
             found: dict[str, Any] = json.loads(line)
             return found
-        if line is None and allowed < self.part.limit:
+        if line is None and allowed < patience:
             return None
         what = "it did not end" if line is None else f"the process ended with {self._status()}"
         self.stop()

@@ -1,6 +1,7 @@
 """A worker: units of one part, one after the other, until there are no more.
 
-In: a line ``part seed number`` on standard input for each.  Out: a line of JSON on standard
+In: a line ``part seed number limit`` on standard input for each; ``limit``: seconds of processor
+time, after which the process ends.  Out: a line of JSON on standard
 output for each; whatever else is printed goes to standard error.
 """
 
@@ -10,6 +11,7 @@ import faulthandler
 import importlib
 import json
 import os
+import resource
 import sys
 import time
 import warnings
@@ -42,7 +44,9 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
-        part, seed, number = line.split()
+        part, seed, number, limit = line.split()
+        end = int(time.process_time() + float(limit)) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         print(json.dumps(run_unit(part, seed, int(number))), file=answers, flush=True)
 
 
