@@ -374,7 +374,7 @@ def _surrogate_notes(judged: Sequence[JudgedCase]) -> list[str]:
                 found = judgement.counterexample
                 notes.append(
                     f"it differs from the true derivative, for example at {found.element}: "
-                    f"{found.hand:.6g} instead of {found.true:.6g}"
+                    f"{found.hand_text} instead of {found.true_text}"
                 )
             elif judgement.verdict is Verdict.PROVED:
                 notes.append(f"for {name} it is the true derivative")

@@ -347,7 +347,7 @@ def _by_formula(found: CounterexampleReport, title: str) -> str | None:
 def _function(title: str, found: CounterexampleReport, lines: Sequence[str]) -> str:
     sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
     place = f"{sizes}; " if sizes else ""
-    said = f"{place}{found.element} was {found.hand:.10g}, the true value is {found.true:.10g}."
+    said = f"{place}{found.element} was {found.hand_text}, the true value is {found.true_text}."
     checks = [
         'message = f"backward gives {hand:.10g}, the difference quotient gives {true:.10g}"',
         "assert agree(hand, true), message",

@@ -11,7 +11,7 @@ import pytest
 import symgrad
 from tests.house import tree
 
-HEAVY = ("cffi", "jinja2", "mpmath", "numpy", "rich", "sympy", "torch", "jax")
+HEAVY = ("cffi", "flint", "jinja2", "mpmath", "numpy", "rich", "sympy", "torch", "jax")
 
 
 def imported_by(statement: str, tmp_path: Path) -> set[str]:

@@ -11,10 +11,12 @@ no value twice, lies between two numbers of the code; last, that a size is 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, islice, pairwise
+
+import numpy as np
 
 from symgrad.budgets import (
     CONDITION_POINTS,
@@ -30,7 +32,8 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
 from symgrad.proof.judge.decide import Judgement, judge
-from symgrad.proof.oracle.refute import suspicious
+from symgrad.proof.oracle.refute import Counterexample, check_element, suspicious
+from symgrad.proof.oracle.sample import Point, Unsatisfiable, impose
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict
 
@@ -59,7 +62,9 @@ def find_conditions(
         for text, contrary, candidate in candidates(subject, name, judgement):
             if _looks_right(candidate, name):
                 judged = judge(candidate, budget=budget, screen=CONDITION_SCREEN)[name]
-                if judged.verdict is Verdict.PROVED:
+                if judged.verdict is Verdict.PROVED and not _still_wrong(
+                    candidate, name, judgement.counterexample
+                ):
                     found.append(FoundCondition(text, contrary, judged))
                     if len(found) == MOST_FOUND_CONDITIONS:
                         break
@@ -67,6 +72,36 @@ def find_conditions(
             return found
     return []
 
+
+def _still_wrong(subject: Subject, name: str, found: Counterexample | None) -> bool:
+    """Is the gradient wrong under a condition too, at the counterexample made to meet it?"""
+    if found is None:
+        return False
+    for sizes in islice(subject.sampler.size_choices(), CONDITION_POINTS):
+        try:
+            point = _adapted(subject, found.point, sizes)
+        except Unsatisfiable:
+            continue
+        elements = np.ndindex(*(size.at(sizes) for size in subject.by_name[name].shape))
+        if any(check_element(subject, name, point, at) for at in islice(elements, MOST_CHECKED)):
+            return True
+    return False
+
+
+def _adapted(subject: Subject, point: Point, sizes: Mapping[str, int]) -> Point:
+    """A point's values, repeated to fill other sizes, as what is assumed allows."""
+    random, drawn = np.random.default_rng(0), subject.sampler.point(sizes, 0)
+    numerators = dict(drawn.numerators)
+    for name, values in drawn.numerators.items():
+        filled = np.resize(point.numerators.get(name, values), values.shape)
+        for assumption in subject.sampler.assumptions.get(name, ()):
+            filled = impose(assumption, filled, random)
+        numerators[name] = filled
+    return Point(sizes, numerators, drawn.integers)
+
+
+MOST_CHECKED = 16
+"""Elements that are looked at where the counterexample is made to meet a condition."""
 
 Candidates = Iterator[tuple[str, str, Subject]]
 

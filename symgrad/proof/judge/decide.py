@@ -79,10 +79,6 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     return Proving(prover, (*said, *ready.conditions), known)
 
 
-ROUNDING = 1e-14
-"""Relative differences below it may come from literals that are rounded to doubles."""
-
-
 @dataclass(frozen=True)
 class Judgement:
     """The verdict on one gradient in one case.
@@ -129,6 +125,10 @@ def judge(
     return {name: again(subject.changed([name]))[name] for name in subject.gradients}
 
 
+def _of(sizes: Mapping[str, int]) -> str:
+    return f" of {', '.join(f'{name} = {size}' for name, size in sizes.items())}" if sizes else ""
+
+
 def _judged(
     subject: Subject, budget: int, until_refuted: bool, screen: int, total: int | None
 ) -> dict[str, Judgement]:
@@ -152,6 +152,8 @@ class _Decision:
         self.subject, self.budget, self.screen, self.total = subject, budget, screen, total
         self.evidence = {name: Evidence() for name in subject.gradients}
         self.found: dict[str, Judgement] = {}
+        self.unsettled: dict[str, list[Point]] = {}
+        """Where gradients differ in 60 digits, though no enclosure shows it."""
 
     def run(self, until_refuted: bool = False) -> dict[str, Judgement]:
         self._screen()
@@ -159,7 +161,8 @@ class _Decision:
             self._refute([name])
             if until_refuted and name in self.found:
                 return self.found
-        doubtful = self._consult(self._open())
+        doubtful = self._consult([name for name in self._open() if name not in self.unsettled])
+        doubtful.update(self.unsettled)
         if doubtful:
             self._reread(doubtful)
         self._prove(self._open())
@@ -210,18 +213,22 @@ class _Decision:
     def _refute(self, names: Iterable[str]) -> None:
         for name in list(names):
             failed = self.evidence[name].failed
-            if any(self._is_wrong(point, name) for point in failed[:4]):
-                self._refuted(name, failed)
+            wrong = any(self._is_wrong(point, name) for point in failed[:4])
+            if wrong and not self._refuted(name, failed):
+                self.unsettled[name] = failed
 
     def _is_wrong(self, point: Point, name: str) -> bool:
-        """Is a gradient wrong at a point, however its rounded literals are read?"""
-        if not confirmed(self.subject, point, name) or self._is_rounding(name, [point]):
+        """Is a gradient wrong at a point, as its literals are written and as they may be read?"""
+        if not confirmed(self.subject, point, name):
             return False
         again = self._recognising([name])
         return again is None or confirmed(again, point, name)
 
-    def _refuted(self, name: str, points: list[Point]) -> None:
+    def _refuted(self, name: str, points: list[Point]) -> bool:
+        """Is there a counterexample?  Then the gradient is REFUTED by it."""
         found = refute(self.subject, name, points)
+        if found is None:
+            return False
         seen = self.evidence[name]
         self.found[name] = Judgement(
             Verdict.REFUTED,
@@ -230,6 +237,7 @@ class _Decision:
             passed=tuple(point.sizes for point in seen.passed),
             failed=tuple(point.sizes for point in points),
         )
+        return True
 
     # -- 2: 60 digits
 
@@ -300,25 +308,24 @@ class _Decision:
                 if judgement.verdict is not Verdict.UNDECIDED:
                     self.found[name] = judgement
         for name in names:
-            if name not in self.found and self._is_rounding(name, doubtful[name]):
-                self._undecided(name, "it differs only by the rounding error of a long literal")
-            elif name not in self.found:
+            if name not in self.found:
                 self.evidence[name].failed.extend(doubtful[name])
-                self._refuted(name, doubtful[name])
+                if name in self.unsettled or not self._refuted(name, doubtful[name]):
+                    self._not_apart(name, doubtful[name][0])
 
-    def _is_rounding(self, name: str, points: Iterable[Point]) -> bool:
-        """May the difference at some points come from a literal that Python has rounded?"""
+    def _not_apart(self, name: str, point: Point) -> None:
+        """A gradient that differs, but by no more than what its literals may round."""
         nodes = self.subject.everything.nodes
         constants = (n.attributes["value"].value for n in nodes if n.op == "constant")
-        if not any(literals.is_long(value) for value in constants):
-            return False
-        with precisely():
-            for point in points:
-                at = self.subject.evaluate_precise(point)
-                along = {name: self.subject.direction(name, at)}
-                if not self.subject.compare(at, along).gap <= ROUNDING:
-                    return False
-        return True
+        rounded = [repr(value) for value in dict.fromkeys(constants) if literals.slack(value)]
+        said = f"it is not the derivative at a point{_of(point.sizes)}, in 60 digits; "
+        said += (
+            f"what {' and '.join(rounded)} may be the rounding of is enough to explain that"
+            if rounded else "no enclosure of both sides shows it"
+        )  # fmt: skip
+        self.found[name] = Judgement(
+            Verdict.UNDECIDED, reason=said, recognised=self.subject.recognised
+        )
 
     def _recognising(self, names: Iterable[str]) -> Subject | None:
         """The same subject with rounded constants read as such, where there are any."""
@@ -354,18 +361,19 @@ class _Decision:
 
     def _wrong_in_a_corner(self, name: str) -> bool:
         """Is what is right almost everywhere wrong where a comparison of backward holds?"""
-        return any(
-            certain(self.subject, point, name) and self._refuted_at(point, name)
-            for point in corners(self.subject, name)
-        )
+        for point in corners(self.subject, name):
+            if certain(self.subject, point, name) and self._is_wrong(point, name):
+                if not self._refuted_at(point, name):
+                    self._not_apart(name, point)
+                return True
+        return False
 
     def _refuted_at(self, point: Point, name: str) -> bool:
         """Is a gradient wrong at one point?  Then it is REFUTED there."""
         if not self._is_wrong(point, name):
             return False
         self.evidence[name].failed.append(point)
-        self._refuted(name, [point])
-        return True
+        return self._refuted(name, [point])
 
     def _look_harder(self, name: str, reason: str) -> None:
         """Sought points, then forty more, the last few in 60 digits, before giving up."""

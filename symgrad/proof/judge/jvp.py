@@ -80,8 +80,8 @@ def _wrong(subject: Subject, name: str, found: Counterexample | None) -> str:
         return said
     if name != _SCALE:
         said = (
-            f"{said}: the factor of {PREFIX}{found.element} is {found.hand:.6g} instead of "
-            f"{found.true:.6g}"
+            f"{said}: the factor of {PREFIX}{found.element} is {found.hand_text} instead of "
+            f"{found.true_text}"
         )
     values = input_values(subject, found.point)
     shown = [f"{key} = {_list(values[key])}" for key in values if key != _SCALE]

@@ -2,9 +2,10 @@
 
 In: a ``Subject``.  Out: ``Counterexample``, or None.
 
-A refutation needs three numbers: the hand-written gradient differs from the difference quotient,
-and the difference quotient agrees with sympy's derivative.  Where the two derivatives disagree
-(a kink, a pole) the point is discarded.
+A refutation is a theorem.  In 60 digits, the hand-written gradient differs from the difference
+quotient, which agrees with sympy's derivative; where the two derivatives disagree (a kink, a pole)
+the point is discarded.  Then both sides are enclosed at the point, which is rational
+(``proof/oracle/enclosure.py``), and the enclosures are apart.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from symgrad.proof.scalars import uninterpreted
 class Counterexample:
     """A point at which one element of a gradient is wrong.
 
-    ``hand`` and ``true``: both values, as text with 17 digits; ``at``: the element.
+    ``hand`` and ``true``: both values; ``at``: the element; ``hand_text`` and ``true_text``: with
+    so many digits that they differ.
     """
 
     input: str
@@ -38,6 +40,8 @@ class Counterexample:
     at: tuple[int, ...]
     hand: float
     true: float
+    hand_text: str
+    true_text: str
 
     @property
     def element(self) -> str:
@@ -120,7 +124,8 @@ def _counterexample(
         return None
     gradient = rough.values[subject.gradients[name]]
     candidates = list(np.ndindex(*gradient.shape))[:64]
-    wrong = [at for at in candidates if _element_gap(subject, rough, name, at)][:4]
+    wrong = [at for at in candidates if _element_gap(subject, rough, name, at)]
+    wrong = sorted(wrong, key=lambda at: bool(np.isfinite(gradient[at])))[:4]
     for at in candidates[:16] if exactly else wrong:
         found = check_element(subject, name, point, at)
         if found is not None:
@@ -155,8 +160,28 @@ def check_element(
             return None
         if true is None:
             return None
-        hand = exact.values[subject.gradients[name]][at]
-        return Counterexample(name, point, at, _as_float(hand), float(true))
+        hand = _as_float(exact.values[subject.gradients[name]][at])
+    texts = _apart(subject, point, name, at, hand, float(true))
+    return None if texts is None else Counterexample(name, point, at, hand, float(true), *texts)
+
+
+def _apart(
+    subject: Subject, point: Point, name: str, at: tuple[int, ...], hand: float, true: float
+) -> tuple[str, str] | None:
+    """Both values as texts that differ, if their enclosures are apart; None if they are not.
+
+    A function of which only doubles are known has no enclosure: there, the tolerance decides.
+    """
+    if uninterpreted.among(subject.everything.nodes):
+        texts = f"{hand:.10g}", f"{true:.10g}"
+        return texts if texts[0] != texts[1] else None
+    from symgrad.proof.oracle.enclosure import separated  # FLINT is only needed where one is wrong
+
+    try:
+        found = separated(subject, point, name, at)
+    except DomainError:
+        return None
+    return None if found is None else (found.hand, found.true)
 
 
 def _as_float(value: Any) -> float:

@@ -109,6 +109,8 @@ class Subject:
         """Are the modes found, or taken over from another subject?"""
         self.copies: Mapping[Node, Node] = {}
         """Where the nodes of the case went, of which this is a copy."""
+        self.programs: dict[Any, Evaluator] = {}
+        """Parts of it as programs, by whoever made them."""
         self.returned: dict[str, Node] = {}
         """Gradients whose shape does not fit their inputs, as backward returned them."""
 

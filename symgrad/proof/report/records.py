@@ -37,8 +37,9 @@ class Condition:
 class CounterexampleReport:
     """A counterexample to recompute: sizes, inputs as nested lists, both values of one element.
 
-    ``snippet``: a program that needs NumPy alone and shows both values.  ``aliases``: what
-    backward calls its parameters.
+    ``hand_text`` and ``true_text``: both with so many digits that they differ.  ``snippet``: a
+    program that needs NumPy alone and shows both values.  ``aliases``: what backward calls its
+    parameters.
     """
 
     sizes: Mapping[str, int]
@@ -46,6 +47,8 @@ class CounterexampleReport:
     element: str
     hand: float
     true: float
+    hand_text: str
+    true_text: str
     snippet: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)
 
@@ -53,7 +56,7 @@ class CounterexampleReport:
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
         values = ", ".join(f"{name} = {text(value)}" for name, value in self.inputs.items())
         where = ": ".join(part for part in (sizes, values) if part)
-        return f"{where}; {self.element} is {self.hand:.10g}, true is {self.true:.10g}"
+        return f"{where}; {self.element} is {self.hand_text}, true is {self.true_text}"
 
 
 @dataclass(frozen=True, eq=False)

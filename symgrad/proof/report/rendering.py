@@ -98,7 +98,7 @@ def _counterexample_lines(one: InputReport) -> list[str]:
     lines = [f"      smallest counterexample found{': ' + sizes if sizes else ''}"]
     for name, value in found.inputs.items():
         lines += _wrapped(f"{found.aliases.get(name, name)} = {text(value)}", 8)
-    lines.append(f"        {found.element}: yours {found.hand:.10g}, true {found.true:.10g}")
+    lines.append(f"        {found.element}: yours {found.hand_text}, true {found.true_text}")
     return lines
 
 

@@ -30,6 +30,10 @@ SHORT_DIGITS = 10
 LARGEST_DENOMINATOR = 1000
 CANCELLED = 1.2e-16
 """How far off a difference of numbers up to 1 may be: 1 - 0.999 is 0.0010000000000000009."""
+LEAST_DIFFERENCE = 1e-9
+"""A literal that is smaller is no difference of numbers of about 1."""
+SHORT_FRACTION = 2**20
+"""The greatest denominator of a binary fraction that people write in full."""
 ULPS = 4
 """How far off, in the last place, a constant may be that was computed in double arithmetic."""
 
@@ -83,6 +87,31 @@ def is_long(value: Scalar) -> bool:
     if not isinstance(value, float) or not math.isfinite(value):
         return False
     return len(Decimal(repr(value)).normalize().as_tuple().digits) >= FULL_DIGITS - 1
+
+
+def slack(value: Scalar) -> Fraction:
+    """How far what is meant may lie from a literal of many digits; 0: it is meant as written.
+
+    One unit of its last digit, whether it was rounded or cut; of a double that Python may have
+    computed, what its arithmetic may have lost.  Integers and short binary fractions are exact.
+    """
+    if not isinstance(value, float) or not math.isfinite(value) or _is_short(value):
+        return Fraction(0)
+    written = Decimal(repr(value)).normalize().as_tuple()
+    if len(written.digits) < LEAST_DIGITS:
+        return Fraction(0)
+    assert isinstance(written.exponent, int)
+    found = Fraction(10) ** written.exponent
+    if is_long(value):
+        found = max(found, Fraction(ULPS * math.ulp(value)))
+        if abs(value) > LEAST_DIFFERENCE:
+            found = max(found, Fraction(CANCELLED))
+    return found
+
+
+def _is_short(value: float) -> bool:
+    """Is it a binary fraction of few bits?"""
+    return abs(value) < 2**53 and Fraction(value).denominator <= SHORT_FRACTION
 
 
 def _computed(value: float) -> Constant | None:

@@ -41,6 +41,8 @@ def counterexample_report(
         element=element,
         hand=found.hand,
         true=found.true,
+        hand_text=found.hand_text,
+        true_text=found.true_text,
         snippet=numpy_snippet(subject, found) or "",
         aliases=aliases or {},
     )

@@ -1,0 +1,149 @@
+"""Balls: they contain what 60 digits say, and two sides that they part are different."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from flint import arb, fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import symgrad as sg
+from symgrad.ir.registry import names
+from symgrad.ops.record import get
+from symgrad.proof.oracle import balls
+from symgrad.proof.oracle.balls import Asking, Jet, Uncertain
+from symgrad.proof.oracle.enclosure import ELEMENTWISE, applied, literal, shown
+from symgrad.proof.scalars.bodies import partial_function, value_function
+from symgrad.proof.scalars.literals import exact, recognise, slack
+
+REAL = [
+    op.name for op in map(get, sorted(names()))
+    if op.scalar is not None and op.name not in ("cast", "where")
+    and not op.name.startswith(("wrap_", "logical_")) and op.name not in balls._RELATIONS
+]  # fmt: skip
+
+
+def _contains(x: Any, value: Any) -> bool:
+    """Does a number contain a 60-digit one, but for the last digits of that?"""
+    if balls.is_special(x) or not mpmath.isfinite(value):
+        return bool(balls.is_undefined(x) or x == float(value)) and not mpmath.isfinite(value)
+    with balls.working(300):
+        near = arb(mpmath.nstr(value, 58)) + arb(0, 1e-40) * (1 + abs(arb(float(value))))
+        return bool(balls.ball(x).overlaps(near))
+
+
+@pytest.mark.parametrize("name", REAL)
+@settings(max_examples=8)
+@given(st.lists(st.fractions(-4, 4, max_denominator=97), min_size=3, max_size=3))
+def test_balls_contain_values_and_derivatives(name: str, numbers: list[Fraction]) -> None:
+    """The rules of forward mode against sympy's bodies and partials."""
+    count = get(name).arity or 1
+    points = numbers[:count]
+    with mpmath.workdps(60), balls.working(256):
+        given = [mpmath.mpf(p.numerator) / p.denominator for p in points]
+        value = value_function(name, count)(*given)
+        if isinstance(value, mpmath.mpc):
+            return
+        for place in range(count):
+            jets = [Jet(fmpq(p.numerator, p.denominator), fmpq(1) if i == place else None)
+                    for i, p in enumerate(points)]  # fmt: skip
+            try:
+                found = applied(name, Asking(), *jets)
+            except Uncertain:
+                continue
+            assert _contains(found.v, value), (found.v, value)
+            slope = partial_function(name, count, place)(*given)
+            if name == "shift" or balls.is_special(found.v) or isinstance(slope, mpmath.mpc):
+                continue
+            if mpmath.isfinite(slope):
+                assert _contains(balls.ZERO if found.d is None else found.d, slope)
+
+
+def test_every_elementwise_op_has_a_rule_of_its_own() -> None:
+    """Sympy's body is for ops that users declare; the others do not depend on it."""
+    assert set(REAL) <= set(ELEMENTWISE)
+
+
+@given(st.floats(1e-6, 1e6), st.integers(6, 12))
+def test_a_literal_is_all_that_it_may_round(value: float, digits: int) -> None:
+    written = float(f"{value:.{digits}g}")
+    lower, upper = exact(written) - slack(written), exact(written) + slack(written)
+    assert lower <= exact(value) <= upper or not slack(written)
+    known = recognise(written)
+    if known is not None:
+        assert known.error <= slack(written) * Fraction(101, 100)
+
+
+@pytest.mark.parametrize("value", [0.5, 0.044715, 1.702, 1e-5, 123456789.0, 0.0009765625, 1e300])
+def test_short_literals_are_exact(value: float) -> None:
+    found = literal(value)
+    assert isinstance(found, fmpq)
+    assert Fraction(int(found.p), int(found.q)) == exact(value)
+
+
+@given(st.fractions(-9, 9), st.integers(1, 45))
+def test_numbers_that_differ_are_printed_differently(value: Fraction, digits: int) -> None:
+    x = fmpq(value.numerator, value.denominator)
+    y = x + fmpq(1, 10) ** digits
+    texts = shown(x, y)
+    assert texts is not None
+    assert texts.hand != texts.true
+
+
+# -- whole backwards
+
+
+def _square(backward: Any) -> type[sg.Function]:
+    class Square(sg.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            return backward(g, x)
+
+    return Square
+
+
+def test_a_small_difference_is_printed() -> None:
+    report = sg.verify(_square(lambda g, x: g * (2 * x + 1e-12)), "n", suggest=False)
+    found = report.inputs["x"].counterexample
+    assert found is not None
+    assert found.hand_text != found.true_text
+    assert f"yours {found.hand_text}, true {found.true_text}" in str(report)
+
+
+def test_the_element_that_is_shown_is_the_one_that_has_no_value() -> None:
+    report = sg.verify(_square(lambda g, x: 2 * g * sg.exp(sg.log(x))), "n", suggest=False)
+    found = report.inputs["x"].counterexample
+    assert found is not None
+    assert np.isnan(found.hand)
+    assert not np.isnan(found.true)
+
+
+@pytest.mark.parametrize("wrong", [3e-8, 1e-9])
+def test_what_a_literal_may_round_refutes_nothing(wrong: float) -> None:
+    """Forward has the number with seven digits; backward has another one that rounds to it."""
+
+    class Scaled(sg.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return 0.1234567 * x * x
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            return g * x * (2 * 0.1234567 + wrong)
+
+    report = sg.verify(Scaled, "n", suggest=False)
+    assert str(report.verdict) == "UNDECIDED"
+    assert "0.1234567" in report.inputs["x"].reason
