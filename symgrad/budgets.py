@@ -46,6 +46,14 @@ MODE_CHOICES = 260
 """Choices of modes (any real, positive, ...) of the inputs until forward is finite."""
 REDRAWS = 8
 """Points drawn until forward is defined and finite at one."""
+AUDIT_POINTS = 40
+"""Random points at which an audit has to agree: with each, sizes that no other point has."""
+AUDIT_TOTAL_WORK = 200_000
+"""Elements that are computed at all points of an audit; beyond it, fewer points are enough."""
+AUDIT_ATTEMPTS = 120
+"""Points that an audit draws at most."""
+AUDIT_WORK = 20_000
+"""Elements that are computed at one point of an audit."""
 MOST_ELEMENTS = 4000
 """Elements of all inputs of a point together."""
 SCREEN_POINTS = 10

@@ -48,7 +48,7 @@ Assume = Mapping[str, str] | None
 
 def verify(
     function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
-    order: int = 1, suggest: bool = True,
+    order: int = 1, suggest: bool = True, audit: bool = False,
 ) -> Report:  # fmt: skip
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
@@ -57,10 +57,11 @@ def verify(
     the report then names.  A tensor whose parameter has the default None is judged absent as well,
     where forward accepts that.  ``static``: values of non-tensor arguments.  ``assume``: facts
     about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of the backward too.
-    ``suggest=False``: do not look for a repair.  Raises SpecError, and the errors of tracing
-    forward.
+    ``suggest=False``: do not look for a repair.  ``audit=True``: evaluate both sides of what is
+    PROVED at random points as well.  Raises SpecError, and the errors of tracing forward.
     """
-    return verify_request(requested(function, specs, static, assume, order), suggest=suggest)
+    request = requested(function, specs, static, assume, order)
+    return verify_request(replace(request, audit=audit), suggest=suggest)
 
 
 def verify_request(request: Request, *, suggest: bool = True) -> Report:
@@ -80,7 +81,7 @@ def verify_request(request: Request, *, suggest: bool = True) -> Report:
                 break
             assert other.guess is not None
             with suppress(SymgradError):  # the assumptions may not fit other ranks
-                judged[other.guess] = _for_presences(other, suggest)
+                judged[other.guess] = _for_presences(replace(other, audit=request.audit), suggest)
         return for_guesses(judged)
 
 
@@ -227,7 +228,10 @@ def _for_presences(request: Request, suggest: bool) -> Report:
         return judge(request)
     guess = request.guess
     return for_presences(
-        every, lambda one: judge(request if one is every[0] else one.request),
+        every,
+        lambda one: judge(
+            request if one is every[0] else replace(one.request, audit=request.audit)
+        ),
         guess if guess is not None and guess.presences else None,
     )  # fmt: skip
 
@@ -383,7 +387,7 @@ def _judged_rank(
     options = VerifyOptions(
         surrogate=surrogate, variants=[traced(mask) for mask in asked_for],
         undefined=[traced(None, given=given) for given in patterns(graphs)],
-        order=request.order, suggest=suggest, pushes=_pushes(request, rank),
+        order=request.order, suggest=suggest, pushes=_pushes(request, rank), audit=request.audit,
         histories=[traced(mask, True) for mask in masks_twice],
     )  # fmt: skip
     if not suggest or graphs.derived:

@@ -64,6 +64,7 @@ class Request:
     ``arguments``: those of forward in call order, less trailing defaults that PyTorch would not
     pass.  ``init``: what an instance is made with.  ``assumptions``: those of the class, and those
     that were stated.  ``order``: 2 where the backward of the backward is asked about too.
+    ``audit``: what is PROVED is evaluated at random points as well.
     ``specs``: the shapes as they were stated, empty for those of annotations.  ``guess``: how the
     shapes were inferred, where nobody stated them.
     """
@@ -73,6 +74,7 @@ class Request:
     init: tuple[tuple[str, Any], ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     order: int = 1
+    audit: bool = False
     specs: Specs = ()
     guess: Guess | None = None
 

@@ -63,6 +63,7 @@ class VerifyOptions:
     backward of the backward is judged as well, from ``histories``: the Function and its variants
     traced with what PyTorch would record.  ``paste``: tries repairs in the user's own text.
     ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not.
+    ``audit``: evaluate both sides of what is PROVED at random points as well.
     """
 
     surrogate: FunctionGraphs | None = None
@@ -74,6 +75,7 @@ class VerifyOptions:
     histories: Sequence[FunctionGraphs] = ()
     paste: Paste | None = None
     pushes: FunctionGraphs | SymgradError | None = None
+    audit: bool = False
 
     def meant(self, number: int) -> FunctionCase | None:
         """The surrogate's case of this number, where there is a surrogate."""
@@ -154,6 +156,8 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
             ),
         )  # fmt: skip
     protocol += _found(JVP, lambda: _pushes(options, declared))
+    if options.audit:
+        protocol += _found(AUDIT, lambda: _audited(graphs, judged, declared, options))
     if options.order > 1:
         verdicts = [*(one.verdict for one in inputs.values()), *(one.verdict for one in protocol)]
         first = worst(verdicts)
@@ -189,6 +193,68 @@ def _pushes(options: VerifyOptions, declared: Sequence[Assumption]) -> list[Find
     if isinstance(options.pushes, SymgradError):
         return [failed(options.pushes)]
     return [judge_jvp(options.pushes, declared, budget=options.budget)]
+
+
+# -- a second opinion on what is proved
+
+AUDIT = "audit"
+EXCLUDING = frozenset(("axiom", "domain", "nonzero", "size"))
+"""Kinds of conditions that may exclude more than what random points never meet."""
+DEFECT = "a proof and the audit disagree, which is a defect of symgrad: please report it"
+
+
+def _audited(
+    graphs: FunctionGraphs, judged: Sequence[JudgedCase], declared: Sequence[Assumption],
+    options: VerifyOptions,
+) -> list[Finding]:  # fmt: skip
+    """What random points say of all gradients that are PROVED, of backward without cotangents too.
+
+    A disagreement is REFUTED at its point.
+    """
+    from symgrad.proof.oracle.audit import auditable
+
+    cases = [(one, "") for one in judged]
+    for variant in options.undefined:
+        for number, case in enumerate(variant.cases):
+            one = _judge_case(variant, number, case, declared, options)
+            cases.append((one, f" with {' and '.join(_absent(graphs, case))} = None"))
+    said: dict[str, None] = {}
+    for number, (one, where) in enumerate(cases):
+        names = [n for n, o in one.judgements.items() if o.verdict is Verdict.PROVED]
+        sizes = " and ".join(map(str, one.case.conditions))
+        label = f"{', '.join(names)}{f' ({sizes})' if sizes else ''}{where}"
+        if not names:
+            continue
+        if not auditable(one.subject):
+            said[f"{label}: not audited, since a function is known by its C alone"] = None
+            continue
+        found = second_opinion(one, names, number)
+        if isinstance(found, Finding):
+            return [found]
+        said[f"{label}: {found}"] = None
+    return [Finding(AUDIT, Verdict.PROVED, "; ".join(said))] if said else []
+
+
+def second_opinion(one: JudgedCase, names: Sequence[str], seed: int) -> Finding | str:
+    """What the audit says of the gradients of a case: a disagreement, or the points that agree."""
+    from symgrad.proof.oracle.audit import audit
+
+    outcomes = [one.judgements[name] for name in names]
+    recognised = any(outcome.recognised for outcome in outcomes)
+    subject = one.subject.changed(names, recognised=recognised)
+    kinds = {condition.kind for outcome in outcomes for condition in outcome.conditions}
+    conditional = bool(kinds & EXCLUDING)
+    found = audit(subject, names, seed, conditional=conditional)
+    if found.wrong is None:
+        return str(found)
+    name, example, point = found.wrong
+    shapes = ", ".join(f"{size} = {value}" for size, value in point.sizes.items())
+    said = f"the gradient of {name} is not the derivative at a random point of {shapes or 'rank 0'}"
+    verdict = Verdict.UNDECIDED if conditional else Verdict.REFUTED
+    if example is not None:
+        said += f" (grad_{example.element}: yours {example.hand_text}, true {example.true_text})"
+    said += f"; {DEFECT}" + (", unless a printed condition excludes it" if conditional else "")
+    return Finding(AUDIT, verdict, said, shown(one, example, None))
 
 
 def _twice(

@@ -202,6 +202,9 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 @click.option(
     "--order", type=click.IntRange(1, 2), default=1, help="2: judge the derivative of backward too."
 )
+@click.option(
+    "--audit", is_flag=True, help="Evaluate both sides of what is PROVED at random points as well."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
 @click.option("--suggest", is_flag=True, help="Print a diff that fixes the backward: patch -p1.")
@@ -223,7 +226,7 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 )
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
-    order: int, as_json: bool, quiet: bool, suggest: bool, sarif: Path | None,
+    order: int, audit: bool, as_json: bool, quiet: bool, suggest: bool, sarif: Path | None,
     junit: Path | None, write_test: Path | None, certificate: Path | None, root: Path | None,
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
@@ -243,13 +246,13 @@ def verify(
     console = Console(stderr=as_json, highlight=False)
     chosen = [function for target in targets for function in discover.functions(target)]
     facts = _pairs(assume, "--assume")
-    judged = judge_all(chosen, console, _specs(shapes), _static(static), facts, order)
+    judged = judge_all(chosen, console, _specs(shapes), _static(static), facts, order, audit)
     if as_json:
         _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:
         console.print(summary(judged))
         for one in judged:
-            if not one.proved and not quiet:
+            if (audit or not one.proved) and not quiet:
                 console.print(escape(one.text), soft_wrap=True)
         if suggest:
             _print_diffs(judged)

@@ -7,7 +7,7 @@ request, and the report or the error; a table of many.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -101,12 +101,12 @@ class Judged:
 
 def judge(
     function: type[Function], specs: Sequence[str | None] = (), static: Static = None,
-    assume: Assume = None, order: int = 1,
+    assume: Assume = None, order: int = 1, audit: bool = False,
 ) -> Judged:  # fmt: skip
     """The verdict; an error that a user can cause is returned, not raised."""
     request = None
     try:
-        request = requested(function, specs, static, assume, order)
+        request = replace(requested(function, specs, static, assume, order), audit=audit)
         return Judged(function, request, compiler.verify_request(request))
     except SymgradError as error:
         return Judged(function, request, error=error)
@@ -119,7 +119,7 @@ STYLES = {"PROVED": "green", "REFUTED": "red", "UNDECIDED": "yellow", "ERROR": "
 
 def judge_all(
     functions: Sequence[type[Function]], console: Console, specs: Sequence[str | None] = (),
-    static: Static = None, assume: Assume = None, order: int = 1,
+    static: Static = None, assume: Assume = None, order: int = 1, audit: bool = False,
 ) -> list[Judged]:  # fmt: skip
     """Judge each Function, also after an error of another.
 
@@ -131,7 +131,7 @@ def judge_all(
         task = progress.add_task("proving", total=len(functions))
         for function in functions:
             progress.update(task, description=escape(function.__qualname__))
-            one = judge(function, specs, static, assume, order)
+            one = judge(function, specs, static, assume, order, audit)
             wrong = one.error if specs or static or assume else None
             if isinstance(wrong, SpecError) and wrong.location is None:
                 raise wrong

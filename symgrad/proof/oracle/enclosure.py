@@ -547,12 +547,13 @@ def derivative(found: Jet) -> Number:
 
 
 def objective(
-    subject: Subject, given: Mapping[str, Array], sizes: Mapping[str, int], side: int = 0
-) -> Jet:
+    subject: Subject, given: Mapping[str, Array], sizes: Mapping[str, int], side: int = 0, *,
+    arithmetic: Balls | None = None,
+) -> Jet:  # fmt: skip
     """``<cotangents, outputs>``.  Raises Uncertain where an output is not finite."""
     wanted = [node for pair in subject.outputs for node in pair]
     program = evaluator(subject, "objective", lambda: Evaluator(wanted))
-    values = program.run(Balls(side), given, sizes)
+    values = program.run(arithmetic or Balls(side), given, sizes)
     total = Jet(ZERO)
     for node, cotangent in subject.outputs:
         for value, weight in zip(values[node].ravel(), values[cotangent].ravel(), strict=True):

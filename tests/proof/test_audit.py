@@ -1,0 +1,106 @@
+"""The audit: agrees with what is right, and finds what a proof would have missed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import symgrad as sg
+from symgrad.frontend.request import bind
+from symgrad.frontend.trace import trace_request
+from symgrad.proof.judge.decide import Judgement
+from symgrad.proof.oracle.audit import LARGEST_SIZE, LEAST_POINTS, audit
+from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.verify import JudgedCase, second_opinion, subject_of
+from symgrad.tools.cli import main
+
+Forward = Callable[[Any], Any]
+Backward = Callable[[Any, Any], Any]
+
+
+def _function(forward: Forward, backward: Backward) -> type[sg.Function]:
+    class One(sg.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            return backward(g, x)
+
+    return One
+
+
+def _softmax(g: Any, x: Any) -> Any:
+    y = sg.softmax(x, 1)
+    return y * (g - (g * y).sum(1, keepdim=True))
+
+
+RIGHT: dict[str, tuple[Forward, Backward, str]] = {
+    "softmax": (lambda x: sg.softmax(x, 1), _softmax, "n m"),
+    "relu": (lambda x: x.relu(), lambda g, x: g * (x > 0), "n"),
+    "inverse": (
+        lambda x: x.inverse(), lambda g, x: -(x.inverse().t() @ g @ x.inverse().t()), "n n",
+    ),
+    "literal": (lambda x: x * 0.3333333333333333, lambda g, x: g / 3, "n"),
+    "sort": (lambda x: x.sort(0)[0], lambda g, x: g[x.argsort(0).argsort(0)], "n"),
+}  # fmt: skip
+
+MISSED: dict[str, tuple[Forward, Backward, str]] = {
+    "a size": (
+        lambda x: x * x,
+        lambda g, x: g * 2 * x * ((x.shape[0] - 31) * (x * x + 1) != 0),
+        "n",
+    ),
+    "an index": (lambda x: 3 * x, lambda g, x: g * 3 * (sg.arange(x.shape[0]) != 29), "n"),
+    "a region": (lambda x: x * x, lambda g, x: sg.where(x > 2.5, g, 2 * g * x), "n"),
+    "no value": (lambda x: x * x, lambda g, x: 2 * g * x + 0 * (x + 0.01).log(), "n"),
+    "by little": (lambda x: x * x, lambda g, x: g * x * 2.0000000000001, "n m"),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_what_is_right_agrees(name: str) -> None:
+    forward, backward, spec = RIGHT[name]
+    report = sg.verify(_function(forward, backward), spec, suggest=False, audit=True)
+    assert report.verdict == sg.PROVED, str(report)
+    (finding,) = (one for one in report.protocol if one.name == "audit")
+    points = int(finding.text.split(": ")[1].split()[0])
+    assert points >= LEAST_POINTS
+    assert "probability 1/2000" in finding.text
+
+
+@pytest.mark.parametrize("name", MISSED)
+def test_what_a_proof_missed_is_refuted(name: str) -> None:
+    """The audit asks no prover: here one is taken to have proved what is wrong."""
+    forward, backward, spec = MISSED[name]
+    (case,) = trace_request(bind(_function(forward, backward), (spec,))).cases
+    subject = subject_of(case, ())
+    subject.settle()
+    found = audit(subject, ["x"])
+    assert found.wrong is not None
+    assert all(size <= LARGEST_SIZE for size in found.wrong[2].sizes.values())
+    said = second_opinion(JudgedCase(case, subject, {"x": Judgement(Verdict.PROVED)}), ["x"], 0)
+    assert not isinstance(said, str)
+    assert said.verdict is Verdict.REFUTED
+    assert "please report it" in said.text
+    assert "grad_x[" in said.text
+
+
+def test_the_command_line_says_what_was_compared(tmp_path: Path) -> None:
+    path = tmp_path / "ops.py"
+    path.write_text(
+        "import symgrad as sg\n\n\nclass Square(sg.Function):\n    @staticmethod\n"
+        "    def forward(ctx, x):\n        ctx.save_for_backward(x)\n        return x * x\n\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        (x,) = ctx.saved_tensors\n"
+        "        return 2 * g * x\n"
+    )
+    done = CliRunner().invoke(main, ["verify", f"{path}:Square", "--shapes", "n", "--audit"])
+    assert done.exit_code == 0, done.output
+    assert "40 random points (n <= 40)" in " ".join(done.output.split())
