@@ -129,6 +129,12 @@ WITNESS_TRIES = 6
 """Points tried as a witness of an obligation."""
 DOMAIN_CANDIDATES = 24
 """Conditions of the domain that are looked at."""
+LONGEST_CONDITION = 60
+"""Characters of a condition in terms of the inputs; longer ones are printed by the user's names."""
+MOST_GUARDS = 4
+"""Sets of conditions under which one value is read that are told apart."""
+RANGE_DEPTH = 12
+"""How far down a condition on one element is carried."""
 MOST_KINKS = 6
 """Kinks and ties that a report prints."""
 MOST_OUTPUTS = 4

@@ -5,6 +5,7 @@ In: nothing.  Out: records.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,24 @@ def _pow_domain(sp: Any, x: Any, y: Any) -> Any:
     return sp.Integer(1) if y >= 0 else x**2
 
 
+def _base_of(sign: int, *, whole: bool) -> Callable[[Any, Any, Any], Any]:
+    """The base where the exponent is a number of this sign, whole or not; elsewhere 1."""
+
+    def base(sp: Any, x: Any, y: Any) -> Any:
+        fits = y.is_number and (y >= 0 if sign > 0 else y < 0) and (y == int(y)) == whole
+        return x if fits else sp.Integer(1)
+
+    return base
+
+
+_POW_DEFINED = (
+    Constraint("positive", lambda sp, x, y: sp.Integer(1) if y.is_number else x),
+    Constraint("positive", _base_of(-1, whole=False)),
+    Constraint("nonnegative", _base_of(1, whole=False)),
+    Constraint("nonzero", _base_of(-1, whole=True)),
+)
+
+
 def _pow(x: Array, y: Array) -> Array:
     """NumPy's power without its shortcut for a single exponent, sqrt for 0.5: wrong at -inf."""
     value: Array = np.power(np.atleast_1d(x), np.ascontiguousarray(y)).reshape(x.shape)
@@ -118,8 +137,8 @@ def _pow_vjp(g: Node, out: Node, x: Node, y: Node) -> tuple[Node, Node]:
 
 elementwise(
     "pow", numpy=_pow, sympy=lambda sp, x, y: x**y, c=Function("pow", vector=True), cost=0.90,
-    domain=(Constraint("positive", _pow_domain),), vjp=_pow_vjp, program="{0} ** {1}",
-    code="{0}**{1}", latex="{0:atom}^{{{1}}}",
+    domain=(Constraint("positive", _pow_domain),), defined=_POW_DEFINED, vjp=_pow_vjp,
+    program="{0} ** {1}", code="{0}**{1}", latex="{0:atom}^{{{1}}}",
 )  # fmt: skip
 
 

@@ -60,7 +60,10 @@ Program = str | Callable[..., str]
 
 @dataclass(frozen=True)
 class Constraint:
-    """Where an op is defined: ``expression(sp, *args)`` is positive, nonnegative or nonzero."""
+    """Where an op is defined: ``expression(sp, *args)`` is positive, nonnegative or nonzero.
+
+    Or ``regular``: it is not 0, -1, -2 and so on, where the gamma function has its poles.
+    """
 
     kind: str
     expression: Callable[..., Any]
@@ -146,9 +149,10 @@ class Scalar:
     ``sympy(sp, *symbols)``: its meaning on the reals.  ``c_integer``: its spelling for integers
     where that is another one.  ``chooses``: the result is an operand, -1, 0 or 1 (unsigned never
     -1), so that it lies in every integer dtype that the operands have.  ``cost``: ns for one f32
-    element in a vectorised loop, as measured.  ``latex``: in formulas; None where it depends on
-    more than the operands' texts.  ``bounds``: of its values.  ``rising``: it is continuous and
-    increasing on the whole real line.
+    element in a vectorised loop, as measured.  ``domain``: where it has a value and, off its kinks,
+    a derivative.  ``defined``: where it has a finite value, if that is more.  ``latex``: in
+    formulas; None where it depends on more than the operands' texts.  ``bounds``: of its values.
+    ``rising``: it is continuous and increasing on the whole real line.
     """
 
     sympy: Callable[..., Any]
@@ -161,6 +165,7 @@ class Scalar:
     latex: Latex | None = None
     bounds: Bounds | None = None
     rising: bool = False
+    defined: tuple[Constraint, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,6 +276,7 @@ def elementwise(
     vjp: Callable[..., Sequence[Node | None]] | None,
     cost: float = 0.02,
     domain: tuple[Constraint, ...] = (),
+    defined: tuple[Constraint, ...] | None = None,
     kinks: tuple[Kink, ...] = (),
     result: DType | None = None,
     takes: Callable[[DType], bool] = lambda dtype: dtype.is_float,
@@ -295,8 +301,7 @@ def elementwise(
     """
     arity = len(inspect.signature(sympy).parameters) - 1  # the first is the module
     operands = ", ".join(f"{{{place}}}" for place in range(arity))
-    if latex is None:
-        latex = rf"\operatorname{{{name.replace('_', ' ')}}}"
+    latex = latex or rf"\operatorname{{{name.replace('_', ' ')}}}"
     if isinstance(latex, str):
         latex = Latex(latex)
     if code is None:
@@ -313,7 +318,9 @@ def elementwise(
 
     op = Op(
         name, "elementwise", arity, _one_dtype(name, takes, result), evaluate,
-        scalar=Scalar(sympy, c, cost, domain, kinks, c_integer, chooses, latex, bounds, rising),
+        scalar=Scalar(
+            sympy, c, cost, domain, kinks, c_integer, chooses, latex, bounds, rising, defined
+        ),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
         ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program, code=code,
         lacks=lacks or {},

@@ -17,6 +17,7 @@ from symgrad.ops.record import Bounds, Constraint, Function, Helper, apply, elem
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 _POSITIVE = (Constraint("positive", lambda sp, x: x),)
+_NO_POLE = (Constraint("regular", lambda sp, x: x),)
 _NOT_IN_NUMPY = {"program": "neither NumPy nor the standard library has this function"}
 
 
@@ -48,26 +49,32 @@ elementwise(
     "erfinv", numpy=special_numpy.erfinv, sympy=lambda sp, x: sp.erfinv(x),
     c=Helper("erfinv", special_c.ERFINV), cost=15.0, lacks=_NOT_IN_NUMPY,
     domain=(Constraint("positive", lambda sp, x: 1 - x**2),),
+    defined=(
+        Constraint("positive", lambda sp, x: 1 + x), Constraint("positive", lambda sp, x: 1 - x),
+    ),
     vjp=lambda g, y, x: (g * (apply("exp", apply("square", y)) * (1 / TWO_OVER_ROOT_PI)),),
 )  # fmt: skip
 elementwise(
     "lgamma", numpy=special_numpy.lgamma, sympy=lambda sp, x: sp.loggamma(x),
     program="np.vectorize(math.lgamma, otypes=[float])({0})", c=Function("lgamma"), cost=15.0,
-    domain=_POSITIVE, vjp=lambda g, y, x: (g * apply("digamma", x),), latex=r"\log\Gamma",
+    domain=_POSITIVE, defined=_NO_POLE, latex=r"\log\Gamma",
+    vjp=lambda g, y, x: (g * apply("digamma", x),),
 )  # fmt: skip
 elementwise(
     "digamma", numpy=special_numpy.digamma, sympy=lambda sp, x: sp.digamma(x),
-    c=Helper("digamma", special_c.DIGAMMA), cost=15.0, domain=_POSITIVE, lacks=_NOT_IN_NUMPY,
+    c=Helper("digamma", special_c.DIGAMMA), cost=15.0, domain=_POSITIVE, defined=_NO_POLE,
+    lacks=_NOT_IN_NUMPY,
     vjp=lambda g, y, x: (g * apply("trigamma", x),), latex=r"\psi",
 )  # fmt: skip
 elementwise(
     "trigamma", code="{sg}.polygamma(1, {0})", numpy=special_numpy.trigamma,
     sympy=lambda sp, x: sp.polygamma(1, x), c=Helper("trigamma", special_c.TRIGAMMA), cost=15.0,
-    domain=_POSITIVE, lacks=_NOT_IN_NUMPY, vjp=lambda g, y, x: (g * apply("tetragamma", x),),
+    domain=_POSITIVE, defined=_NO_POLE, lacks=_NOT_IN_NUMPY,
+    vjp=lambda g, y, x: (g * apply("tetragamma", x),),
     latex=r"\psi_{1}",
 )  # fmt: skip
 elementwise(
     "tetragamma", code="{sg}.polygamma(2, {0})", numpy=special_numpy.tetragamma,
     sympy=lambda sp, x: sp.polygamma(2, x), c=Helper("tetragamma", special_c.TETRAGAMMA), cost=15.0,
-    domain=_POSITIVE, vjp=_tetragamma_vjp, lacks=_NOT_IN_NUMPY, latex=r"\psi_{2}",
+    domain=_POSITIVE, defined=_NO_POLE, vjp=_tetragamma_vjp, lacks=_NOT_IN_NUMPY, latex=r"\psi_{2}",
 )  # fmt: skip

@@ -20,6 +20,14 @@ from symgrad.ops.record import (
 )
 
 _INSIDE = (Constraint("positive", lambda sp, x: 1 - x**2),)
+_WITHIN = (
+    Constraint("nonnegative", lambda sp, x: 1 + x),
+    Constraint("nonnegative", lambda sp, x: 1 - x),
+)
+_BETWEEN = (
+    Constraint("positive", lambda sp, x: 1 + x),
+    Constraint("positive", lambda sp, x: 1 - x),
+)
 
 
 def _root(x: Node) -> Node:
@@ -45,12 +53,13 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "asin", numpy=np.arcsin, sympy=lambda sp, x: sp.asin(x), c=Function("asin", vector=True),
-    cost=0.50, domain=_INSIDE, vjp=lambda g, y, x: (g / _root(1.0 - _square(x)),), latex=r"\arcsin",
+    cost=0.50, domain=_INSIDE, defined=_WITHIN, latex=r"\arcsin",
+    vjp=lambda g, y, x: (g / _root(1.0 - _square(x)),),
 )  # fmt: skip
 elementwise(
     "acos", numpy=np.arccos, sympy=lambda sp, x: sp.acos(x), c=Function("acos", vector=True),
-    cost=0.50, domain=_INSIDE, vjp=lambda g, y, x: (-(g / _root(1.0 - _square(x))),),
-    latex=r"\arccos",
+    cost=0.50, domain=_INSIDE, defined=_WITHIN, latex=r"\arccos",
+    vjp=lambda g, y, x: (-(g / _root(1.0 - _square(x))),),
 )  # fmt: skip
 elementwise(
     "atan", numpy=np.arctan, sympy=lambda sp, x: sp.atan(x), c=Function("atan", vector=True),
@@ -68,7 +77,7 @@ def _atan2_vjp(g: Node, out: Node, y: Node, x: Node) -> tuple[Node, Node]:
 elementwise(
     "atan2", numpy=np.arctan2, sympy=lambda sp, y, x: sp.atan2(y, x),
     c=Function("atan2", vector=True), cost=0.80,
-    domain=(Constraint("positive", lambda sp, y, x: x**2 + y**2),),
+    domain=(Constraint("positive", lambda sp, y, x: x**2 + y**2),), defined=(),
     kinks=(
         Kink(lambda sp, y, x: sp.Abs(y) + sp.Max(x, 0), "it jumps by 2π; at 0 its slope is 0"),
     ),
@@ -94,9 +103,10 @@ elementwise(
 elementwise(
     "acosh", numpy=np.arccosh, sympy=lambda sp, x: sp.acosh(x), c=Function("acosh", vector=True),
     cost=0.70, domain=(Constraint("positive", lambda sp, x: x - 1),),
+    defined=(Constraint("nonnegative", lambda sp, x: x - 1),),
     vjp=lambda g, y, x: (g / _root(_square(x) - 1.0),),
 )  # fmt: skip
 elementwise(
     "atanh", numpy=np.arctanh, sympy=lambda sp, x: sp.atanh(x), c=Function("atanh", vector=True),
-    cost=0.70, domain=_INSIDE, vjp=lambda g, y, x: (g / (1.0 - _square(x)),),
+    cost=0.70, domain=_INSIDE, defined=_BETWEEN, vjp=lambda g, y, x: (g / (1.0 - _square(x)),),
 )  # fmt: skip

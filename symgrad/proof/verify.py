@@ -7,7 +7,7 @@ judged, then the judgements of all cases are put together into one report for ea
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +26,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
-from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.decide import Judgement, beside, judge
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.kinks import kinks
@@ -138,6 +138,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     ]
     inputs = input_reports(graphs, judged, declared, options)
     protocol: list[Finding] = []
+    printed = frozenset(condition for one in inputs.values() for condition in one.conditions)
     if any(case.problem is None for case in graphs.cases):
         subjects = [one.subject for one in judged if one.judgements]
         judgements = [one.judgements for one in judged]
@@ -145,7 +146,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         protocol += _found(
             VARIANTS,
             lambda: variants_agree(
-                graphs, options.variants, partial(_judge_some, declared, options)
+                graphs, options.variants, partial(_judge_some, declared, options), printed
             ),
         )
         protocol += _found(
@@ -153,6 +154,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
             lambda: with_none(
                 graphs, options.undefined,
                 lambda variant, number, case: _judge_case(variant, number, case, declared, options),
+                printed,
             ),
         )  # fmt: skip
     protocol += _found(JVP, lambda: _pushes(options, declared))
@@ -161,7 +163,9 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     if options.order > 1:
         verdicts = [*(one.verdict for one in inputs.values()), *(one.verdict for one in protocol)]
         first = worst(verdicts)
-        protocol += _found(SECOND_ORDER, lambda: [_twice(graphs, options, declared, first)])
+        protocol += _found(
+            SECOND_ORDER, lambda: [_twice(graphs, options, declared, first, printed)]
+        )
     return Report(
         name=graphs.name,
         location=graphs.location,
@@ -258,9 +262,13 @@ def second_opinion(one: JudgedCase, names: Sequence[str], seed: int) -> Finding 
 
 
 def _twice(
-    graphs: FunctionGraphs, options: VerifyOptions, declared: Sequence[Assumption], first: Verdict
-) -> Finding:
-    """The finding on the backward of the backward.  ``first``: the verdict of first order."""
+    graphs: FunctionGraphs, options: VerifyOptions, declared: Sequence[Assumption], first: Verdict,
+    printed: Collection[Condition],
+) -> Finding:  # fmt: skip
+    """The finding on the backward of the backward.
+
+    ``first``: the verdict of first order; ``printed``: the conditions beside it.
+    """
     if graphs.once:
         return Finding(SECOND_ORDER, Verdict.REFUTED, f"there is none: backward {ONCE}")
     if graphs.derived:
@@ -269,7 +277,9 @@ def _twice(
         said = "not judged, since the backward itself is wrong"
         return Finding(SECOND_ORDER, Verdict.UNDECIDED, said)
     trusted = first is Verdict.PROVED and options.surrogate is None
-    return second_order(options.histories, declared, trusted=trusted, budget=options.budget)
+    return second_order(
+        options.histories, declared, trusted=trusted, budget=options.budget, printed=printed
+    )  # fmt: skip
 
 
 def _judge_case(
@@ -630,8 +640,12 @@ def _masks(differentiable: Sequence[bool]) -> Iterator[Pattern]:
 def with_none(
     graphs: FunctionGraphs, variants: Sequence[FunctionGraphs],
     judge_case: Callable[[FunctionGraphs, int, FunctionCase], JudgedCase],
+    printed: Collection[Condition] = (),
 ) -> list[Finding]:  # fmt: skip
-    """The finding on the ``variants``: the same Function, traced for each of the patterns."""
+    """The finding on the ``variants``: the same Function, traced for each of the patterns.
+
+    ``printed``: conditions that are said already.
+    """
     if not variants:
         return []
     many = max(sum(node is not None for node in case.cotangents) for case in graphs.cases)
@@ -639,14 +653,16 @@ def with_none(
     if many > MOST_OUTPUTS:
         said = f"of {many} cotangents, only patterns with one given or one missing were judged"
         worst = Finding(UNDEFINED, Verdict.UNDECIDED, said)
+    judged: list[Judgement] = []
     for variant in variants:
         for number, case in enumerate(variant.cases):
             one = judge_case(variant, number, case)
+            judged += one.judgements.values()
             for name in graphs.differentiable:
                 found = _undefined_finding(graphs, one, name)
                 if found is not None and found.verdict > worst.verdict:
                     worst = found
-    return [worst]
+    return [replace(worst, text=worst.text or beside(judged, printed))]
 
 
 def _undefined_finding(graphs: FunctionGraphs, one: JudgedCase, name: str) -> Finding | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given
 
 import symgrad as sg
@@ -131,6 +132,27 @@ def test_inside_its_domain_and_off_its_kinks_an_op_is_smooth(name: str) -> None:
         right, left = (at(place, step) - value) / step, (value - at(place, -step)) / step
         bent = operands[place][np.abs(right - left) > 1e-3 * (1 + np.abs(left))]
         assert not bent.size, f"{name} is not smooth at {bent}: its record states no `kinks`"
+
+
+@pytest.mark.parametrize("name", [name for name in ELEMENTWISE if _takes_floats(name)])
+def test_an_op_has_a_finite_value_exactly_where_it_is_defined(name: str) -> None:
+    """So that a condition on a backward that evaluates it is neither too weak nor too strong."""
+    op = get(name)
+    assert op.scalar is not None
+    constraints = op.scalar.domain if op.scalar.defined is None else op.scalar.defined
+    operands = _points(op.arity or 1)
+    finite = np.isfinite(op.numpy(*operands, size=None).astype(np.float64))
+    for *values, found in zip(*operands, finite, strict=True):
+        exact = [sympy.Rational(value) for value in values]
+        holds = all(_holds(one.kind, one.expression(sympy, *exact)) for one in constraints)
+        assert holds == found, f"{name} at {values}"
+
+
+def _holds(kind: str, value: Any) -> bool:
+    value = sympy.sympify(value)
+    if kind == "regular":
+        return not (value.is_integer and value <= 0)
+    return bool({"positive": value > 0, "nonnegative": value >= 0, "nonzero": value != 0}[kind])
 
 
 # -- facts about functions that stay as they are in normal forms

@@ -12,12 +12,13 @@ In: a ``Subject``.  Out: a ``Judgement`` of each of its gradients.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
 from symgrad.budgets import FOUND_POINTS, GRADIENT_WORK, MORE_POINTS, PRECISE_POINTS, SCREEN_POINTS
+from symgrad.proof.judge.defined import Definedness
 from symgrad.proof.judge.equality import (
     Equality,
     contradictory,
@@ -36,17 +37,22 @@ from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, precisely
 from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.report.records import Condition
+from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import Verdict, failure
 from symgrad.proof.scalars import literals
 
 
 @dataclass(frozen=True)
 class Proving:
-    """A prover, the facts it relies on, the conditions under which all that it proves holds."""
+    """A prover, the facts it relies on, the conditions under which all that it proves holds.
+
+    ``declared``: the facts about inputs alone, as they were before matrices were made ready.
+    """
 
     prover: Prover
     conditions: tuple[Condition, ...]
     facts: Facts
+    declared: Facts
 
 
 def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
@@ -76,7 +82,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     known = with_ranks(ready.facts, ready.subject.everything.nodes)
     prover = Prover(ready.subject, lambda goal: equal_under(goal, known))
     said = [Condition("domain", str(domain)) for domain in own]
-    return Proving(prover, (*said, *ready.conditions), known)
+    return Proving(prover, (*said, *ready.conditions), known, facts)
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,17 @@ class Judgement:
     recognised: bool = False
     passed: tuple[Mapping[str, int], ...] = ()
     failed: tuple[Mapping[str, int], ...] = ()
+
+
+def beside(judgements: Iterable[Judgement], printed: Collection[Condition] = ()) -> str:
+    """Where proved gradients are defined, as far as that is not printed elsewhere."""
+    found = [
+        worded(condition)
+        for one in judgements if one.verdict is Verdict.PROVED
+        for condition in one.conditions
+        if condition.kind in ("domain", "nonzero") and condition not in printed
+    ]  # fmt: skip
+    return "; ".join(dict.fromkeys(found))
 
 
 @dataclass
@@ -342,6 +359,7 @@ class _Decision:
         if not names:
             return
         ready = proving(self.subject, self.budget, self.total)
+        defined: Definedness | None = None
         for name in names:
             if name in self.found:
                 continue
@@ -349,10 +367,12 @@ class _Decision:
             if equality.equal and self._wrong_in_a_corner(name):
                 continue
             if equality.equal:
+                defined = defined or Definedness(self.subject, ready.declared)
+                said = (*ready.conditions, *equality.conditions)
                 self.found[name] = Judgement(
                     Verdict.PROVED,
                     method=equality.method,
-                    conditions=(*ready.conditions, *equality.conditions),
+                    conditions=(*said, *defined.conditions(name, said)),
                     recognised=self.subject.recognised,
                     passed=tuple(point.sizes for point in self.evidence[name].passed),
                 )

@@ -66,8 +66,9 @@ def domain_conditions(
         kind, relation = "domain", ">" if entry.nonzero else ">="
         if not entry.nonnegative:
             kind, relation = "nonzero", "=="
-        always = _where_zero(context, entry.poly) if entry.nonzero else ""
-        found.append(Condition(kind, f"{text} {relation} 0{always}"))
+        always = where_zero(context, entry.poly) if entry.nonzero else ""
+        about = condition_about(context, entry.poly, "!=" if relation == "==" else relation, leaves)
+        found.append(Condition(kind, f"{text} {relation} 0{always}", about))
     return list(dict.fromkeys(found))
 
 
@@ -77,7 +78,7 @@ def _of_branches(
     """Conditions that exclude each other, taken out of ``entries``: each is of one branch only."""
     found = []
     for key, entry in list(entries.items()):
-        opposite = _key(context, entry.poly.scaled(-1), leaves)
+        opposite = condition_key(context, entry.poly.scaled(-1), leaves)
         if key not in entries or opposite not in entries or key == opposite:
             continue
         both = entries.pop(key), entries.pop(opposite)
@@ -93,7 +94,7 @@ def _take(
     entries: dict[str, _Entry], context: Proof, poly: Poly, relation: str,
     leaves: Mapping[str, Node],
 ) -> None:  # fmt: skip
-    key, text = _key(context, poly, leaves), PolyText(leaves).of(poly)
+    key, text = condition_key(context, poly, leaves), PolyText(leaves).of(poly)
     entry = entries.setdefault(key, _Entry(poly, text))
     entry.text = min(entry.text, text, key=len)
     entry.nonzero |= relation != ">="
@@ -113,11 +114,24 @@ def _parts(context: Proof, requirement: Requirement) -> list[Poly]:
     return parts or [poly]
 
 
-def _key(context: Proof, poly: Poly, leaves: Mapping[str, Node]) -> str:
+def condition_key(context: Proof, poly: Poly, leaves: Mapping[str, Node]) -> str:
     """Equal for polynomials that are positive multiples of each other up to names of indices.
 
     A power of one base stands for the base: they have one sign.
     """
+    return PolyText(leaves).of(_base(context, poly))
+
+
+def condition_about(
+    context: Proof, poly: Poly, relation: str, leaves: Mapping[str, Node]
+) -> str:  # fmt: skip
+    """Equal for conditions that are one: the relation, the key and the extents of the indices."""
+    text = PolyText(leaves)
+    key = text.of(_base(context, poly))
+    return f"{relation} {key} over {', '.join(text.extents())}"
+
+
+def _base(context: Proof, poly: Poly) -> Poly:
     base = primitive(context, poly)
     if len(base.terms) == 1:
         ((monomial, value),) = base.terms.items()
@@ -125,10 +139,10 @@ def _key(context: Proof, poly: Poly, leaves: Mapping[str, Node]) -> str:
             atom, exponent = monomial[0]
             if exponent > 0:
                 base = primitive(context, atom.data[0])
-    return PolyText(leaves).of(base)
+    return base
 
 
-def _where_zero(context: Proof, poly: Poly) -> str:
+def where_zero(context: Proof, poly: Poly) -> str:
     """The sizes that make it 0 by being 1."""
     before, context.budget = context.budget, context.work + DOMAIN_WORK
     try:
@@ -170,7 +184,7 @@ def _user_words(context: Proof, graph: Graph, leaves: Mapping[str, Node]) -> dic
     for node, divides in _operands(graph):
         for cuts in [list(leaves.values()), []] if leaves else [[]]:
             try:
-                key = _key(context, _normal_form(context, graph, node, cuts), leaves)
+                key = condition_key(context, _normal_form(context, graph, node, cuts), leaves)
                 text = writer.text(node, level=5)
                 item = divides, len(text), text
             except (SymgradError, Undecided, NoSpelling, KeyError):

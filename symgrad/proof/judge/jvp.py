@@ -24,6 +24,7 @@ from symgrad.proof.judge.decide import judge
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Finding
+from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import Verdict
 
 NAME = "jvp"
@@ -60,15 +61,14 @@ def _found(case: FunctionCase, declared: Sequence[Assumption], budget: int) -> F
     for make in (_slope, _at_zero):
         subject = make(case, declared)
         for name, one in judge(subject, budget=budget).items():
-            conditions.update((str(condition), None) for condition in one.conditions)
+            conditions.update((worded(condition), None) for condition in one.conditions)
             if one.verdict is Verdict.REFUTED:
                 return Finding(NAME, Verdict.REFUTED, _wrong(subject, name, one.counterexample))
             if one.verdict is Verdict.UNDECIDED:
                 undecided.append(f"{name}: {one.reason}")
     if undecided:
         return Finding(NAME, Verdict.UNDECIDED, undecided[0])
-    said = f"if {'; '.join(conditions)}" if conditions else ""
-    return Finding(NAME, Verdict.PROVED, said)
+    return Finding(NAME, Verdict.PROVED, "; ".join(conditions))
 
 
 def _wrong(subject: Subject, name: str, found: Counterexample | None) -> str:

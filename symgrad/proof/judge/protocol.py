@@ -5,7 +5,7 @@ In: the cases of a traced Function, their subjects and judgements.  Out: ``Findi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -16,12 +16,12 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
-from symgrad.proof.judge.decide import Judgement
+from symgrad.proof.judge.decide import Judgement, beside
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError
-from symgrad.proof.report.records import Finding
+from symgrad.proof.report.records import Condition, Finding
 from symgrad.proof.report.verdict import Verdict
 
 _CARRY = frozenset(("expand", "reshape", "permute", "slice", "unslice", "sum", "cumsum", "cast",
@@ -188,15 +188,17 @@ def variants_agree(
     full: FunctionGraphs,
     variants: Sequence[FunctionGraphs],
     judge_case: Callable[[FunctionCase, Sequence[str]], Mapping[str, Judgement]],
+    printed: Collection[Condition] = (),
 ) -> list[Finding]:
     """Does backward compute the same where only some gradients are asked for?
 
     A gradient that is built like that of ``full`` shares its verdict; one that is built in
-    another way is judged by ``judge_case(case, names)``.
+    another way is judged by ``judge_case(case, names)``; ``printed``: conditions that are said.
     """
     if not variants:
         return []
     found = Finding(VARIANTS, Verdict.PROVED)
+    proved: list[Judgement] = []
     for variant in variants:
         for case in variant.cases:
             if case.problem is not None:
@@ -204,11 +206,12 @@ def variants_agree(
                 limit = is_limit(case.problem)
                 return [Finding(VARIANTS, Verdict.UNDECIDED if limit else Verdict.REFUTED, said)]
             for gradient, judgement in judge_case(case, _other(full, case, variant.asked)).items():
+                proved.append(judgement)
                 if judgement.verdict > found.verdict:
                     said = f"the gradient of {gradient} is computed differently"
                     reason = f": {judgement.reason}" if judgement.reason else ""
                     found = Finding(VARIANTS, judgement.verdict, said + reason)
-    return [found]
+    return [replace(found, text=found.text or beside(proved, printed))]
 
 
 def _other(full: FunctionGraphs, case: FunctionCase, asked: Sequence[str]) -> list[str]:

@@ -24,10 +24,12 @@ class Condition:
     """Something a verdict depends on.
 
     ``kind``: declared, domain, kink, ties, index, size, literal, nonzero, axiom or found.
+    ``about``: a relation and a normal form, by which conditions on one value are known.
     """
 
     kind: str
     text: str
+    about: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -233,5 +235,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+        shown = (name for name, one in value.__dataclass_fields__.items() if one.compare)
+        return {name: _plain(getattr(value, name)) for name in shown}
     return value

@@ -10,17 +10,17 @@ gives is judged like a hand-written gradient, the forward being the backward.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
-from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.decide import Judgement, beside, judge
 from symgrad.proof.judge.protocol import digest
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.suggest import spelled, writer_for
-from symgrad.proof.report.records import Finding
+from symgrad.proof.report.records import Condition, Finding
 from symgrad.proof.report.verdict import Verdict, worst
 from symgrad.proof.second.blame import blamed
 from symgrad.proof.second.history import Recorded, stripped
@@ -37,11 +37,12 @@ def second_order(
     *,
     trusted: bool,
     budget: int,
+    printed: Collection[Condition] = (),
 ) -> Finding:
     """Judge the derivative of the backward by the inputs and by the cotangents.
 
     ``traced``: the Function, and its variants for other ``needs_input_grad``, with histories.
-    ``trusted``: its first derivative is proved.
+    ``trusted``: its first derivative is proved.  ``printed``: conditions that are said already.
     """
     if not traced:
         return Finding(NAME, Verdict.UNDECIDED, "it was not traced with histories")
@@ -51,7 +52,7 @@ def second_order(
     for graphs in traced:
         wanted = [name for name in graphs.asked if name not in constant]
         for case in graphs.cases:
-            one = _case(case, wanted, declared, trusted, budget, seen)
+            one = _case(case, wanted, declared, trusted, budget, seen, printed)
             if one is not None and (one.verdict > found.verdict or found.text == _KEPT):
                 found = one
     return found
@@ -64,6 +65,7 @@ def _case(
     trusted: bool,
     budget: int,
     seen: set[tuple[object, ...]],
+    printed: Collection[Condition],
 ) -> Finding | None:
     """What is found in one case; None where there is nothing to judge, or it is known already."""
     if case.record is None or case.record.reason:
@@ -90,7 +92,8 @@ def _case(
     name = next(name for name, one in judged.items() if one.verdict is verdict)
     if late is not None and verdict is not Verdict.REFUTED:
         return late
-    return _finding(recorded, twice, name, judged[name])
+    found = _finding(recorded, twice, name, judged[name])
+    return replace(found, text=found.text or beside(judged.values(), printed))
 
 
 def _affected(recorded: Recorded, wanted: Sequence[str]) -> list[str]:

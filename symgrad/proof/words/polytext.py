@@ -44,6 +44,10 @@ class PolyText:
             text += sign + part
         return text
 
+    def extents(self) -> list[str]:
+        """How many values each index has that was printed, in order of their letters."""
+        return [self.of(atom.data[1]) for atom in list(self._letters)]
+
     def _monomial(self, monomial: Monomial, value: Number) -> str:
         factors = sorted(monomial, key=lambda item: (item[0].kind not in _FIRST, item[0].erased))
         above = [self._factor(a, e) for a, e in factors if e > 0 or a.kind == kinds.EXP]

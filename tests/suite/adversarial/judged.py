@@ -146,6 +146,12 @@ def _claims(one: Any) -> set[str]:
 # -- conditions at a point
 
 
+def _at_pole(values: Any, shift: str | None) -> bool:
+    """Is one of the values, with something added, 0, -1, -2 or so on?"""
+    moved = values + float((shift or "0").replace(" ", ""))
+    return bool(((moved <= 0) & (moved % 1 == 0)).any())
+
+
 def _number(text: str) -> float:
     return float(Fraction(text)) if "/" in text else float(text)
 
@@ -155,6 +161,10 @@ _PATTERNS: tuple[tuple[str, Callable[..., bool]], ...] = (
     (r"(\w+) is symmetric", lambda a: np.allclose(a, np.swapaxes(a, -1, -2))),
     (r"(\w+) is 0 or 1 everywhere", lambda a: bool(np.isin(a, (0.0, 1.0)).all())),
     (r"(\w+) is one-hot", lambda a: bool(((a == 1).sum(-1) == 1).all() & np.isin(a, (0, 1)).all())),
+    (
+        r"(\w+)( [+-] \d+)? is a pole of \w+",
+        _at_pole,
+    ),
     (
         r"two elements of (\w+)(?: along .*)? are equal",
         lambda a: any(np.unique(row).size < row.size for row in a.reshape(-1, a.shape[-1])),

@@ -23,38 +23,6 @@ FALSE: dict[str, str] = {
     "assumptions": """
         ConstantTarget
     """,
-    "definedness": """
-        AcoshComparedWithItself
-        LgammaPowerZero
-        LgammaLessItself
-        DigammaTimesCancelled
-        ReciprocalTimesZero
-        ReciprocalInSumOfMultiples
-        NegativePowerTimesZero
-        NegativePowerInSumOfMultiples
-        QuotientLessItself
-        QuotientPowerZero
-        NestedInBothBranches
-        DivisionPlain
-        DivisionReciprocal
-        DivisionPowerMinusOne
-        DivisionPowerMinusHalf
-        DivisionExponents
-        DivisionDivMethod
-        DivisionMixed
-        DivisionNested
-        NormOverNorm
-        MeanOverMean
-        SumOverSum
-        DifferenceOverDifference
-        ProductOverProduct
-        OutputOverInput
-        ProductOverElement
-        NormDirection
-        VarianceOverItself
-        DeterminantOverItself
-        PowerOfZeroByZero
-    """,
     "null_sets": """
         LiteralFarAdds
         ProductMasked

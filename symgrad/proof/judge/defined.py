@@ -1,0 +1,603 @@
+"""Where backward is not defined though forward is: what has to be printed beside a proof.
+
+In: a ``Subject``, what is declared, conditions that are printed already.  Out: conditions.
+
+A term that is multiplied by 0, subtracted from itself, compared with itself or divided by itself
+has vanished from the normal form, and is evaluated all the same.  So this looks at the graph: each
+op that backward evaluates, with the constraints of its record on its operands.  A ``where`` takes
+the branch that its condition chooses; an op counts where each ``where`` between it and the
+gradient chooses its side.  Ops that forward evaluates as well are defined where forward is.
+
+A constraint is met by interval arithmetic on the graph (``ranges``), by the signs of the normal
+form (``positivity``), by the conditions under which the op is evaluated, or by what forward itself
+demands.  The others are printed, each once, in terms of the inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import sympy
+
+from symgrad.budgets import DOMAIN_WORK, LONGEST_CONDITION, MOST_GUARDS
+from symgrad.errors import SymgradError
+from symgrad.index.lower import Lowering
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.logic import COMPARISONS
+from symgrad.ops.markers import value_args
+from symgrad.ops.movement import bare
+from symgrad.ops.record import get
+from symgrad.proof.judge.domain_text import condition_about, where_zero
+from symgrad.proof.judge.positivity import holds
+from symgrad.proof.judge.prove import definitions, opaque_atoms
+from symgrad.proof.judge.ranges import (
+    ANY,
+    APART,
+    NONNEGATIVE,
+    POSITIVE,
+    Known,
+    Range,
+    Ranges,
+    number,
+    point,
+)
+from symgrad.proof.judge.reference import gradient_indices
+from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal.context import Proof
+from symgrad.proof.normal.facts import Facts, Interval
+from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.poly import Poly
+from symgrad.proof.normal.rules import RULES
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.records import Condition
+from symgrad.proof.scalars.bodies import SYMBOLS, translated
+from symgrad.proof.words.code import CodeWriter, NoSpelling
+
+Atom = tuple[Node, bool]
+"""A condition, and whether it holds."""
+Guards = frozenset[Atom]
+"""Conditions under which a node is evaluated, at its own indices."""
+
+_RELATIONS = {"positive": ">", "nonnegative": ">=", "nonzero": "!="}
+_STRENGTH = {"positive": 0, "nonnegative": 1, "regular": 2, "nonzero": 3}
+_MEANING = {"positive": POSITIVE, "nonnegative": NONNEGATIVE, "nonzero": APART}
+_ENOUGH = {
+    "positive": [(">", False)], "nonnegative": [(">", False), (">=", False)],
+    "nonzero": [("!=", False), ("!=", True), (">", False), (">", True)],
+}  # fmt: skip
+"""By which relations a kind is implied, of the value or of its negative."""
+_SHOWN = {**_RELATIONS, "nonzero": "=="}
+_REVERSED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "=="}
+_OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+_ALWAYS: Guards = frozenset()
+
+
+@dataclass(frozen=True)
+class Need:
+    """All elements of ``node`` must be of a kind where ``guards`` hold, for ``reader`` to be."""
+
+    kind: str
+    node: Node
+    guards: Guards
+    reader: Node
+
+
+class Definedness:
+    """What the gradients of one subject need to be defined; what is found for one serves all."""
+
+    def __init__(self, subject: Subject, facts: Facts) -> None:
+        self.subject, self.facts = subject, facts
+        self._forward = guarded(subject.forward.results)
+        self._ranges = Ranges(_declared(subject, facts), facts.least_sizes)
+        self._given: list[Need] = []
+        self._algebra: _Algebra | None = None
+        for need in _needs(self._forward):
+            if need.guards:
+                self._given.append(need)
+            else:
+                _learn(self._ranges, need)
+
+    def conditions(self, name: str, printed: Iterable[Condition] = ()) -> list[Condition]:
+        """Where the gradient of ``name`` is not defined, but for what is printed already."""
+        open_needs = [need for need in self._own(name) if self._left(need)]
+        if not open_needs:
+            return []
+        before, self._ranges = self._ranges, self._ranges.copy()
+        try:
+            return self._printed(open_needs, printed)
+        finally:
+            self._ranges = before
+
+    def _printed(self, open_needs: Sequence[Need], printed: Iterable[Condition]) -> list[Condition]:
+        """What is printed of needs that are not met; the strongest first, which imply others."""
+        said = {condition.about for condition in printed if condition.about}
+        for need in open_needs:
+            if said and self._said(need, said):
+                _learn(self._ranges, need)
+        found: dict[Condition, None] = {}
+        for need in sorted(open_needs, key=lambda one: _STRENGTH[one.kind]):
+            for part in self._left(need):
+                if not (said and self._said(part, said)):
+                    found[self._condition(part)] = None
+                _learn(self._ranges, part)
+        return list(found)
+
+    def _own(self, name: str) -> Iterator[Need]:
+        """What backward demands and forward does not."""
+        gradient = self.subject.gradients[name]
+        for need in _needs(guarded([gradient])):
+            evaluated = self._forward.get(need.reader, ())
+            if not any(guards <= need.guards for guards in evaluated):
+                yield need
+
+    # -- is it met?
+
+    def _left(self, need: Need) -> list[Need]:
+        """What is left to show; empty where it is met."""
+        here = self._known_here(need.guards)
+        if need.kind == "regular" and need.node in self._ranges.regular:
+            return []
+        if here is None or _met(need.kind, self._ranges.of(need.node, here)):
+            return []
+        if any(
+            one.guards <= need.guards and one.node is need.node and _implies(one.kind, need.kind)
+            for one in self._given
+        ):
+            return []
+        parts = self._parts(need)
+        if parts is not None:
+            return [left for part in parts for left in self._left(part)]
+        return [] if self._by_algebra(need) else [need]
+
+    def _known_here(self, guards: Guards) -> Known | None:
+        """What conditions say of single nodes; None where they exclude each other."""
+        if any((condition, not value) in guards for condition, value in guards):
+            return None
+        found: dict[Node, Range] = {}
+        for need in self._given:
+            if need.guards <= guards and need.kind in _MEANING:
+                _take(found, need.node, _MEANING[need.kind])
+        for condition, value in guards:
+            if condition.op in COMPARISONS:
+                relation = condition.op if value else _OPPOSITE[condition.op]
+                left, right = condition.args
+                _take(found, left, _compared(relation, self._ranges.of(right)))
+                _take(found, right, _compared(_TURNED[relation], self._ranges.of(left)))
+        return found
+
+    def _parts(self, need: Need) -> list[Need] | None:
+        """Needs of the operands that are together the same; None where there are none."""
+        node, kind, guards = need.node, need.kind, need.guards
+
+        def part(of: Node, kind: str = kind, guards: Guards = guards) -> Need:
+            return Need(kind, of, guards, need.reader)
+
+        if node.op == "where":
+            condition, chosen, other = node.args
+            sides = [(chosen, True), (other, False)]
+            return [part(of, guards=guards | atoms(condition, side)) for of, side in sides]
+        if node.op in _MOVING:
+            kept = transported(guards, node)
+            return [part(node.args[0], guards=kept)] if len(kept) == len(guards) else None
+        if kind in ("nonzero", "positive") and node.op in ("square", "abs", "sqrt", "root"):
+            return [part(node.args[0], "nonzero")]
+        if kind == "nonzero" and (factors := _factors(node, guards)):
+            return [part(of) for of in factors]
+        if node.op == "mul" and kind in ("positive", "nonnegative"):
+            for one, other in (node.args, node.args[::-1]):
+                if self._ranges.of(one, self._known_here(guards)).positive:
+                    return [part(other)]
+        return None
+
+    def _by_algebra(self, need: Need) -> bool:
+        relation = _RELATIONS.get(need.kind, ">")
+        try:
+            algebra = self._normal
+            poly = algebra.poly(need.node)
+            if poly is None:
+                return False
+            if holds(algebra.context, poly, relation):
+                return True
+            facts = [
+                fact for condition, value in need.guards
+                if condition.op in COMPARISONS
+                for fact in algebra.facts(condition, value)
+            ]  # fmt: skip
+            return any(algebra.follows(poly, relation, *fact) for fact in facts)
+        except (SymgradError, Undecided):
+            return False
+
+    @property
+    def _normal(self) -> _Algebra:
+        if self._algebra is None:
+            self._algebra = _Algebra(self.subject, self.facts)
+        return self._algebra
+
+    # -- what is printed
+
+    def _said(self, need: Need, said: Collection[str]) -> bool:
+        """Is a condition printed that implies it?  ``said``: what printed ones are about."""
+        return any(
+            self._normal.about(need.node, relation, turned) in said
+            for relation, turned in _ENOUGH.get(need.kind, ())
+        )
+
+    def _condition(self, need: Need) -> Condition:
+        node = need.node
+        while node.op in ("expand", "reshape"):
+            node = node.args[0]
+        text, location = _text(node), need.reader.location
+        if not text:
+            place = f" ({location})" if location is not None else ""
+            return Condition("domain", f"{get(need.reader.op).name} is defined{place}")
+        if need.kind == "regular":
+            return Condition("nonzero", f"{text} is a pole of {need.reader.op}")
+        always = self._normal.where_zero(node) if need.kind != "nonnegative" else ""
+        left, relation, right = _sides(node, _SHOWN[need.kind])
+        kind = "nonzero" if need.kind == "nonzero" else "domain"
+        return Condition(kind, f"{left} {relation} {right}{always}")
+
+
+def _factors(node: Node, guards: Guards) -> Sequence[Node]:
+    """What must not be 0 for a node not to be; empty where that is nothing simpler."""
+    if node.op == "mul":
+        return list(dict.fromkeys(node.args))
+    if node.op in ("neg", "div") or (node.op == "prod" and not guards):
+        return node.args[:1]
+    return node.args[:1] if node.op == "pow" and (number(node.args[1]) or 0) > 0 else ()
+
+
+def _sides(node: Node, relation: str) -> tuple[str, str, str]:
+    """A node in a relation to 0; what is added to it or subtracted from it on the other side."""
+    right = Fraction(0)
+    while node.op in ("add", "sub", "mul", "neg", "expand", "reshape"):
+        values = [number(arg) for arg in node.args]
+        if node.op in ("expand", "reshape"):
+            node = node.args[0]
+        elif node.op == "neg" or (node.op == "mul" and values[0] == -1):
+            node, right, relation = node.args[-1], -right, _REVERSED[relation]
+        elif node.op == "add" and None in values and values != [None, None]:
+            right -= next(value for value in values if value is not None)
+            node = node.args[values.index(None)]
+        elif node.op == "sub" and values[1] is not None:
+            node, right = node.args[0], right + values[1]
+        elif node.op == "sub" and values[0] is not None:
+            node, right, relation = node.args[1], values[0] - right, _REVERSED[relation]
+        else:
+            break
+    if node.op == "sub" and not right:
+        left, other = _text(node.args[0]), _text(node.args[1])
+        if left and other:
+            return left, relation, other
+    value = float(right)
+    return _text(node), relation, repr(int(value) if value == int(value) else value)
+
+
+def _text(node: Node) -> str:
+    """A node in terms of the inputs, or with the user's names where that is long."""
+    named = [one for one in ancestors([node]) if one.name and one.op != "input" and one is not node]
+    texts = []
+    for names in ([], named):
+        try:
+            texts.append(CodeWriter(names).text(node, level=5))
+        except NoSpelling:
+            continue
+        if len(texts[-1]) <= LONGEST_CONDITION:
+            return texts[-1]
+    return min(texts, key=len, default="")
+
+
+# -- under which conditions nodes are evaluated
+
+
+_MOVING = frozenset(("expand", "reshape", "permute", "detach"))
+
+
+def guarded(roots: Iterable[Node]) -> dict[Node, list[Guards]]:
+    """The nodes that ``roots`` need, each with the sets of conditions under which it is read.
+
+    Arguments last.  A condition is kept as long as elements are read at the same indices.
+    """
+    found: dict[Node, list[Guards]] = {root: [_ALWAYS] for root in roots}
+    for node in reversed(ancestors(list(found))):
+        for guards in found.get(node, ()):
+            for arg, own in _read(node, guards):
+                _add(found.setdefault(arg, []), own)
+    return found
+
+
+def _read(node: Node, guards: Guards) -> Iterator[tuple[Node, Guards]]:
+    """The arguments of a node with the conditions under which they matter."""
+    if node.op == "where":
+        condition, chosen, other = node.args
+        yield condition, guards
+        for arg, value in ((chosen, True), (other, False)):
+            own = guards | atoms(condition, value)
+            if not any((one, not held) in own for one, held in own):
+                yield arg, own
+        return
+    if node.op in _MOVING:
+        yield node.args[0], transported(guards, node)
+        return
+    kept = guards if get(node.op).kind == "elementwise" else _ALWAYS
+    for arg in value_args(node):
+        yield arg, kept
+
+
+def _add(known: list[Guards], guards: Guards) -> None:
+    """Take one more set in; what a smaller one implies is left out."""
+    if any(own <= guards for own in known):
+        return
+    known[:] = [own for own in known if not guards <= own] + [guards]
+    if len(known) > MOST_GUARDS:
+        known[:] = [frozenset.intersection(*known)]
+
+
+def atoms(condition: Node, value: bool) -> Guards:
+    """The simple conditions that must hold for a condition to be true, or false."""
+    if condition.op == "logical_not":
+        return atoms(condition.args[0], not value)
+    if (condition.op, value) in (("logical_and", True), ("logical_or", False)):
+        return atoms(condition.args[0], value) | atoms(condition.args[1], value)
+    return frozenset([(condition, value)])
+
+
+def transported(guards: Guards, node: Node) -> Guards:
+    """The conditions at the indices of the argument of a node that only moves elements."""
+    found: list[Atom] = []
+    for condition, value in guards:
+        inner = _before(condition, node)
+        if inner is not None:
+            found += atoms(inner, value)
+    return frozenset(found)
+
+
+def _before(condition: Node, node: Node) -> Node | None:
+    """What ``condition`` was before it was moved as ``node`` was."""
+    arg = node.args[0]
+    if condition.op == node.op and condition.args[0].shape == arg.shape:
+        return condition.args[0] if condition.attributes == node.attributes else None
+    if condition.op not in COMPARISONS:
+        return None
+    sides = []
+    for side in condition.args:
+        if side.op == node.op and side.args[0].shape == arg.shape:
+            sides.append(side.args[0] if side.attributes == node.attributes else None)
+        elif bare(side).op in ("constant", "size") and bare(side).rank == 0:
+            sides.append(node.graph.expand(bare(side), arg.shape))
+        else:
+            sides.append(None)
+    if sides[0] is None or sides[1] is None or sides[0].dtype != sides[1].dtype:
+        return None
+    return node.graph.apply(condition.op, *(side for side in sides if side is not None))
+
+
+# -- what ops demand
+
+
+def _needs(nodes: Mapping[Node, Sequence[Guards]]) -> Iterator[Need]:
+    """The constraints of the records on operands; each once, with all its conditions."""
+    seen: dict[tuple[str, Node], list[Guards]] = {}
+    for node, ways in list(nodes.items()):
+        for kind, operand in demands(node):
+            for guards in ways:
+                known = seen.setdefault((kind, operand), [])
+                if not any(own <= guards for own in known):
+                    known.append(guards)
+                    yield Need(kind, operand, guards, node)
+
+
+def demands(node: Node) -> Iterator[tuple[str, Node]]:
+    """Which nodes must be positive, nonzero, ... for a node to have a value."""
+    scalar = get(node.op).scalar
+    if scalar is None or not node.dtype.is_float:
+        return
+    for constraint in scalar.domain if scalar.defined is None else scalar.defined:
+        operands = [_symbol(place, arg) for place, arg in enumerate(node.args)]
+        where = sympy.sympify(constraint.expression(sympy, *operands))
+        if where in SYMBOLS:
+            yield constraint.kind, node.args[SYMBOLS.index(where)]
+        elif not where.is_number:
+            yield constraint.kind, translated(_Nodes(node), where, node.args, node.dtype)
+
+
+def _symbol(place: int, arg: Node) -> object:
+    value = number(arg)
+    if value is None or (get(arg.op).kind != "movement" and arg.op != "constant"):
+        return SYMBOLS[place]
+    return sympy.Rational(value.numerator, value.denominator)
+
+
+class _Nodes:
+    """Makes nodes where ``translated`` asks for expressions."""
+
+    def __init__(self, like: Node) -> None:
+        self.like = like
+
+    def call(self, name: str, *operands: Node, dtype: object) -> Node:
+        return self.like.graph.apply(name, *operands)
+
+    def literal(self, value: float, dtype: object) -> Node:
+        return self.like.graph.lift(value, self.like)
+
+    def select(self, condition: Node, chosen: Node, other: Node) -> Node:
+        return self.like.graph.apply("where", condition, chosen, other)
+
+
+# -- what is known
+
+
+def _declared(subject: Subject, facts: Facts) -> dict[Node, Range]:
+    """What the facts say of the inputs."""
+    found: dict[Node, Range] = {}
+    for name, node in subject.by_name.items():
+        own = ANY
+        if name in facts.intervals:
+            own = _of_interval(facts.intervals[name])
+        elif name in facts.binary or name in facts.one_hot:
+            own = Range(point(0).low, point(1).high)
+        if any(one.name == name and one.kind == "nonzero" for one in subject.assumptions):
+            own = own.meet(APART)
+        if own != ANY:
+            found[node] = own
+    return found
+
+
+def _of_interval(interval: Interval) -> Range:
+    return Range((interval.low, interval.low_open), (interval.high, interval.high_open))
+
+
+def _learn(ranges: Ranges, need: Need) -> None:
+    """Take a need as met, of all elements."""
+    if need.kind in _MEANING and not need.guards:
+        found: dict[Node, Range] = {}
+        _take(found, need.node, _MEANING[need.kind], everywhere=True)
+        for node, known in found.items():
+            ranges.learn(node, known)
+    elif need.kind == "regular":
+        ranges.regular.add(need.node)
+
+
+def _take(
+    found: dict[Node, Range], node: Node, known: Range, *, everywhere: bool = False
+) -> None:  # fmt: skip
+    """Note what is known of a node, and what follows for its operands.
+
+    ``everywhere``: of all its elements, so that it does not matter where they were moved.
+    """
+    if known == ANY:
+        return
+    found[node] = found.get(node, ANY).meet(known)
+    operands = _followed(node, known)
+    if everywhere and node.op in _MOVING:
+        operands = [(node.args[0], known)]
+    for operand, own in operands:
+        _take(found, operand, own, everywhere=everywhere)
+
+
+def _followed(node: Node, known: Range) -> list[tuple[Node, Range]]:
+    """What follows for the operands of an elementwise op."""
+    if node.op in ("add", "sub", "mul") and (other := _other(node, known)):
+        return [other]
+    if node.op == "neg":
+        return [(node.args[0], -known)]
+    if not known.nonzero:
+        return []
+    if node.op in ("abs", "square", "sqrt", "root", "div"):
+        return [(node.args[0], APART)]
+    return [(arg, APART) for arg in node.args] if node.op == "mul" else []
+
+
+def _other(node: Node, known: Range) -> tuple[Node, Range] | None:
+    """What follows for the operand beside a number."""
+    one, other = map(number, node.args)
+    first, second = node.args
+    if node.op == "mul":
+        factor = one or other
+        return (second if one else first, known * point(1 / factor)) if factor else None
+    if other is not None:
+        return first, known + point(-other if node.op == "add" else other)
+    if one is not None:
+        rest = known + point(-one)
+        return second, rest if node.op == "add" else -rest
+    return None
+
+
+_TURNED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def _compared(relation: str, other: Range) -> Range:
+    """What is known of a number that stands in a relation to one of a range."""
+    if relation == "eq":
+        return other
+    if relation in ("gt", "ge"):
+        return Range((other.low[0], other.low[1] or relation == "gt"))
+    if relation in ("lt", "le"):
+        return Range(high=(other.high[0], other.high[1] or relation == "lt"))
+    zero = point(Fraction(0))
+    return APART if (other.low, other.high) == (zero.low, zero.high) else ANY
+
+
+def _met(kind: str, found: Range) -> bool:
+    if kind == "nonnegative":
+        return found.nonnegative
+    return found.nonzero if kind == "nonzero" else found.positive
+
+
+def _implies(one: str, other: str) -> bool:
+    return one == other or (one == "positive" and other in _STRENGTH)
+
+
+# -- the normal form
+
+
+class _Algebra:
+    """Nodes as polynomials of one context, contractions and inverses as they are."""
+
+    def __init__(self, subject: Subject, facts: Facts) -> None:
+        nodes = subject.everything.nodes
+        self._cuts = [*(node for node in nodes if node.op == "einsum"), *opaque_atoms(nodes)]
+        self._lowering = Lowering(subject.graph, self._cuts)
+        self.context = Proof(RULES, facts)
+        self._conversion = Conversion(self.context, definitions(self._lowering))
+        self._found: dict[Node, Poly | None] = {}
+        self.leaves = {f"%{node.index}": node for node in self._cuts}
+
+    def poly(self, node: Node) -> Poly | None:
+        """The normal form of an element; None where it is too large."""
+        if node not in self._found:
+            self._found[node] = self._convert(node)
+        return self._found[node]
+
+    def _convert(self, node: Node) -> Poly | None:
+        self.context.budget = self.context.work + DOMAIN_WORK
+        try:
+            element = self._lowering.element(node, gradient_indices(node.shape))
+            return self._conversion.poly(element)
+        except (SymgradError, Undecided):
+            return None
+
+    def about(self, node: Node, relation: str, turned: bool) -> str | None:
+        """What a condition on a node, or on its negative, is known by."""
+        poly = self.poly(node)
+        if poly is None or not poly.terms:
+            return None
+        self.context.budget = self.context.work + DOMAIN_WORK
+        try:
+            signed = -poly if turned else poly
+            return condition_about(self.context, signed, relation, self.leaves)
+        except (SymgradError, Undecided):
+            return None
+
+    def where_zero(self, node: Node) -> str:
+        """The sizes that make it 0, as a remark."""
+        poly = self.poly(node)
+        return where_zero(self.context, poly) if poly is not None else ""
+
+    def facts(self, condition: Node, value: bool) -> Iterator[tuple[Poly, str]]:
+        """A comparison as ``poly <relation> 0``."""
+        left, right = (self.poly(side) for side in condition.args)
+        if left is None or right is None or not condition.args[0].dtype.is_float:
+            return
+        relation = condition.op if value else _OPPOSITE[condition.op]
+        if relation in ("gt", "ge", "ne"):
+            yield left - right, {"gt": ">", "ge": ">=", "ne": "!="}[relation]
+        elif relation in ("lt", "le"):
+            yield right - left, ">" if relation == "lt" else ">="
+
+    def follows(self, poly: Poly, relation: str, known: Poly, given: str) -> bool:
+        """Does a relation follow from another one?"""
+        if relation == "!=" and poly in (known, known.scaled(-1)) and given != ">=":
+            return True
+        if given == "!=":
+            return False
+        for sign in (1, -1) if relation == "!=" else (1,):
+            rest = poly.scaled(sign) - known
+            enough = not rest.terms or holds(self.context, rest, ">=")
+            if enough and (given == ">" or relation == ">="):
+                return True
+            if given == ">=" and relation in (">", "!=") and holds(self.context, rest, ">"):
+                return True
+        return False

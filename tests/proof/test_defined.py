@@ -1,0 +1,211 @@
+"""Where backward is not defined though forward is: printed, in terms of the inputs, and once.
+
+Every condition is about an op that has vanished from the normal form, or whose operand forward
+does not restrict.  What the conditions of ``where`` exclude, what forward demands itself and what
+always holds is not printed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symgrad as sg
+from symgrad.ir.dtype import float64
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.types import TensorType
+from symgrad.ops.record import get
+from symgrad.proof.judge.ranges import Ranges
+from symgrad.proof.report.rendering import worded
+from tests.proof.written import function_from
+
+SOURCE = """
+def forward(ctx, x):
+    ctx.save_for_backward(x)
+    return {forward}
+
+def backward(ctx, g):
+    (x,) = ctx.saved_tensors
+    {before}
+    return {backward}
+"""
+
+
+def said(backward: str, forward: str = "x * x", before: str = "pass", **given: Any) -> set[str]:
+    """The conditions of a backward that is PROVED, without those on kinks."""
+    source = SOURCE.format(forward=forward, before=before, backward=backward)
+    report = sg.verify(function_from(source), "n m", **given)
+    assert report.verdict is sg.PROVED, str(report)
+    kept = [c for c in report.conditions if c.kind not in ("kink", "ties", "declared")]
+    return {worded(condition) for condition in kept}
+
+
+@pytest.mark.parametrize(
+    ("term", "conditions"),
+    [
+        ("(x - 5).reciprocal()", {"except where x == 5"}),
+        ("(x - 6) ** -2.0", {"except where x == 6"}),
+        ("x / (x * x * x - 27)", {"except where x * x * x == 27"}),
+        ("(x + 3).lgamma()", {"except where x + 3 is a pole of lgamma"}),
+        ("sg.polygamma(1, x)", {"except where x is a pole of trigamma"}),
+        ("1 / (x.sum(1, keepdim=True) - 1)", {"except where x.sum(1) == 1"}),
+        ("1 / x.prod()", {"except where x == 0"}),
+        ("1 / (x * (x + 1))", {"except where x == 0", "except where x == -1"}),
+        ("1 / x.tan()", {"except where x.tan() == 0", "except where x.cos() == 0"}),
+        ("1 / (2 - x.abs())", {"except where 2 - x.abs() == 0"}),
+        ("(x % (x - 2))", {"except where x == 2"}),
+        ("1 / (x * x) + 1 / x", {"except where x == 0"}),
+    ],
+)
+@pytest.mark.parametrize(
+    "hidden", ["2 * g * x + 0 * t", "2 * g * x + t - t", "2 * g * x + t * (x - x)"]
+)
+def test_a_term_that_vanishes_is_evaluated(term: str, conditions: set[str], hidden: str) -> None:
+    assert said(hidden, before=f"t = {term}") == conditions
+
+
+@pytest.mark.parametrize(
+    ("term", "conditions"),
+    [
+        ("x.asin()", {"if x >= -1", "if x <= 1"}),
+        ("x.erfinv()", {"if x > -1", "if x < 1"}),
+        ("(x + 1).acosh()", {"if x >= 0"}),
+        ("(x + 9) ** 1.5", {"if x + 9 >= 0"}),
+    ],
+)
+def test_a_term_that_is_compared_with_itself(term: str, conditions: set[str]) -> None:
+    """Where it is no number, the gradient is 0 instead: seen at points of an open set."""
+    source = SOURCE.format(
+        forward="x * x", before=f"t = {term}", backward="sg.where(t == t, 2 * g * x, 2 * g * x)"
+    )
+    report = sg.verify(function_from(source), "n m")
+    assert report.verdict is sg.PROVED, str(report)
+    assert {worded(condition) for condition in report.conditions} == conditions
+
+
+DIVISIONS = [
+    "x * g / x",
+    "g * x * x ** -1",
+    "sg.div(x, x) * g",
+    "g * x ** 3 / x ** 3",
+    "g / (1 / x) / x",
+]
+
+
+@pytest.mark.parametrize("backward", DIVISIONS)
+def test_what_cancels_is_divided_by(backward: str) -> None:
+    assert said(backward, "x + 0") == {"except where x == 0"}
+
+
+@pytest.mark.parametrize(
+    ("backward", "forward"),
+    [
+        ("-g / x * (1 / x)", "1 / x"),
+        ("g / x + 0 / x", "x.log()"),
+        ("2 * g * x + 0 / x.sum(1, keepdim=True)", "x * x + 0 * (1 / x.sum(1, keepdim=True))"),
+        ("2 * g * x + 0 / (1 + x.exp())", "x * x"),
+        ("2 * g * x + 0 * (1 - x.tanh() ** 2).log()", "x * x"),
+        ("2 * g * x + 0 / ((x * x).sum() + 1)", "x * x"),
+        ("2 * g * x + 0 / x.shape[1]", "x * x"),
+        ("2 * g * x + 0 * x ** 3", "x * x"),
+        ("2 * g * x + 0 * (x.sigmoid() + x.abs().exp()).log()", "x * x"),
+        ("2 * g * x + sg.where(x > 2, 0 * (x - 1).log(), 0.0)", "x * x"),
+        ("2 * g * x + sg.where(x != 0, 0 / x, 0.0)", "x * x"),
+        ("2 * g * x + sg.where(x == 0, 0.0, 0 / x)", "x * x"),
+        ("2 * g * x + sg.where((x > 1) & (x < 3), 0 / x, 0.0)", "x * x"),
+        ("2 * g * x + sg.where(x.abs() > 1e-6, 0 / x, 0.0)", "x * x"),
+        ("2 * g * x + 0 / sg.where(x == 0, 1.0, x)", "x * x"),
+        ("2 * g * x + sg.where(x > 0, sg.where(x > 1, 0 / x, 0.0), 0.0)", "x * x"),
+    ],
+)  # fmt: skip
+def test_what_is_always_defined_is_not_mentioned(backward: str, forward: str) -> None:
+    assert not {one for one in said(backward, forward) if one.startswith("except")}
+
+
+@pytest.mark.parametrize(
+    ("backward", "condition"),
+    [
+        ("2 * g * x + 0 * sg.where(x > 2, 1.0, 1 / (x - 1))", "except where x == 1"),
+        ("2 * g * x + sg.where(x == 0, 0.0, x) * 0 / x", "except where x == 0"),
+        ("2 * g * x + sg.where(1 / x > 0, 0.0, 0.0)", "except where x == 0"),
+        ("2 * g * x + sg.where(x.sum(1, keepdim=True) == 0, 0.0, 0 / x)", "except where x == 0"),
+        ("2 * g * x + sg.where(x >= 0, 0 / x, 0.0)", "except where x == 0"),
+        ("2 * g * x + (sg.where(x == 0, 0.0, 1 / x) * x * 0 / x)", "except where x == 0"),
+    ],
+)
+def test_a_branch_that_is_chosen_at_the_point_counts(backward: str, condition: str) -> None:
+    assert condition in said(backward)
+
+
+@pytest.mark.parametrize(
+    ("fact", "silent"), [("positive", True), ("nonzero", True), ("[0, 1]", False)]
+)
+def test_declared_facts_count(fact: str, silent: bool) -> None:
+    assert said("2 * g * x + 0 / x", assume={"x": fact}) == (
+        set() if silent else {"except where x == 0"}
+    )
+
+
+def test_a_condition_that_is_printed_implies_a_weaker_one() -> None:
+    assert said("g / x + g - g / x", "x + 0 * x", before="pass") == {"except where x == 0"}
+    hidden = "2 * g * x + 0 * (x + 1).log() + 0 / (x + 1)"
+    assert said(hidden, assume={"x": "[-1, 5]"}) == {"if x + 1 > 0"}
+
+
+def test_the_second_order_says_it_too() -> None:
+    source = SOURCE.format(
+        forward="x ** 3", before="pass", backward="3 * g * x * (x.detach() * 0 + x)"
+    )
+    report = sg.verify(function_from(source), "n", order=2)
+    assert report.verdict is sg.PROVED, str(report)
+
+
+# -- ranges hold the values
+
+VALUES = [-3.0, -1.0, -0.5, 0.0, 0.25, 1.0, 2.0]
+UNARY = [
+    "neg",
+    "square",
+    "abs",
+    "exp",
+    "reciprocal",
+    "sqrt",
+    "relu",
+    "tanh",
+    "log",
+    "log1p",
+    "rsqrt",
+    "sigmoid",
+]
+BINARY = ["add", "sub", "mul", "div", "maximum", "minimum", "pow"]
+
+
+STEPS = st.tuples(st.sampled_from([*UNARY, *BINARY]), st.integers(0, 9), st.integers(0, 9))
+
+
+@given(st.lists(STEPS, min_size=1, max_size=6), st.sampled_from(VALUES))
+def test_a_range_holds_every_value(steps: list[tuple[str, int, int]], number: float) -> None:
+    graph = Graph()
+    x = graph.input("x", TensorType.of(float64, (len(VALUES),)))
+    nodes: list[Node] = [x, graph.lift(number, x)]
+    values = [np.array(VALUES), np.full(len(VALUES), number)]
+    ranges = Ranges({}, {})
+    for name, left, right in steps:
+        places = [left % len(nodes), right % len(nodes)][: 1 if name in UNARY else 2]
+        nodes.append(graph.apply(name, *(nodes[place] for place in places)))
+        with np.errstate(all="ignore"):
+            values.append(get(name).numpy(*(values[p] for p in places), size=None))
+    for node, found in zip(nodes, values, strict=True):
+        known = ranges.of(node)
+        used = {part.index for part in ancestors([node])}
+        fine = np.all(
+            [np.isfinite(v) for n, v in zip(nodes, values, strict=True) if n.index in used], axis=0
+        )
+        for value in found[fine]:
+            assert known.low[0] is None or value >= float(known.low[0])
+            assert known.high[0] is None or value <= float(known.high[0])
+            assert value != 0 or not known.nonzero or node.op in ("exp", "sigmoid", "pow", "rsqrt")
