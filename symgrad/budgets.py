@@ -199,6 +199,9 @@ CAREFUL_BOXES = 200
 
 # -- Cases and shapes
 
+MOST_PATHS = 128
+"""So many ways of a program that asks about its call (seven questions) are traced."""
+
 MOST_CASES = 64
 """Cases of sizes of one trace."""
 MOST_OPTIONAL = 3

@@ -12,7 +12,7 @@ any stage.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,13 +23,16 @@ from symgrad.forks import forks_wait
 from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
 from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
+from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import surrogate_of
+from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.request import AnyFunction, InferredShapesWarning, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.trace import BATCH_RANK, trace_request
-from symgrad.ir.function import FunctionGraphs
-from symgrad.kernels import OpPlan, masks, plan, with_backward
+from symgrad.ir.dtype import float64
+from symgrad.ir.function import FunctionGraphs, OtherCall
+from symgrad.kernels import OpPlan, plan, with_backward
 from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
 
@@ -333,7 +336,8 @@ def _rank_dependence(request: Request, graphs: FunctionGraphs) -> Observation | 
 
     apart: frozenset[int] = frozenset()
     programs: list[tuple[Request, Mapping[str, Any]]] = [(request, {})]
-    programs += [(request, {"needs_input_grad": mask}) for mask in _masks_asked_for(graphs)]
+    paths = _paths(request, graphs, lambda answers: trace_request(request, answers=answers))
+    programs += [(request, {"answers": answers}) for answers in paths.answers]
     programs += [(request, {"given_cotangents": given}) for given in patterns(graphs)]
     declared = _surrogate(request)
     programs += [(declared, {})] if declared is not None else []
@@ -375,20 +379,25 @@ def _judged_rank(
     surrogate = trace_request(declared, batch_rank=rank) if declared is not None else None
 
     def traced(
-        mask: dict[str, bool] | None, histories: bool = False, given: Sequence[bool] | None = None
+        answers: Answers | None, histories: bool = False, given: Sequence[bool] | None = None
     ) -> FunctionGraphs:
         return trace_request(
-            request, needs_input_grad=mask, given_cotangents=given, batch_rank=rank,
+            request, answers=answers, given_cotangents=given, batch_rank=rank,
             histories=histories,
         )  # fmt: skip
 
-    asked_for = _masks_asked_for(graphs)
-    masks_twice = [None, *asked_for] if _is_judged_twice(request, graphs) else []
+    def calls(aspects: frozenset[str]) -> Sequence[OtherCall]:
+        return other_calls(request, graphs, rank, aspects)
+
+    paths = _paths(request, graphs, traced)
+    twice = [None, *paths.answers] if _is_judged_twice(request, graphs) else []
     options = VerifyOptions(
-        surrogate=surrogate, variants=[traced(mask) for mask in asked_for],
+        surrogate=surrogate, variants=paths.traced, untraced=unjudged(paths),
         undefined=[traced(None, given=given) for given in patterns(graphs)],
         order=request.order, suggest=suggest, pushes=_pushes(request, rank), audit=request.audit,
-        histories=[traced(mask, True) for mask in masks_twice],
+        histories=[traced(answers, True) for answers in twice],
+        calls=None if graphs.derived or asks_nothing(request) else calls,
+        wide=lambda: trace_request(request, batch_rank=rank, dtype=float64),
     )  # fmt: skip
     if not suggest or graphs.derived:
         return verify_function(with_backward(graphs), options)
@@ -416,11 +425,8 @@ def _pushes(request: Request, rank: int | None) -> FunctionGraphs | SymgradError
         return error
 
 
-def _masks_asked_for(graphs: FunctionGraphs) -> list[dict[str, bool]]:
-    """The sets of wanted gradients under which a backward that asks about them may differ."""
-    if "needs_input_grad" not in graphs.source:
-        return []
-    wanted = tuple(name in graphs.differentiable for name in graphs.input_names)
-    return [
-        dict(zip(graphs.input_names, mask, strict=True)) for mask in masks(wanted) if mask != wanted
-    ]
+def _paths(
+    request: Request, graphs: FunctionGraphs, trace: Callable[[Answers], FunctionGraphs]
+) -> Paths:
+    """The other ways of a hand-written backward that asks about its call."""
+    return Paths() if graphs.derived else other_paths(graphs, trace)

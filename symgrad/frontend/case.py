@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
-from symgrad.errors import ProtocolError, SymgradError
+from symgrad.errors import ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
 from symgrad.frontend.facts import SizeFacts
 from symgrad.frontend.function import (
@@ -28,12 +28,15 @@ from symgrad.frontend.function import (
     state_of,
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
+from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
 from symgrad.frontend.sizes import symbolic_math
+from symgrad.frontend.state import put_back
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.ir.function import FunctionCase, Gradient, InnerCall
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.ops.markers import without_markers
 
@@ -41,7 +44,7 @@ from symgrad.ops.markers import without_markers
 def trace_case(
     request: Request,
     facts: SizeFacts,
-    needed: Mapping[str, bool],
+    answers: Mapping[str, bool],
     given_cotangents: Sequence[bool] | None,
     *,
     caller: FrameType,
@@ -51,6 +54,7 @@ def trace_case(
 ) -> FunctionCase:
     """Trace one case.  Raises what forward raises, and NeedsDecision.
 
+    ``answers``: to questions of the program's (``symgrad.frontend.questions``).
     ``inner`` collects the Functions that it applies.  ``histories``: follow what PyTorch would
     record, for differentiating backward again.  ``new_session``: makes the trace.
     """
@@ -58,7 +62,8 @@ def trace_case(
     def start() -> _Run:
         session = new_session(facts, distinct=request.distinct, inner=inner)
         session.namer.start(caller)
-        return _Run(session, request, needed)
+        session.questions = Questions(answers, may_require(request))
+        return _Run(session, request, session.questions)
 
     if histories:
         return _traced(start(), given_cotangents, follow=True)
@@ -79,7 +84,9 @@ def _traced(
     run.twice = twice or not follow
     if follow:
         session.history = History(session)
-    with activate(session), closing(session), symbolic_math():
+        run.questions.given = {**run.questions.given, AGAIN: True}
+    kept = put_back(function)
+    with kept, activate(session), closing(session), symbolic_math(), noting_limits() as limits:
         run.forward()
         run.name_outputs()
         cotangents = run.make_cotangents(given_cotangents)
@@ -98,6 +105,18 @@ def _traced(
                 location=session.detached, hint="write the backward",
             )  # fmt: skip
         session.namer.finish(session)
+    return _case(run, cotangents, found, problem, limits)
+
+
+def _case(
+    run: _Run, cotangents: Sequence[_Cotangent], found: tuple[Gradient, ...],
+    problem: SymgradError | None, limits: Sequence[SymgradError],
+) -> FunctionCase:  # fmt: skip
+    """What a run gives."""
+    session, questions = run.session, run.questions
+    asked = [] if problem is not None else list(questions.observed)
+    if problem is None or not is_limit(problem):
+        asked += [Asked(limit.what, limit.location) for limit in limits]
     return FunctionCase(
         conditions=session.facts.conditions,
         graph=session.graph,
@@ -113,7 +132,73 @@ def _traced(
         materializes=state_of(run.context).materialize,
         requires=tuple(session.requires),
         record=session.history.record if session.history is not None else None,
+        answers=tuple(questions.answers.values()),
+        observed=tuple(asked),
+        assumed=tuple(questions.assumed),
     )
+
+
+def trace_beside(
+    request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
+    sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
+) -> OtherCall:  # fmt: skip
+    """A case, with another call between its forward and its backward; see ``OtherCall``.
+
+    ``other``: the request of the other call, whose sizes are numbers, or else those of this.
+    Raises what forward raises,
+    and NeedsDecision.
+    """
+
+    def start(asked: Request, known: SizeFacts) -> _Run:
+        session = Session(known, distinct=asked.distinct)
+        session.namer.start(caller)
+        session.questions = Questions(answers, may_require(asked))
+        return _Run(session, asked, session.questions)
+
+    first, second = start(request, facts), start(other, SizeFacts() if other.sizes == () else facts)
+    second.same = same
+    with put_back(request.function), symbolic_math(), noting_limits():
+        begun = _forward_of(first)
+        try:
+            beside = _forward_of(second)
+        except SymgradError:
+            beside = None
+        found, problem = _backward_of(first)
+        with activate(first.session):
+            if problem is None and not first.same_for_others(begun, found):
+                first.session.note_written("ctx")
+        second_found = _backward_of(second) if beside is not None else ((), None)
+        with activate(first.session):
+            case = _case(first, begun, found, problem, ())
+        with activate(second.session):
+            called = None if beside is None else _case(second, beside, *second_found, ())
+    return OtherCall(
+        case, called, sizes, dtype, same, first.questions.leaked or second.questions.leaked,
+        facts.order,
+    )  # fmt: skip
+
+
+def _forward_of(run: _Run) -> list[_Cotangent]:
+    with activate(run.session), closing(run.session):
+        run.forward()
+        run.name_outputs()
+        return run.make_cotangents(None)
+
+
+def _backward_of(run: _Run) -> tuple[tuple[Gradient, ...], SymgradError | None]:
+    with activate(run.session), closing(run.session):
+        run.twice = False
+        return run.backward()
+
+
+def may_require(request: Request) -> tuple[str, ...]:
+    """The inputs that may require a gradient: floats that are not declared constant."""
+    constant = {one.name for one in request.assumptions if one.kind == "constant"}
+    return tuple(
+        one.name for one in request.arguments
+        if one.spec is not None and one.name not in constant
+        and (one.spec.dtype is None or one.spec.dtype.is_float)
+    )  # fmt: skip
 
 
 def _unmarked(case: FunctionCase) -> FunctionCase:
@@ -159,7 +244,7 @@ class _Run:
 
     session: Session
     request: Request
-    needed: Mapping[str, bool]
+    questions: Questions
     inputs: dict[str, Node] = field(default_factory=dict)
     outputs: list[Node] = field(default_factory=list)
     output_names: list[str] = field(default_factory=list)
@@ -168,6 +253,7 @@ class _Run:
     handles: tuple[Any, ...] = ()
     begun: Mark = field(init=False)
     twice: bool = True
+    same: tuple[tuple[str, ...], ...] = ()
     context: Context = field(init=False)
     given: list[Callable[[], Any]] = field(default_factory=list)
 
@@ -175,14 +261,17 @@ class _Run:
         """Run forward on new inputs."""
         self.context = new_context(self.request.function, dict(self.request.init))
         handles = {arg.name: self._value(arg) for arg in self.request.arguments}
+        for names in self.same:
+            handles |= dict.fromkeys(names, handles[names[0]])
         self.handles = tuple(handles.values())
         if self.session.history is not None:
             self.begun = self.session.history.mark()
         positional = [handles[arg.name] for arg in self.request.positional]
         named = {arg.name: handles[arg.name] for arg in self.request.arguments if arg.keyword}
-        self.context.needs_input_grad = tuple(
-            isinstance(value, SymbolicTensor) and value.dtype.is_float and self.needed[arg.name]
-            for arg, value in zip(self.request.arguments, positional, strict=False)
+        wanted = self.questions.wanted
+        self.context.needs_input_grad = NeedsInputGrad(
+            self.questions,
+            (arg.name if arg.name in wanted else "" for arg in self.request.positional),
         )
         try:
             output = run_forward(self.request.function, self.context, positional, named)
@@ -190,6 +279,7 @@ class _Run:
             found = as_symgrad_error(error, "forward")
             raise found from found.__cause__
         self.slots = list(output) if isinstance(output, (tuple, list)) else [output]
+        self.questions.begin_backward(self.slots)
         self._forgive_dirty()
         self._keep()
 
@@ -201,7 +291,9 @@ class _Run:
         node = self.session.graph.input(argument.name, TensorType(argument.spec.dtype, shape))
         self.session.namer.reserve(argument.name)
         self.inputs[argument.name] = node
-        return fresh(node, argument.name)
+        handle = fresh(node, argument.name)
+        self.questions.inputs[id(handle.storage)] = argument.name
+        return handle
 
     def _forgive_dirty(self) -> None:
         """An input that forward says it changed is no surprise."""
@@ -336,6 +428,37 @@ class _Run:
         values = [make() for make in self.given]
         returned = run_backward(self.request.function, self.context, values)
         return gradients.collect(self.session, returned, self.request.positional, self.inputs)
+
+    def same_for_others(
+        self, cotangents: Sequence[_Cotangent], found: tuple[Gradient, ...]
+    ) -> bool:
+        """Does a second call with other cotangents give the gradients of the first for these?"""
+        session, known = self.session, {}
+        session.namer.finish(session)
+        for slot, cotangent in zip(self._differentiated(), cotangents, strict=True):
+            if cotangent.node is not None:
+                name = session.namer.unique(f"{cotangent.node.label}_again")
+                node = session.graph.input(name, cotangent.node.type)
+                known[node] = cotangent.node
+                self.given[slot] = _handle(node, name)
+        try:
+            again = self._gradients()
+        except Exception:
+            return False
+        nodes = [gradient.node for gradient in again]
+        present = [node for node in nodes if node is not None]
+        if set(known.values()) & set(ancestors(present)):
+            return False  # the cotangents of the first call
+        new = rewrite(session.graph, present, known)
+        return [None if node is None else new[node] for node in nodes] == [
+            gradient.node for gradient in found
+        ]
+
+    def _differentiated(self) -> list[int]:
+        """The numbers of the slots that are tensors."""
+        return [
+            number for number, slot in enumerate(self.slots) if isinstance(slot, SymbolicTensor)
+        ]
 
     def _same_again(self, found: tuple[Gradient, ...]) -> bool:
         """Does a second call give the same gradients: is nothing that it reads used up?"""

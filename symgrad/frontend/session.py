@@ -32,6 +32,7 @@ from symgrad.ir.graph import Graph, Node, current_location
 
 if TYPE_CHECKING:
     from symgrad.frontend.history import History
+    from symgrad.frontend.questions import Questions
 
 
 class Namer:
@@ -162,6 +163,7 @@ class Session:
     ``distinct``: inputs whose entries are declared to be all different.
     ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
     ``history``: what PyTorch would record, where that is followed.
+    ``questions``: what the program asks beside the graph, where that is watched.
     ``any_rank``: does one axis stand for any number of them (``symgrad.frontend.anyrank``)?
     ``tensor_class``: the class of its tensors where that is not ``SymbolicTensor``.
     ``eager``: is it the trace of one eager operation?
@@ -200,6 +202,7 @@ class Session:
         self.inner = {} if inner is None else inner
         self.detached: Location | None = None
         self.history: History | None = None
+        self.questions: Questions | None = None
 
     def apply(self, op: str, *args: Node, **attrs: Any) -> Node:
         """The node ``op(*args, **attrs)``, stamped with the user's line; so are its errors."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import ControlFlowError
+from symgrad.frontend.questions import asker, note_limit, observed
 from symgrad.frontend.session import active, current, here
 from symgrad.ir import dim as dims
 from symgrad.ir.dim import Dim
@@ -118,12 +119,14 @@ class _Symbolic:
         raise NotImplementedError
 
     def _no_number(self, wanted: str) -> ControlFlowError:
-        return ControlFlowError(
+        error = ControlFlowError(
             f"the size {self} is symbolic, so it has no {wanted} while a Function is traced",
             location=here(),
             hint="use it as it is in arithmetic, or write a number for it in the shape spec",
             number=getattr(self, "dim", None),
         )
+        note_limit(error)
+        return error
 
     def __float__(self) -> float:
         raise self._no_number("float value (float(), math functions)")
@@ -165,10 +168,47 @@ class SymInt(_Symbolic):
         """It as a number of the graph in progress."""
         return current().size(self.dim, dtype)
 
+    @property
+    def __class__(self) -> type:
+        """What ``isinstance`` asks: the program's sizes are integers."""
+        return SymInt if asker() is None else int
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise TypeError("the class of a size cannot be set")
+
+    def __getattr__(self, name: str) -> Any:
+        if asker() is not None and hasattr(int, name):
+            raise self._no_number(f"{name}")
+        raise AttributeError(name)
+
+    @property
+    def real(self) -> SymInt:
+        """Itself."""
+        return self
+
+    numerator = real
+
+    @property
+    def imag(self) -> int:
+        """None: 0."""
+        return 0
+
+    @property
+    def denominator(self) -> int:
+        """1."""
+        return 1
+
     def __repr__(self) -> str:
+        observed("the text of a size is asked for")
         return str(self.dim)
 
+    def __format__(self, spec: str) -> str:
+        observed("the text of a size is asked for")
+        return format(str(self.dim), spec) if spec else str(self.dim)
+
     def __hash__(self) -> int:
+        observed(f"the hash of the size {self.dim} is asked for, as sets and dictionaries do")
         return hash(self.dim)
 
     def __bool__(self) -> bool:
@@ -297,8 +337,22 @@ class SymFloat(_Symbolic):
         ]
         return session.apply(self.op, *operands)
 
+    @property
+    def __class__(self) -> type:
+        """What ``isinstance`` asks: it is a float."""
+        return SymFloat if asker() is None else float
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise TypeError("the class of a number cannot be set")
+
     def __repr__(self) -> str:
+        observed("the text of a number made of sizes is asked for")
         return f"{self.op}({', '.join(map(str, self.args))})"
+
+    def __format__(self, spec: str) -> str:
+        observed("the text of a number made of sizes is asked for")
+        return repr(self)
 
     def _quotient(self) -> tuple[Dim, Dim]:
         """The two sizes that it is the quotient of.  Raises ControlFlowError."""
@@ -345,7 +399,10 @@ class SymFloat(_Symbolic):
         raise self._no_number("known value to compare")
 
     __lt__ = __le__ = __gt__ = __ge__ = _undecided
-    __hash__ = object.__hash__
+
+    def __hash__(self) -> int:
+        observed("the hash of a number made of sizes is asked for")
+        return object.__hash__(self)
 
     def __eq__(self, other: object) -> bool:
         return self._undecided(other)

@@ -9,6 +9,9 @@ write in place gives the storage a new node, which every view of the storage the
 
 from __future__ import annotations
 
+import functools
+import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import (
@@ -16,14 +19,17 @@ from symgrad.errors import (
     DTypeError,
     ProtocolError,
     ShapeError,
+    SymgradError,
     UnsupportedOpError,
 )
 from symgrad.frontend import unsupported
+from symgrad.frontend.questions import Device, GradFn, asker, note_limit, observed, questions
 from symgrad.frontend.session import active, current, here
 from symgrad.frontend.sizes import Shape, as_dim, as_size
 from symgrad.frontend.views import Step, Storage, contiguous_strides
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import DType
+from symgrad.ir.function import Asked
 from symgrad.ir.graph import Node
 
 
@@ -34,16 +40,10 @@ class SymbolicTensor:
     """
 
     __array_priority__ = 1000
-    requires_grad = True
-    is_leaf = False
-    is_cuda = False
     is_sparse = False
     is_quantized = False
-    grad = None
-    grad_fn = None
-    device = "cpu"
+    device = Device("cpu")
     layout = "strided"
-    is_cpu = True
 
     def __new__(cls, *args: Any, **kwargs: Any) -> SymbolicTensor:
         """An object of the class that the trace in progress asks for."""
@@ -71,6 +71,8 @@ class SymbolicTensor:
         """Its present value."""
         node, session = self.storage.node, current()
         if node.graph is not session.graph:
+            if session.questions is not None:
+                session.questions.leaked = session.questions.leaked or Asked("a tensor", here())
             raise ProtocolError(
                 "a tensor of another trace is used", location=here(),
                 hint="keep tensors on ctx, not in globals or on the class",
@@ -180,8 +182,11 @@ class SymbolicTensor:
     nelement = numel
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Does it lie contiguously, given that inputs do?"""
-        return self.lies_contiguous
+        """Does it lie contiguously?  The trace splits on it for inputs and cotangents."""
+        known = questions()
+        if known is None or not self.lies_contiguous:
+            return self.lies_contiguous
+        return known.contiguous(self.storage, self.storage.label, here())
 
     def is_floating_point(self) -> bool:
         """Is its dtype a float?"""
@@ -200,8 +205,74 @@ class SymbolicTensor:
         return self.dtype.itemsize
 
     def get_device(self) -> int:
-        """As torch says for the CPU: -1."""
-        return -1
+        """As torch says: -1 for the CPU."""
+        return 0 if self.is_cuda else -1
+
+    # -- what PyTorch knows of it beside its value
+
+    @property
+    def requires_grad(self) -> bool:
+        """Does it require a gradient?  The trace splits on it."""
+        known = questions()
+        return known is None or (
+            self.dtype.is_float and known.tensor_requires(self.storage, self._whole, here())
+        )
+
+    @requires_grad.setter
+    def requires_grad(self, value: Any) -> None:
+        self.requires_grad_(bool(value))
+
+    @property
+    def is_leaf(self) -> bool:
+        """Is nothing recorded of how it was computed?  The trace splits on it."""
+        known = questions()
+        if known is None:
+            return False
+        return not self.dtype.is_float or known.tensor_is_leaf(self.storage, self._whole, here())
+
+    @property
+    def grad_fn(self) -> Any:
+        """None for a leaf."""
+        return None if questions() is None or self.is_leaf else GradFn()
+
+    @property
+    def grad(self) -> Any:
+        """What was put there in this trace; else None, which the verdict states of inputs."""
+        if "_grad" in self.__dict__:
+            return self.__dict__["_grad"]
+        known = questions()
+        name = known.inputs.get(id(self.storage)) if known is not None else None
+        if known is not None and name:
+            known.assume(f"{name}.grad is None", here())
+        return None
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self.__dict__["_grad"] = value
+
+    @property
+    def is_cuda(self) -> bool:
+        """Is it on a GPU?  The trace splits on it."""
+        known = questions()
+        return known is not None and known.on_gpu(here())
+
+    @property
+    def is_cpu(self) -> bool:
+        """Is it on the CPU?"""
+        return not self.is_cuda
+
+    @property
+    def _is_param(self) -> bool:
+        """Is it a Parameter, as torch's own asks by this name?  The trace splits on it."""
+        known = questions()
+        if known is None or id(self.storage) not in known.inputs or not self._whole:
+            return False
+        return any(name in sys.modules for name in _PARAMETERS) and known.parameters(here())
+
+    @property
+    def _whole(self) -> bool:
+        """Does it show its memory as that was made?"""
+        return not self.steps and not self.storage.version
 
     def requires_grad_(self, requires_grad: bool = True) -> SymbolicTensor:
         """Itself; where histories are followed, a tensor of its own to differentiate by."""
@@ -211,6 +282,7 @@ class SymbolicTensor:
         return self
 
     def __repr__(self) -> str:
+        observed("the text of a tensor is asked for")
         return f"<symbolic {self.storage.node.dtype.short}{list(self.shape) if active() else ''}>"
 
     def __deepcopy__(self, memo: Any) -> SymbolicTensor:
@@ -221,10 +293,12 @@ class SymbolicTensor:
     # -- what it cannot be
 
     def _no_value(self, what: str) -> ControlFlowError:
-        return ControlFlowError(
+        error = ControlFlowError(
             f"{what}: its value is unknown during tracing", location=here(),
             hint="use sg.where(cond, a, b); pass a number that must be known as a static argument",
         )  # fmt: skip
+        note_limit(error)
+        return error
 
     def __bool__(self) -> bool:
         raise self._no_value(
@@ -264,6 +338,7 @@ class SymbolicTensor:
     def __format__(self, spec: str) -> str:
         if spec:
             raise self._no_value("a tensor cannot be formatted here")
+        observed("the text of a tensor is asked for")
         return repr(self)
 
     def __len__(self) -> int:
@@ -284,9 +359,27 @@ class SymbolicTensor:
         return self.shape[0]
 
     def __getattr__(self, name: str) -> Any:
-        raise unsupported.missing_method(name, here())
+        error = unsupported.missing_method(name, here())
+        if isinstance(error, SymgradError):
+            note_limit(error)
+        elif asker() is not None and _is_hidden(name):
+            observed(f".{name} of a tensor is asked for")
+        raise error
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        observed("the hash of a tensor is asked for")
+        return object.__hash__(self)
+
+    @property
+    def __class__(self) -> type:
+        """What ``isinstance`` asks: the program's tensors are tensors."""
+        if asker() is None:
+            return type(self)
+        return public_class(type(self), _PARAMETERS if self._is_param else _TENSORS)
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise TypeError("the class of a tensor cannot be set")
 
     if TYPE_CHECKING:  # attached by symgrad.frontend.functions
 
@@ -312,17 +405,50 @@ class SymbolicTensor:
         def __ge__(self, other: Any) -> SymbolicTensor: ...
 
 
+def _is_hidden(name: str) -> bool:
+    """Is it a name that tensors of other libraries may have, and no mere attribute of a user's?"""
+    return name.startswith(("_base", "_version", "_is_view", "__cuda", "__dlpack",
+                            "__torch"))  # fmt: skip
+
+
+_TENSORS = {"symgrad.tensor.tensor": "Tensor", "torch": "Tensor"}
+_PARAMETERS = {"symgrad.nn.parameter": "Parameter", "torch.nn": "Parameter"}
+
+
+def public_class(own: type, names: Mapping[str, str]) -> type:
+    """The class that the program knows tensors by: symgrad's, or torch's where that is in use.
+
+    ``names``: of classes, by their modules.
+    """
+    found = [getattr(sys.modules.get(module), name, None) for module, name in names.items()]
+    classes = tuple(one for one in found if isinstance(one, type))
+    return _joined(classes) if classes else own
+
+
+@functools.lru_cache(maxsize=8)
+def _joined(classes: tuple[type, ...]) -> type:
+    """A class that is all of these, or the first where none can be."""
+    if len(classes) == 1:
+        return classes[0]
+    try:
+        return type(classes[0])(classes[0].__name__, classes, {})
+    except TypeError:
+        return classes[0]
+
+
 def fresh(node: Node, label: str = "") -> SymbolicTensor:
     """A tensor with memory of its own."""
     return SymbolicTensor(Storage(node, label))
 
 
 def _unknown_length(wanted: str, size: Any) -> ControlFlowError:
-    return ControlFlowError(
+    error = ControlFlowError(
         f"{wanted} needs a number, and the size {size} is symbolic", location=here(),
         hint=f"write whole-tensor operations, or a number in place of {size} in the shape spec",
         number=as_dim(size),
     )  # fmt: skip
+    note_limit(error)
+    return error
 
 
 # -- elements that a mask selects

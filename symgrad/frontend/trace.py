@@ -17,6 +17,7 @@ from symgrad.errors import ControlFlowError, SpecError, SymgradError, counted
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import class_location, has_backward, is_once, method_sources
+from symgrad.frontend.questions import requires
 from symgrad.frontend.request import AnyFunction, Request, bind
 from symgrad.frontend.session import Session, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
@@ -42,6 +43,7 @@ def trace_request(
     request: Request,
     *,
     needs_input_grad: Mapping[str, bool] | Sequence[bool] | None = None,
+    answers: Mapping[str, bool] | None = None,
     given_cotangents: Sequence[bool] | None = None,
     dtype: DType = float32,
     batch_rank: int | None = BATCH_RANK,
@@ -51,6 +53,7 @@ def trace_request(
     """Trace forward and backward for all sizes.
 
     ``needs_input_grad``: by name, or in order of the tensor inputs; all float inputs by default.
+    ``answers``: to other questions of the program's.
     ``given_cotangents``: in order of the outputs, False for one that backward gets no cotangent
     of.  ``dtype``: that of specs without one.  ``batch_rank``: how many axes ``*batch`` stands
     for; None: one, of the size ``batch``.  ``histories``: put markers into the graphs that say
@@ -59,11 +62,10 @@ def trace_request(
     Raises what forward raises; what goes wrong in backward is recorded in the case.  Sizes that
     forward itself refuses have no case.
     """
-    names, values = request.batches, request.plain_values()
-    request = with_specs(request, dtype, lambda spec: _written_out(spec, batch_rank, names))
-    options = CaseOptions(
-        request, needed(request, needs_input_grad), given_cotangents, histories=histories
-    )
+    values = request.plain_values()
+    request = written_out(request, dtype, batch_rank)
+    decided = {**needed(request, needs_input_grad), **(answers or {})}
+    options = CaseOptions(request, decided, given_cotangents, histories=histories)
     cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
     found = request.cls
     return FunctionGraphs(
@@ -81,9 +83,12 @@ def trace_request(
         assumptions=request.assumptions,
         refused=tuple(refused),
         inner=tuple(options.inner.values()),
-        asked=tuple(name for name, wanted in options.needed.items() if wanted),
+        asked=tuple(
+            arg.name for arg in request.tensors if decided.get(requires(arg.name), True)
+        ),
         once=has_backward(request.function) and is_once(request.function),
         values=values,
+        answers=tuple(decided.items()),
     )  # fmt: skip
 
 
@@ -92,7 +97,7 @@ class CaseOptions:
     """What all cases of a trace share."""
 
     request: Request
-    needed: Mapping[str, bool]
+    answers: Mapping[str, bool]
     given_cotangents: Sequence[bool] | None
     inner: dict[Any, InnerCall] = field(default_factory=dict)
     histories: bool = False
@@ -101,7 +106,7 @@ class CaseOptions:
     def trace(self, facts: SizeFacts) -> FunctionCase:
         """One case.  Raises NeedsDecision where these facts leave a question open."""
         return trace_case(
-            self.request, facts, self.needed, self.given_cotangents, caller=sys._getframe(),
+            self.request, facts, self.answers, self.given_cotangents, caller=sys._getframe(),
             inner=self.inner, histories=self.histories, new_session=self.new_session,
         )  # fmt: skip
 
@@ -141,6 +146,12 @@ def _branches(facts: SizeFacts, question: NeedsDecision) -> list[SizeFacts]:
     return sorted(possible, key=lambda branch: len(branch.substitution))
 
 
+def written_out(request: Request, dtype: DType, batch_rank: int | None) -> Request:
+    """A request with a dtype for specs that have none, and so many batch axes."""
+    names = request.batches
+    return with_specs(request, dtype, lambda spec: _written_out(spec, batch_rank, names))
+
+
 def with_specs(
     request: Request, dtype: DType, written_out: Callable[[TensorSpec], TensorSpec]
 ) -> Request:
@@ -162,15 +173,15 @@ def batch_axes(name: str, rank: int | None) -> list[Dim]:
 def needed(
     request: Request, wanted: Mapping[str, bool] | Sequence[bool] | None
 ) -> dict[str, bool]:  # fmt: skip
-    """Whose gradient is asked for.  Raises SpecError for a mask of the wrong length."""
+    """Whose gradient is asked for, as answers.  Raises SpecError for a mask of the wrong length."""
     names = [arg.name for arg in request.tensors]
     if wanted is None:
-        return dict.fromkeys(names, True)
-    if isinstance(wanted, Mapping):
-        return {name: bool(wanted.get(name, True)) for name in names}
-    if len(wanted) != len(names):
-        raise SpecError(
-            f"needs_input_grad has {counted(len(wanted), 'value')}, {len(names)} expected, one for"
-            " each input"
-        )
-    return dict(zip(names, map(bool, wanted), strict=True))
+        return {}
+    if not isinstance(wanted, Mapping):
+        if len(wanted) != len(names):
+            raise SpecError(
+                f"needs_input_grad has {counted(len(wanted), 'value')}, {len(names)} expected, one"
+                " for each input"
+            )
+        wanted = dict(zip(names, wanted, strict=True))
+    return {requires(name): bool(wanted.get(name, True)) for name in names}

@@ -121,6 +121,36 @@ class AnyRank:
 
 
 @dataclass(frozen=True)
+class Answer:
+    """A question of the program's about its call, and the answer that a trace gave.
+
+    ``given``: the answer was decided before.  ``real``: there are calls with either answer.
+    """
+
+    question: str
+    value: bool
+    given: bool
+    real: bool
+    location: Location | None
+
+    @property
+    def key(self) -> tuple[str, bool]:
+        """The question and the answer."""
+        return self.question, self.value
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the program asks of a tensor or size beside the graph, and where."""
+
+    what: str
+    location: Location | None
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.location})" if self.location else self.what
+
+
+@dataclass(frozen=True)
 class FunctionCase:
     """One trace.  ``graph`` holds everything; the rest says which node is what.
 
@@ -134,7 +164,8 @@ class FunctionCase:
     ``record``: what PyTorch would record of it, where the trace follows that.  ``surplus``: inputs
     without a gradient (integers) of which backward returned one.  ``materializes``:
     backward gets zeros, not None, for an output without a cotangent.  ``any_rank``: it serves any
-    number of batch axes.
+    number of batch axes.  ``answers``: the questions that split it; ``observed``: what the program
+    asked that has no answer for all calls; ``assumed``: what the verdict has to print.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -152,6 +183,29 @@ class FunctionCase:
     surplus: tuple[str, ...] = ()
     materializes: bool = True
     any_rank: AnyRank | None = None
+    answers: tuple[Answer, ...] = ()
+    observed: tuple[Asked, ...] = ()
+    assumed: tuple[Asked, ...] = ()
+
+
+@dataclass(frozen=True)
+class OtherCall:
+    """A case traced with another call of the same Function between its forward and its backward.
+
+    The calls come in this order: forward, the other forward, backward, backward again with other
+    cotangents, the other backward.  ``case``: the first call; ``other``: the second one, at the
+    numbers ``sizes``, with the dtype ``dtype`` for inputs of no other, and with one tensor for all
+    inputs of a tuple in ``same``; None where forward does not accept it.  ``leaked``: where a
+    tensor of one call was met in another one.  ``names``: the size symbols of the first call.
+    """
+
+    case: FunctionCase
+    other: FunctionCase | None
+    sizes: Mapping[str, int]
+    dtype: str
+    same: tuple[tuple[str, ...], ...]
+    leaked: Asked | None
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -185,8 +239,9 @@ class FunctionGraphs:
     are passed.  ``assumptions``: what is declared of the inputs.
     ``source``: the text of forward and backward, for digests.  ``refused``: sizes that have no
     case, because forward does not accept them.  ``inner``: the Functions that it applies.
-    ``asked``: the inputs that ``needs_input_grad`` was true for.  ``once``: backward is marked
-    once_differentiable.  ``values``: the non-tensor arguments, the defaults that were not passed
+    ``asked``: the inputs that require a gradient.  ``answers``: what the trace was told of the
+    call; ``told``: that in a sentence; ``real``: there are such calls.  ``once``: backward is
+    marked once_differentiable.  ``values``: the non-tensor arguments, defaults that were not passed
     and the attributes of an instance among them.
     """
 
@@ -204,3 +259,6 @@ class FunctionGraphs:
     asked: tuple[str, ...] = ()
     once: bool = False
     values: tuple[PlainArgument, ...] = ()
+    answers: tuple[tuple[str, bool], ...] = ()
+    told: str = ""
+    real: bool = True

@@ -25,6 +25,7 @@ from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
+from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
 from symgrad.proof.judge.jvp import NAME as JVP
@@ -57,17 +58,21 @@ class VerifyOptions:
 
     ``surrogate``: the traced function that backward is meant to be the derivative of, with the
     same inputs.
-    ``variants``: the same Function traced for other ``needs_input_grad`` masks; ``undefined``: for
-    each pattern of cotangents that backward gets None for.  ``budget``: work
-    for one normal form.  ``suggest``: look for a repair of what is refuted.  ``order``: 2 where the
-    backward of the backward is judged as well, from ``histories``: the Function and its variants
-    traced with what PyTorch would record.  ``paste``: tries repairs in the user's own text.
+    ``variants``: the same Function traced with other answers to what it asks about its call;
+    ``untraced``: why these are not all, where they are not.  ``undefined``: for each pattern of
+    cotangents that backward gets None for.  ``budget``: work for one normal form.  ``suggest``:
+    look for a repair of what is refuted.  ``order``: 2 where the backward of the backward is judged
+    as well, from ``histories``: the Function and its variants traced with what PyTorch would
+    record.  ``paste``: tries repairs in the user's own text.
+    ``calls``: traces other calls beside the cases; None where the code is plain.  ``wide``: traces
+    the Function for float64.  ``asked``: conditions that were found by other calls.
     ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not.
     ``audit``: evaluate both sides of what is PROVED at random points as well.
     """
 
     surrogate: FunctionGraphs | None = None
     variants: Sequence[FunctionGraphs] = ()
+    untraced: str = ""
     undefined: Sequence[FunctionGraphs] = ()
     budget: int = GRADIENT_WORK
     suggest: bool = True
@@ -76,6 +81,9 @@ class VerifyOptions:
     paste: Paste | None = None
     pushes: FunctionGraphs | SymgradError | None = None
     audit: bool = False
+    calls: Trace | None = None
+    wide: Callable[[], FunctionGraphs] | None = None
+    asked: tuple[Condition, ...] = ()
 
     def meant(self, number: int) -> FunctionCase | None:
         """The surrogate's case of this number, where there is a surrogate."""
@@ -109,6 +117,38 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         return _failed(graphs, failure(error))
 
 
+def _calls(graphs: FunctionGraphs, declared: Sequence[Assumption], options: VerifyOptions) -> Calls:
+    """What other calls beside the judged one show."""
+    if options.calls is None:
+        return Calls()
+
+    def judge_other(case: FunctionCase) -> Finding | None:
+        if case.problem is not None:
+            return Finding(REAL, Verdict.UNDECIDED, f"backward fails: {case.problem}")
+        one = JudgedCase(case, subject := subject_of(case, declared), judge(subject))
+        for name, outcome in one.judgements.items():
+            if outcome.verdict is not Verdict.PROVED:
+                point = shown(one, outcome.counterexample, None)
+                said = f"the gradient of {name} is wrong: {point or outcome.reason}"
+                return Finding(REAL, outcome.verdict, said, point)
+        return None
+
+    return judge_calls(graphs, options.calls, judge_other)
+
+
+def _stateful(graphs: FunctionGraphs, findings: Sequence[Finding]) -> Report:
+    """The report on a Function whose calls see each other: its gradients are those of no call."""
+    verdict, text = findings[0].verdict, findings[0].text
+    return Report(
+        name=graphs.name,
+        location=graphs.location,
+        inputs={name: InputReport(name, verdict, text) for name in graphs.differentiable},
+        protocol=tuple(findings),
+        values=_values(graphs),
+        derived=graphs.derived,
+    )
+
+
 def _failed(graphs: FunctionGraphs, reason: str) -> Report:
     """The report where nothing could be judged."""
     return Report(
@@ -132,12 +172,22 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     declared = graphs.assumptions
     for case in graphs.cases:
         check_square(declared, {str(node.attributes["name"]): node.shape for node in case.inputs})
+    calls = _calls(graphs, declared, options)
+    if any(finding.name == STATE for finding in calls.findings):
+        return _stateful(graphs, calls.findings)
+    observed = _observed((graphs, *options.variants, *options.undefined))
+    if observed:
+        return _failed(graphs, observed)
+    if calls.wide and options.wide is not None:
+        wide = replace(options.wide(), told="float inputs have 64 bits")
+        options = replace(options, variants=(*options.variants, wide))
     judged = [
         _judge_case(graphs, number, case, declared, options)
         for number, case in enumerate(graphs.cases)
     ]
+    options = replace(options, asked=tuple(calls.conditions))
     inputs = input_reports(graphs, judged, declared, options)
-    protocol: list[Finding] = []
+    protocol: list[Finding] = [*calls.findings]
     printed = frozenset(condition for one in inputs.values() for condition in one.conditions)
     if any(case.problem is None for case in graphs.cases):
         subjects = [one.subject for one in judged if one.judgements]
@@ -146,7 +196,8 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         protocol += _found(
             VARIANTS,
             lambda: variants_agree(
-                graphs, options.variants, partial(_judge_some, declared, options), printed
+                graphs, options.variants, partial(_judge_some, declared, options), printed,
+                options.untraced,
             ),
         )
         protocol += _found(
@@ -178,6 +229,16 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         seconds=time.perf_counter() - started,
         details={"formulas": Formulas([one.subject for one in judged])},
     )
+
+
+def _observed(traced: Sequence[FunctionGraphs]) -> str:
+    """What the program asks that has no answer for all calls, and where; empty for nothing."""
+    asked = dict.fromkeys(
+        str(one) for graphs in traced for case in graphs.cases for one in case.observed
+    )
+    if not asked:
+        return ""
+    return f"the program may do something else in a real call: {'; '.join(asked)}"
 
 
 def _found(name: str, findings: Callable[[], list[Finding]]) -> list[Finding]:
@@ -522,6 +583,7 @@ def _report(
     conditions = [Condition("declared", str(a)) for a in declared if a.kind != "constant"]
     conditions += _index_ranges(chosen.subject, declared)
     conditions += _axioms(chosen.subject)
+    conditions += _assumed(graphs, options)
     conditions += [condition for _, outcome in known for condition in outcome.conditions]
     gradient = _gradient(chosen, name)
     found: list[FoundCondition] = []
@@ -570,6 +632,15 @@ def _index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Cond
         for name, use in sorted(subject.sampler.uses.items())
         if use.bounds and name not in known
     ]
+
+
+def _assumed(graphs: FunctionGraphs, options: VerifyOptions) -> list[Condition]:
+    """What the program asks of its call that is taken to be so."""
+    return [*options.asked] + [
+        Condition("asked", str(one))
+        for traced in (graphs, *options.variants, *options.undefined)
+        for case in traced.cases for one in case.assumed
+    ]  # fmt: skip
 
 
 def _axioms(subject: Subject) -> list[Condition]:

@@ -31,7 +31,6 @@ from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.trace import (
     CaseOptions,
     all_cases,
-    needed,
     trace_request,
     with_specs,
 )
@@ -46,7 +45,7 @@ _LAST_AXES = {"symmetric": 2, "one-hot": 1}
 def rank_dependence(
     request: Request,
     *,
-    needs_input_grad: Mapping[str, bool] | Sequence[bool] | None = None,
+    answers: Mapping[str, bool] | None = None,
     given_cotangents: Sequence[bool] | None = None,
     dtype: DType = float32,
     histories: bool = False,
@@ -65,15 +64,13 @@ def rank_dependence(
         batches.get(name.removeprefix(MARK), name) if name.startswith(MARK) else name
         for name in any_rank.sizes
     )
-    options = CaseOptions(
-        any_rank, needed(request, needs_input_grad), given_cotangents, histories=histories
-    )
+    options = CaseOptions(any_rank, answers or {}, given_cotangents, histories=histories)
     found = _traced(options, SizeFacts(names), batches, apart)
     if isinstance(found, Observation):
         return found
     cases, apart = found
     again = partial(
-        trace_request, request, needs_input_grad=needs_input_grad,
+        trace_request, request, answers=answers,
         given_cotangents=given_cotangents, dtype=dtype, histories=histories,
     )  # fmt: skip
     tried = [rank for rank in range(len(apart) + 3) if rank not in apart and rank != 1]

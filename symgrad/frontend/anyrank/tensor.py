@@ -22,7 +22,8 @@ _OURS = "symgrad.frontend."
 _FRAMEWORK = frozenset(
     _OURS + name
     for name in (
-        "case", "function", "gradients", "history", "tensor", "anyrank.call", "anyrank.tensor",
+        "case", "function", "gradients", "history", "questions", "tensor", "anyrank.call",
+        "anyrank.tensor",
     )
 )  # fmt: skip
 """Modules that look at tensors on behalf of no operation of the program's."""

@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from symgrad.frontend.function import Function, custom_bwd, custom_fwd, once_differentiable
+from symgrad.frontend.questions import questions
+from symgrad.frontend.session import here
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.ir.dtype import ALIASES, DType, float32
@@ -32,8 +34,9 @@ def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> 
 
 
 def is_grad_enabled() -> bool:
-    """True: a trace records everything."""
-    return True
+    """Does PyTorch record here?  Not in forward; in backward, the trace splits on it."""
+    known = questions()
+    return known is None or known.recording(here())
 
 
 def get_default_dtype() -> DType:

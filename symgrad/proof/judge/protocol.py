@@ -28,6 +28,7 @@ _CARRY = frozenset(("expand", "reshape", "permute", "slice", "unslice", "sum", "
                     "concat", "diagonal", "neg"))  # fmt: skip
 _CLOSE = 1e-9
 VARIANTS = "needs_input_grad variants agree"
+ANSWERS = "right whatever it asks about its call"
 
 
 def findings(
@@ -181,7 +182,7 @@ def _shapes(cases: Sequence[FunctionCase]) -> Finding:
     return Finding(name, Verdict.PROVED, "; ".join(dict.fromkeys(notes)))
 
 
-# -- needs_input_grad
+# -- needs_input_grad, and what else a backward asks about its call
 
 
 def variants_agree(
@@ -189,45 +190,78 @@ def variants_agree(
     variants: Sequence[FunctionGraphs],
     judge_case: Callable[[FunctionCase, Sequence[str]], Mapping[str, Judgement]],
     printed: Collection[Condition] = (),
+    untraced: str = "",
 ) -> list[Finding]:
-    """Does backward compute the same where only some gradients are asked for?
+    """Is backward right whatever the answers are to what it asks about its call?
 
     A gradient that is built like that of ``full`` shares its verdict; one that is built in
-    another way is judged by ``judge_case(case, names)``; ``printed``: conditions that are said.
+    another way is judged by ``judge_case(case, names)``.  ``printed``: conditions that are said.
+    ``untraced``: why there are variants that were not traced.
     """
-    if not variants:
+    if not variants and not untraced:
         return []
-    found = Finding(VARIANTS, Verdict.PROVED)
+    name = VARIANTS if _only_needs(variants) else ANSWERS
+    found = Finding(name, Verdict.PROVED)
+    if untraced:
+        found = Finding(name, Verdict.UNDECIDED, untraced)
     proved: list[Judgement] = []
     for variant in variants:
         for case in variant.cases:
-            if case.problem is not None:
-                said = f"backward fails where some gradients are not needed: {case.problem.what}"
-                limit = is_limit(case.problem)
-                return [Finding(VARIANTS, Verdict.UNDECIDED if limit else Verdict.REFUTED, said)]
-            for gradient, judgement in judge_case(case, _other(full, case, variant.asked)).items():
-                proved.append(judgement)
-                if judgement.verdict > found.verdict:
-                    said = f"the gradient of {gradient} is computed differently"
-                    reason = f": {judgement.reason}" if judgement.reason else ""
-                    found = Finding(VARIANTS, judgement.verdict, said + reason)
+            judged = {} if case.problem is not None else judge_case(
+                case, _other(full, case, variant.asked)
+            )
+            proved += judged.values()
+            one = _variant_case(variant, case, judged)
+            if one is not None and one[0] > found.verdict:
+                found = Finding(name, *one)
     return [replace(found, text=found.text or beside(proved, printed))]
+
+
+def _only_needs(variants: Sequence[FunctionGraphs]) -> bool:
+    return all(
+        question.endswith(" requires a gradient")
+        for variant in variants for question, _ in variant.answers
+    )  # fmt: skip
+
+
+def _variant_case(
+    variant: FunctionGraphs, case: FunctionCase, judged: Mapping[str, Judgement]
+) -> tuple[Verdict, str] | None:
+    """The worst that is found in one case of a variant; None where all is proved."""
+    where = f" where {variant.told}"
+    if case.problem is not None:
+        undecided = is_limit(case.problem) or not variant.real
+        verdict = Verdict.UNDECIDED if undecided else Verdict.REFUTED
+        return verdict, f"backward fails{where}: {case.problem.what}"
+    found = None
+    for gradient, judgement in judged.items():
+        verdict = judgement.verdict
+        if verdict is Verdict.REFUTED and not variant.real:
+            verdict = Verdict.UNDECIDED
+        if verdict is not Verdict.PROVED and (found is None or verdict > found[0]):
+            reason = f": {judgement.reason}" if judgement.reason else ""
+            found = verdict, f"the gradient of {gradient} is computed differently{where}{reason}"
+    return found
 
 
 def _other(full: FunctionGraphs, case: FunctionCase, asked: Sequence[str]) -> list[str]:
     """The inputs whose gradient in a variant's case is built unlike that of the same full case.
 
-    A gradient that is left out counts where it was asked for.
+    Only those count that require a gradient: PyTorch drops the others.  Where forward is built in
+    another way, all of them do.
     """
-    known = {
-        (case_key(one), gradient.input): digest(gradient.node)
-        for one in full.cases for gradient in one.gradients
-    }  # fmt: skip
+    alike = {case_key(one): one for one in full.cases}.get(case_key(case))
+    known: dict[str, int | None] = {}
+    if alike is not None and _outputs(alike) == _outputs(case):
+        known = {gradient.input: digest(gradient.node) for gradient in alike.gradients}
     return [
         gradient.input for gradient in case.gradients
-        if (gradient.node is not None or gradient.input in asked)
-        and known.get((case_key(case), gradient.input), 0) != digest(gradient.node)
+        if gradient.input in asked and known.get(gradient.input, 0) != digest(gradient.node)
     ]  # fmt: skip
+
+
+def _outputs(case: FunctionCase) -> list[int | None]:
+    return [digest(node) for node in case.outputs]
 
 
 def case_key(case: FunctionCase) -> tuple[str, ...]:

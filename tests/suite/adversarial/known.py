@@ -82,40 +82,8 @@ FALSE: dict[str, str] = {
         RowsNormCubed
     """,
     "questions": """
-        NeedsThroughHelper
-        NeedsByGetattr
-        RequiresGradInForward
-        RequiresGradOfSaved
-        RequiresGradByGetattr
-        NotLeafInForward
-        NoGradFn
-        GradientFromBefore
-        SameTensor
-        SameHash
-        SameId
-        SomeType
-        ElementSize
-        Contiguity
         TypeName
-        HasAttribute
         ModuleName
-        FloatUnderTry
-        ItemUnderTry
-        TruthUnderTry
-        ListUnderTry
-        ArrayUnderTry
-        Printed
-        Formatted
-        SizeIsInt
-        SizeIsInstance
-        SizeHasBits
-        SizeInDictionary
-        SizeInSet
-        SizeAsText
-        SizeFormatted
-        SizeHashed
-        ShapeInDictionary
-        TypeAskedForRight
     """,
     "refutations": """
         SoftplusThreshold
@@ -129,19 +97,6 @@ FALSE: dict[str, str] = {
         SecondOrderDetachedAtOneSize
         PushedAtOneSize
         PushedAtOneIndex
-    """,
-    "state": """
-        InModuleList
-        InModuleDictionary
-        InGlobal
-        InClassAttribute
-        InMutableDefault
-        BySizeOverwritten
-        MemoOfFirstSeen
-        CachedHelper
-        FirstCotangentKept
-        StackOfCalls
-        SizeOfLastCall
     """,
     "witnesses": """
         LinearSizeCompared

@@ -1,0 +1,143 @@
+"""Another call beside the one that is judged, as other a call as there can be.
+
+In: a traced Function whose code is not plain (``symgrad.frontend.plain_code``).  Out: for each of
+its cases the same calls in the order of ``OtherCall``.
+
+The other call has integers as sizes, 64 bits where nobody asked for 32, and the same tensor in all
+places that can take it.  Where it is the first call but for that, the program looks at none of it;
+where a tensor of one call gets into another one, the program keeps state.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from symgrad.errors import SymgradError
+from symgrad.frontend.case import may_require, trace_beside
+from symgrad.frontend.facts import NeedsDecision, SizeFacts
+from symgrad.frontend.plain_code import is_plain
+from symgrad.frontend.request import Request
+from symgrad.frontend.trace import BATCH_RANK, written_out
+from symgrad.ir.dim import Atom, Dim, Size
+from symgrad.ir.dtype import float32, float64
+from symgrad.ir.function import FunctionCase, FunctionGraphs, OtherCall
+
+ALL = frozenset(("dtype", "same"))
+_NUMBERS = (7, 11, 5, 13, 3, 17, 2, 19)
+_FACTORS = (1, 2, 4, 8, 16, 32, 64)
+_SMALL = 6
+_MOST_TRIED = 2000
+
+
+def asks_nothing(request: Request) -> bool:
+    """Is its code plain, so that no other call need be traced?"""
+    return is_plain(request.function)
+
+
+def other_calls(
+    request: Request, graphs: FunctionGraphs, rank: int | None = BATCH_RANK,
+    aspects: frozenset[str] = ALL,
+) -> list[OtherCall]:  # fmt: skip
+    """Each case with another call beside it.
+
+    ``aspects``: what is other about that; ``alike``: nothing is, its sizes are those of the first.
+    """
+    found = []
+    for case in graphs.cases:
+        if case.problem is None:
+            one = _beside(request, case, dict(graphs.answers), rank, aspects)
+            found += [] if one is None else [one]
+    return found
+
+
+def _beside(
+    request: Request, case: FunctionCase, answers: Mapping[str, bool], rank: int | None,
+    aspects: frozenset[str],
+) -> OtherCall | None:  # fmt: skip
+    own = written_out(request, float32, rank)
+    facts = SizeFacts(own.sizes)
+    for condition in case.conditions:
+        facts = facts.assume(condition.left, condition.relation, condition.right) or facts
+    first: OtherCall | None = None
+    for asked in _fewer(aspects):
+        wide = written_out(request, float64 if "dtype" in asked else float32, rank)
+        groups = _groups(wide) if "same" in asked and not case.written else ()
+        sizes = next(_sizes(wide, case, groups), None)
+        if sizes is None and groups:
+            continue
+        other = own if "alike" in asked else _at(wide, sizes or {})
+        try:
+            found = trace_beside(
+                own, facts, answers, other, sizes or {}, groups, caller=sys._getframe(),
+                dtype=str(float64 if "dtype" in asked else float32),
+            )  # fmt: skip
+        except (SymgradError, NeedsDecision):
+            return None
+        if found.other is not None or found.leaked is not None:
+            return found
+        first = first or found
+    return first
+
+
+def _fewer(aspects: frozenset[str]) -> Iterator[frozenset[str]]:
+    """All, then fewer of them: forward may not accept such a call."""
+    for count in range(len(aspects), -1, -1):
+        yield from map(frozenset, itertools.combinations(sorted(aspects), count))
+
+
+def _groups(request: Request) -> tuple[tuple[str, ...], ...]:
+    """The inputs that may be one tensor: those of one rank and dtype."""
+    kinds: dict[object, list[str]] = {}
+    for name in may_require(request):
+        spec = next(one.spec for one in request.arguments if one.name == name)
+        if spec is not None:
+            kinds.setdefault((len(spec.dims), spec.dtype), []).append(name)
+    return tuple(tuple(names) for names in kinds.values() if len(names) > 1)
+
+
+def _sizes(
+    request: Request, case: FunctionCase, groups: tuple[tuple[str, ...], ...]
+) -> Iterator[dict[str, int]]:
+    """Numbers for the sizes of a case at which the inputs of each group have one shape."""
+    names = list(request.sizes)
+    specs = {one.name: one.spec.dims for one in request.arguments if one.spec is not None}
+    alike = [
+        pair for group in groups for other in group[1:]
+        for pair in zip(specs[group[0]], specs[other], strict=True)
+    ]  # fmt: skip
+    roots = _roots(names, alike)
+    free = list(dict.fromkeys(roots.values()))
+    tries: Iterator[tuple[int, ...]] = itertools.chain(
+        (tuple(_NUMBERS[place % len(_NUMBERS)] * factor for place in range(len(free)))
+         for factor in _FACTORS),
+        itertools.product(range(1, _SMALL + 1), repeat=len(free)),
+        ((factor,) * len(free) for factor in _FACTORS),
+    )  # fmt: skip
+    for numbers in itertools.islice(tries, _MOST_TRIED):
+        values = dict(zip(free, numbers, strict=True))
+        sizes = {name: values[roots[name]] for name in names}
+        fits = all(one.at(sizes) == other.at(sizes) for one, other in alike)
+        if fits and all(one.holds(sizes) for one in case.conditions):
+            yield sizes
+
+
+def _roots(names: list[str], alike: list[tuple[Dim, Dim]]) -> dict[str, str]:
+    """For each size the one that stands for all that are to be equal to it."""
+    roots = {name: name for name in names}
+    for left, right in alike:
+        sides = [side.atom.name for side in (left, right) if isinstance(side.atom, Size)]
+        if len(sides) == 2:
+            old, new = roots[sides[1]], roots[sides[0]]
+            roots = {name: new if root == old else root for name, root in roots.items()}
+    return roots
+
+
+def _at(request: Request, sizes: Mapping[str, int]) -> Request:
+    """The request with numbers for its sizes."""
+    put: dict[Atom, Dim] = {Size(name): Dim.of(number) for name, number in sizes.items()}
+    return request.with_specs(
+        lambda spec: replace(spec, dims=tuple(dim.substitute(put) for dim in spec.dims))
+    )

@@ -1,0 +1,364 @@
+"""What Python asks of a traced tensor, size or ctx besides what the graph holds.
+
+In: the answers that this trace is to give.  Out: what was asked, and where.
+
+A question is treated in one of three ways.
+
+- It **splits the trace**: does an input require a gradient, is it a leaf, does it lie contiguously?
+  The trace gives one answer and remembers the question; the driver traces again for the other one,
+  as far as the program comes to ask (``compiler``).
+- It is **assumed**: the trace gives the only answer that it has, and the verdict prints it.
+- It is **observed**: there is no answer that holds for all calls, so the verdict is UNDECIDED.  The
+  first observation stays, also where the program handles the exception.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from symgrad.errors import ControlFlowError, Location, SymgradError, UnsupportedOpError
+from symgrad.frontend.session import active, here
+from symgrad.ir.function import Answer, Asked
+
+_REQUIRES = "{} requires a gradient"
+AGAIN = "backward is differentiated again"
+GPU = "the tensors are on a GPU"
+
+
+def requires(name: str) -> str:
+    """The question whether an input requires a gradient."""
+    return _REQUIRES.format(name)
+
+
+_NEGATIVES = (
+    (" requires a gradient", " requires no gradient"), (" is a leaf", " is no leaf"),
+    ("inputs are Parameters", "inputs are no Parameters"),
+    (" is contiguous", " is not contiguous"), ("are on a GPU", "are on the CPU"),
+    (" is differentiated again", " is not differentiated again"),
+)  # fmt: skip
+
+
+def said(question: str, value: bool) -> str:
+    """An answer as a sentence: ``w requires no gradient``."""
+    for positive, negative in () if value else _NEGATIVES:
+        question = question.replace(positive, negative)
+    return question
+
+
+@dataclass
+class Questions:
+    """The questions of one trace.
+
+    ``given``: the answers that are decided already.  ``answers``: all that were asked for, in
+    order.  ``observed``: what has no answer; ``assumed``: what the verdict has to print.
+    ``leaked``: where the program met a tensor of another call.
+    ``inputs``: the names of the inputs by the identity of their memory; ``outputs``: the memory of
+    what forward returned.  ``wanted``: the inputs that may require a gradient.
+    """
+
+    given: Mapping[str, bool]
+    wanted: tuple[str, ...] = ()
+    answers: dict[str, Answer] = field(default_factory=dict)
+    observed: list[Asked] = field(default_factory=list)
+    assumed: list[Asked] = field(default_factory=list)
+    inputs: dict[int, str] = field(default_factory=dict)
+    outputs: set[int] = field(default_factory=set)
+    backward: bool = False
+    leaked: Asked | None = None
+
+    def answer(
+        self, question: str, usual: bool, where: Location | None, *, real: bool = True
+    ) -> bool:
+        """The answer to a question.  ``real``: calls of both kinds exist."""
+        known = self.answers.get(question)
+        if known is None:
+            value = self.given.get(question, usual)
+            known = Answer(question, value, question in self.given, real, where)
+            self.answers[question] = known
+        return known.value
+
+    def requires(self, name: str, where: Location | None) -> bool:
+        """Does an input require a gradient?  In a call that comes to backward one of them does."""
+        if name not in self.wanted:
+            return False
+        if requires(name) in self.given:
+            return self.answer(requires(name), True, where)
+        others = [self._known(other) for other in self.wanted if other != name]
+        if all(known is False for known in others):
+            return True
+        return self.answer(requires(name), True, where)
+
+    def _known(self, name: str) -> bool | None:
+        question = requires(name)
+        found = self.answers.get(question)
+        return self.given.get(question) if found is None else found.value
+
+    def observe(self, what: str, where: Location | None) -> None:
+        """Something is asked that has no answer for all calls."""
+        self.observed.append(Asked(what, where))
+
+    def assume(self, text: str, where: Location | None) -> None:
+        """Something is asked that is taken to be so."""
+        if all(one.what != text for one in self.assumed):
+            self.assumed.append(Asked(text, where))
+
+    # -- flags of tensors, as PyTorch has them in calls of forward and backward
+
+    def tensor_requires(self, storage: Any, whole: bool, where: Location | None) -> bool:
+        """Does a tensor require a gradient?  ``whole``: it shows its memory as it was made."""
+        name = self.inputs.get(id(storage)) if whole else None
+        if name is not None:
+            return self.requires(name, where)
+        return self._has_history(storage, where)
+
+    def tensor_is_leaf(self, storage: Any, whole: bool, where: Location | None) -> bool:
+        """Is it a leaf of the history: has nothing recorded how it was computed?"""
+        name = self.inputs.get(id(storage)) if whole else None
+        if name is None:
+            return not self._has_history(storage, where)
+        if name not in self.wanted or not self.requires(name, where):
+            return True
+        return self.answer(f"{name} is a leaf", True, where)
+
+    def begin_backward(self, returned: Iterable[Any]) -> None:
+        """Forward is over and has returned these."""
+        self.backward = True
+        self.outputs = {id(one.storage) for one in returned if hasattr(type(one), "known_node")}
+
+    def _has_history(self, storage: Any, where: Location | None) -> bool:
+        """Forward and backward record nothing, unless backward is to be differentiated."""
+        if not self.backward:
+            return False
+        if id(storage) in self.outputs:
+            return True
+        return self.answer(AGAIN, False, where, real=False)
+
+    def recording(self, where: Location | None) -> bool:
+        """Does PyTorch record what is computed now?"""
+        return self.backward and self.answer(AGAIN, False, where, real=False)
+
+    def on_gpu(self, where: Location | None) -> bool:
+        """Are the tensors on a GPU?"""
+        return self.answer(GPU, False, where)
+
+    def parameters(self, where: Location | None) -> bool:
+        """Are the inputs Parameters?"""
+        return self.answer("the inputs are Parameters", False, where)
+
+    def contiguous(self, storage: Any, label: str, where: Location | None) -> bool:
+        """Does the memory of an input, or of a cotangent, lie contiguously?"""
+        name = self.inputs.get(id(storage)) or label
+        return not name or self.answer(f"{name} is contiguous", True, where)
+
+
+class NeedsInputGrad(tuple[bool, ...]):
+    """``ctx.needs_input_grad``: for each argument, whether its gradient is asked for.
+
+    An item is decided when it is read, so that the trace splits on those that are read, and on no
+    others.
+    """
+
+    _questions: Questions
+    _names: tuple[str, ...]
+
+    def __new__(cls, questions: Questions, names: Iterable[str]) -> NeedsInputGrad:
+        """One item for each argument; "" for what is no tensor that may require a gradient."""
+        wanted = tuple(names)
+        found = super().__new__(cls, map(bool, wanted))
+        found._questions, found._names = questions, wanted
+        return found
+
+    def _bit(self, name: str) -> bool:
+        return bool(name) and self._questions.requires(name, here())
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return NeedsInputGrad(self._questions, self._names[key])
+        return self._bit(self._names[key])
+
+    def __iter__(self) -> Iterator[bool]:
+        return map(self._bit, self._names)
+
+    def __reversed__(self) -> Iterator[bool]:
+        return map(self._bit, reversed(self._names))
+
+    def __contains__(self, value: object) -> bool:
+        return any(one == value for one in self)
+
+    def _all(self) -> tuple[bool, ...]:
+        return tuple(iter(self))
+
+    def index(self, *args: Any) -> int:
+        """As of a tuple."""
+        return self._all().index(*args)
+
+    def count(self, value: Any) -> int:
+        """As of a tuple."""
+        return self._all().count(value)
+
+    def __eq__(self, other: object) -> bool:
+        return self._all() == (other._all() if isinstance(other, NeedsInputGrad) else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: Any) -> bool:
+        return self._all() < tuple(other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._all() <= tuple(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._all() > tuple(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._all() >= tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._all())
+
+    def __add__(self, other: Any) -> Any:
+        return self._all() + tuple(other)
+
+    def __radd__(self, other: Any) -> Any:
+        return tuple(other) + self._all()
+
+    def __mul__(self, times: Any) -> Any:
+        return self._all() * times
+
+    __rmul__ = __mul__
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return tuple, (self._all(),)
+
+    def __copy__(self) -> NeedsInputGrad:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> NeedsInputGrad:
+        return self
+
+
+def questions() -> Questions | None:
+    """The questions of the trace in progress, if it watches them."""
+    session = active()
+    return None if session is None else session.questions
+
+
+def observed(what: str) -> None:
+    """The program asks something that has no answer for all calls; what we ask ourselves is not."""
+    known = questions()
+    if known is not None and asker(3) is not None:
+        known.observe(what, here())
+
+
+class Device(str):
+    """The device of a traced tensor: the CPU or a GPU, which is decided when it is looked at."""
+
+    __slots__ = ()
+
+    def _name(self) -> str:
+        known = questions()
+        return "cuda:0" if known is not None and known.on_gpu(here()) else "cpu"
+
+    @property
+    def type(self) -> str:
+        """``cpu`` or ``cuda``."""
+        return self._name().partition(":")[0]
+
+    @property
+    def index(self) -> Any:
+        """The number of the GPU."""
+        return 0 if self._name() != "cpu" else None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) or self._name() == other
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._name())
+
+    def __contains__(self, part: Any) -> bool:
+        return part in self._name()
+
+    def __str__(self) -> str:
+        return self._name()
+
+    def __repr__(self) -> str:
+        name, _, index = self._name().partition(":")
+        return f"device(type={name!r}{f', index={index}' if index else ''})"
+
+    def __format__(self, spec: str) -> str:
+        return format(self._name(), spec)
+
+    def startswith(self, *args: Any) -> bool:
+        """As of a string."""
+        return self._name().startswith(*args)
+
+
+class GradFn:
+    """What ``grad_fn`` of a tensor with a history is; whatever is asked of it is observed."""
+
+    def __getattribute__(self, name: str) -> Any:
+        known = questions()
+        if known is not None:
+            known.observe(f"grad_fn.{name} is read", here())
+        return object.__getattribute__(self, name)
+
+
+# -- limits that the program may handle
+
+
+_LIMITS = (UnsupportedOpError, ControlFlowError)
+_noted: ContextVar[list[SymgradError] | None] = ContextVar("symgrad_limits", default=None)
+
+
+def note_limit(error: SymgradError) -> SymgradError:
+    """The error, which is remembered however it is handled: it tells nothing of real calls."""
+    noted = _noted.get()
+    if noted is not None and isinstance(error, _LIMITS):
+        noted.append(error)
+    return error
+
+
+@contextmanager
+def noting_limits() -> Iterator[list[SymgradError]]:
+    """A block of the user's program.  Out: the limits that it met."""
+    found: list[SymgradError] = []
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
+
+
+# -- who asks
+
+
+_PACKAGE = __name__.partition(".")[0]
+_LIBRARIES = ("numpy", "sympy", "abc", "functools", "inspect", "weakref", "copy", "typing")
+
+
+_BETWEEN = ("abc", "symgrad.tensor.methods")
+"""Modules that ask on behalf of their callers."""
+
+
+def asker(depth: int = 2) -> FrameType | None:
+    """The frame that asks, if it is the program's: not ours, and of no library that we call."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and frame.f_globals.get("__name__") in _BETWEEN:
+        frame = frame.f_back
+    if frame is None:
+        return None
+    root = (frame.f_globals.get("__name__") or "").partition(".")[0]
+    return None if root == _PACKAGE or root in _LIBRARIES else frame

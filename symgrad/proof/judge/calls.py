@@ -1,0 +1,252 @@
+"""Two calls of one Function beside each other: does one see the other, do they compute the same?
+
+In: ``OtherCall`` records.  Out: findings, and conditions for the report.
+
+A tensor of one call in another one is state, and so is a gradient that changes because another
+forward came between; it is refuted by the order of the calls.  Where the other call, with its
+numbers put for sizes, computes something else than the first, the program asks what a trace does
+not see: which object a tensor is, of which dtype, whether a size is an int.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symgrad.errors import SymgradError, is_limit
+from symgrad.ir import dtype as dtypes
+from symgrad.ir.dim import Atom, Dim, Size
+from symgrad.ir.dtype import DType
+from symgrad.ir.function import FunctionCase, FunctionGraphs, OtherCall
+from symgrad.ir.graph import Graph, Node, ancestors
+from symgrad.ir.rewrite import rewrite
+from symgrad.ir.types import TensorType
+from symgrad.proof.judge.protocol import case_key, digest
+from symgrad.proof.oracle.numbers import Array, Double
+from symgrad.proof.oracle.values import DomainError, Evaluator
+from symgrad.proof.report.records import Condition, Finding
+from symgrad.proof.report.verdict import Verdict
+
+ALIKE = frozenset(("alike",))
+STATE = "calls share no state"
+REAL = "the same in a real call"
+_ORDER = "forward(A), forward(B), backward(A), backward(A) again with other cotangents, backward(B)"
+_CLOSE = 1e-7
+Trace = Callable[[frozenset[str]], Sequence[OtherCall]]
+
+
+@dataclass
+class Calls:
+    """What was found of the calls of a Function.
+
+    ``wide``: it does something else for float64, which is to be judged.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    wide: bool = False
+
+
+def judge_calls(
+    graphs: FunctionGraphs, trace: Trace, judge_other: Callable[[FunctionCase], Finding | None]
+) -> Calls:
+    """Judge the calls of a Function.  ``trace``: makes them with some aspects of another call.
+
+    ``judge_other``: judges a call of its own; None where that is proved.
+    """
+    found = Calls()
+    if any(case.observed for case in graphs.cases):
+        leaks = [_state(case, call) for case, call in zip(graphs.cases, trace(ALIKE), strict=False)
+                 if call.leaked is not None]  # fmt: skip
+        found.findings = [one for one in leaks[:1] if one is not None]
+        return found
+    whole = frozenset(("dtype", "same"))
+    calls = trace(whole)
+    cases = {case_key(case): case for case in graphs.cases}
+    for call in calls:
+        state = _state(cases[case_key(call.case)], call)
+        if state is not None:
+            found.findings = [state]
+            return found
+    if not any(map(_differs, calls)):
+        return found
+    for aspects in (frozenset[str](), frozenset(("same",)), frozenset(("dtype",))):
+        different = [one for one in trace(aspects) if _differs(one)]
+        if not different:
+            continue
+        if not aspects:
+            found.findings = [_real(different[0], judge_other)]
+            return found
+        found.wide = found.wide or "dtype" in aspects
+        if "same" in aspects:
+            found.conditions += _apart(different)
+    if not found.wide and not found.conditions:
+        found.findings = [_real(next(filter(_differs, calls)), judge_other)]
+    return found
+
+
+def _apart(calls: Iterable[OtherCall]) -> list[Condition]:
+    """It looks at which object a tensor is."""
+    groups = dict.fromkeys(group for call in calls for group in call.same)
+    return [
+        Condition("asked", f"{' and '.join(group)} are not the same tensor, which forward or "
+                           "backward asks: they do something else then")
+        for group in groups
+    ]  # fmt: skip
+
+
+def _real(
+    call: OtherCall, judge_other: Callable[[FunctionCase], Finding | None]
+) -> Finding:  # fmt: skip
+    """A call with numbers for sizes, which does something else than the trace says."""
+    at = ", ".join(f"{name} = {number}" for name, number in call.sizes.items())
+    said = f"it asks what a trace cannot tell: where sizes are integers ({at}), it does otherwise"
+    assert call.other is not None
+    wrong = judge_other(call.other)
+    if wrong is not None and wrong.verdict is Verdict.REFUTED:
+        return Finding(REAL, Verdict.REFUTED, f"{said}, and {wrong.text}", wrong.counterexample)
+    return Finding(REAL, Verdict.UNDECIDED, said)
+
+
+# -- state
+
+
+def _state(alone: FunctionCase, call: OtherCall) -> Finding | None:
+    """What one call sees of another one; None for nothing."""
+    said = ""
+    if call.leaked is not None:
+        where = f" ({call.leaked.location})" if call.leaked.location else ""
+        said = f"a tensor of one call is used in another one{where}"
+    elif call.case.problem is not None:
+        if is_limit(call.case.problem):
+            return Finding(STATE, Verdict.UNDECIDED, call.case.problem.what)
+        said = f"backward fails after another forward: {call.case.problem.what}"
+    elif _digests(alone) != _digests(call.case):
+        said = "a gradient is another one when a second forward comes between"
+    elif "ctx" in call.case.written and "ctx" not in alone.written:
+        said = "a second backward with other cotangents does not give their gradients"
+    elif call.other is not None and _foreign(call.other):
+        said = "a size of one call is used in another one"
+    return Finding(STATE, Verdict.REFUTED, f"{said}, in the order {_ORDER}") if said else None
+
+
+def _digests(case: FunctionCase) -> list[int | None]:
+    return [digest(gradient.node) for gradient in case.gradients]
+
+
+def _foreign(case: FunctionCase) -> bool:
+    """Is a size a symbol, though all sizes of this call are numbers?"""
+    return any(
+        size.constant is None for node in ancestors(_roots(case)) for size in node.shape
+    ) or any(node.op == "size" for node in ancestors(_roots(case)))
+
+
+def _roots(case: FunctionCase) -> list[Node]:
+    found = [gradient.node for gradient in case.gradients]
+    return [*case.outputs, *(node for node in found if node is not None)]
+
+
+# -- the same program?
+
+
+def _differs(call: OtherCall) -> bool:
+    """Does the other call compute something else than the first one does at its sizes?"""
+    if call.other is None:
+        return False
+    if call.other.problem is not None:
+        return not is_limit(call.other.problem)
+    shape = [gradient.node is None for gradient in call.case.gradients]
+    if shape != [gradient.node is None for gradient in call.other.gradients]:
+        return True
+    if len(call.case.outputs) != len(call.other.outputs):
+        return True
+    graph = Graph()
+    sizes: dict[Atom, Dim] = {Size(name): Dim.of(one) for name, one in call.sizes.items()}
+    roots = {name: group[0] for group in call.same for name in group}
+    known = _common(graph, call, sizes, roots)
+    try:
+        first = _in_common(graph, call.case, known, sizes)
+        second = _in_common(graph, call.other, known, {})
+    except SymgradError:  # a shape that does not fit at these sizes
+        return True
+    pairs = [(one, two) for one, two in zip(first, second, strict=True) if one is not two]
+    return bool(pairs) and not _alike_at_points(graph, pairs)
+
+
+def _common(
+    graph: Graph, call: OtherCall, sizes: Mapping[Atom, Dim], roots: Mapping[str, str]
+) -> dict[Node, Node]:
+    """Inputs of a common graph, for the inputs and cotangents of both calls."""
+    assert call.other is not None
+    known: dict[Node, Node] = {}
+    for case, put in ((call.case, sizes), (call.other, {})):
+        named = [(str(node.attributes["name"]), node) for node in case.inputs]
+        named = [(roots.get(name, name), node) for name, node in named]
+        named += [
+            (f"cotangent {number}", node)
+            for number, node in enumerate(case.cotangents) if node is not None
+        ]  # fmt: skip
+        for name, node in named:
+            type = TensorType(_wide(node.dtype), tuple(d.substitute(put) for d in node.shape))
+            if name not in graph.inputs:
+                graph.input(name, type)
+            known[node] = graph.inputs[name]
+    return known
+
+
+def _in_common(
+    graph: Graph, case: FunctionCase, known: Mapping[Node, Node], sizes: Mapping[Atom, Dim]
+) -> list[Node]:
+    """The results of a case in a common graph, as if all floats had 64 bits."""
+
+    def rule(node: Node, args: Sequence[Node]) -> Node | None:
+        if node.op == "cast" and node.dtype.is_float and args[0].dtype.is_float:
+            return args[0]
+        if node.op == "size":
+            return graph.size(node.attributes["dim"].substitute(sizes), _wide(node.dtype))
+        dtype = node.attributes.get("dtype")
+        if isinstance(dtype, DType) and dtype.is_float:
+            return graph.apply(node.op, *args, **{**node.attributes, "dtype": _wide(dtype)})
+        return None
+
+    roots = _roots(case)
+    new = rewrite(graph, roots, known, rule, sizes=sizes, named=False)
+    return [new[node] for node in roots]
+
+
+def _wide(dtype: DType) -> DType:
+    return dtypes.float64 if dtype.is_float else dtype
+
+
+def _alike_at_points(graph: Graph, pairs: Sequence[tuple[Node, Node]]) -> bool:
+    """Do both have the same values at some points?"""
+    evaluator = Evaluator([node for pair in pairs for node in pair])
+    for seed in range(3):
+        feeds = {
+            name: _values(np.random.default_rng([seed, number]), node, signed=seed == 2)
+            for number, (name, node) in enumerate(graph.inputs.items())
+        }
+        try:
+            values = evaluator.run(Double(), feeds, {})
+        except DomainError:
+            continue
+        if not all(_close(values[one], values[two]) for one, two in pairs):
+            return False
+    return True
+
+
+def _values(random: np.random.Generator, node: Node, *, signed: bool) -> Array:
+    shape = tuple(int(size.constant or 0) for size in node.shape)
+    if node.dtype.is_float:
+        return random.uniform(-2.0 if signed else 0.2, 0.9, shape)
+    return np.asarray(random.integers(0, 2, shape), dtype=str(node.dtype))
+
+
+def _close(one: Any, two: Any) -> bool:
+    left, right = np.asarray(one, float), np.asarray(two, float)
+    return left.shape == right.shape and bool(
+        np.allclose(left, right, rtol=_CLOSE, atol=_CLOSE, equal_nan=True)
+    )
