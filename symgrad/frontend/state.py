@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from types import CellType, FunctionType
 from typing import Any
 
+from symgrad.frontend.classes import real_types
 from symgrad.frontend.function import METHODS, class_of, raw_method
 from symgrad.frontend.plain_code import is_plain
 from symgrad.frontend.sizes import SymFloat, SymInt
@@ -25,13 +26,19 @@ Undo = Callable[[], None]
 
 @contextmanager
 def put_back(function: Any) -> Iterator[None]:
-    """A block that traces a Function, after which nothing symbolic stays behind in its module."""
+    """A block that traces a Function, after which nothing symbolic stays behind in its module.
+
+    In it the module's ``type`` gives the classes of real values.
+    """
     if is_plain(function):
         yield
         return
     undo = list(_kept(function))
+    methods = [raw_method(class_of(function), name)[0] for name in METHODS]
+    modules = {id(one.__globals__): one.__globals__ for one in methods if _is_users(one)}
     try:
-        yield
+        with real_types(modules.values()):
+            yield
     finally:
         for one in undo:
             one()
@@ -46,13 +53,17 @@ def _kept(function: Any) -> Iterator[Undo]:
         if (one.__module__ or "").partition(".")[0] != "symgrad":
             yield from _of_class(one, seen)
     for method in methods:
-        if isinstance(method, FunctionType) and not _is_ours(method):
+        if _is_users(method):
             yield from _of_function(method, seen)
             yield from _of_module(method.__globals__, seen)
 
 
 def _is_ours(value: Any) -> bool:
     return (getattr(value, "__module__", None) or "").partition(".")[0] == "symgrad"
+
+
+def _is_users(value: Any) -> bool:
+    return isinstance(value, FunctionType) and not _is_ours(value)
 
 
 def _of_module(names: dict[str, Any], seen: set[int]) -> Iterator[Undo]:

@@ -263,11 +263,16 @@ class SymbolicTensor:
 
     @property
     def _is_param(self) -> bool:
-        """Is it a Parameter, as torch's own asks by this name?  The trace splits on it."""
+        """Is it a Parameter, as torch's own asks by this name, where there are Parameters?"""
+        return any(name in sys.modules for name in _PARAMETERS) and self.is_parameter
+
+    @property
+    def is_parameter(self) -> bool:
+        """Is it a Parameter?  The trace splits on it."""
         known = questions()
         if known is None or id(self.storage) not in known.inputs or not self._whole:
             return False
-        return any(name in sys.modules for name in _PARAMETERS) and known.parameters(here())
+        return known.parameters(here())
 
     @property
     def _whole(self) -> bool:

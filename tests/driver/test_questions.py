@@ -89,7 +89,9 @@ def test_a_limit_is_remembered_whatever_handles_it(value: str) -> None:
 
 ALWAYS = ("isinstance(x, sg.Tensor)", "isinstance(x.shape[0], int)", "not isinstance(x, int)",
           "isinstance(x.shape[0] / 2, float)", "not hasattr(x, 'my_own')",
-          "x.device == w.device")  # fmt: skip
+          "x.device == w.device", "type(x.shape[0]) is int", "isinstance(type(x), type)",
+          "type(type(x)) is type",
+          "type(ctx).__name__")  # fmt: skip
 
 
 @pytest.mark.parametrize("question", ALWAYS)
@@ -124,6 +126,9 @@ def test_the_type_of_a_size_is_that_of_a_real_one() -> None:
         product("g * w * 2 if type(x.shape[0]) is int else g * w", "g * x"), "n", "n", suggest=False
     )
     assert report.verdict == sg.REFUTED
+    report = sg.verify(product("g * w if type(x) is sg.Tensor else g * w * 1", "g * x"), "n", "n")
+    assert report.verdict == sg.PROVED
+    assert any("those of the module symgrad" in str(one) for one in report.conditions)
 
 
 class Many(sg.Function):

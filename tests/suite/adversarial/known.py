@@ -81,10 +81,6 @@ FALSE: dict[str, str] = {
         NormSquared
         RowsNormCubed
     """,
-    "questions": """
-        TypeName
-        ModuleName
-    """,
     "refutations": """
         SoftplusThreshold
         MishThreshold
