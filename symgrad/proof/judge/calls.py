@@ -168,8 +168,8 @@ def _differs(call: OtherCall) -> bool:
     roots = {name: group[0] for group in call.same for name in group}
     known = _common(graph, call, sizes, roots)
     try:
-        first = _in_common(graph, call.case, known, sizes)
-        second = _in_common(graph, call.other, known, {})
+        first = _in_common(graph, call.case, known[0], sizes)
+        second = _in_common(graph, call.other, known[1], {})
     except SymgradError:  # a shape that does not fit at these sizes
         return True
     pairs = [(one, two) for one, two in zip(first, second, strict=True) if one is not two]
@@ -178,11 +178,12 @@ def _differs(call: OtherCall) -> bool:
 
 def _common(
     graph: Graph, call: OtherCall, sizes: Mapping[Atom, Dim], roots: Mapping[str, str]
-) -> dict[Node, Node]:
-    """Inputs of a common graph, for the inputs and cotangents of both calls."""
+) -> list[dict[Node, Node]]:
+    """Inputs of a common graph, for the inputs and cotangents of each call."""
     assert call.other is not None
-    known: dict[Node, Node] = {}
+    found: list[dict[Node, Node]] = []
     for case, put in ((call.case, sizes), (call.other, {})):
+        known: dict[Node, Node] = {}
         named = [(str(node.attributes["name"]), node) for node in case.inputs]
         named = [(roots.get(name, name), node) for name, node in named]
         named += [
@@ -194,7 +195,8 @@ def _common(
             if name not in graph.inputs:
                 graph.input(name, type)
             known[node] = graph.inputs[name]
-    return known
+        found.append(known)
+    return found
 
 
 def _in_common(
