@@ -196,7 +196,10 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         protocol += _found(
             VARIANTS,
             lambda: variants_agree(
-                graphs, options.variants, partial(_judge_some, declared, options), printed,
+                graphs,
+                options.variants,
+                partial(_judge_some, declared, options),
+                printed,
                 options.untraced,
             ),
         )

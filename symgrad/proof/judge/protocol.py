@@ -207,8 +207,10 @@ def variants_agree(
     proved: list[Judgement] = []
     for variant in variants:
         for case in variant.cases:
-            judged = {} if case.problem is not None else judge_case(
-                case, _other(full, case, variant.asked)
+            judged = (
+                {}
+                if case.problem is not None
+                else judge_case(case, _other(full, case, variant.asked))
             )
             proved += judged.values()
             one = _variant_case(variant, case, judged)
