@@ -73,19 +73,27 @@ def verify_request(request: Request, *, suggest: bool = True) -> Report:
     Raises the errors of tracing forward.
     """
     with told(f"judging {request.cls.__name__}"):
-        first = _for_presences(request, suggest)
-        if request.guess is None:
-            return first
-        from symgrad.proof.report.merge import for_guesses
+        from symgrad.quantify import for_all_values
 
-        judged = {request.guess: first}
-        for other in request.guess.others:
-            if str(list(judged.values())[-1].verdict) == "REFUTED":
-                break
-            assert other.guess is not None
-            with suppress(SymgradError):  # the assumptions may not fit other ranks
-                judged[other.guess] = _for_presences(replace(other, audit=request.audit), suggest)
-        return for_guesses(judged)
+        report = _for_guesses(request, suggest)
+        return for_all_values(request, report, lambda one: _for_guesses(one, suggest=False))
+
+
+def _for_guesses(request: Request, suggest: bool) -> Report:
+    """The verdict for optional tensors given and absent, and for all inferred shapes."""
+    first = _for_presences(request, suggest)
+    if request.guess is None:
+        return first
+    from symgrad.proof.report.merge import for_guesses
+
+    judged = {request.guess: first}
+    for other in request.guess.others:
+        if str(list(judged.values())[-1].verdict) == "REFUTED":
+            break
+        assert other.guess is not None
+        with suppress(SymgradError):  # the assumptions may not fit other ranks
+            judged[other.guess] = _for_presences(replace(other, audit=request.audit), suggest)
+    return for_guesses(judged)
 
 
 def compile(

@@ -112,6 +112,7 @@ def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
         "verdict": str(report.verdict),
         "values": dict(report.values),
         "presences": list(report.presences),
+        **({"quantified": list(report.quantified)} if report.quantified else {}),
         "derived": report.derived,
         "domain": report.domain,
         "gradients": {

@@ -28,6 +28,7 @@ from symgrad.frontend.function import (
     state_of,
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
+from symgrad.frontend.plain import PlainNumber, Region
 from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
@@ -120,7 +121,7 @@ def _case(
     return FunctionCase(
         conditions=session.facts.conditions,
         graph=session.graph,
-        inputs=tuple(run.inputs.values()),
+        inputs=(*run.inputs.values(), *session.plain.values()),
         outputs=tuple(run.outputs),
         output_names=tuple(run.output_names),
         cotangents=tuple(slot.node for slot in cotangents),
@@ -284,6 +285,8 @@ class _Run:
         self._keep()
 
     def _value(self, argument: Any) -> Any:
+        if isinstance(argument.value, Region):
+            return PlainNumber.of(argument.value)
         if argument.spec is None:
             return argument.value
         mapping = self.session.facts.mapping

@@ -42,7 +42,7 @@ def _class_of(value: Any) -> type:
     if isinstance(value, SymInt):
         return int
     if isinstance(value, SymFloat):
-        return float
+        return int if value.is_whole else float
     if not isinstance(value, SymbolicTensor):
         return type(value)
     frame = sys._getframe(2)

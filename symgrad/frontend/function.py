@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError
 from symgrad.frontend.session import Session, active, here
-from symgrad.frontend.sizes import Shape
+from symgrad.frontend.sizes import Shape, SymFloat
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
 from symgrad.interpreters import interpreter_of
@@ -363,6 +363,8 @@ def backward_of(
 
 
 def _argument(value: Any) -> Any:
+    if isinstance(value, SymFloat):
+        return value.stands_for
     return value.node.type if isinstance(value, SymbolicTensor) else value
 
 

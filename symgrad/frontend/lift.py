@@ -40,7 +40,7 @@ def as_node(value: Any, dtype: DType | None = None) -> Node:
     elif isinstance(value, SymbolicTensor):
         node = value.node
     elif isinstance(value, (SymInt, SymFloat)):
-        default = int64 if isinstance(value, SymInt) else session.dtype
+        default = int64 if value.is_whole else session.dtype
         return value.node(dtype or default)
     elif isinstance(value, (bool, int, float, np.number, np.bool_)):
         return number_node(session, value, dtype)
@@ -139,7 +139,7 @@ def _result_dtype(operands: Sequence[Any], bare: bool) -> DType:
         elif isinstance(operand, np.ndarray):
             (dimensioned if operand.ndim else scalars).append(as_dtype(operand.dtype))
         elif isinstance(operand, (SymInt, SymFloat)):
-            numbers.append(1 if isinstance(operand, SymInt) else 2)
+            numbers.append(1 if operand.is_whole else 2)
         else:
             plain = operand.item() if isinstance(operand, np.generic) else operand
             numbers.append(number_category(plain))

@@ -23,6 +23,7 @@ from symgrad.frontend.function import (
     class_of,
     init_parameters,
     raw_method,
+    separate_setup,
 )
 from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
 from symgrad.ir.assume import Assumption, check_names, parse_all
@@ -242,7 +243,8 @@ def bind(
     for parameter in parameters(function):
         binder.take(parameter)
     found = Request(function, binder.finish(), init, order=order, specs=specs)
-    return replace(found, assumptions=_assumptions(found, assume or {}))
+    symbols = parse_all((name, "constant, number") for name in binder.symbols)
+    return replace(found, assumptions=(*_assumptions(found, assume or {}), *symbols))
 
 
 def _assumptions(request: Request, stated: Mapping[str, str]) -> tuple[Assumption, ...]:
@@ -371,8 +373,10 @@ class _Binder:
         self.named = dict(specs) if isinstance(specs, Mapping) else {}
         self.specs = [] if isinstance(specs, Mapping) else list(specs)
         self.annotated = not self.specs
+        self.separate = separate_setup(function)
         self.values = values
         self.found: list[Argument] = []
+        self.symbols: list[str] = []
 
     def take(self, parameter: inspect.Parameter) -> None:
         """Find what one parameter is given."""
@@ -400,6 +404,9 @@ class _Binder:
         spec = annotated_spec(parameter.annotation, self.scope) if self.annotated else None
         if spec is not None:
             self.found.append(Argument(name, spec.with_own_axes(name), keyword=keyword))
+        elif self._is_symbol(parameter):
+            self.found.append(Argument(name, TensorSpec(()), keyword=keyword))
+            self.symbols.append(name)
         elif self.specs and not keyword and self._takes_spec(default):
             self._add(name, self.specs.pop(0), keyword=False)
         elif default is not _EMPTY:
@@ -410,6 +417,13 @@ class _Binder:
                 hint="give a shape spec for a tensor, or annotate it in forward, as in "
                 f'{name}: "f32[n m]"; for a non-tensor argument static={{"{name}": value}}',
             )
+
+    def _is_symbol(self, parameter: inspect.Parameter) -> bool:
+        """Is it a number of which nothing says the value, ``alpha: float``?"""
+        if parameter.annotation not in ("float", float) or parameter.default is not _EMPTY:
+            return False
+        following = self.specs[0] if self.specs else ""
+        return not self.specs or bool(isinstance(following, str) and as_spec(following).dims)
 
     def _takes_spec(self, default: Any) -> bool:
         """Is the next spec meant for this parameter?  A plain default takes numbers only."""
@@ -423,7 +437,10 @@ class _Binder:
             self.found.append(Argument(name, own, keyword=keyword))
 
     def finish(self) -> tuple[Argument, ...]:
-        """The arguments; trailing ones that were left to their defaults are not passed."""
+        """The arguments; trailing ones that were left to their defaults are not passed.
+
+        But to setup_context, which is given every argument of forward.
+        """
         if self.specs:
             raise SpecError(
                 f"{self.name}: {counted(len(self.specs), 'shape spec')} too many; "
@@ -432,9 +449,10 @@ class _Binder:
         for name in (*self.values, *self.named):
             raise _no_argument(self.name, name, [arg.name for arg in self.found])
         positional = [arg for arg in self.found if not arg.keyword]
-        while positional and not positional[-1].given:
+        while positional and not positional[-1].given and not self.separate:
             positional.pop()
-        return (*positional, *(arg for arg in self.found if arg.keyword and arg.given))
+        named = [arg for arg in self.found if arg.keyword and (arg.given or self.separate)]
+        return (*positional, *named)
 
 
 def _is_number(spec: Any) -> bool:

@@ -29,6 +29,7 @@ from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import InnerCall, SizeCondition
 from symgrad.ir.graph import Graph, Node, current_location
+from symgrad.ir.types import TensorType
 
 if TYPE_CHECKING:
     from symgrad.frontend.history import History
@@ -162,6 +163,7 @@ class Session:
     ``detached``: the first place where a value was cut off from differentiation.
     ``distinct``: inputs whose entries are declared to be all different.
     ``orders``: integer tensors that sort an axis.  ``inner``: Functions applied inside.
+    ``plain``: the inputs that plain numbers are, by name, where they are symbols.
     ``history``: what PyTorch would record, where that is followed.
     ``questions``: what the program asks beside the graph, where that is watched.
     ``any_rank``: does one axis stand for any number of them (``symgrad.frontend.anyrank``)?
@@ -200,6 +202,7 @@ class Session:
         self.distinct = distinct
         self.orders: dict[Node, Order] = {}
         self.inner = {} if inner is None else inner
+        self.plain: dict[str, Node] = {}
         self.detached: Location | None = None
         self.history: History | None = None
         self.questions: Questions | None = None
@@ -240,6 +243,13 @@ class Session:
         if isinstance(value, bool) and dtype.category:
             value = int(value)
         return self.graph.constant(value, dtype)
+
+    def plain_number(self, name: str) -> Node:
+        """The input of rank 0 that a plain number is."""
+        if name not in self.plain:
+            self.namer.reserve(name)
+            self.plain[name] = self.graph.input(name, TensorType(self.dtype, ()))
+        return self.plain[name]
 
     def size(self, dim: DimLike, dtype: DType) -> Node:
         """A size as a number of rank 0."""

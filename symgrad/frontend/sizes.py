@@ -145,21 +145,22 @@ class _Symbolic:
 
     def sqrt(self) -> SymFloat:
         """The square root; NumPy and math call it by this name."""
-        return SymFloat("sqrt", (self,))
+        return computed("sqrt", (self,))
 
     def log(self) -> SymFloat:
         """The natural logarithm."""
-        return SymFloat("log", (self,))
+        return computed("log", (self,))
 
     def exp(self) -> SymFloat:
         """The exponential."""
-        return SymFloat("exp", (self,))
+        return computed("exp", (self,))
 
 
 class SymInt(_Symbolic):
     """A symbolic integer.  Arithmetic gives symbolic integers, comparisons decide."""
 
     __slots__ = ("dim",)
+    is_whole = True
 
     def __init__(self, dim: Dim) -> None:
         self.dim = dim
@@ -312,8 +313,15 @@ def _float(op: str, left: Any, right: Any) -> Any:
         if not isinstance(side, (int, float, np.number, _Symbolic)):
             return NotImplemented
     if op == "pow" and isinstance(right, float) and abs(right) == 0.5:
-        return SymFloat("sqrt" if right > 0 else "rsqrt", (left,))
-    return SymFloat(op, (left, right))
+        return computed("sqrt" if right > 0 else "rsqrt", (left,))
+    return computed(op, (left, right))
+
+
+def computed(op: str, args: tuple[Any, ...]) -> SymFloat:
+    """The float ``op(*args)`` of numbers, sizes and such floats."""
+    symbols = [arg for arg in args if isinstance(arg, SymFloat)]
+    made = next((found for arg in symbols if (found := arg.derived(op, args)) is not None), None)
+    return SymFloat(op, args) if made is None else made
 
 
 class SymFloat(_Symbolic):
@@ -323,6 +331,7 @@ class SymFloat(_Symbolic):
     """
 
     __slots__ = ("args", "op")
+    is_whole: bool = False
 
     def __init__(self, op: str, args: tuple[Any, ...]) -> None:
         self.op = op
@@ -345,6 +354,15 @@ class SymFloat(_Symbolic):
     @__class__.setter
     def __class__(self, value: type) -> None:
         raise TypeError("the class of a number cannot be set")
+
+    @property
+    def stands_for(self) -> Any:
+        """What describes it when the trace is over."""
+        return self
+
+    def derived(self, op: str, args: tuple[Any, ...]) -> SymFloat | None:
+        """What ``op`` makes of it and other numbers, where it has a class of its own for that."""
+        return None
 
     def __repr__(self) -> str:
         observed("the text of a number made of sizes is asked for")
@@ -369,7 +387,7 @@ class SymFloat(_Symbolic):
         return as_size(-(-left // right))
 
     def __neg__(self) -> SymFloat:
-        return SymFloat("neg", (self,))
+        return computed("neg", (self,))
 
     def __add__(self, other: Any) -> Any:
         return _float("add", self, other)
@@ -467,8 +485,8 @@ def _taking_sizes(name: str, original: Callable[..., Any]) -> Callable[..., Any]
         if name == "pow":
             return args[0] ** args[1]
         if name == "log" and len(args) == 2:
-            return SymFloat("log", (args[0],)) / original(args[1])
-        return SymFloat(_UNARY[name], args)
+            return computed("log", (args[0],)) / original(args[1])
+        return computed(_UNARY[name], args)
 
     return call
 

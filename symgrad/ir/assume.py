@@ -13,6 +13,8 @@ Grammar, words separated by commas or ``and`` where several hold:
     index n                                          integers, 0 <= element < n
     unique                                           no value occurs twice
     constant                                         no gradient is wanted
+    number                                           constant, and fixed for a call: what holds
+                                                     almost everywhere does for each value
 
 Signs and intervals of one input are met together: ``positive and (-2, 5)`` is ``(0, 5)``.  What no
 tensor can meet is an error, since everything would hold of it.
@@ -37,6 +39,7 @@ _WORDS = {
     "{0, 1}": "binary", "{0,1}": "binary", "0 or 1": "binary", "symmetric": "symmetric",
     "one-hot": "one-hot", "one hot": "one-hot", "onehot": "one-hot", "one_hot": "one-hot",
     "unique": "unique", "distinct": "unique", "constant": "constant",
+    "number": "plain", "plain number": "plain",
 }  # fmt: skip
 _INTERVAL = re.compile(r"([(\[])\s*([^,\s]+)\s*,\s*([^,\s]+)\s*([)\]])")
 _INDEX = re.compile(r"index\s+(\w+)")
@@ -65,7 +68,12 @@ class Assumption:
         signs = {"positive": "> 0", "nonnegative": ">= 0", "negative": "< 0", "nonzero": "!= 0"}
         if self.kind in signs:
             return f"{self.name} {signs[self.kind]}"
-        words = {"binary": "is 0 or 1 everywhere", "unique": "has no value twice"}
+        words = {
+            "binary": "is 0 or 1 everywhere",
+            "unique": "has no value twice",
+            "constant": "is constant: no gradient by it is judged",
+            "plain": "is a plain number",
+        }
         return f"{self.name} {words.get(self.kind, f'is {self.kind}')}"
 
 

@@ -7,6 +7,7 @@ judged, then the judgements of all cases are put together into one report for ea
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -225,6 +226,9 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         location=graphs.location,
         inputs=inputs,
         values=_values(graphs),
+        quantified=tuple(
+            f"all real {name}" for name in _plain_numbers(declared) if name in graphs.input_names
+        ),
         derived=graphs.derived,
         protocol=tuple(protocol),
         notes=tuple(_notes(graphs, options, judged)),
@@ -583,7 +587,7 @@ def _report(
         return InputReport(name, Verdict.UNDECIDED, "there is no gradient to judge")
     chosen, decided = max(known, key=lambda pair: pair[1].verdict)
     verdict = decided.verdict
-    conditions = [Condition("declared", str(a)) for a in declared if a.kind != "constant"]
+    conditions = list(_declared(graphs))
     conditions += _index_ranges(chosen.subject, declared)
     conditions += _axioms(chosen.subject)
     conditions += _assumed(graphs, options)
@@ -625,6 +629,19 @@ def _report(
             for one, outcome in known
         ),
     )
+
+
+def _declared(graphs: FunctionGraphs) -> Iterator[Condition]:
+    """What was declared; of plain numbers the verdict itself says for which values it holds."""
+    plain = _plain_numbers(graphs.assumptions)
+    for one in graphs.assumptions:
+        implied = one.name in plain and one.kind in ("constant", "plain")
+        if not implied and (one.name in graphs.input_names or one.name not in plain):
+            yield Condition("declared", str(one))
+
+
+def _plain_numbers(declared: Sequence[Assumption]) -> list[str]:
+    return [one.name for one in declared if one.kind == "plain"]
 
 
 def _index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Condition]:
@@ -693,14 +710,15 @@ Pattern = tuple[bool, ...]
 def patterns(graphs: FunctionGraphs) -> list[Pattern]:
     """For each output, is its cotangent given: all that backward may get but all and none.
 
-    Of many outputs only each alone, and all but each.  Empty where backward never gets None.
+    Those with the fewest given come first.  Of very many outputs only each alone, and all but each.
+    Empty where backward never gets None.
     """
     found: list[Pattern] = []
     for case in graphs.cases:
         if not case.materializes:
             one = [node is not None for node in case.cotangents]
             found += [mask for mask in _masks(one) if mask not in found]
-    return found
+    return sorted(found, key=sum)
 
 
 def _masks(differentiable: Sequence[bool]) -> Iterator[Pattern]:
@@ -718,7 +736,8 @@ def with_none(
 ) -> list[Finding]:  # fmt: skip
     """The finding on the ``variants``: the same Function, traced for each of the patterns.
 
-    ``printed``: conditions that are said already.
+    A gradient that is, term by term, the sum of those for single cotangents that are PROVED is
+    PROVED with them; any other is judged.  ``printed``: conditions that are said already.
     """
     if not variants:
         return []
@@ -727,16 +746,81 @@ def with_none(
     if many > MOST_OUTPUTS:
         said = f"of {many} cotangents, only patterns with one given or one missing were judged"
         worst = Finding(UNDEFINED, Verdict.UNDECIDED, said)
+    alone = _Alone()
     judged: list[Judgement] = []
     for variant in variants:
         for number, case in enumerate(variant.cases):
+            if alone.adds_up_to(case):
+                continue
             one = judge_case(variant, number, case)
             judged += one.judgements.values()
-            for name in graphs.differentiable:
-                found = _undefined_finding(graphs, one, name)
-                if found is not None and found.verdict > worst.verdict:
-                    worst = found
+            found = [_undefined_finding(graphs, one, name) for name in graphs.differentiable]
+            for finding in found:
+                if finding is not None and finding.verdict > worst.verdict:
+                    worst = finding
+            if not any(finding is not None for finding in found):
+                alone.take(case)
     return [replace(worst, text=worst.text or beside(judged, printed))]
+
+
+class _Alone:
+    """The gradients for single cotangents that are PROVED, in one graph, each as a sum of terms."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.known: dict[tuple[object, ...], dict[str, Counter[Node]]] = {}
+
+    def take(self, case: FunctionCase) -> None:
+        """Remember the gradients of a case, if it has one cotangent."""
+        given = _given(case)
+        if len(given) == 1:
+            self.known[case.conditions, given[0]] = self._terms(case)
+
+    def adds_up_to(self, case: FunctionCase) -> bool:
+        """Are its gradients, term by term, the sums of those for its cotangents alone?
+
+        The reference is linear in the cotangents, so that these sums are PROVED with their terms.
+        """
+        given = _given(case)
+        parts = [self.known.get((case.conditions, place)) for place in given]
+        if len(given) < 2 or case.problem is not None or any(one is None for one in parts):
+            return False
+        if any(gradient.problem is not None for gradient in case.gradients):
+            return False
+        whole = self._terms(case)
+        return all(
+            whole[name] == sum((one[name] for one in parts if one is not None), Counter())
+            for name in whole
+        )
+
+    def _terms(self, case: FunctionCase) -> dict[str, Counter[Node]]:
+        roots = [gradient.node for gradient in case.gradients if gradient.node is not None]
+        new = rewrite(self.graph, roots, named=False)
+        return {
+            gradient.input: Counter(() if gradient.node is None else _addends(new[gradient.node]))
+            for gradient in case.gradients
+        }
+
+
+def _given(case: FunctionCase) -> list[int]:
+    return [place for place, node in enumerate(case.cotangents) if node is not None]
+
+
+def _addends(node: Node) -> Iterator[Node]:
+    """The terms of a sum, but zeros."""
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if one.op == "add":
+            todo.extend(one.args)
+        elif not _is_zero(one):
+            yield one
+
+
+def _is_zero(node: Node) -> bool:
+    while node.op in ("expand", "cast", "reshape"):
+        node = node.args[0]
+    return node.op == "constant" and node.attributes["value"].value == 0
 
 
 def _undefined_finding(graphs: FunctionGraphs, one: JudgedCase, name: str) -> Finding | None:

@@ -464,7 +464,7 @@ class _Search:
             else:
                 static[name] = one.value
             if one.constant:
-                assume[name] = ", ".join(filter(None, ["constant", assume.get(name)]))
+                assume[name] = ", ".join(filter(None, ["constant, number", assume.get(name)]))
         return bind(self.function, specs, static, assume, self.order)
 
     def _shapes(self, trial: _Trial, absent: Collection[str] = ()) -> str:

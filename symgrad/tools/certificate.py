@@ -360,10 +360,11 @@ def _alike(said: Any, now: Any) -> bool:
 def _proof(said: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
     """The verdicts, the conditions and the normal forms of each gradient."""
     proof = _table(said.get("proof"))
+    held = stated(now["values"].items(), [*now.get("quantified", ()), *now["presences"]])
     yield (
         proof.get("verdict") == now["verdict"],
         f"{proof.get('verdict')}, now {now['verdict']}" if proof.get("verdict") != now["verdict"]
-        else f"{now['verdict']} again{stated(now['values'].items(), now['presences'])}",
+        else f"{now['verdict']} again{held}",
     )  # fmt: skip
     gradients = _table(proof.get("gradients"))
     for name in sorted({*gradients, *now["gradients"]}):

@@ -236,8 +236,9 @@ def _values(one: Judged) -> dict[str, str]:
     """The plain arguments that a verdict holds for, and the optional ones."""
     if one.report is None:
         return {}
-    presences = one.report.presences
+    presences, quantified = one.report.presences, one.report.quantified
     return {
+        **({"proved for": ", ".join(quantified)} if quantified else {}),
         **dict(one.report.values),
         **({"judged for": "; ".join(presences)} if presences else {}),
     }

@@ -38,12 +38,15 @@ import symgrad as sg
 
 class Scale(sg.Function):
     @staticmethod
-    def forward(ctx, x: "f32[n]", alpha=1.0, *, mode=("*/", '"' * 3, "\\\\"), absent=None):
-        return x * 1.0
+    def forward(
+        ctx, x: "f32[n]", alpha=1.0, *, mode=("*/", '"' * 3, "\\\\"), absent=None, beta=1.0
+    ):
+        ctx.factor = [0.0, beta][int(alpha)]
+        return x * ctx.factor
 
     @staticmethod
     def backward(ctx, grad):
-        return grad, None
+        return grad * ctx.factor, None
 
 
 class Wrong(sg.Function):
@@ -77,21 +80,20 @@ def run(*arguments: object) -> str:
 def test_wherever_a_verdict_stands_the_values_stand(ops: Path, tmp_path: Path) -> None:
     sarif, junit = tmp_path / "log.sarif", tmp_path / "junit.xml"
     printed = run("verify", ops, "--sarif", sarif, "--junit", junit)
-    assert f"for {SAID}" in printed
+    assert "for all real beta; for alpha = 1.0" in printed
     assert "Wrong: REFUTED for power = 3" in printed
     plain = json.loads(CliRunner().invoke(main, ["verify", str(ops), "--json"]).stdout)
     assert [one["values"].get("alpha", one["values"].get("power")) for one in plain] == ["1.0", "3"]
     assert plain[0]["values"]["absent"] == "None"
     (log,) = json.loads(sarif.read_text())["runs"]
-    assert [one["values"] for one in log["properties"]["judged"]] == [
-        one["values"] for one in plain
-    ]
+    assert plain[0]["quantified"] == ["all real beta"]
+    expected = [plain[0]["values"] | {"proved for": "all real beta"}, plain[1]["values"]]
+    assert [one["values"] for one in log["properties"]["judged"]] == expected
     assert "for power = 3" in log["results"][0]["message"]["text"]
     assert log["results"][0]["properties"]["values"] == {"power": "3"}
     cases = list(ElementTree.parse(junit).iter("testcase"))
-    for case, one in zip(cases, plain, strict=True):
-        found = {p.get("name"): p.get("value") for p in case.iter("property")}
-        assert found == one["values"]
+    for case, values in zip(cases, expected, strict=True):
+        assert {p.get("name"): p.get("value") for p in case.iter("property")} == values
     assert "for power = 3" in str(cases[1].find("failure").get("message"))  # type: ignore[union-attr]
 
 

@@ -104,3 +104,93 @@ def test_of_many_outputs_some_patterns_are_judged_and_that_is_no_proof() -> None
     assert report.verdict == sg.UNDECIDED
     (found,) = (one for one in report.protocol if one.name == UNDEFINED)
     assert f"of {count} cotangents" in found.text
+
+
+def six(backward: Any) -> Any:
+    """The Function x -> exp(x), exp(2 x) ... exp(6 x)."""
+
+    class Six(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x)
+            return tuple((k * x).exp() for k in range(1, 7))
+
+    Six.backward = staticmethod(backward)  # type: ignore[method-assign]
+    return Six
+
+
+def added(x: Any, grads: Any) -> Any:
+    """The right gradient, from the cotangents that are given."""
+    terms = [k * g * (k * x).exp() for k, g in enumerate(grads, 1) if g is not None]
+    return sum(terms) if terms else None
+
+
+def test_six_outputs_are_proved_for_every_pattern() -> None:
+    report = sg.verify(six(lambda ctx, *grads: added(ctx.saved_tensors[0], grads)), "n")
+    assert report.verdict == sg.PROVED, report
+
+
+def factored(x: Any, grads: Any) -> Any:
+    """The same in Horner's form, which is no sum of what single cotangents give."""
+    found = 0
+    for k in range(6, 0, -1):
+        found = (found + (0 if grads[k - 1] is None else k * grads[k - 1])) * x.exp()
+    return found
+
+
+@pytest.mark.parametrize(
+    "absent", [(0, 1), (2, 3, 5), (0, 2, 4), (1,), (1, 2, 3, 4, 5)]
+)  # fmt: skip
+@pytest.mark.parametrize("gradient", [added, factored])
+def test_one_wrong_pattern_of_many_is_found(absent: Any, gradient: Any) -> None:
+    def backward(ctx: Any, *grads: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        found = gradient(x, grads)
+        return 2 * found if [i for i, g in enumerate(grads) if g is None] == [*absent] else found
+
+    report = sg.verify(six(backward), "n")
+    assert report.verdict == sg.REFUTED
+    (found,) = (one for one in report.protocol if one.name == UNDEFINED)
+    assert all(f"grad_output_{i} = None" in found.text for i in absent), found.text
+    assert found.counterexample is not None
+
+
+def test_what_a_pattern_needs_is_printed() -> None:
+    class Op(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x)
+            return x * x, x + 0
+
+        @staticmethod
+        def backward(ctx: Any, first: Any, second: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            if first is None:
+                return second * (x + 1e9).log().exp() / (x + 1e9)
+            return 2 * x * first + (0 if second is None else second)
+
+    report = sg.verify(Op, "n")
+    assert report.verdict == sg.PROVED
+    (found,) = (one for one in report.protocol if one.name == UNDEFINED)
+    assert "if x + 1000000000 > 0" in found.text
+
+
+def test_an_absent_cotangent_that_is_added_is_the_counterexample() -> None:
+    class Op(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(x, y)
+            return x * y, x + 0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return g * y + h, g * x
+
+    report = sg.verify(Op, "n", "n")
+    assert report.verdict == sg.REFUTED
+    (found,) = (one for one in report.protocol if one.name == UNDEFINED)
+    assert "= None" in found.text

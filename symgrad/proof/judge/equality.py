@@ -20,7 +20,7 @@ from symgrad.ir.function import RELATIONS, SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
 from symgrad.ops.record import Constraint, get
-from symgrad.proof.judge import witness
+from symgrad.proof.judge import plain_numbers
 from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.normal.context import Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
@@ -94,6 +94,7 @@ def facts_of(
         },
         binary=frozenset(named.get("binary", ())),
         unique=frozenset(named.get("unique", ())),
+        plain=frozenset(named.get("plain", ())),
         recognise=recognise,
     )
 
@@ -143,6 +144,7 @@ def decide_equal(
     ``leaves``: the nodes that cut names stand for, for text.  ``define``: what an element of a
     computed index tensor is, None for any other.  ``graph``: where conditions find user's words.
     """
+    facts = plain_numbers.with_cuts(facts, leaves)
     result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
     if not result.is_zero:
         return Equality(
@@ -153,7 +155,7 @@ def decide_equal(
     text = PolyText(leaves)
     required = list(result.requirements)
     for obligation in result.obligations:
-        found = witness.discharge(obligation, facts, text)
+        found = plain_numbers.discharge(obligation, facts, text)
         if found.problem:
             return Equality(False, reason=found.problem, work=result.context.work)
         conditions += found.conditions

@@ -136,7 +136,7 @@ class Proof:
     def require_nonzero(self, rule: str, base: Poly) -> None:
         """Record that ``base`` must not vanish identically, unless that is plain to see."""
         self._refuse_triangles(base)
-        if not _plainly_nonzero(base):
+        if not _plainly_nonzero(base, self.facts):
             self.obligations.setdefault((rule, base), Obligation(rule, base, base.piecewise))
 
     def require_distinct(self, rule: str, base: Poly, left: Atom, right: Atom) -> None:
@@ -187,11 +187,12 @@ def _off_diagonal(atom: Atom, tensors: frozenset[str]) -> bool:
     return atom.kind == LEAF and atom.data[0] in tensors and atom.data[1][-1] != atom.data[1][-2]
 
 
-def _plainly_nonzero(base: Poly) -> bool:
+def _plainly_nonzero(base: Poly, facts: Facts) -> bool:
     """Is it a nonzero number times powers of free real leaves and of positive atoms?"""
     if len(base.terms) != 1:
         return False
     return all(
-        atom.kind in (EXP, SIZE, NUMBER) or (atom.kind == LEAF and atom.data[2] == "real")
+        atom.kind in (EXP, SIZE, NUMBER)
+        or (atom.kind == LEAF and atom.data[2] == "real" and not facts.may_vanish(atom.data[0]))
         for atom in direct_atoms(base)
     )

@@ -44,7 +44,9 @@ class Facts:
     triangular.  ``factors``: this tensor is the lower Cholesky factor of the symmetric part of
     that one.  ``permutations``: along this axis, whose size is its
     declared range, the integer tensor holds every index once.  ``orders``: this permutation tells
-    the ranks of that real tensor along the axis; downwards where True.  ``recognise``: read rounded
+    the ranks of that real tensor along the axis; downwards where True.  ``plain``: inputs that are
+    plain numbers: what holds almost everywhere has to hold so for each of their values.
+    ``recognise``: read rounded
     known constants as what they round.
     """
 
@@ -61,7 +63,20 @@ class Facts:
     factors: Mapping[str, str] = field(default_factory=dict)
     permutations: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
+    plain: frozenset[str] = frozenset()
     recognise: bool = False
+
+    def may_vanish(self, tensor: str) -> bool:
+        """Is it a plain number that may be 0?  Then it is 0 throughout a call.
+
+        [rule: plain-number]
+        """
+        if tensor not in self.plain:
+            return False
+        known = self.intervals.get(tensor, Interval())
+        above = known.low is not None and (known.low > 0 or (known.low == 0 and known.low_open))
+        below = known.high is not None and (known.high < 0 or (known.high == 0 and known.high_open))
+        return not (above or below)
 
     def range_of(self, tensor: str) -> Dim | None:
         """The number of values of an integer tensor, or of the hot index of a one-hot one."""

@@ -156,6 +156,13 @@ class Subject:
         )
         return Evaluation(point, values, weights, total, differences)
 
+    def evaluate_feeds(
+        self, feeds: Mapping[str, Array], sizes: Mapping[str, int]
+    ) -> Mapping[Node, Any]:
+        """Values of everything at these inputs, in double precision."""
+        with np.errstate(all="ignore"):
+            return self.everything.run(_DOUBLE, dict(feeds), sizes)
+
     def evaluate_double(self, point: Point) -> Evaluation:
         """In double precision."""
         with np.errstate(all="ignore"):

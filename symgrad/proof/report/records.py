@@ -112,7 +112,8 @@ class Report(HasVerdict):
 
     It is true, and ``ok``, exactly if the verdict is PROVED; it equals its verdict.
     ``domain``: what all verdicts take for granted ("for all n, m >= 1").  ``values``: the plain
-    arguments that they hold for, as names and texts.  ``presences``: which
+    arguments that they hold for, as names and texts; ``quantified``: those of which they hold for
+    more than one value (``all real alpha > 0``).  ``presences``: which
     optional tensors are given and which are not.  ``derived``: there is no hand-written backward,
     and the derived one was judged.  ``inferred``: which shapes were, where nobody stated them;
     ``beside``: the verdicts for other ranks, of which this is the worst.  ``repair``: makes the
@@ -126,6 +127,7 @@ class Report(HasVerdict):
     notes: tuple[str, ...] = ()
     domain: str = ""
     values: tuple[tuple[str, str], ...] = ()
+    quantified: tuple[str, ...] = ()
     presences: tuple[str, ...] = ()
     derived: bool = False
     inferred: str = ""
@@ -153,7 +155,8 @@ class Report(HasVerdict):
     @property
     def given(self) -> str:
         """`` for alpha = 1.0; for bias given``: the arguments that it holds for."""
-        return stated(self.values, self.presences)
+        fixed = ", ".join(f"{name} = {text}" for name, text in self.values)
+        return stated((), [", ".join(self.quantified), fixed, *self.presences])
 
     @property
     def stated(self) -> str:
@@ -190,6 +193,7 @@ class Report(HasVerdict):
             **_placed(self.location),
             "verdict": str(self.verdict),
             "values": dict(self.values),
+            "quantified": list(self.quantified),
             "presences": list(self.presences),
             "derived": self.derived,
             "domain": self.domain,

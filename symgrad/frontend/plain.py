@@ -1,0 +1,396 @@
+"""Plain numbers as symbols: ``forward(ctx, x, alpha=1.0)`` traced for every alpha at once.
+
+In: a ``Request`` whose plain numbers are defaults.  Out: the same request with ``Region``s in their
+place, and ``PlainNumber``s, which the program computes with while it is traced.
+
+Arithmetic gives further symbols.  A comparison with a literal is answered as for the default, and
+the region in which the answer is the same is kept.  Whatever else Python asks is answered as for
+the default, and the number is *settled*: what was traced holds for that value only.  Nothing is
+raised, so that no handler in the traced program can hide a question.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from symgrad.frontend.questions import asker
+from symgrad.frontend.request import Argument, Kind, Request, parameters
+from symgrad.frontend.session import current
+from symgrad.frontend.sizes import SymFloat, SymInt
+from symgrad.ir.assume import Assumption
+from symgrad.ir.dtype import DType
+from symgrad.ir.function import RELATIONS
+from symgrad.ir.graph import Node
+
+PLAIN = "plain"
+"""The kind of the assumption that an input is a plain number, with which nothing is generic."""
+
+
+@dataclass
+class Region:
+    """The values of one plain number that a trace holds for; ``value`` is one of them.
+
+    ``settled``: it holds for the value alone.  ``low`` and ``high``: None is unbounded;
+    ``low_open`` and ``high_open``: the ends do not belong to it.
+    """
+
+    name: str
+    value: int | float
+    low: Fraction | None = None
+    high: Fraction | None = None
+    low_open: bool = True
+    high_open: bool = True
+    settled: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Is it an integer?"""
+        return isinstance(self.value, int)
+
+    def compare(self, relation: str, literal: int | float) -> bool:
+        """The answer for the value; the region shrinks to where it is the same."""
+        answer = RELATIONS[relation](self.value, literal)
+        bound = Fraction(literal)
+        if self.value == literal:
+            if relation in ("<=", ">") and answer == (relation == "<="):
+                self._below(bound, is_open=False)
+            elif relation in (">=", "<"):
+                self._above(bound, is_open=False)
+            else:
+                self.settled = True
+        elif self.value > literal:
+            self._above(bound, is_open=relation in ("==", "!=", "<=", ">"))
+        else:
+            self._below(bound, is_open=relation in ("==", "!=", ">=", "<"))
+        return answer
+
+    def to_sign(self) -> None:
+        """Shrink to the numbers of the value's sign."""
+        (self._above if self.value > 0 else self._below)(Fraction(0), is_open=True)
+
+    def _above(self, bound: Fraction, *, is_open: bool) -> None:
+        if self.low is None or (bound, is_open) > (self.low, self.low_open):
+            self.low, self.low_open = bound, is_open
+
+    def _below(self, bound: Fraction, *, is_open: bool) -> None:
+        if self.high is None or (-bound, is_open) > (-self.high, self.high_open):
+            self.high, self.high_open = bound, is_open
+
+    @property
+    def is_everything(self) -> bool:
+        """Does it leave out no number?"""
+        return self.low is None and self.high is None
+
+    @property
+    def interval(self) -> str:
+        """``(0, inf)``."""
+        low = "(-inf" if self.low is None else f"{'(' if self.low_open else '['}{_number(self.low)}"
+        end = ")" if self.high_open else "]"
+        return f"{low}, inf)" if self.high is None else f"{low}, {_number(self.high)}{end}"
+
+    @property
+    def condition(self) -> str:
+        """``alpha > 0``, ``0 <= alpha < 2``; empty where it is everything."""
+        below, above = "<" if self.high_open else "<=", ">" if self.low_open else ">="
+        if self.low is None:
+            return "" if self.high is None else f"{self.name} {below} {_number(self.high)}"
+        if self.high is None:
+            return f"{self.name} {above} {_number(self.low)}"
+        reached = "<" if self.low_open else "<="
+        return f"{_number(self.low)} {reached} {self.name} {below} {_number(self.high)}"
+
+    def __str__(self) -> str:
+        kind = "integer" if self.whole else "real"
+        if self.low is not None and self.high is not None:
+            return f"all {kind} {self.name} in {self.interval}"
+        return f"all {kind} {self.condition or self.name}"
+
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What the proof may take for granted of it."""
+        found = [Assumption(self.name, "constant", "constant"), Assumption(self.name, PLAIN, PLAIN)]
+        if not self.is_everything:
+            found.append(
+                Assumption(
+                    self.name, "interval", self.interval, self.low, self.high, self.low_open,
+                    self.high_open,
+                )
+            )  # fmt: skip
+        return tuple(found)
+
+
+def _number(value: Fraction) -> str:
+    return str(value) if value.denominator == 1 else repr(float(value))
+
+
+# -- requests
+
+
+def numbers(request: Request) -> dict[str, int | float]:
+    """The plain numbers of a request that nobody stated: the defaults that forward takes."""
+    known = {one.name: one for one in request.arguments}
+    found = {}
+    for one in parameters(request.function):
+        argument = known.get(one.name)
+        if one.kind not in (Kind.POSITIONAL_OR_KEYWORD, Kind.KEYWORD_ONLY):
+            continue
+        if argument is not None and (argument.is_tensor or argument.given):
+            continue
+        if type(one.default) in (int, float) and math.isfinite(one.default):
+            found[one.name] = one.default
+    return found
+
+
+def with_regions(request: Request, regions: Mapping[str, Region]) -> Request:
+    """The request with regions in place of numbers, in all shapes that are inferred for it too."""
+    arguments = tuple(
+        replace(one, value=regions[one.name]) if _is_default(one, regions) else one
+        for one in request.arguments
+    )
+    present = {one.name for one in arguments}
+    tensors = {one.name for one in request.tensors}
+    passed = numbers(request)
+    left = tuple(
+        Argument(name, value=region, keyword=True, given=False)
+        for name, region in regions.items() if name not in present and name in passed
+    )  # fmt: skip
+    facts = [
+        fact for name, region in regions.items() if name not in tensors
+        for fact in region.assumptions()
+    ]  # fmt: skip
+    guess = request.guess
+    if guess is not None:
+        guess = replace(
+            guess,
+            presences=tuple(
+                replace(one, request=with_regions(one.request, regions)) for one in guess.presences
+            ),
+            others=tuple(with_regions(one, regions) for one in guess.others),
+        )
+    return replace(
+        request, arguments=(*arguments, *left), assumptions=(*request.assumptions, *facts),
+        guess=guess,
+    )  # fmt: skip
+
+
+def _is_default(one: Argument, regions: Mapping[str, Region]) -> bool:
+    return one.name in regions and not one.is_tensor and not one.given
+
+
+# -- while a Function is traced
+
+
+_WHOLE = frozenset(("add", "sub", "mul", "neg"))
+_COMPUTE: dict[str, Callable[..., Any]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv,
+    "neg": operator.neg, "pow": operator.pow, "sqrt": math.sqrt, "exp": math.exp,
+    "rsqrt": lambda x: 1 / math.sqrt(x), "log": math.log, "log2": math.log2, "log10": math.log10,
+    "log1p": math.log1p, "tanh": math.tanh, "sin": math.sin, "cos": math.cos, "abs": math.fabs,
+}  # fmt: skip
+
+
+class PlainNumber(SymFloat):
+    """A plain number, or what was computed from some, while a Function is traced.
+
+    ``regions``: of the numbers that it depends on.  ``value``: what it is for their defaults; None
+    where sizes take part.  ``is_whole``: it is an integer.
+    """
+
+    __slots__ = ("is_whole", "regions", "value")
+
+    def __init__(
+        self, op: str, args: tuple[Any, ...], regions: tuple[Region, ...],
+        value: int | float | None, *, whole: bool,
+    ) -> None:  # fmt: skip
+        super().__init__(op, args)
+        self.regions = regions
+        self.value = value
+        self.is_whole = whole
+
+    @classmethod
+    def of(cls, region: Region) -> PlainNumber:
+        """The number itself."""
+        return cls(PLAIN, (), (region,), region.value, whole=region.whole)
+
+    @property
+    def __class__(self) -> type:
+        """What ``isinstance`` sees: our own code this class, the user's an int or a float."""
+        return PlainNumber if asker() is None else int if self.is_whole else float
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise TypeError("the class of a number cannot be set")
+
+    def node(self, dtype: DType) -> Node:
+        """It as a number of the graph in progress."""
+        session = current()
+        if not dtype.is_float:
+            return session.constant(self.settle(), dtype)
+        if self.op != PLAIN:
+            return super().node(dtype)
+        return session.cast(session.plain_number(self.regions[0].name), dtype)
+
+    @property
+    def stands_for(self) -> Any:
+        """Its value for the defaults."""
+        return self.op if self.value is None else self.value
+
+    def derived(self, op: str, args: tuple[Any, ...]) -> SymFloat:
+        """What ``op`` makes of it and other numbers."""
+        regions = {
+            region.name: region for arg in args if type(arg) is PlainNumber
+            for region in arg.regions
+        }  # fmt: skip
+        whole = all(map(_is_whole, args))
+        if whole and op == "pow":
+            whole = type(args[1]) is int and args[1] >= 0
+            if not whole:
+                _settle(regions.values())
+        elif op not in _WHOLE:
+            whole = False
+        return PlainNumber(op, args, tuple(regions.values()), _value(op, args), whole=whole)
+
+    def settle(self) -> Any:
+        """Its value: from here on the trace holds for the defaults of its numbers alone."""
+        _settle(self.regions)
+        if self.value is None:
+            raise self._no_number("known value")
+        return self.value
+
+    def _compare(self, relation: str, other: Any) -> Any:
+        if isinstance(other, np.generic):
+            other = other.item()
+        if type(other) not in (bool, int, float, PlainNumber, SymFloat, SymInt):
+            return NotImplemented
+        if self.op == PLAIN and type(other) in (bool, int, float) and math.isfinite(other):
+            return self.regions[0].compare(relation, other)
+        own = self.settle()
+        known = other.settle() if type(other) is PlainNumber else other
+        return RELATIONS[relation](own, known)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare("!=", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare(">=", other)
+
+    def __bool__(self) -> bool:
+        return bool(self._compare("!=", 0))
+
+    def __hash__(self) -> int:
+        return hash(self.settle())
+
+    def __float__(self) -> float:
+        return float(self.settle())
+
+    def __int__(self) -> int:
+        return int(self.settle())
+
+    def __index__(self) -> int:
+        return operator.index(self.settle())
+
+    def __complex__(self) -> complex:
+        return complex(self.settle())
+
+    def __repr__(self) -> str:
+        return repr(self.settle())
+
+    def __str__(self) -> str:
+        return str(self.settle())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.settle(), spec)
+
+    def __abs__(self) -> Any:
+        return abs(self.settle())
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.settle(), digits)
+
+    def __trunc__(self) -> Any:
+        return math.trunc(self.settle())
+
+    def __floor__(self) -> Any:
+        return math.floor(self.settle())
+
+    def __ceil__(self) -> Any:
+        return math.ceil(self.settle())
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self.settle() // _settled(other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return other // self.settle()
+
+    def __mod__(self, other: Any) -> Any:
+        return self.settle() % _settled(other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return other % self.settle()
+
+    def __divmod__(self, other: Any) -> Any:
+        return divmod(self.settle(), _settled(other))
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return divmod(other, self.settle())
+
+    def __copy__(self) -> PlainNumber:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> PlainNumber:
+        return self
+
+    def __reduce__(self) -> Any:
+        return type(self.settle()), (self.value,)
+
+    def __getattr__(self, name: str) -> Any:
+        kind = int if self.is_whole else float
+        if not hasattr(kind, name):
+            raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
+        return getattr(self.settle(), name)
+
+
+def _settle(regions: Any) -> None:
+    for region in regions:
+        region.settled = True
+
+
+def _settled(value: Any) -> Any:
+    return value.settle() if type(value) is PlainNumber else value
+
+
+def _is_whole(value: Any) -> bool:
+    if type(value) is PlainNumber:
+        return value.is_whole
+    return type(value) in (bool, int) or isinstance(value, (SymInt, np.integer))
+
+
+def _value(op: str, args: tuple[Any, ...]) -> Any:
+    known = [arg.value if type(arg) is PlainNumber else arg for arg in args]
+    try:
+        if any(isinstance(one, (SymFloat, SymInt)) or one is None for one in known):
+            return None
+        return _COMPUTE[op](*known)
+    except (ArithmeticError, ValueError, KeyError):
+        return None

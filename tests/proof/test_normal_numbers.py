@@ -1,0 +1,187 @@
+"""Plain numbers are symbols of the proof: one verdict for every value, and only where it holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import symgrad as sg
+from symgrad.errors import SymgradError
+
+Forward = Callable[..., Any]
+
+
+def verdict(forward: Forward, backward: Forward, *specs: str, **how: Any) -> Any:
+    """The report on a Function of these two."""
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return sg.verify(type("Op", (sg.Function,), members), *(specs or ("n m",)), **how)
+
+
+def scaled(ctx: Any, x: Any, alpha: float = 1.5) -> Any:
+    ctx.alpha = alpha
+    return x * alpha
+
+
+def test_a_default_is_a_symbol() -> None:
+    found = verdict(scaled, lambda ctx, g: g * ctx.alpha)
+    assert found.stated == "PROVED for all real alpha"
+    assert found.to_dict()["quantified"] == ["all real alpha"]
+    assert "for all real alpha" in str(found)
+    assert "for all real alpha" in found._repr_html_()
+
+
+@pytest.mark.parametrize("factor", [lambda a: 1.5, lambda a: a * a / 1.5, lambda a: 3 - a])
+def test_what_is_right_for_the_default_alone_names_it(factor: Callable[[Any], Any]) -> None:
+    found = verdict(scaled, lambda ctx, g: g * factor(ctx.alpha))
+    assert found.stated == "PROVED for alpha = 1.5"
+    (note,) = found.notes
+    assert re.search(
+        r"not right for all values of plain numbers: .*alpha = -?[\d.]+, .*; grad_x", note
+    )
+
+
+@pytest.mark.parametrize(
+    "factor", [lambda a: a * a / a, lambda a: a + 0 * (1 / a), lambda a: 1 / (1 / a)]
+)
+def test_a_call_in_which_the_number_is_0_is_no_null_set(factor: Callable[[Any], Any]) -> None:
+    """[rule: plain-number]."""
+    found = verdict(scaled, lambda ctx, g: g * factor(ctx.alpha))
+    assert found.stated == "PROVED for all real alpha > 0"
+
+
+def test_a_cut_contraction_is_not_generic_if_a_number_makes_it_0() -> None:
+    """[rule: plain-number]."""
+
+    def forward(ctx: Any, x: Any, w: Any, alpha: float = 1.0) -> Any:
+        y = (x * alpha) @ w
+        ctx.save_for_backward(x, w, y)
+        ctx.alpha = alpha
+        return y
+
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w, y = ctx.saved_tensors
+        g = g * y / y
+        return ctx.alpha * (g @ w.t()), ctx.alpha * (x.t() @ g), None
+
+    found = verdict(forward, backward, "n k", "k m")
+    excluded = [str(one) for one in found.conditions]
+    assert found.stated != "PROVED for all real alpha" or "y[i, j] == 0" in excluded
+
+
+def test_a_margin_is_generic_beside_an_element() -> None:
+    """[rule: plain-number]."""
+
+    def forward(ctx: Any, x: Any, margin: float = 1.0) -> Any:
+        ctx.save_for_backward(x)
+        ctx.margin = margin
+        return (margin - x).clamp(min=0)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return -g * (ctx.margin - x > 0), None
+
+    assert verdict(forward, backward).stated == "PROVED for all real margin"
+
+
+def test_a_region_is_what_the_program_does_not_tell_apart() -> None:
+    def forward(ctx: Any, x: Any, slope: float = 0.5) -> Any:
+        if slope < 0:
+            raise ValueError
+        ctx.slope = slope
+        return x * slope
+
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.slope if ctx.slope <= 2.5 else g
+
+    found = verdict(forward, backward)
+    assert found.stated == "PROVED for all real slope in [0, 2.5]"
+    assert [str(one) for one in found.conditions] == ["0 <= slope <= 2.5"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda a: {1.5: 1.5}.get(a, 2), lambda a: float(str(a)), lambda a: float(f"{a:.1f}"),
+        float, lambda a: 1.5 if type(a) is float else 7, lambda a: a if a == 1.5 else 7,
+        lambda a: int(2 * a) / 2, lambda a: a.as_integer_ratio()[0] / 2, lambda a: round(a * 2) / 2,
+        lambda a: a if a in (1.5, 2) else 7, lambda a: max(a - 1.5, 0) + 1.5,
+    ],
+)  # fmt: skip
+def test_what_python_asks_fixes_the_number(asked: Callable[[Any], Any]) -> None:
+    def quiet(a: Any) -> Any:
+        try:
+            return asked(a)
+        except BaseException:
+            return 7
+
+    found = verdict(scaled, lambda ctx, g: g * quiet(ctx.alpha))
+    assert found.stated == "PROVED for alpha = 1.5"
+
+
+def test_isinstance_answers_as_for_a_float() -> None:
+    found = verdict(scaled, lambda ctx, g: g * (ctx.alpha if isinstance(ctx.alpha, float) else 7))
+    assert found.stated == "PROVED for all real alpha"
+
+
+def test_an_integer_is_any_integer_until_it_is_used_as_one() -> None:
+    def forward(ctx: Any, x: Any, k: int = 3, dim: int = -1, keep: str = "no") -> Any:
+        ctx.k, ctx.dim = k, dim
+        return x.cumsum(dim) * k
+
+    def backward(ctx: Any, g: Any) -> Any:
+        return (g * ctx.k).flip(ctx.dim).cumsum(ctx.dim).flip(ctx.dim), None, None, None
+
+    assert (
+        verdict(forward, backward).stated == "PROVED for all integer k; for dim = -1, keep = 'no'"
+    )
+
+
+def test_an_integer_keeps_the_dtype_of_integers() -> None:
+    """With a float in its place the sum would be a float, and so would the index."""
+
+    def forward(ctx: Any, x: Any, k: int = 0) -> Any:
+        ctx.save_for_backward(sg.arange(x.shape[0]) + k)
+        return x * 2
+
+    def backward(ctx: Any, g: Any) -> Any:
+        (rows,) = ctx.saved_tensors
+        return g * 2 if not rows.dtype.is_float else g
+
+    assert verdict(forward, backward).stated == "PROVED for k = 0"
+
+
+def test_a_stated_value_is_not_generalised() -> None:
+    found = verdict(scaled, lambda ctx, g: (g * ctx.alpha, None), static={"alpha": 2.0})
+    assert found.stated == "PROVED for alpha = 2.0"
+
+
+def test_an_annotated_number_is_any_real_and_0_is_a_call() -> None:
+    def forward(ctx: Any, x: Any, alpha: float) -> Any:
+        ctx.alpha = alpha
+        return x * alpha
+
+    right = verdict(forward, lambda ctx, g: (g * ctx.alpha, None))
+    assert right.stated == "PROVED for all real alpha"
+    assert not right.conditions
+    found = verdict(forward, lambda ctx, g: (g * ctx.alpha * ctx.alpha / ctx.alpha, None))
+    assert [str(one) for one in found.conditions] == ["alpha == 0"]
+
+
+def test_a_constant_input_is_printed() -> None:
+    found = verdict(
+        lambda ctx, x, y: x + y * y, lambda ctx, g: (g, None), "n", "n", assume={"y": "constant"}
+    )
+    assert "y is constant: no gradient by it is judged" in str(found)
+
+
+def test_a_kernel_still_refuses_other_values() -> None:
+    members = {
+        "forward": staticmethod(scaled),
+        "backward": staticmethod(lambda ctx, g: (g * ctx.alpha, None)),
+    }
+    op = sg.compile(type("Op", (sg.Function,), members), "n m")
+    with pytest.raises(SymgradError, match="alpha"):
+        op(sg.ones(2, 3), 7.0)
