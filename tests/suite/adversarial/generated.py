@@ -294,7 +294,7 @@ def open_sets(draw: Draw) -> Draft:
     slip = draw(st.sampled_from((
         "+ (x - {c}).relu()", "+ (x > {c})", "* (1 - ((x > {c}) & (x < {d})) * 1.0)",
         "+ 0 * (x > {c})", "+ (x - {c}).relu() - (x - {c}) * (x > {c})", "* (x < {c})",
-        "+ ((x - {c}) * ({d} - x)).relu()", "+ sg.where(x > {d}, x, 0.0)",
+        "+ 3 * ((x - {c}) * ({d} - x) > 0)", "+ sg.where(x > {d}, x, 0.0)",
     )))  # fmt: skip
     slip = slip.format(c=place, d=place + width)
     text = class_text("Drawn", forward, f"g * (({SLOPES[forward]}) {slip})", "x")

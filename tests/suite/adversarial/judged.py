@@ -32,6 +32,7 @@ _EXCEPT = re.compile(r"(?:but where|but for ties:|at the kink:|except where|unle
 _ONLY = re.compile(r"(?:if|only if|only where|where)\s+(.*)", re.S)
 _FOUND = re.compile(r"found: PROVED if (.*?); REFUTED in general", re.S)
 _REMARK = re.compile(r"\s*\((?:yours|and )[^()]*(?:\([^()]*\)[^()]*)*\)\s*$")
+_NUMBERS = re.compile(r" is (\S+), true is (\S+)$")
 _NEAR = 1e-9
 _MOST_LETTERS = 3
 
@@ -116,11 +117,12 @@ def _sayings(report: Any) -> list[str]:
 
 def _alike(report: Any) -> list[str]:
     """Refutations whose two numbers print alike."""
+    found = [one.counterexample for one in report.inputs.values() if one.counterexample is not None]
+    both = [(_NUMBERS.search(str(one)), one) for one in found]
     return [
-        f"REFUTED where both numbers print alike: {one.counterexample}"
-        for one in report.inputs.values()
-        if one.counterexample is not None
-        and f"{one.counterexample.hand:.10g}" == f"{one.counterexample.true:.10g}"
+        f"REFUTED where both numbers print alike: {one}"
+        for match, one in both
+        if match is None or match[1] == match[2]
     ]
 
 
