@@ -86,7 +86,6 @@ FALSE: dict[str, str] = {
         MishThreshold
         LargeCancels
         CancelsExactly
-        Wide
         CumprodByQuotient
         SecondOrderAtOneSize
         SecondOrderOnNullSet
