@@ -26,6 +26,7 @@ from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
+from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
@@ -315,6 +316,8 @@ def second_opinion(one: JudgedCase, names: Sequence[str], seed: int) -> Finding 
     recognised = any(outcome.recognised for outcome in outcomes)
     subject = one.subject.changed(names, recognised=recognised)
     kinds = {condition.kind for outcome in outcomes for condition in outcome.conditions}
+    if "reading" in kinds:
+        subject = smoothed(subject) or subject
     conditional = bool(kinds & EXCLUDING)
     found = audit(subject, names, seed, conditional=conditional)
     if found.wrong is None:

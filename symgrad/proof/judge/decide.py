@@ -18,6 +18,7 @@ from functools import partial
 from itertools import islice
 
 from symgrad.budgets import FOUND_POINTS, GRADIENT_WORK, MORE_POINTS, PRECISE_POINTS, SCREEN_POINTS
+from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.defined import Definedness
 from symgrad.proof.judge.equality import (
     Equality,
@@ -63,7 +64,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     facts = facts_of(
         [*own, *subject.assumptions], subject.sampler.uses, subject.conditions,
         shapes={name: node.shape for name, node in subject.by_name.items()},
-        recognise=subject.recognised,
+        recognise=subject.recognised, products=subject.products,
     )  # fmt: skip
 
     def equal_under(goal: Goal, facts: Facts) -> Equality:
@@ -322,7 +323,7 @@ class _Decision:
             doubtful_still = other._consult(names)
             other._prove([name for name in names if name not in doubtful_still])
             for name, judgement in other.found.items():
-                if judgement.verdict is not Verdict.UNDECIDED:
+                if judgement.verdict is Verdict.PROVED:
                     self.found[name] = judgement
         for name in names:
             if name not in self.found:
@@ -345,13 +346,18 @@ class _Decision:
         )
 
     def _recognising(self, names: Iterable[str]) -> Subject | None:
-        """The same subject with rounded constants read as such, where there are any."""
+        """The same subject with rounded constants, and approximations, read as what they are of.
+
+        None where there are none.
+        """
         old = self.subject
         constants = (n for n in old.everything.nodes if n.op == "constant" and n.dtype.is_float)
         known = (literals.recognise(node.attributes["value"].value) for node in constants)
-        if old.recognised or not any(known):
+        if old.recognised or old.read_as:
             return None
-        return old.changed(names, recognised=True)
+        again = old.changed(names, recognised=True)
+        rounded = bool(any(known) or again.products)
+        return smoothed(again if rounded else old.changed(names)) or (again if rounded else None)
 
     # -- 3 and 4: the normal form
 
@@ -372,12 +378,31 @@ class _Decision:
                 self.found[name] = Judgement(
                     Verdict.PROVED,
                     method=equality.method,
-                    conditions=(*said, *defined.conditions(name, said)),
+                    conditions=(*said, *defined.conditions(name, said), *self._readings()),
                     recognised=self.subject.recognised,
                     passed=tuple(point.sizes for point in self.evidence[name].passed),
                 )
-            else:
+            elif not self._proved_smooth(name):
                 self._look_harder(name, equality.reason)
+
+    def _readings(self) -> Iterable[Condition]:
+        return (Condition("reading", said) for said in self.subject.read_as)
+
+    def _proved_smooth(self, name: str) -> bool:
+        """Is it right for the smooth function of which forward is a documented approximation?"""
+        if self.subject.read_as or smoothed(self.subject) is None:
+            return False
+        again = self._recognising([name])
+        if again is None:
+            return False
+        other = _Decision(again, self.budget)
+        if other._consult([name]):
+            return False
+        other._prove([name])
+        if other.found[name].verdict is not Verdict.PROVED:
+            return False
+        self.found[name] = other.found[name]
+        return True
 
     def _wrong_in_a_corner(self, name: str) -> bool:
         """Is what is right almost everywhere wrong where a comparison of backward holds?"""

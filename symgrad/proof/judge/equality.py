@@ -27,6 +27,7 @@ from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, 
 from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.oracle.sample import IntegerUse
 from symgrad.proof.report.records import Condition
+from symgrad.proof.scalars import literals
 from symgrad.proof.words.polytext import PolyText
 
 
@@ -62,10 +63,12 @@ def facts_of(
     *,
     shapes: Mapping[str, Sequence[Dim]] | None = None,
     recognise: bool = False,
+    products: Mapping[float, literals.Constant] | None = None,
 ) -> Facts:
     """What the normal form may rely on: declarations, index ranges, decided size conditions.
 
-    ``shapes``: those of the inputs, by name.
+    ``shapes``: those of the inputs, by name.  ``recognise``: read rounded constants as such, and
+    literals as ``products`` says.
     """
     shapes = shapes or {}
     intervals: dict[str, Interval] = {}
@@ -96,6 +99,7 @@ def facts_of(
         unique=frozenset(named.get("unique", ())),
         plain=frozenset(named.get("plain", ())),
         recognise=recognise,
+        products=products or {},
     )
 
 

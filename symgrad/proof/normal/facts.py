@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from symgrad.ir.dim import Dim
+from symgrad.proof.scalars.literals import Constant
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class Facts:
     declared range, the integer tensor holds every index once.  ``orders``: this permutation tells
     the ranks of that real tensor along the axis; downwards where True.  ``plain``: inputs that are
     plain numbers: what holds almost everywhere has to hold so for each of their values.
-    ``recognise``: read rounded
-    known constants as what they round.
+    ``recognise``: read rounded known constants as what they round; ``products``: what other
+    literals are read as.
     """
 
     intervals: Mapping[str, Interval] = field(default_factory=dict)
@@ -65,6 +66,7 @@ class Facts:
     orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()
     recognise: bool = False
+    products: Mapping[float, Constant] = field(default_factory=dict)
 
     def may_vanish(self, tensor: str) -> bool:
         """Is it a plain number that may be 0?  Then it is 0 throughout a call.

@@ -144,7 +144,7 @@ def literal(context: Proof, value: int | float | bool) -> Poly:
         infinity = of_atom(context.atom(kinds.INFINITY))
         return infinity if value > 0 else -infinity
     if context.facts.recognise:
-        known = literals.recognise(value)
+        known = literals.recognise(value) or context.facts.products.get(value)
         if known is not None:
             context.readings[value] = str(known)
             return apply_body(context, known.expression, {})

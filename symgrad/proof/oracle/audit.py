@@ -292,7 +292,7 @@ class Reading(Balls):
 def _read(value: Scalar, subject: Subject) -> Number:
     if isinstance(value, float) and not np.isfinite(value):
         return value
-    if subject.recognised and literals.recognise(value) is not None:
+    if subject.recognised and (literals.recognise(value) or value in subject.products):
         with mpmath.workdps(_READ_DIGITS):
             number = subject.read(value)
             mantissa, exponent = mpmath.mpf(number).man_exp

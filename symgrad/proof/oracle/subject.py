@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -103,6 +104,8 @@ class Subject:
         )  # fmt: skip
         self.precise = Precise(self.read)
         self.by_name = {node.attributes["name"]: node for node in inputs}
+        self.read_as: tuple[str, ...] = ()
+        """What was put for approximations of it, as sentences."""
         self.saved: tuple[Node, ...] = ()
         """What backward can read by name: saved tensors, set by whoever knows them."""
         self.settled = False
@@ -137,11 +140,26 @@ class Subject:
             **own | given,
         )
         found.settle_as(self.sampler.modes if self.settled else {})
+        found.read_as = self.read_as
         return found
 
     def read(self, value: Scalar) -> Any:
         """A literal, as this subject reads it."""
-        return literals.precise(value, recognised=self.recognised)
+        constant = self.products.get(value) if isinstance(value, float) else None
+        return literals.precise(value, recognised=self.recognised, constant=constant)
+
+    @cached_property
+    def products(self) -> Mapping[float, literals.Constant]:
+        """Literals of backward that round products of forward's, where constants are recognised."""
+        if not self.recognised:
+            return {}
+        forward = set(self.forward.nodes)
+        known: list[Scalar] = []
+        others: list[Scalar] = []
+        for node in self.everything.nodes:
+            if node.op == "constant" and node.dtype.is_float:
+                (known if node in forward else others).append(node.attributes["value"].value)
+        return literals.products(known, others)
 
     # -- evaluation
 

@@ -80,7 +80,7 @@ def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
 
 
 _LEADS = {
-    "kink": "at the kink:", "ties": "except at ties:", "literal": "literal:",
+    "kink": "at the kink:", "ties": "except at ties:", "literal": "literal:", "reading": "reading:",
     "nonzero": "except where", "found": "found:",
 }  # fmt: skip
 

@@ -5,17 +5,20 @@ In: a Python number.  Out: a fraction, or a ``Constant``.
 0.9 + 0.1 is 1: a literal is the shortest decimal that prints it.  Where a proof fails on that
 reading, a decimal that is a known constant rounded (or cut) to at least six digits is read as
 that constant, and the reading is printed as a condition with its distance from the literal.
-So is what Python's own arithmetic has rounded: 0.1 * 3 is 0.30000000000000004, read as 3/10.
+So is what Python's own arithmetic has rounded: 0.1 * 3 is 0.30000000000000004, read as 3/10; and
+a number of backward that is a product or a quotient of forward's literals, rounded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from itertools import combinations_with_replacement
 from typing import Any
 
 import mpmath
@@ -40,16 +43,20 @@ ULPS = 4
 
 @dataclass(frozen=True)
 class Constant:
-    """A known constant that a literal rounds; ``error``: how far off the literal is."""
+    """A known constant that a literal rounds; ``error``: how far off the literal is.
+
+    ``text``: how it is written, where it is no constant of the table.
+    """
 
     literal: float
     expression: Any
     error: float
+    text: str = ""
 
     @property
     def name(self) -> str:
         """The constant as text, such as ``sqrt(2/pi)``."""
-        return _NAMES[self.expression]
+        return self.text or _NAMES[self.expression]
 
     def __str__(self) -> str:
         return f"{self.literal!r} is read as {self.name} (off by {self.error:.1e})"
@@ -92,8 +99,8 @@ def is_long(value: Scalar) -> bool:
 def slack(value: Scalar) -> Fraction:
     """How far what is meant may lie from a literal of many digits; 0: it is meant as written.
 
-    One unit of its last digit, whether it was rounded or cut; of a double that Python may have
-    computed, what its arithmetic may have lost.  Integers and short binary fractions are exact.
+    Half a unit of its last digit; of a double that Python may have computed, what its arithmetic
+    may have lost.  Integers and short binary fractions are exact.
     """
     if not isinstance(value, float) or not math.isfinite(value) or _is_short(value):
         return Fraction(0)
@@ -101,7 +108,7 @@ def slack(value: Scalar) -> Fraction:
     if len(written.digits) < LEAST_DIGITS:
         return Fraction(0)
     assert isinstance(written.exponent, int)
-    found = Fraction(10) ** written.exponent
+    found = Fraction(10) ** written.exponent / 2
     if is_long(value):
         found = max(found, Fraction(ULPS * math.ulp(value)))
         if abs(value) > LEAST_DIFFERENCE:
@@ -145,11 +152,104 @@ def _multiple(value: float) -> Constant | None:
     return None
 
 
-def precise(value: Scalar, *, recognised: bool) -> Any:
-    """The number that a literal is read as, at the working precision of mpmath."""
+# -- products of literals: 0.1070322243 is 3*0.044715*0.79788456, rounded
+
+
+def products(known: Iterable[Scalar], others: Iterable[Scalar]) -> dict[float, Constant]:
+    """Which of ``others`` are rounded products, quotients and powers of literals ``known``.
+
+    A factor that is a known constant itself stands for that.
+    """
+    own = {v for v in known if isinstance(v, float) and math.isfinite(v)}
+    wanted = [v for v in others if slack(v) and v not in own and recognise(v) is None]
+    bases = sorted({abs(v) for v in own} - {0.0, 1.0})[:MOST_BASES]
+    if not wanted or not bases:
+        return {}
+    found: dict[float, Constant] = {}
+    for value in wanted:
+        made = _product(float(value), tuple(bases))
+        if made is not None:
+            found[float(value)] = made
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _product(value: float, bases: tuple[float, ...]) -> Constant | None:
+    written = Decimal(repr(abs(value))).normalize()
+    digits = len(written.as_tuple().digits)
+    found: list[tuple[int, Constant]] = []
+    for exponents, monomial in _monomials(bases):
+        near = float(written / monomial)
+        for place, factor in enumerate(_FACTORS):
+            if abs(near - factor) > NEAR * factor:
+                continue
+            exactly = monomial * factor.numerator / factor.denominator
+            error = abs(written - exactly)
+            rounds = any(_rounded(exactly, digits, mode) == written for mode in _ROUNDINGS)
+            if rounds or error <= Decimal(ULPS * math.ulp(value)):
+                powers = dict(exponents)
+                made = _made(value, factor, powers, float(error))
+                found.append((place + 2 * sum(map(abs, powers.values())), made))
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _monomials(bases: tuple[float, ...]) -> Iterator[tuple[tuple[tuple[float, int], ...], Decimal]]:
+    """Products of up to three literals and their reciprocals, the shortest first."""
+    signed = [(base, sign) for base in bases for sign in (1, -1)]
+    for count in range(1, MOST_FACTORS + 1):
+        for chosen in combinations_with_replacement(signed, count):
+            exponents = Counter[float]()
+            for base, sign in chosen:
+                exponents[base] += sign
+            if sum(map(abs, exponents.values())) < count:
+                continue  # a literal and its reciprocal
+            with localcontext() as context:
+                context.prec = 50
+                value = Decimal(1)
+                for base, exponent in exponents.items():
+                    value *= Decimal(repr(base)) ** exponent
+            yield tuple(exponents.items()), value
+
+
+def _made(
+    value: float, factor: Fraction, exponents: Mapping[float, int], error: float
+) -> Constant:  # fmt: skip
+    expression: Any = sympy.Rational(factor.numerator, factor.denominator)
+    above = [str(factor.numerator)] if factor.numerator != 1 else []
+    below = [str(factor.denominator)] if factor.denominator != 1 else []
+    for base, exponent in exponents.items():
+        known, number = recognise(base), exact(base)
+        read = sympy.Rational(number.numerator, number.denominator)
+        expression *= (read if known is None else known.expression) ** exponent
+        power = f"{base!r}**{abs(exponent)}" if abs(exponent) > 1 else repr(base)
+        (above if exponent > 0 else below).append(power)
+    over = "*".join(below)
+    text = "*".join(above) or "1"
+    text += f"/{over if len(below) == 1 else f'({over})'}" if below else ""
+    signed = "-" if value < 0 else ""
+    return Constant(value, -expression if value < 0 else expression, error, signed + text)
+
+
+MOST_BASES = 6
+"""Literals that products are made of."""
+MOST_FACTORS = 3
+NEAR = 2e-5
+"""Relative distance above which no rounding to six digits is looked at."""
+_FACTORS = tuple(
+    Fraction(above, below)
+    for above, below in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1), (1, 2), (1, 3), (1, 4),
+                         (1, 6), (1, 8), (3, 2), (2, 3), (3, 4))
+)  # fmt: skip
+
+
+def precise(value: Scalar, *, recognised: bool, constant: Constant | None = None) -> Any:
+    """The number that a literal is read as, at the working precision of mpmath.
+
+    ``constant``: what it is read as, where the table does not say.
+    """
     if isinstance(value, float) and (value in (float("inf"), float("-inf")) or value != value):
         return mpmath.mpf(value)
-    constant = recognise(value) if recognised else None
+    constant = (recognise(value) or constant) if recognised else None
     if constant is not None:
         return _high_precision(constant.expression, mpmath.mp.dps)
     fraction = exact(value)
@@ -204,8 +304,6 @@ def _table() -> tuple[tuple[Any, Decimal], ...]:
         ("1/7", sympy.Rational(1, 7)), ("1/9", sympy.Rational(1, 9)),
         ("1/12", sympy.Rational(1, 12)), ("1/15", sympy.Rational(1, 15)),
         ("2**(1/3)", sympy.cbrt(2)),
-        ("3*0.044715*sqrt(2/pi)", sympy.Rational(134145, 1000000) * sqrt(2 / pi)),
-        ("0.044715*sqrt(2/pi)", sympy.Rational(44715, 1000000) * sqrt(2 / pi)),
         ("0.5*sqrt(2/pi)", sqrt(2 / pi) / 2),
     ]  # fmt: skip
     table = []

@@ -82,8 +82,6 @@ FALSE: dict[str, str] = {
         RowsNormCubed
     """,
     "refutations": """
-        SoftplusThreshold
-        MishThreshold
         LargeCancels
         CancelsExactly
         CumprodByQuotient
@@ -154,11 +152,6 @@ UNDECIDED: dict[str, str] = {
         ImpossibleCosh
     """,
     "refutations": """
-        LiteralGeluCubic
-        LiteralSeluProduct
-        LiteralTwoOverRootPi
-        LiteralProductOfRounded
-        LiteralQuotientOfRounded
         HalfAngle
         ExpFar
         ProdByQuotient
