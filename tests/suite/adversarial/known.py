@@ -20,9 +20,6 @@ OPEN_FAMILIES: tuple[str, ...] = (
 )
 
 FALSE: dict[str, str] = {
-    "assumptions": """
-        ConstantTarget
-    """,
     "null_sets": """
         LiteralFarAdds
         ProductMasked
@@ -137,9 +134,6 @@ FALSE: dict[str, str] = {
 }
 
 UNDECIDED: dict[str, str] = {
-    "cotangents": """
-        OfSixAllHandled
-    """,
     "definedness": """
         DeclaredInside
     """,
