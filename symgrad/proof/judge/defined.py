@@ -233,7 +233,7 @@ class Definedness:
             place = f" ({location})" if location is not None else ""
             return Condition("domain", f"{get(need.reader.op).name} is defined{place}")
         if need.kind == "regular":
-            return Condition("nonzero", f"{text} is a pole of {need.reader.op}")
+            return Condition("domain", f"{text} is not a pole of {need.reader.op}")
         always = self._normal.where_zero(node) if need.kind != "nonnegative" else ""
         left, relation, right = _sides(node, _SHOWN[need.kind])
         kind = "nonzero" if need.kind == "nonzero" else "domain"

@@ -33,6 +33,7 @@ _ONLY = re.compile(r"(?:if|only if|only where|where)\s+(.*)", re.S)
 _FOUND = re.compile(r"found: PROVED if (.*?); REFUTED in general", re.S)
 _REMARK = re.compile(r"\s*\((?:yours|and )[^()]*(?:\([^()]*\)[^()]*)*\)\s*$")
 _NUMBERS = re.compile(r" is (\S+), true is (\S+)$")
+_NO_POLE = re.compile(r"(.*) is not a pole of \w+", re.S)
 _NEAR = 1e-9
 _MOST_LETTERS = 3
 
@@ -148,10 +149,10 @@ def _claims(one: Any) -> set[str]:
 # -- conditions at a point
 
 
-def _at_pole(values: Any, shift: str | None) -> bool:
-    """Is one of the values, with something added, 0, -1, -2 or so on?"""
-    moved = values + float((shift or "0").replace(" ", ""))
-    return bool(((moved <= 0) & (moved % 1 == 0)).any())
+def _is_pole(values: Any) -> np.ndarray:
+    """Where the gamma function has a pole: at 0, -1, -2 and so on."""
+    found = np.asarray(values.numpy() if isinstance(values, sg.Tensor) else values)
+    return np.asarray((found <= 0) & (np.abs(found - np.rint(found)) <= _NEAR))
 
 
 def _number(text: str) -> float:
@@ -163,10 +164,6 @@ _PATTERNS: tuple[tuple[str, Callable[..., bool]], ...] = (
     (r"(\w+) is symmetric", lambda a: np.allclose(a, np.swapaxes(a, -1, -2))),
     (r"(\w+) is 0 or 1 everywhere", lambda a: bool(np.isin(a, (0.0, 1.0)).all())),
     (r"(\w+) is one-hot", lambda a: bool(((a == 1).sum(-1) == 1).all() & np.isin(a, (0, 1)).all())),
-    (
-        r"(\w+)( [+-] \d+)? is a pole of \w+",
-        _at_pole,
-    ),
     (
         r"two elements of (\w+)(?: along .*)? are equal",
         lambda a: any(np.unique(row).size < row.size for row in a.reshape(-1, a.shape[-1])),
@@ -187,14 +184,23 @@ def _truth(text: str, somewhere: Place, whole: Callable[[Iterable[bool]], bool])
         match = re.fullmatch(pattern, text)
         if match and match[1] in somewhere.arrays:
             return bool(test(somewhere.arrays[match[1]], *match.groups()[1:]))
+    text = _NO_POLE.sub(r"is_pole(\1) == False", text.strip())
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = ast.parse(text, mode="eval").body
     except SyntaxError:
         return None
     if not any(isinstance(node, (ast.Compare, ast.BoolOp)) for node in ast.walk(tree)):
         return None
     space = {name: sg.tensor(value) for name, value in somewhere.arrays.items()}
-    space |= {"sg": sg, "abs": abs, "max": max, "min": min, **somewhere.sizes, **somewhere.plain}
+    space |= {
+        "sg": sg,
+        "is_pole": _is_pole,
+        "abs": abs,
+        "max": max,
+        "min": min,
+        **somewhere.sizes,
+        **somewhere.plain,
+    }
     found: list[bool] = []
     for letters in _letters(tree, somewhere):
         with contextlib.suppress(IndexError):

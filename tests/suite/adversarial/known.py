@@ -10,7 +10,6 @@ from __future__ import annotations
 OPEN_FAMILIES: tuple[str, ...] = (
     "witness",
     "null set",
-    "undefined",
     "removable",
     "question",
     "mask",
