@@ -119,6 +119,8 @@ def test_what_cancels_is_divided_by(backward: str) -> None:
         ("2 * g * x + sg.where((x > 1) & (x < 3), 0 / x, 0.0)", "x * x"),
         ("2 * g * x + sg.where(x.abs() > 1e-6, 0 / x, 0.0)", "x * x"),
         ("2 * g * x + 0 / sg.where(x == 0, 1.0, x)", "x * x"),
+        ("2 * g * x + 0 / x.abs().clamp(min=1e-6)", "x * x"),
+        ("2 * g * x + sg.where(x.exp() > 0, 0.0, 0 / x)", "x * x"),
         ("2 * g * x + sg.where(x > 0, sg.where(x > 1, 0 / x, 0.0), 0.0)", "x * x"),
     ],
 )  # fmt: skip

@@ -374,7 +374,8 @@ class _Decision:
                 continue
             if equality.equal:
                 defined = defined or Definedness(self.subject, ready.declared)
-                said = (*ready.conditions, *equality.conditions)
+                found = (*ready.conditions, *equality.conditions)
+                said = tuple(one for one in found if not defined.always(one))
                 self.found[name] = Judgement(
                     Verdict.PROVED,
                     method=equality.method,

@@ -16,7 +16,7 @@ demands.  The others are printed, each once, in terms of the inputs.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import sympy
@@ -91,6 +91,7 @@ class Definedness:
         self.subject, self.facts = subject, facts
         self._forward = guarded(subject.forward.results)
         self._ranges = Ranges(_declared(subject, facts), facts.least_sizes)
+        self._inputs = self._ranges.copy()
         self._given: list[Need] = []
         self._algebra: _Algebra | None = None
         for need in _needs(self._forward):
@@ -123,6 +124,24 @@ class Definedness:
                     found[self._condition(part)] = None
                 _learn(self._ranges, part)
         return list(found)
+
+    def always(self, condition: Condition) -> bool:
+        """Is a condition on what is not 0 met by every input, whether forward is defined or not?"""
+        if condition.kind != "nonzero" or not condition.about:
+            return False
+        before, self._ranges = self._ranges, self._inputs
+        try:
+            return any(
+                need.kind in ("nonzero", "positive")
+                and self._is_about(need.node, condition.about)
+                and not self._left(replace(need, guards=_ALWAYS))
+                for need in _needs(guarded(self.subject.everything.results))
+            )
+        finally:
+            self._ranges = before
+
+    def _is_about(self, node: Node, about: str) -> bool:
+        return any(self._normal.about(node, "!=", turned) == about for turned in (False, True))
 
     def _own(self, name: str) -> Iterator[Need]:
         """What backward demands and forward does not."""
@@ -165,6 +184,8 @@ class Definedness:
                 left, right = condition.args
                 _take(found, left, _compared(relation, self._ranges.of(right)))
                 _take(found, right, _compared(_TURNED[relation], self._ranges.of(left)))
+        if any(known.meet(self._ranges.of(node)).empty for node, known in found.items()):
+            return None
         return found
 
     def _parts(self, need: Need) -> list[Need] | None:

@@ -52,6 +52,14 @@ class Range:
         """Is none 0?"""
         return self.apart or self.positive or (-self).positive
 
+    @property
+    def empty(self) -> bool:
+        """Is there no such number?"""
+        low, high = self.low, self.high
+        if low[0] is None or high[0] is None or low[0] < high[0]:
+            return False
+        return low[0] > high[0] or low[1] or high[1] or (self.apart and low[0] == 0)
+
     def __neg__(self) -> Range:
         return Range(_turned(self.high), _turned(self.low), self.apart)
 
