@@ -195,24 +195,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         subjects = [one.subject for one in judged if one.judgements]
         judgements = [one.judgements for one in judged]
         protocol += _found("protocol", lambda: findings(graphs.cases, subjects, judgements))
-        protocol += _found(
-            VARIANTS,
-            lambda: variants_agree(
-                graphs,
-                options.variants,
-                partial(_judge_some, declared, options),
-                printed,
-                options.untraced,
-            ),
-        )
-        protocol += _found(
-            UNDEFINED,
-            lambda: with_none(
-                graphs, options.undefined,
-                lambda variant, number, case: _judge_case(variant, number, case, declared, options),
-                printed,
-            ),
-        )  # fmt: skip
+        protocol += _other_calls(graphs, options, declared, printed)
     protocol += _found(JVP, lambda: _pushes(options, declared))
     if options.audit:
         protocol += _found(AUDIT, lambda: _audited(graphs, judged, declared, options))
@@ -237,6 +220,33 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         seconds=time.perf_counter() - started,
         details={"formulas": Formulas([one.subject for one in judged])},
     )
+
+
+def _other_calls(
+    graphs: FunctionGraphs, options: VerifyOptions, declared: Sequence[Assumption],
+    printed: frozenset[Condition],
+) -> list[Finding]:  # fmt: skip
+    """Findings on calls in which other inputs require gradients or cotangents are absent."""
+    return [
+        *_found(
+            VARIANTS,
+            lambda: variants_agree(
+                graphs,
+                options.variants,
+                partial(_judge_some, declared, options),
+                printed,
+                options.untraced,
+            ),
+        ),
+        *_found(
+            UNDEFINED,
+            lambda: with_none(
+                graphs, options.undefined,
+                lambda variant, number, case: _judge_case(variant, number, case, declared, options),
+                printed,
+            ),
+        ),
+    ]  # fmt: skip
 
 
 def _observed(traced: Sequence[FunctionGraphs]) -> str:

@@ -337,7 +337,7 @@ class DeviceName(Square):
         return g * x if "cpu" in str(x.device) else 2 * g * x
 
 
-@wrong("n", fails=at(how="parameter"), unless=r"Parameter|isinstance|type")
+@wrong("n", fails=at(how="parameter"), unless=r"Parameter|isinstance|type|class")
 class TypeName(Square):
     @staticmethod
     def forward(ctx, x):
