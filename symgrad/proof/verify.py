@@ -294,7 +294,7 @@ def _audited(
 
     A disagreement is REFUTED at its point.
     """
-    from symgrad.proof.oracle.audit import auditable
+    from symgrad.proof.oracle.audit import MISSED, auditable
 
     cases = [(one, "") for one in judged]
     for variant in options.undefined:
@@ -315,7 +315,7 @@ def _audited(
         if isinstance(found, Finding):
             return [found]
         said[f"{label}: {found}"] = None
-    return [Finding(AUDIT, Verdict.PROVED, "; ".join(said))] if said else []
+    return [Finding(AUDIT, Verdict.PROVED, "; ".join([*said, MISSED]))] if said else []
 
 
 def second_opinion(one: JudgedCase, names: Sequence[str], seed: int) -> Finding | str:

@@ -120,6 +120,7 @@ def test_a_small_difference_is_printed() -> None:
     assert found is not None
     assert found.hand_text != found.true_text
     assert f"yours {found.hand_text}, true {found.true_text}" in str(report)
+    assert f"# as written {found.hand_text}, true {found.true_text}" in found.snippet
 
 
 def test_the_element_that_is_shown_is_the_one_that_has_no_value() -> None:

@@ -72,7 +72,11 @@ class Audited:
         said = f"{self.agreed} random points{f' ({sizes})' if sizes else ''}, {self.exact} exact"
         if self.outside:
             said += f"; at {self.outside} more the gradient has no value"
-        return f"{said}; a wrong gradient is missed at a point with probability 1/{DIRECTIONS}"
+        return said
+
+
+MISSED = f"a wrong gradient is missed at a point with probability 1/{DIRECTIONS} at most"
+"""The confidence of each point, in words."""
 
 
 def audit(

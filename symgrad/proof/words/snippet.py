@@ -48,6 +48,10 @@ def counterexample_report(
     )
 
 
+UNSEEN = 1e-5
+"""A relative difference that a quotient in doubles, with its step, may not show."""
+
+
 def numpy_snippet(subject: Subject, found: Counterexample) -> str | None:
     """The program; None where an op has none in NumPy: its record says why."""
     roots = [node for pair in subject.outputs for node in pair]
@@ -74,6 +78,11 @@ def numpy_snippet(subject: Subject, found: Counterexample) -> str | None:
         f'print("as written:", gradient({names}){index})',
         'print("difference quotient of the forward:", true)',
     ]
+    if abs(found.hand - found.true) <= UNSEEN * (1 + abs(found.true)):
+        lines += [
+            "# The difference is too small for a quotient in doubles.  Both sides, enclosed:",
+            f"# as written {found.hand_text}, true {found.true_text}",
+        ]
     return "\n".join(lines) + "\n"
 
 
