@@ -199,8 +199,8 @@ CAREFUL_BOXES = 200
 
 # -- Cases and shapes
 
-MOST_PATHS = 128
-"""So many ways of a program that asks about its call (seven questions) are traced."""
+MOST_PATHS = 1024
+"""So many ways of a program that asks about its call (ten questions) are traced."""
 
 MOST_CASES = 64
 """Cases of sizes of one trace."""

@@ -46,7 +46,11 @@ def check_readable() -> None:
 
 
 def is_grad_enabled() -> bool:
-    """Are operations recorded?"""
+    """Are operations recorded?  A trace that watches its program splits on it."""
+    session = active()
+    known = session.questions if session is not None else None
+    if known is not None and state.grad_enabled:
+        return known.recording(here())
     return state.grad_enabled
 
 

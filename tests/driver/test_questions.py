@@ -100,6 +100,14 @@ def test_what_holds_of_all_calls_is_so(question: str) -> None:
     assert sg.verify(asks, "n", "n").verdict == sg.PROVED
 
 
+@pytest.mark.parametrize("question", ["sg.is_grad_enabled()", "g.requires_grad", "not g.is_leaf"])
+def test_what_differentiation_again_would_change_is_no_refutation(question: str) -> None:
+    asks = product(f"g * w if not ({question}) else 2 * g * w", "g * x")
+    report = sg.verify(asks, "n", "n", suggest=False)
+    assert report.verdict == sg.UNDECIDED
+    assert "differentiated again" in " ".join(str(report).split())
+
+
 def test_conditions_are_printed() -> None:
     asks = product("g * w if x.grad is None else g", "g * x")
     report = sg.verify(asks, "n", "n")
