@@ -68,6 +68,14 @@ CORNER_POINTS = 24
 """Points on thresholds of a backward."""
 CORNER_DIRECTIONS = 3
 """Directions along which forward may have a corner at such a point."""
+BOUNDARY_SHAPES = 6
+"""Shapes at which points of a null set are solved for."""
+BOUNDARY_NUMBERS = 200
+"""Halves up to which one number for all elements is tried there."""
+BOUNDARY_NODES = 200
+"""Nodes of a Function that is evaluated at such points, in 150 digits."""
+BOUNDARY_ELEMENTS = 12
+"""Elements of a gradient that is looked at on a null set."""
 THRESHOLD_LINES = 2
 """Lines along which thresholds are looked for."""
 ROOTS_EACH = 4

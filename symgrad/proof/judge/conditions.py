@@ -32,6 +32,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
 from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.nullsets import KIND as NULL_SET
 from symgrad.proof.oracle.refute import Counterexample, check_element, suspicious
 from symgrad.proof.oracle.sample import Point, Unsatisfiable, impose
 from symgrad.proof.oracle.subject import Subject
@@ -62,8 +63,11 @@ def find_conditions(
         for text, contrary, candidate in candidates(subject, name, judgement):
             if _looks_right(candidate, name):
                 judged = judge(candidate, budget=budget, screen=CONDITION_SCREEN)[name]
-                if judged.verdict is Verdict.PROVED and not _still_wrong(
-                    candidate, name, judgement.counterexample
+                whole = all(one.kind not in (NULL_SET, "kink") for one in judged.conditions)
+                if (
+                    judged.verdict is Verdict.PROVED
+                    and whole
+                    and not _still_wrong(candidate, name, judgement.counterexample)
                 ):
                     found.append(FoundCondition(text, contrary, judged))
                     if len(found) == MOST_FOUND_CONDITIONS:

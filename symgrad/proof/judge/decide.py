@@ -18,6 +18,7 @@ from functools import partial
 from itertools import islice
 
 from symgrad.budgets import FOUND_POINTS, GRADIENT_WORK, MORE_POINTS, PRECISE_POINTS, SCREEN_POINTS
+from symgrad.proof.judge import nullsets
 from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.defined import Definedness
 from symgrad.proof.judge.equality import (
@@ -36,6 +37,7 @@ from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspi
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, precisely
+from symgrad.proof.oracle.thresholds import look
 from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.report.records import Condition
 from symgrad.proof.report.rendering import worded
@@ -105,12 +107,12 @@ class Judgement:
 
 
 def beside(judgements: Iterable[Judgement], printed: Collection[Condition] = ()) -> str:
-    """Where proved gradients are defined, as far as that is not printed elsewhere."""
+    """Where proved gradients are defined, and what they leave out, unless it is printed already."""
     found = [
         worded(condition)
         for one in judgements if one.verdict is Verdict.PROVED
         for condition in one.conditions
-        if condition.kind in ("domain", "nonzero") and condition not in printed
+        if condition.kind in ("domain", "nonzero", nullsets.KIND) and condition not in printed
     ]  # fmt: skip
     return "; ".join(dict.fromkeys(found))
 
@@ -244,7 +246,9 @@ class _Decision:
 
     def _refuted(self, name: str, points: list[Point]) -> bool:
         """Is there a counterexample?  Then the gradient is REFUTED by it."""
-        found = refute(self.subject, name, points)
+        return self._refuted_with(name, refute(self.subject, name, points), points)
+
+    def _refuted_with(self, name: str, found: Counterexample | None, points: list[Point]) -> bool:
         if found is None:
             return False
         seen = self.evidence[name]
@@ -373,12 +377,15 @@ class _Decision:
             if equality.equal and self._wrong_in_a_corner(name):
                 continue
             if equality.equal:
+                almost = self._on_null_sets(ready.prover, name, equality)
+                if almost is None:
+                    continue
                 defined = defined or Definedness(self.subject, ready.declared)
                 found = (*ready.conditions, *equality.conditions)
-                said = tuple(one for one in found if not defined.always(one))
+                said = (*(one for one in found if not defined.always(one)), *almost)
                 self.found[name] = Judgement(
                     Verdict.PROVED,
-                    method=equality.method,
+                    method=f"{equality.method}, almost everywhere" if almost else equality.method,
                     conditions=(*said, *defined.conditions(name, said), *self._readings()),
                     recognised=self.subject.recognised,
                     passed=tuple(point.sizes for point in self.evidence[name].passed),
@@ -404,6 +411,33 @@ class _Decision:
             return False
         self.found[name] = other.found[name]
         return True
+
+    def _on_null_sets(self, prover: Prover, name: str, proved: Equality) -> list[Condition] | None:
+        """The null sets on which a gradient that is right elsewhere is not shown to be right.
+
+        None where it is wrong on one of them, and REFUTED.
+        """
+        found = nullsets.doubtful(prover.subject, name)
+        if not found:
+            return []
+        cuts = [[*prover.contractions, *prover.atoms]]
+        if prover.contractions and not prover.deep:
+            cuts.append(prover.atoms)
+        left = nullsets.unproved(
+            prover.subject, name, found, prover.equal, cuts, proved.conditions
+        )  # fmt: skip
+        almost, named = [], nullsets.named(prover.subject, left)
+        for boundary, meeting in left.items():
+            seen = look(prover.subject, name, boundary.point, boundary.value)
+            if seen.wrong is not None:
+                self.evidence[name].failed.append(seen.wrong.point)
+                self._refuted_with(name, seen.wrong, [seen.wrong.point])
+                return None
+            if boundary not in named:
+                almost.append(
+                    nullsets.said(boundary, meeting, "kink" if seen.kinked else nullsets.KIND)
+                )
+        return list(dict.fromkeys(almost))
 
     def _wrong_in_a_corner(self, name: str) -> bool:
         """Is what is right almost everywhere wrong where a comparison of backward holds?"""

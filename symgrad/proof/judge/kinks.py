@@ -35,12 +35,11 @@ def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condi
 
     ``name``: the input whose gradient is reported.  ``names``: nodes to be printed by name.
     """
-    candidates = [node for node in subject.forward.nodes if _may_kink(node)]
     ranked = _ranked(subject.forward.nodes, CodeWriter(names))
-    if not candidates:
+    flowing = bends(subject)
+    if not flowing:
         return ranked
     at = _generic(subject)
-    flowing = _flowing(subject, candidates, at)
     writer = CodeWriter(names)
     found: list[Condition] = ranked
     for node in flowing:
@@ -65,6 +64,15 @@ def _ranked(nodes: Iterable[Node], writer: CodeWriter) -> list[Condition]:
             axis = f" along axis {node.attributes['axis']}" if node.rank > 1 else ""
             found[Condition("ties", f"two elements of {text}{axis} are equal")] = None
     return list(found)
+
+
+def bends(subject: Subject) -> list[Node]:
+    """The nodes of forward whose kinks and ties a report names."""
+    if subject.bends is None:
+        candidates = [node for node in subject.forward.nodes if _may_kink(node)]
+        flowing = _flowing(subject, candidates, _generic(subject)) if candidates else []
+        subject.bends = tuple(flowing)
+    return list(subject.bends)
 
 
 def _may_kink(node: Node) -> bool:

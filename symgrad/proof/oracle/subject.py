@@ -114,6 +114,8 @@ class Subject:
         """Where the nodes of the case went, of which this is a copy."""
         self.programs: dict[Any, Evaluator] = {}
         """Parts of it as programs, by whoever made them."""
+        self.bends: tuple[Node, ...] | None = None
+        """Nodes of forward with kinks that a report names, once they are known."""
         self.returned: dict[str, Node] = {}
         """Gradients whose shape does not fit their inputs, as backward returned them."""
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class Condition:
     """Something a verdict depends on.
 
-    ``kind``: declared, domain, kink, ties, index, size, literal, reading, nonzero, axiom, asked or
-    found.
+    ``kind``: declared, domain, kink, ties, index, size, literal, reading, nonzero, null set, axiom,
+    asked or found.
     ``about``: a relation and a normal form, by which conditions on one value are known.
     """
 

@@ -82,6 +82,7 @@ def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
 _LEADS = {
     "kink": "at the kink:", "ties": "except at ties:", "literal": "literal:", "reading": "reading:",
     "nonzero": "except where", "found": "found:",
+    "null set": "but where",
 }  # fmt: skip
 
 

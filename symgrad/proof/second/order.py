@@ -49,12 +49,17 @@ def second_order(
     constant = {assumption.name for assumption in declared if assumption.kind == "constant"}
     found = Finding(NAME, Verdict.PROVED, _KEPT)
     seen: set[tuple[object, ...]] = set()
+    excepted: dict[str, None] = {}
     for graphs in traced:
         wanted = [name for name in graphs.asked if name not in constant]
         for case in graphs.cases:
             one = _case(case, wanted, declared, trusted, budget, seen, printed)
             if one is not None and (one.verdict > found.verdict or found.text == _KEPT):
                 found = one
+            if one is not None and one.verdict is Verdict.PROVED and one.text:
+                excepted[one.text] = None
+    if found.verdict is Verdict.PROVED and excepted:
+        return Finding(NAME, Verdict.PROVED, "; ".join(excepted))
     return found
 
 
@@ -177,8 +182,6 @@ class _Twice:
 def _finding(recorded: Recorded, twice: _Twice, name: str, judgement: Judgement) -> Finding:
     if judgement.verdict is Verdict.UNDECIDED:
         return Finding(NAME, Verdict.UNDECIDED, f"by {name}: {judgement.reason}")
-    if judgement.verdict is Verdict.PROVED:
-        return Finding(NAME, Verdict.PROVED)
     found = judgement.counterexample
     reasons = blamed(recorded, twice.adjoint, name, found, twice.text)
     said = "; ".join(reasons) or f"the derivative by {name} is wrong"

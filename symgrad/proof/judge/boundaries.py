@@ -1,0 +1,463 @@
+"""Null sets on which the comparisons of a backward change: which they are, and what they choose.
+
+In: the nodes that a gradient needs.  Out: ``Boundary`` records, each with what the comparisons
+that change there give on both sides of the set and on it.
+
+A comparison is taken apart first: through broadcasting, shifts and scales by numbers, absolute
+values, maxima and choices, so that ``2 * x - 6 > 0``, ``x <= 3`` and ``relu(x - 3) == 0`` change
+on one and the same set.
+
+On the set a gradient is the limit of its own values from one side if each comparison gives there
+what it gives on that side, and the side is there: then it is right wherever forward has a
+derivative.  That is so of ``x > 0`` by itself, never of ``x == 0``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import chain, combinations
+
+from symgrad.ir.dtype import bool_
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.logic import COMPARISONS
+from symgrad.ops.movement import bare
+from symgrad.proof.scalars import literals
+
+Sides = tuple[object, object, object]
+"""What is chosen where a point is below a value, where it is the value, and above."""
+_SIDES: dict[str, Sides] = {
+    "eq": (False, True, False), "ne": (True, False, True),
+    "lt": (True, False, False), "le": (True, True, False),
+    "gt": (False, False, True), "ge": (False, True, True),
+    "sign": (-1, 0, 1), "copysign": (-1, 1, 1),
+}  # fmt: skip
+_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+_MOVED = ("expand", "reshape", "permute", "shift", "detach")
+_GROWING = frozenset((
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "root", "sigmoid", "tanh",
+    "softplus", "log_sigmoid", "atan", "asinh", "sinh", "erf", "asin", "atanh", "logit", "cbrt",
+))  # fmt: skip
+"""Strictly increasing functions, with a derivative that does not vanish inside their domain."""
+_ABOVE_ZERO = frozenset(("exp", "exp2", "sigmoid", "softplus"))
+_LINEAR = (*_MOVED, "slice", "concat", "unslice", "sum", "diagonal", "cumsum", "index", "neg")
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The set of all inputs at which some element of ``point`` is ``value``."""
+
+    point: Node
+    value: Fraction | Node
+
+    @property
+    def inputs(self) -> frozenset[str]:
+        """The real inputs that it depends on; without any it is no null set."""
+        nodes = [self.value] if isinstance(self.value, Node) else []
+        return inputs_of(self.point, *nodes)
+
+
+@dataclass
+class Meeting:
+    """What meets on one boundary: the sides of each comparison, and one of them, to be shown."""
+
+    shown: Node
+    sides: list[Sides] = field(default_factory=list)
+
+    @property
+    def one_sided(self) -> bool:
+        """Is everything on the set as it is on one of its sides?"""
+        return any(all(one[side] == one[1] for one in self.sides) for side in (0, 2))
+
+
+def boundaries(nodes: Iterable[Node]) -> dict[Boundary, Meeting]:
+    """The boundaries of all comparisons of reals among some nodes."""
+    found: dict[Boundary, Meeting] = {}
+    for node in nodes:
+        for boundary, sides in _changes(node):
+            found.setdefault(boundary, Meeting(node)).sides.append(sides)
+    return found
+
+
+def over_the_reals(node: Node) -> Sequence[Node]:
+    """The arguments that a node reads where all numbers are finite."""
+    if node.op != "where":
+        return node.args
+    chosen = _chosen(node.args[0])
+    return node.args if chosen is None else node.args[1:2] if chosen else node.args[2:]
+
+
+def _chosen(condition: Node) -> bool | None:
+    """Does a comparison with an infinity hold for all numbers, or for none?"""
+    condition = bare(condition)
+    if condition.op == "logical_not":
+        chosen = _chosen(condition.args[0])
+        return None if chosen is None else not chosen
+    if condition.op not in COMPARISONS:
+        return None
+    for op, one in zip(
+        (condition.op, _TURNED.get(condition.op, condition.op)), (1, 0), strict=True
+    ):
+        infinity = bare(condition.args[one])
+        if infinity.op == "constant" and infinity.dtype.is_float:
+            value = infinity.attributes["value"].value
+            if value in (float("inf"), float("-inf")):
+                below, _, above = _SIDES[op]
+                return bool(below if value > 0 else above)
+    return None
+
+
+def _changes(node: Node) -> Iterator[tuple[Boundary, Sides]]:
+    if not node.args or not node.args[0].dtype.is_float:
+        return
+    if node.op in COMPARISONS:
+        yield from _compared(node.op, *node.args)
+    elif node.op == "sign":
+        yield from _against(node.op, node.args[0], Fraction(0))
+    elif node.op == "copysign":
+        yield from _against(node.op, node.args[1], Fraction(0))
+    elif node.op == "cast" and node.dtype == bool_:
+        yield from _against("ne", node.args[0], Fraction(0))
+
+
+def kinked(node: Node) -> Iterator[Boundary]:
+    """The boundaries on which a node of forward may have no derivative."""
+    if node.op in ("abs", "relu", "sqrt", "root"):
+        changes = _against("gt", node.args[0], Fraction(0))
+    elif node.op in ("maximum", "minimum"):
+        changes = chain(*(_compared("gt", *two) for two in combinations(_operands(node), 2)))
+    elif node.op in ("amax", "amin"):
+        changes = iter([(Boundary(bare(node.args[0]), node), _SIDES["eq"])])
+    elif node.op == "where":
+        changes = _changes(node.args[0])
+    else:
+        changes = _changes(node)
+    for boundary, _ in changes:
+        yield boundary
+
+
+def number(node: Node) -> Fraction | None:
+    """The number that a node is everywhere, as it was written."""
+    node = bare(node)
+    if node.op != "constant" or isinstance(node.attributes["value"].value, bool):
+        return None
+    value = node.attributes["value"].value
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return Fraction(value) if isinstance(value, int) else Fraction(literals.exact(value))
+
+
+def _compared(op: str, left: Node, right: Node) -> Iterator[tuple[Boundary, Sides]]:
+    first, second = number(left), number(right)
+    if first is not None and second is not None:
+        return
+    if second is not None:
+        yield from _against(op, left, second)
+    elif first is not None:
+        yield from _against(_TURNED.get(op, op), right, first)
+    elif _infinite(left) or _infinite(right):
+        return
+    else:
+        yield from _pair(op, left, right)
+
+
+def _infinite(node: Node) -> bool:
+    node = bare(node)
+    return node.op == "constant" and number(node) is None
+
+
+def _against(op: str, point: Node, value: Fraction) -> Iterator[tuple[Boundary, Sides]]:
+    """The changes of ``point <op> value``."""
+    turned = False
+    while True:
+        simpler = _simpler(point, value)
+        if simpler is None:
+            break
+        point, value, turns = simpler
+        turned ^= turns
+    known = number(point)
+    if known is not None:
+        return
+    if turned:
+        op = _TURNED.get(op, op)
+    if op in COMPARISONS:
+        parts = _parts(op, point, value)
+        if parts is not None:
+            for part, node, number_ in parts:
+                yield from _against(part, node, number_)
+            return
+    if value == 0 and point.op == "sub":
+        yield from _pair(op, *point.args)
+        return
+    sides = _SIDES[op][::-1] if turned and op not in COMPARISONS else _SIDES[op]
+    if value == 0 and (point.op in ("abs", "square") or _is_square(point)):
+        inner = point.args[0]
+        for boundary, _ in _against("eq", inner, Fraction(0)):
+            yield boundary, (sides[2], sides[1], sides[2])
+        return
+    yield Boundary(point, value), sides
+
+
+def _pair(op: str, left: Node, right: Node) -> Iterator[tuple[Boundary, Sides]]:
+    """The changes of ``left - right <op> 0``, neither of them a number."""
+    if bare(right).op in _EXTREMES and _plain(right):
+        yield from _with_extreme(op, left, bare(right))
+    elif bare(left).op in _EXTREMES and _plain(left):
+        yield from _with_extreme(_TURNED.get(op, op), right, bare(left))
+    elif left is not right:
+        sides = _SIDES[op]
+        if left.index < right.index:
+            left, right, sides = right, left, sides[::-1]
+        yield Boundary(left, right), sides
+
+
+_EXTREMES = ("maximum", "minimum", "amax", "amin")
+
+
+def _plain(node: Node) -> bool:
+    """Is an extreme compared as it is, or is it the extreme of an axis?"""
+    return node.op in _EXTREMES or bare(node).op in ("amax", "amin")
+
+
+def _with_extreme(op: str, other: Node, extreme: Node) -> Iterator[tuple[Boundary, Sides]]:
+    """The changes of ``other <op> max(...)``: who is one of the operands never exceeds them."""
+    if extreme.op in ("amax", "amin"):
+        if bare(other) is bare(extreme.args[0]):
+            yield Boundary(bare(other), extreme), _SIDES["eq"]
+        else:
+            yield (
+                Boundary(extreme, other)
+                if other.shape == extreme.shape
+                else (Boundary(other, extreme)),
+                _SIDES["eq"],
+            )
+        return
+    operands, least = _operands(extreme), extreme.op == "minimum"
+    if other in operands:
+        op = (_AT_LEAST if least else _AT_MOST)[_TURNED.get(op, op)]
+        op = _TURNED.get(op, op)
+    elif op in ("eq", "ne"):
+        for first, second in combinations(operands, 2):
+            yield from _compared("gt", first, second)
+    for one in operands if op else ():
+        if one is not other:
+            yield from _compared(op, other, one)
+
+
+def _operands(extreme: Node) -> list[Node]:
+    """The operands of nested maxima, or minima."""
+    found, todo = [], [extreme]
+    while todo:
+        node = todo.pop()
+        if node.op == extreme.op:
+            todo += node.args
+        elif node not in found:
+            found.append(node)
+    return found
+
+
+def _is_square(node: Node) -> bool:
+    return node.op == "mul" and node.args[0] is node.args[1]
+
+
+def _simpler(point: Node, value: Fraction) -> tuple[Node, Fraction, bool] | None:
+    """An equation with the same solutions, and whether above and below are exchanged."""
+    if point.op in _MOVED or (point.op == "cast" and point.args[0].dtype.is_float):
+        return point.args[0], value, False
+    if point.op == "neg":
+        return point.args[0], -value, True
+    if point.op not in ("add", "sub", "mul", "div"):
+        return None
+    left, right = point.args
+    first, second = number(left), number(right)
+    if second is not None:
+        if point.op in ("add", "sub"):
+            return left, value - second if point.op == "add" else value + second, False
+        if second != 0:
+            return left, value / second if point.op == "mul" else value * second, second < 0
+    if first is not None:
+        if point.op == "add":
+            return right, value - first, False
+        if point.op == "sub":
+            return right, first - value, True
+        if point.op == "mul" and first != 0:
+            return right, value / first, first < 0
+    return None
+
+
+_Parts = list[tuple[str, Node, Fraction]]
+
+
+def _parts(op: str, point: Node, value: Fraction) -> _Parts | None:
+    """The comparisons that ``point <op> value`` is made of; None where it is one by itself."""
+    if point.op in ("maximum", "minimum", "relu"):
+        return _of_greatest(op, point, value)
+    if point.op == "where":
+        return [(op, branch, value) for branch in point.args[1:]]
+    if point.op == "sign":
+        same = {(op, Fraction(0)): op, ("eq", Fraction(1)): "gt", ("eq", Fraction(-1)): "lt"}
+        return [(same.get((op, value), "eq"), point.args[0], Fraction(0))]
+    if (value < 0 and (point.op in ("abs", "square") or _is_square(point))) or (
+        value <= 0 and point.op in _ABOVE_ZERO
+    ):
+        return []
+    if point.op == "cosh" and value < 1:
+        return []
+    if point.op == "abs" and value > 0:
+        inner = point.args[0]
+        return [(op, inner, value), (_TURNED.get(op, op), inner, -value)]
+    return None
+
+
+def _of_greatest(op: str, point: Node, value: Fraction) -> _Parts:
+    least = point.op == "minimum"
+    args = list(point.args)
+    numbers = [number(arg) for arg in args]
+    if point.op == "relu":
+        numbers.append(Fraction(0))
+    bound = next((one for one in numbers if one is not None), None)
+    free = [arg for arg, one in zip(args, numbers, strict=False) if one is None]
+    part = op
+    if bound is not None and bound == value:
+        part = (_AT_LEAST if least else _AT_MOST)[op]
+    elif bound is not None and (bound < value) == least:
+        return []
+    return [(part, arg, value) for arg in free] if part else []
+
+
+_AT_MOST = {"eq": "le", "ne": "gt", "le": "le", "gt": "gt", "lt": "", "ge": ""}
+"""What ``max(u, b) <op> b`` says of u; nothing where it always holds, or never."""
+_AT_LEAST = {"eq": "ge", "ne": "lt", "ge": "ge", "lt": "lt", "gt": "", "le": ""}
+
+
+# -- are both sides of a boundary there?
+
+
+def both_sides(boundary: Boundary) -> bool:
+    """Are there points below and above the value near every point of the set?
+
+    So it is of what is affine in each element by itself, since that has no extreme value inside;
+    of growing functions of it; of what is homogeneous, at values other than 0.
+    """
+    point, value = boundary.point, boundary.value
+    if isinstance(value, Node):
+        left, right = affine(point), affine(value)
+        return (left is not None and right is not None) or any(
+            one.op == "input" and one.attributes["name"] not in inputs_of(other)
+            for one, other in ((bare(point), value), (bare(value), point))
+        )
+    if affine(point) or (point.op in _GROWING and affine(point.args[0])):
+        return True
+    return value != 0 and homogeneous(point) not in (None, 0)
+
+
+def inputs_of(*nodes: Node) -> frozenset[str]:
+    """The real inputs that nodes depend on."""
+    return frozenset(
+        str(node.attributes["name"])
+        for node in ancestors(nodes)
+        if node.op == "input" and node.dtype.is_float
+    )
+
+
+def affine(node: Node) -> frozenset[str] | None:
+    """The inputs of what is affine in each element of each of them by itself; None otherwise."""
+    found: dict[Node, frozenset[str] | None] = {}
+    for one in ancestors([node]):
+        found[one] = _affine(one, [found[arg] for arg in one.args])
+    return found[node]
+
+
+def _affine(node: Node, args: list[frozenset[str] | None]) -> frozenset[str] | None:
+    if node.op == "input":
+        return frozenset((str(node.attributes["name"]),) if node.dtype.is_float else ())
+    known = [arg for arg in args if arg is not None]
+    union = frozenset[str]().union(*known)
+    if not node.dtype.is_float or len(known) < len(args):
+        return None if union or len(known) < len(args) else frozenset()
+    if not union or node.op in ("add", "sub", "cast") or node.op in _LINEAR:
+        return union
+    if node.op in ("mul", "einsum"):
+        return union if len(union) == sum(map(len, known)) else None
+    return union if node.op == "div" and not known[1] else None
+
+
+def homogeneous(node: Node) -> Fraction | None:
+    """The degree of what is multiplied by ``t**degree`` if all inputs are by t > 0."""
+    found: dict[Node, Fraction | None] = {}
+    for one in ancestors([node]):
+        found[one] = _degree(one, [found[arg] for arg in one.args])
+    return found[node]
+
+
+def _degree(node: Node, degrees: list[Fraction | None]) -> Fraction | None:
+    if node.op == "input":
+        return Fraction(1 if node.dtype.is_float else 0)
+    known = [one for one in degrees if one is not None]
+    if len(known) < len(degrees):
+        return None
+    if not any(known):
+        return Fraction(0) if not inputs_of(node) else None
+    if node.op in ("mul", "einsum"):
+        return sum(known, Fraction(0))
+    if node.op == "div":
+        return known[0] - known[1]
+    if node.op in ("sqrt", "root"):
+        return known[0] / 2
+    if node.op == "square":
+        return 2 * known[0]
+    same = ("cast", "abs", "relu", "amax", "amin", "add", "sub", "maximum", "minimum", "hypot")
+    return known[0] if node.op in (*_LINEAR, *same) and len(set(known)) == 1 else None
+
+
+def entangled(found: Iterable[Boundary]) -> set[Boundary]:
+    """Boundaries that meet others, so that the sides of one may depend on those of another.
+
+    Two values of one point never meet.  Those that have an input of their own, with a number as
+    its coefficient, go to either side whatever the others do.
+    """
+    left = list(found)
+    while True:
+        free = [one for one in left if _alone(one, [b for b in left if b is not one])]
+        if not free:
+            return set(left)
+        left.remove(free[0])
+
+
+def _alone(boundary: Boundary, others: list[Boundary]) -> bool:
+    own = boundary.inputs
+    beside = [
+        one for one in others
+        if not (
+            one.point is boundary.point
+            and isinstance(one.value, Fraction) and isinstance(boundary.value, Fraction)
+        )
+    ]  # fmt: skip
+    taken = frozenset[str]().union(*(one.inputs for one in beside))
+    if not own & taken:
+        return True
+    free = _steep(boundary.point)
+    if isinstance(boundary.value, Node):
+        free = (free - inputs_of(boundary.value)) | (
+            _steep(boundary.value) - inputs_of(boundary.point)
+        )
+    return bool(free - taken)
+
+
+def _steep(node: Node) -> frozenset[str]:
+    """The inputs that a node is affine in, with numbers other than 0 as coefficients."""
+    if node.op == "input":
+        return frozenset((str(node.attributes["name"]),) if node.dtype.is_float else ())
+    if node.op in (*_MOVED, "slice", "sum", "neg"):
+        return _steep(node.args[0])
+    if node.op in ("add", "sub"):
+        left, right = node.args
+        return (_steep(left) - inputs_of(right)) | (_steep(right) - inputs_of(left))
+    if node.op in ("mul", "div"):
+        left, right = node.args
+        for one, other in ((left, right), (right, left)):
+            factor = number(other)
+            if factor and (node.op == "mul" or other is right):
+                return _steep(one)
+    return frozenset()

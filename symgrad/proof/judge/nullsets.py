@@ -1,0 +1,265 @@
+"""Is a gradient that is right almost everywhere right where its comparisons hold exactly, too?
+
+In: a ``Prover`` and a gradient that it proved.  Out: the boundaries (``boundaries.py``) on which
+that is not known.
+
+Where forward has no derivative nothing is claimed, and the report names the kink.  What is left
+is a boundary that backward alone knows, or on which forward is smooth all the same:
+
+1. if everything on the boundary is as it is on one of its sides, which is there, the gradient is
+   the limit of right values there, and so it is right;
+2. otherwise the goal is proved again with the relation forced: each element of the point is
+   replaced by the value wherever an arbitrary mask says so, for all boundaries together, since
+   inputs may lie on several of them; comparisons of forward that change there are arbitrary;
+3. what is not proved by that is tried at points of the boundary (``oracle/corners.py``), and
+   printed where these refute nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from symgrad.errors import SymgradError
+from symgrad.index.lower import Lowering
+from symgrad.ir.dim import Dim
+from symgrad.ir.dtype import bool_, float64
+from symgrad.ir.expr import Access, Expr, rebuild
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.rewrite import rewrite
+from symgrad.ir.types import TensorType
+from symgrad.ops.logic import COMPARISONS
+from symgrad.ops.movement import bare
+from symgrad.proof.judge.boundaries import (
+    Boundary,
+    Meeting,
+    both_sides,
+    boundaries,
+    entangled,
+    kinked,
+    over_the_reals,
+)
+from symgrad.proof.judge.kinks import bends
+from symgrad.proof.judge.prove import Equal, Goal, definitions
+from symgrad.proof.judge.reference import gradient, gradient_indices
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.records import Condition
+from symgrad.proof.words.code import CodeWriter, NoSpelling
+from symgrad.proof.words.spelling import shed
+
+FEW, MANY = 8, 64
+"""How many boundaries are compared with one another at once, and at all."""
+KIND = "null set"
+"""The kind of a condition that leaves one out."""
+MOST_FORCED = 6
+LARGEST = 2**53
+DISCRETE = ("binary", "one-hot")
+"""Declared kinds of numbers that equal others on more than null sets: the normal form decides."""
+
+
+def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
+    """The boundaries on which a gradient is no limit of its own values from one side."""
+    needed = ancestors([subject.gradients[name]], follow=over_the_reals)
+    discrete = {a.name for a in subject.assumptions if a.kind in DISCRETE}
+    found = {
+        boundary: meeting
+        for boundary, meeting in boundaries(needed).items()
+        if boundary.inputs and not _decided(boundary, discrete)
+    }
+    if not found:
+        return {}
+    if len(found) <= FEW:
+        found = _unsafe(found)
+    if not found:
+        return {}
+    kinks = named(subject, found)
+    one_sided = {b for b, meeting in found.items() if meeting.one_sided and b in kinks}
+    others = {b: meeting for b, meeting in found.items() if b not in one_sided}
+    beside = {b: meeting for b, meeting in others.items() if b not in kinks}
+    unsafe = _unsafe(beside) if len(beside) <= MANY else beside
+    return {b: meeting for b, meeting in others.items() if b in kinks or b in unsafe}
+
+
+def _decided(boundary: Boundary, discrete: set[str]) -> bool:
+    """Is it about single elements that are 0 or 1 by declaration?"""
+    return isinstance(boundary.value, Fraction) and _tensor(boundary.point) in discrete
+
+
+def _unsafe(found: Mapping[Boundary, Meeting]) -> dict[Boundary, Meeting]:
+    """Those of some boundaries on which not everything is as it is on some side."""
+    tied = entangled(found) if len(found) > 1 else set()
+    return {
+        boundary: meeting for boundary, meeting in found.items()
+        if boundary in tied or not meeting.one_sided or not both_sides(boundary)
+    }  # fmt: skip
+
+
+def named(subject: Subject, found: Iterable[Boundary]) -> set[Boundary]:
+    """Those of some boundaries that a report names as kinks, or as ties, of forward."""
+    kinks = {boundary for node in bends(subject) for boundary in kinked(node)}
+    sorted_ones = {_source(node.args[0]) for node in subject.forward.nodes if node.op == "rank"}
+    return {
+        boundary for boundary in found
+        if boundary in kinks or (
+            isinstance(boundary.value, Node)
+            and _source(boundary.point) in sorted_ones
+            and _source(boundary.point) is _source(boundary.value)
+        )
+    }  # fmt: skip
+
+
+def _source(node: Node) -> Node:
+    """What the elements of a node are elements of."""
+    while (node := bare(node)).op in ("index", "slice", "amax", "amin"):
+        node = node.args[0]
+    return node
+
+
+def unproved(
+    subject: Subject, name: str, found: Mapping[Boundary, Meeting], equal: Equal,
+    cuts: Iterable[Iterable[Node]], conditions: Iterable[Condition],
+) -> dict[Boundary, Meeting]:  # fmt: skip
+    """Those of some boundaries on which a gradient is not proved to be right.
+
+    ``conditions``: of the proof almost everywhere; one on the boundary may rest on no others.
+    ``cuts``: what is opaque, in the order in which it is tried.
+    """
+    asking = (*COMPARISONS, "where")
+    nodes = ancestors([node for node, _ in subject.outputs], follow=over_the_reals)
+    bent = {b for node in nodes if node.op not in asking for b in kinked(node)}
+    open_ones = {b: m for b, m in found.items() if b in bent}
+    own = [boundary for boundary in found if boundary not in bent]
+    known = {str(one) for one in conditions}
+
+    def holds(some: list[Boundary]) -> bool:
+        for opaque in cuts:
+            try:
+                goal = forced(subject, name, some, opaque)
+                answer = None if goal is None else equal(goal)
+            except SymgradError:
+                continue
+            if answer is not None and answer.equal:
+                return all(str(one) in known for one in answer.conditions)
+        return False
+
+    while own and not (len(own) <= MOST_FORCED and holds(own)):
+        failing = own if len(own) == 1 else [one for one in own if not holds([one])] or own
+        open_ones.update((one, found[one]) for one in failing)
+        own = [one for one in own if one not in failing]
+    return open_ones
+
+
+def forced(
+    subject: Subject, name: str, found: Sequence[Boundary], opaque: Iterable[Node]
+) -> Goal | None:
+    """The goal of a gradient, with points that are their values wherever a mask says so.
+
+    None where that cannot be said: where an index is computed.
+    """
+    points: dict[str, list[Boundary]] = {}
+    for one in found:
+        if isinstance(one.value, Node) and one.value.shape != one.point.shape:
+            return None
+        points.setdefault(_tensor(one.point), []).append(one)
+    own = [one.point for one in found if one.point.op != "input"]
+    cuts = list(dict.fromkeys([*opaque, *own]))
+    lowering = Lowering(subject.graph, cuts)
+    at = gradient_indices(subject.by_name[name].shape)
+    outputs = _freed(subject, found)
+    reference = gradient(lowering, outputs, name, at, through=cuts)
+    hand = lowering.element(subject.gradients[name], at)
+    put = _putting(lowering, points)
+    goals = [hand] if reference is None else [hand, reference]
+    new = rebuild(lowering.pool, goals, put)
+    if lowering.forced:
+        return None
+    leaves = {f"%{node.index}": node for node in lowering.cuts}
+    there = None if reference is None else new[reference]
+    return Goal(new[hand], there, leaves, definitions(lowering))
+
+
+def _freed(subject: Subject, found: Iterable[Boundary]) -> list[tuple[Node, Node]]:
+    """The outputs, where each comparison of forward that changes on a boundary is arbitrary.
+
+    What is right for both of its values is right on the boundary: forward is one of the two on
+    either side.
+    """
+    graph, free = subject.graph, set(found)
+    known: dict[Node, Node] = {}
+    for node in subject.forward.nodes:
+        if node.op in COMPARISONS and not free.isdisjoint(kinked(node)):
+            tensor = f"@%{node.index}"
+            kind = TensorType(float64, node.shape)
+            side = graph.inputs.get(tensor) or graph.input(tensor, kind)
+            known[node] = graph.binary("gt", side, 0.0)
+    if not known:
+        return list(subject.outputs)
+    new = rewrite(graph, [node for node, _ in subject.outputs], known, named=False)
+    return [(new[node], cotangent) for node, cotangent in subject.outputs]
+
+
+def _tensor(node: Node) -> str:
+    return str(node.attributes["name"]) if node.op == "input" else f"%{node.index}"
+
+
+def _putting(
+    lowering: Lowering, points: Mapping[str, Sequence[Boundary]]
+) -> Callable[[Expr, Mapping[Expr, Expr]], Expr | None]:
+    """Replaces the elements of points; a mask is the sign of a tensor that nothing else reads."""
+    pool = lowering.pool
+
+    def put(part: Expr, _: object) -> Expr | None:
+        if not isinstance(part, Access) or part.tensor not in points:
+            return None
+        result: Expr = part
+        for count, boundary in enumerate(points[part.tensor]):
+            value = boundary.value
+            chosen = (
+                _written(lowering, value, part) if isinstance(value, Fraction)
+                else lowering.element(value, _places(value, part.indices))
+            )  # fmt: skip
+            mask = pool.access(f"@{count}{part.tensor}", part.indices, part.dtype)
+            holds = pool.call("gt", mask, pool.literal(0.0, part.dtype), dtype=bool_)
+            result = pool.select(holds, chosen, result)
+        return result
+
+    return put
+
+
+def _places(node: Node, indices: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    return tuple(
+        Dim.of(0) if size == 1 else index for size, index in zip(node.shape, indices, strict=True)
+    )
+
+
+def _written(lowering: Lowering, value: Fraction, like: Expr) -> Expr:
+    pool = lowering.pool
+    top, bottom = (pool.literal(float(n), like.dtype) for n in value.as_integer_ratio())
+    if max(abs(value.numerator), value.denominator) > LARGEST:
+        raise SymgradError("a number has too many digits to be put for an element")
+    return top if value.denominator == 1 else pool.call("div", top, bottom, dtype=like.dtype)
+
+
+# -- in words
+
+
+def said(boundary: Boundary, meeting: Meeting, kind: str) -> Condition:
+    """A boundary as a condition to print, in terms of the inputs."""
+    node, writer = meeting.shown, CodeWriter()
+    try:
+        if isinstance(boundary.value, Node):
+            sides = [boundary.value, boundary.point]
+            text = " == ".join(writer.text(shed(one, writer.names), 5) for one in sides)
+        else:
+            text = f"{writer.text(shed(boundary.point, writer.names), 5)} == {_decimal(boundary)}"
+    except NoSpelling:
+        where = f" at {node.location}" if node.location else ""
+        text = f"the two sides of a comparison{where} are equal"
+    return Condition(kind, text)
+
+
+def _decimal(boundary: Boundary) -> str:
+    value = boundary.value
+    assert isinstance(value, Fraction)
+    short = f"{float(value):.12g}"
+    return short if Fraction(short) == value else str(value)

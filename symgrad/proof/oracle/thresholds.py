@@ -1,0 +1,260 @@
+"""Points at which a node is exactly a value, and whether a gradient is wrong there.
+
+In: a ``Subject``, a node and its value, the name of an input.  Out: ``Counterexample``, or None.
+
+Such points are a null set, which no sampling meets: they are solved for, in small rationals.
+There forward may change from one formula to another, and the derivative of the formula that is
+chosen at the point itself need not be that of forward (``where(x == 0, 1, sin(x) / x)``).  So the
+derivative is taken three times: by quotients ahead and behind, which must agree, and by sympy's
+partials at a point just ahead and one just behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symgrad.budgets import BOUNDARY_ELEMENTS, BOUNDARY_NODES, BOUNDARY_NUMBERS, BOUNDARY_SHAPES
+from symgrad.ir.graph import Node
+from symgrad.proof.oracle.numbers import Array, Double
+from symgrad.proof.oracle.refute import Counterexample, simple_point
+from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, meets
+from symgrad.proof.oracle.subject import Evaluation, Subject
+from symgrad.proof.oracle.values import DomainError, Evaluator, is_finite
+
+WORKING_DIGITS = 150
+"""What cancels at a step of 20 digits leaves more than enough."""
+SMOOTH = 1e-9
+"""Relative differences of derivatives below it come from the step."""
+WRONG = 1e-6
+EXACT = 1e-50
+_BOUNDS = ("interval", "positive", "nonnegative", "negative")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was seen at points of a set: a wrong element; is forward without a derivative there?"""
+
+    wrong: Counterexample | None = None
+    kinked: bool = False
+
+
+def look(subject: Subject, name: str, node: Node, value: Fraction | Node) -> Found:
+    """Look at one gradient at points at which ``node`` is ``value`` somewhere.
+
+    ``kinked`` where forward has no derivative at any of the points, and there are some.
+    """
+    seen, kinked = 0, 0
+    comparable = not isinstance(value, Node) or value.shape == node.shape
+    if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
+        return Found()
+    for point in points(subject, node, value):
+        with mpmath.workdps(WORKING_DIGITS):
+            try:
+                at = subject.evaluate_precise(point)
+                if not _there(at, node, value):
+                    continue
+                answer = _at_point(subject, name, at)
+            except DomainError:
+                continue
+        if answer.wrong is not None:
+            return answer
+        seen, kinked = seen + 1, kinked + answer.kinked
+        if seen >= 6:
+            break
+    return Found(kinked=seen > 0 and kinked == seen)
+
+
+def _there(at: Evaluation, node: Node, value: Fraction | Node) -> bool:
+    gap = at.values[node] - _value(at.values, value)
+    return bool(np.any([abs(one) <= EXACT for one in np.asarray(gap).ravel()]))
+
+
+def _value(values: Mapping[Node, Array], value: Fraction | Node) -> Any:
+    if isinstance(value, Node):
+        return values[value]
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+# -- one point
+
+
+def _at_point(subject: Subject, name: str, at: Evaluation) -> Found:
+    gradient = at.values[subject.gradients[name]]
+    if not is_finite(gradient) or gradient.size > BOUNDARY_ELEMENTS:
+        return Found()
+    slopes = np.empty(gradient.shape, dtype=object)
+    for place in np.ndindex(*gradient.shape):
+        slope, bent = _slope(subject, name, at, place)
+        if slope is None:
+            return Found(kinked=bent)
+        slopes[place] = slope
+    mixed = {name: subject.direction(name, at)}
+    along = at.differences.along(mixed)
+    if abs(along - np.sum(slopes * mixed[name])) > SMOOTH * (1 + abs(along)):
+        return Found(kinked=True)
+    for place in np.ndindex(*gradient.shape):
+        true, hand = slopes[place], gradient[place]
+        if abs(true - hand) > WRONG * (1 + abs(true)):
+            numbers = float(hand), float(true)
+            texts = [f"{one:.10g}" for one in numbers]
+            return Found(Counterexample(name, at.point, place, *numbers, *texts))
+    return Found()
+
+
+def _slope(
+    subject: Subject, name: str, at: Evaluation, place: tuple[int, ...]
+) -> tuple[Any | None, bool]:
+    """The derivative by one element; or None, and whether the quotients alone disagree."""
+    shape = at.values[subject.by_name[name]].shape
+    direction = np.full(shape, mpmath.mpf(0), dtype=object)
+    direction[place] = mpmath.mpf(1)
+    along = {name: direction}
+    slope = at.differences.along(along)
+    allowed = SMOOTH * (1 + abs(slope))
+    bend = at.differences.bend(along)
+    if not bend <= allowed:
+        return None, bool(bend > allowed)
+    step = mpmath.mpf(10) ** -20
+    aside = {name: direction + subject.direction(name, at) / 100}
+    for by in (step, -step):
+        beside = _moved(subject, at, aside, by)
+        if not abs(subject.sympy_derivative(beside, along) - slope) <= allowed:
+            return None, False
+    return slope, False
+
+
+def _moved(
+    subject: Subject, at: Evaluation, directions: Mapping[str, Array], step: Any
+) -> Evaluation:
+    feeds = at.point.precise()
+    for name, direction in directions.items():
+        feeds[name] = feeds[name] + direction * step
+    return replace(at, values=subject.everything.run(subject.precise, feeds, at.point.sizes))
+
+
+# -- points of a set
+
+
+def points(subject: Subject, node: Node, value: Fraction | Node) -> Iterator[Point]:
+    """Points at which ``node`` may be ``value`` at some element, found in doubles."""
+    names = [
+        str(one.attributes["name"]) for one in Evaluator(_nodes(node, value)).nodes
+        if one.op == "input" and one.dtype.is_float
+    ]  # fmt: skip
+    for sizes in subject.sampler.small_choices(BOUNDARY_SHAPES):
+        for variant in range(2):
+            with suppress(Unsatisfiable, DomainError):
+                base = simple_point(subject, sizes, variant)
+                yield from _solved(subject, node, value, names, base)
+    for sizes in subject.sampler.small_choices(BOUNDARY_SHAPES):
+        with suppress(Unsatisfiable, DomainError):
+            base = simple_point(subject, sizes, 0)
+            yield from _constant(subject, node, value, names, base)
+
+
+def _nodes(node: Node, value: Fraction | Node) -> list[Node]:
+    return [node, value] if isinstance(value, Node) else [node]
+
+
+class _Gap:
+    """How far a node is from its value, as a function of one number in the inputs."""
+
+    def __init__(self, node: Node, value: Fraction | Node, point: Point) -> None:
+        self.program = Evaluator(_nodes(node, value))
+        self.node, self.value, self.point = node, value, point
+
+    def of(self, point: Point) -> Array:
+        values = self.program.run(Double(), point.doubles(), point.sizes)
+        value = values[self.value] if isinstance(self.value, Node) else float(self.value)
+        return np.asarray(values[self.node] - value, dtype=float)
+
+
+def _solved(
+    subject: Subject, node: Node, value: Fraction | Node, names: list[str], base: Point
+) -> Iterator[Point]:
+    """One element of an input is moved until one element of the node is the value."""
+    gap = _Gap(node, value, base)
+    for name in names:
+        if name in subject.sampler.cotangents:
+            continue
+        array = base.numerators[name]
+        for place in list(np.ndindex(*array.shape))[:2]:
+            start = np.asarray(gap.of(base))
+            moved = np.asarray(gap.of(_with(base, name, place, Fraction(7, 4))))
+            changes = np.argwhere(~np.isclose(start, moved))
+            if not len(changes):
+                continue
+            target = tuple(changes[0])
+            root = _root(
+                lambda x, name=name, place=place, target=target: float(
+                    gap.of(_with(base, name, place, x))[target]
+                )
+            )
+            if root is not None and _allowed(subject, name, root):
+                yield _with(base, name, place, root)
+
+
+def _root(function: Any) -> Fraction | None:
+    """A small rational root, by secants."""
+    last, here = 0.75, 1.75
+    with suppress(DomainError, OverflowError, ValueError, ZeroDivisionError):
+        before = function(Fraction(last))
+        for _ in range(40):
+            now = function(Fraction(here))
+            if abs(now) < 1e-13 or now == before:
+                break
+            last, here, before = here, here - now * (here - last) / (now - before), now
+        root = Fraction(here).limit_denominator(1000)
+        if root.denominator in _FINE and abs(function(root)) < 1e-9:
+            return root
+    return None
+
+
+_FINE = frozenset(n for n in range(1, 1001) if DENOMINATOR % n == 0)
+
+
+def _constant(
+    subject: Subject, node: Node, value: Fraction | Node, names: list[str], base: Point
+) -> Iterator[Point]:
+    """All elements of the inputs are one number."""
+    gap = _Gap(node, value, base)
+    numbers = [Fraction(n, 2) for n in range(-BOUNDARY_NUMBERS, BOUNDARY_NUMBERS + 1)]
+    found = 0
+    for one in sorted(numbers, key=lambda n: (abs(n), n)):
+        chosen = [n for n in names if n not in subject.sampler.cotangents]
+        if not chosen or not all(_allowed(subject, name, one) for name in chosen):
+            continue
+        point = base
+        for name in chosen:
+            point = _with(point, name, ..., one)
+        with suppress(DomainError):
+            if np.any(np.abs(gap.of(point)) < 1e-9):
+                yield point
+                found += 1
+                if found >= 3:
+                    return
+
+
+def _with(point: Point, name: str, place: Any, value: Fraction) -> Point:
+    array = point.numerators[name].copy()
+    array[place] = round(value * DENOMINATOR)
+    return replace(point, numerators={**point.numerators, name: array})
+
+
+def _allowed(subject: Subject, name: str, value: Fraction) -> bool:
+    """May an element be this number, by what is declared and by where forward is finite?"""
+    signs = {"positive": value > 0, "negative": value < 0}
+    if not signs.get(subject.sampler.modes.get(name, "real"), True):
+        return False
+    numerator = np.asarray(round(value * DENOMINATOR))
+    return all(
+        one.kind in _BOUNDS and meets(one, numerator)
+        for one in subject.sampler.assumptions.get(name, ())
+    )
