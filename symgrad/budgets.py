@@ -133,6 +133,22 @@ POSITIVITY_ROOTS = 8
 """Roots that are tried for one value."""
 POSITIVITY_DEPTH = 3
 """How deep such questions nest."""
+FAMILY_WORK = 20_000
+"""For one obligation, over all sizes and indices."""
+FAMILY_CASES = 64
+"""Cases of indices and sizes that are told apart for one obligation."""
+FAMILY_POINTS = 2048
+"""Values of one size or index that are looked at one by one."""
+LARGEST_DEGREE = 24
+"""Of a polynomial of one size or index whose roots are wanted."""
+EXCEPTIONAL_SIZES = 2
+"""Choices of sizes that are looked at where an obligation may not hold."""
+EXCEPTIONAL_EXTENT = 512
+"""The greatest size among them."""
+EXCEPTIONAL_TRIES = 3000
+"""Sizes and indices that are tried to find them."""
+EXCEPTIONAL_ELEMENTS = 4096
+"""Products of such sizes with which a point is evaluated."""
 WITNESS_TRIES = 6
 """Points tried as a witness of an obligation."""
 DOMAIN_CANDIDATES = 24

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts
 from symgrad.proof.normal.functions import angle
@@ -71,7 +72,7 @@ def test_conditions_inside_are_lifted(a: Plane) -> None:
 def test_being_odd_is_owed_a_witness(a: Plane) -> None:
     a.angle(-a.y - 1, a.x)
     (owed,) = [o for o in a.context.obligations.values() if o.rule == "angle"]
-    assert not discharge(owed, a.context.facts, PolyText()).problem
+    assert not discharge(owed, Families(a.context), PolyText()).problem
 
 
 @given(st.floats(-3, 3).filter(bool), st.floats(-3, 3).filter(bool), st.floats(0.1, 5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symgrad.ir.dim import Dim
+from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.words.polytext import PolyText
@@ -40,7 +41,7 @@ def test_sorted_elements_are_compared_by_rank(downward: bool) -> None:
     assert a.compare(a.sorted(a.q), "gt", a.value(a.p)) == a.compare(a.q, less, a.rank(a.p))
     assert a.compare(a.sorted(a.p), "gt", a.sorted(a.q)) == a.compare(a.p, less, a.q)
     (owed,) = [o for o in a.context.obligations.values() if o.rule == "order"]
-    paid = discharge(owed, a.context.facts, PolyText())
+    paid = discharge(owed, Families(a.context), PolyText())
     assert not paid.problem
     assert [condition.kind for condition in paid.conditions] == ["ties"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.words.polytext import PolyText
@@ -31,7 +32,7 @@ def test_the_greatest_magnitude_is_reached_once() -> None:
     assert reached == a.compare(a.i, "eq", a.argmax(a.k, body))
     owed = [o for o in a.context.obligations.values() if o.rule == "no-ties"]
     assert len(owed) == 4
-    assert all(not discharge(one, a.context.facts, PolyText()).problem for one in owed)
+    assert all(not discharge(one, Families(a.context), PolyText()).problem for one in owed)
 
 
 def test_pieces_with_different_slopes_are_apart() -> None:

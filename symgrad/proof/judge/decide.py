@@ -12,12 +12,20 @@ In: a ``Subject``.  Out: a ``Judgement`` of each of its gradients.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
-from symgrad.budgets import FOUND_POINTS, GRADIENT_WORK, MORE_POINTS, PRECISE_POINTS, SCREEN_POINTS
+from symgrad.budgets import (
+    EXCEPTIONAL_ELEMENTS,
+    FOUND_POINTS,
+    GRADIENT_WORK,
+    MORE_POINTS,
+    PRECISE_POINTS,
+    SCREEN_POINTS,
+)
 from symgrad.proof.judge import nullsets
 from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.defined import Definedness
@@ -374,7 +382,9 @@ class _Decision:
             if name in self.found:
                 continue
             equality = ready.prover.prove(name)
-            if equality.equal and self._wrong_in_a_corner(name):
+            if equality.equal and (
+                self._wrong_at_sizes(equality.doubtful, name) or self._wrong_in_a_corner(name)
+            ):
                 continue
             if equality.equal:
                 almost = self._on_null_sets(ready.prover, name, equality)
@@ -446,6 +456,24 @@ class _Decision:
                 if not self._refuted_at(point, name):
                     self._not_apart(name, point)
                 return True
+        return False
+
+    def _wrong_at_sizes(self, doubtful: Iterable[Mapping[str, int]], name: str) -> bool:
+        """Is what is right elsewhere wrong at one of these sizes?"""
+        sampler = self.subject.sampler
+        usual = next(iter(sampler.small_choices(1)), {})
+        for sizes in doubtful:
+            whole = {**usual, **sizes}
+            if {*whole} != {*sampler.symbols} or not sampler.allows(whole):
+                continue
+            if math.prod(whole.values()) > EXCEPTIONAL_ELEMENTS:
+                continue
+            for number in range(3):
+                at = self.subject.draw(whole, number)
+                if at is None or not suspicious(self.subject, at, name):
+                    continue
+                if self._refuted_at(at.point, name):
+                    return True
         return False
 
     def _refuted_at(self, point: Point, name: str) -> bool:

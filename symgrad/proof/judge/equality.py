@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import sympy
 
 from symgrad.budgets import NORMAL_FORM_WORK
+from symgrad.index.lower import Lowering
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
@@ -20,10 +22,15 @@ from symgrad.ir.function import RELATIONS, SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
 from symgrad.ops.record import Constraint, get
-from symgrad.proof.judge import plain_numbers
+from symgrad.proof.judge import plain_numbers, witness
 from symgrad.proof.judge.domain_text import domain_conditions
-from symgrad.proof.normal.context import Requirement
+from symgrad.proof.judge.exceptional import exceptional_sizes
+from symgrad.proof.judge.families import Element, Families
+from symgrad.proof.judge.reference import gradient_indices
+from symgrad.proof.normal.context import Proof, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
+from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.poly import Poly, constant, of_atom
 from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.oracle.sample import IntegerUse
 from symgrad.proof.report.records import Condition
@@ -36,6 +43,7 @@ class Equality:
     """The answer to "are these two expressions equal?"; ``equal`` False means "not proved".
 
     ``exhausted``: not proved for want of budget.  ``work``: what the last attempt took.
+    ``doubtful``: sizes at which a step may fail, which the conditions leave out.
     """
 
     equal: bool
@@ -44,16 +52,20 @@ class Equality:
     conditions: tuple[Condition, ...] = ()
     exhausted: bool = False
     work: int = 0
+    doubtful: tuple[Mapping[str, int], ...] = ()
 
 
 def merge(found: Iterable[Equality], method: str) -> Equality:
     """All of several equalities; the first that fails, where one does."""
     conditions: list[Condition] = []
+    doubtful: list[Mapping[str, int]] = []
     for equality in found:
         if not equality.equal:
             return equality
         conditions += equality.conditions
-    return Equality(True, method, conditions=tuple(dict.fromkeys(conditions)))
+        doubtful += equality.doubtful
+    kept = tuple(dict.fromkeys(conditions))
+    return Equality(True, method, conditions=kept, doubtful=tuple(doubtful))
 
 
 def facts_of(
@@ -156,19 +168,39 @@ def decide_equal(
             work=result.context.work,
         )  # fmt: skip
     conditions: list[Condition] = []
+    exceptions: list[Poly] = []
     text = PolyText(leaves)
     required = list(result.requirements)
+    families = Families(result.context, partial(_element_of, graph, leaves))
     for obligation in result.obligations:
-        found = plain_numbers.discharge(obligation, facts, text)
+        found = plain_numbers.discharge(obligation, families, text)
         if found.problem:
             return Equality(False, reason=found.problem, work=result.context.work)
         conditions += found.conditions
+        exceptions += found.exceptions
         if found.nonzero:
             required.append(Requirement(obligation.rule, "!=", obligation.base))
+    exceptions = list(dict.fromkeys(exceptions))
+    conditions += witness.exceptional(exceptions, required, result.context, text)
     conditions += domain_conditions(required, result.context, leaves, graph)
     conditions += [Condition("literal", reading) for reading in result.readings]
     kept = tuple(dict.fromkeys(conditions))
-    return Equality(True, result.stage or "", conditions=kept, work=result.context.work)
+    return Equality(
+        True, result.stage or "", conditions=kept, work=result.context.work,
+        doubtful=tuple(exceptional_sizes(exceptions, facts)),
+    )  # fmt: skip
+
+
+def _element_of(
+    graph: Graph | None, leaves: Mapping[str, Node], context: Proof, tensor: str
+) -> Element:
+    """What an element of a cut node is: its indices, and its value in them."""
+    node = leaves[tensor]
+    lowering = Lowering(graph or node.graph, [cut for cut in leaves.values() if cut is not node])
+    conversion = Conversion(context)
+    at = gradient_indices(node.shape)
+    places = [constant(0) if i.constant == 0 else of_atom(conversion.index(*i.axes)) for i in at]
+    return tuple(places), conversion.poly(lowering.element(node, at))
 
 
 def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from symgrad.ir.graph import Node, ancestors
+from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.witness import Discharge
 from symgrad.proof.judge.witness import discharge as by_witness
 from symgrad.proof.normal import atoms as kinds
@@ -36,10 +37,11 @@ def with_cuts(facts: Facts, leaves: Mapping[str, Node]) -> Facts:
     return replace(facts, plain=facts.plain | cut)
 
 
-def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Discharge:
+def discharge(obligation: Obligation, families: Families, text: PolyText) -> Discharge:
     """As ``witness.discharge``, for each value of the plain numbers by itself."""
+    facts = families.facts
     if not any(_is_plain(atom, facts) for atom in all_atoms(obligation.base)):
-        return by_witness(obligation, facts, text)
+        return by_witness(obligation, families, text)
     if obligation.distinct is not None:
         return Discharge(problem=f"{text.of(obligation.base)} may be 0 for a value of a number")
     if not obligation.piecewise and _never_zero(obligation.base, facts):

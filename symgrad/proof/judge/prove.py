@@ -17,7 +17,7 @@ proves at once may cost another one minutes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from symgrad.budgets import (
     DEEP_CONTRACTIONS,
@@ -143,7 +143,7 @@ class Prover:
         if not found.equal:
             return found
         method = f"{label}: {found.method}" if found.method else label
-        return Equality(True, method, conditions=found.conditions)
+        return replace(found, method=method)
 
     def _cut(self, name: str, budget: int | None) -> Equality:
         return self.equal(self.goal(name, [*self.contractions, *self.atoms], budget))

@@ -1,80 +1,102 @@
-"""Discharges almost-everywhere obligations by interval evaluation.
+"""Discharges almost-everywhere obligations, for all sizes and all index values.
 
 In: an ``Obligation`` of the normal form.  Out: the conditions to print, or why it is not met.
 
-An expression that is analytic on a connected domain and has one value whose interval leaves out
-0 vanishes on a null set only.
+``families`` shows where the base does not vanish identically; the sizes and indices at which it
+may are printed.  Where nothing is shown, ``base != 0`` is printed, if there is a point at all at
+which it holds: one is sought among small sizes, with elements drawn, and values enclosed in
+intervals.  No obligation is met by such a point.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 
-from symgrad.budgets import WITNESS_INTEGERS, WITNESS_TRIES
+from symgrad.budgets import DOMAIN_WORK, WITNESS_INTEGERS, WITNESS_TRIES
+from symgrad.proof.judge.families import DIGITS, Families, inside
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.atoms import Atom
-from symgrad.proof.normal.context import Obligation
+from symgrad.proof.normal.algebra import substitute
+from symgrad.proof.normal.atoms import Atom, Undecided
+from symgrad.proof.normal.context import Obligation, Proof, Requirement
 from symgrad.proof.normal.facts import HOT, Facts
 from symgrad.proof.normal.numeric import Enclosure, Evaluation, NotEvaluable
-from symgrad.proof.normal.poly import Poly
+from symgrad.proof.normal.poly import Poly, of_atom
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.polytext import PolyText
 
-DIGITS = 30
 _SIZES = (2, 3, 1, 5)
 
 
 @dataclass(frozen=True)
 class Discharge:
-    """What follows from an obligation that is met; ``problem`` says why it is not met.
+    """What follows from an obligation; ``problem`` says why it is not met.
 
+    ``exceptions``: integer polynomials outside whose zeros the base does not vanish identically.
     ``nonzero``: the base may vanish on more than a null set; the proof holds where it does not.
     """
 
     conditions: tuple[Condition, ...] = ()
     problem: str = ""
     nonzero: bool = False
+    exceptions: tuple[Poly, ...] = ()
 
 
-def discharge(obligation: Obligation, facts: Facts, text: PolyText) -> Discharge:
-    """Find witnesses for an obligation.
+def discharge(obligation: Obligation, families: Families, text: PolyText) -> Discharge:
+    """Show that the base vanishes identically for no sizes and indices, or say for which it may.
 
-    Where the base vanishes for some sizes only, that is a printed condition; where no witness is
-    found at all, the obligation is not met.
+    The ties of ``no-ties`` are printed in any case, so that nothing else has to be.
     """
-    base = obligation.base
-    if obligation.distinct is not None and obligation.piecewise:
+    base, distinct, facts = obligation.base, obligation.distinct, families.facts
+    if distinct is not None and obligation.piecewise:
         return Discharge(problem=f"ties of {text.of(base)} may fill an open set")
-    if obligation.distinct is not None:
-        return _distinct(obligation, facts, text)
-    names = _size_names(base, facts)
-    nonzero, vanishing = False, []
-    for sizes in _size_choices(names, facts):
-        answer = _nonzero_at(base, facts, sizes, None)
-        if answer is None:
-            continue
-        nonzero = nonzero or answer
-        if not answer:
-            vanishing.append(sizes)
-    if not nonzero:
+    apart = () if distinct is None else (of_atom(distinct[0]) - of_atom(distinct[1]),)
+    ties = () if distinct is None else (Condition("ties", f"{text.of(base)} == 0"),)
+    exceptions = families.exceptions(base, apart)
+    if exceptions is not None and all(exception.free <= base.free for exception in exceptions):
+        return Discharge(ties, exceptions=tuple(exceptions))
+    if not _is_nonzero_somewhere(base, facts, distinct):
         return Discharge(problem=f"no point was found at which {text.of(base)} is not zero")
-    if vanishing or obligation.piecewise:
-        return Discharge(nonzero=True)
-    return Discharge()
+    return Discharge(ties, nonzero=not ties)
 
 
-def _distinct(obligation: Obligation, facts: Facts, text: PolyText) -> Discharge:
-    names = _size_names(obligation.base, facts)
-    for sizes in _size_choices(names, facts):
-        if _nonzero_at(obligation.base, facts, sizes, obligation.distinct):
-            return Discharge((Condition("ties", f"{text.of(obligation.base)} == 0"),))
-    return Discharge(problem=f"no point was found at which {text.of(obligation.base)} is not zero")
+def exceptional(
+    exceptions: Iterable[Poly], required: Iterable[Requirement], context: Proof, text: PolyText
+) -> list[Condition]:
+    """``n == 29`` for a polynomial that is 0 there, unless a condition that is printed says so."""
+    found = []
+    for exception in exceptions:
+        solved = next(exception.solved(kinds.INDEX, kinds.SIZE), None)
+        if solved is None:
+            found.append(Condition("nonzero", f"{text.of(exception)} == 0"))
+        elif not _is_said(required, context, {solved[0]: solved[2]}):
+            here, value = text.of(of_atom(solved[0])), text.of(solved[2])
+            found.append(Condition("nonzero", f"{here} == {value}"))
+    return found
+
+
+def _is_said(required: Iterable[Requirement], context: Proof, where: Mapping[Atom, Poly]) -> bool:
+    """Does a condition, of which it is printed that it is not 0, fail there?"""
+    before, context.budget = context.budget, context.work + DOMAIN_WORK
+    try:
+        return any(
+            one.relation in (">", "!=") and not substitute(context, one.poly, where).terms
+            for one in required
+        )
+    except Undecided:
+        return False
+    finally:
+        context.budget = before
+
+
+def _is_nonzero_somewhere(base: Poly, facts: Facts, distinct: tuple[Atom, Atom] | None) -> bool:
+    names = _size_names(base, facts)
+    return any(_nonzero_at(base, facts, sizes, distinct) for sizes in _size_choices(names, facts))
 
 
 def _size_choices(names: list[str], facts: Facts) -> Iterator[dict[str, int]]:
@@ -178,19 +200,11 @@ class Elements:
         number = Fraction(self._draw(tensor, at) % 2003 - 1001, 512) or Fraction(1, 7)
         interval = facts.intervals.get(tensor)
         if interval is not None:
-            number = _inside(number, interval.low, interval.high)
+            number = inside(number, interval.low, interval.high)
         return mpmath.iv.mpf(number.numerator) / number.denominator
 
     def _draw(self, tensor: str, at: tuple[int, ...]) -> int:
         return kinds.text_key(f"{tensor} {at} {self.seed}") & 0xFFFFFFF
-
-
-def _inside(number: Fraction, low: Fraction | None, high: Fraction | None) -> Fraction:
-    if low is not None and high is not None:
-        return low + (high - low) * (abs(number) / 3 + Fraction(1, 9))
-    if low is not None:
-        return low + abs(number)
-    return number if high is None else high - abs(number)
 
 
 def _size_names(base: Poly, facts: Facts) -> list[str]:

@@ -29,11 +29,11 @@ from symgrad.proof.normal.poly import Poly, all_atoms, direct_atoms
 class Obligation:
     """What an almost-everywhere rule relies on: ``base`` must not vanish identically.
 
-    For each value of its index variables, ``base`` as a function of the leaves must be nonzero
-    somewhere.  Where ``piecewise`` is false it is analytic on a connected domain, so one
-    nonzero value is a witness; where it is true, one nonzero value proves nothing and the
-    condition ``base != 0`` has to be printed.  ``distinct``: the obligation of the no-ties rule;
-    ``base`` is then the difference of two bodies at different index values.
+    For all sizes, and each value of its index variables, ``base`` as a function of the leaves must
+    be nonzero almost everywhere.  Where ``piecewise`` is false it is analytic, so that for fixed
+    integers one nonzero value shows that, on a connected domain; where it is true, one nonzero
+    value proves nothing.  ``distinct``: two index variables that are not equal; ``base`` is then
+    the difference of two bodies at different index values.
     """
 
     rule: str
