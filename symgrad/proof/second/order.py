@@ -182,6 +182,8 @@ class _Twice:
 def _finding(recorded: Recorded, twice: _Twice, name: str, judgement: Judgement) -> Finding:
     if judgement.verdict is Verdict.UNDECIDED:
         return Finding(NAME, Verdict.UNDECIDED, f"by {name}: {judgement.reason}")
+    if judgement.verdict is Verdict.PROVED:
+        return Finding(NAME, Verdict.PROVED)
     found = judgement.counterexample
     reasons = blamed(recorded, twice.adjoint, name, found, twice.text)
     said = "; ".join(reasons) or f"the derivative by {name} is wrong"
