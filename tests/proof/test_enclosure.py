@@ -206,8 +206,12 @@ def test_other_thresholds_and_other_slopes_are_wrong(threshold: float, slope: An
     assert report.verdict == sg.REFUTED, str(report)
 
 
-def test_a_found_condition_is_not_said_where_the_counterexample_meets_it() -> None:
-    """What has no value below -1e6 has none for three elements either."""
-    report = sg.verify(_square(lambda g, x: 2 * g * x + 0 * sg.log(x + 1e6)), "n", suggest=False)
+@pytest.mark.parametrize(
+    "backward",
+    [lambda g, x: 2 * g * x + 0 * sg.log(x + 1e6), lambda g, x: 2 * g * x * (x != x.shape[0])],
+)
+def test_a_found_condition_is_not_said_where_the_gradient_is_wrong(backward: Any) -> None:
+    """What has no value below -1e6 has none for three elements either; x may be any size."""
+    report = sg.verify(_square(backward), "n", suggest=False)
     assert report.verdict == sg.REFUTED
     assert "n == " not in str(report)

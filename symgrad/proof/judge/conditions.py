@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, islice, pairwise
@@ -34,8 +35,9 @@ from symgrad.ops.movement import bare
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.nullsets import KIND as NULL_SET
 from symgrad.proof.oracle.refute import Counterexample, check_element, suspicious
-from symgrad.proof.oracle.sample import Point, Unsatisfiable, impose
+from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose
 from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.oracle.values import DomainError
 from symgrad.proof.report.verdict import Verdict
 
 
@@ -86,10 +88,35 @@ def _still_wrong(subject: Subject, name: str, found: Counterexample | None) -> b
             point = _adapted(subject, found.point, sizes)
         except Unsatisfiable:
             continue
-        elements = np.ndindex(*(size.at(sizes) for size in subject.by_name[name].shape))
-        if any(check_element(subject, name, point, at) for at in islice(elements, MOST_CHECKED)):
-            return True
+        for one in (point, *_at_sizes(subject, name, point)):
+            elements = np.ndindex(*(size.at(sizes) for size in subject.by_name[name].shape))
+            if any(check_element(subject, name, one, at) for at in islice(elements, MOST_CHECKED)):
+                return True
     return False
+
+
+def _at_sizes(subject: Subject, name: str, point: Point) -> Iterator[Point]:
+    """Points whose elements are sizes, or parts of them, if the gradient asks for such equalities.
+
+    Only those at which it looks wrong.
+    """
+    nodes, forward = subject.everything.nodes, set(subject.forward.nodes)
+    if not any(n.op in ("eq", "ne") and n.args[0].dtype.is_float and n not in forward
+               for n in nodes):  # fmt: skip
+        return
+    known = [n.attributes["dim"].at(point.sizes) for n in nodes if n.op == "size"]
+    shapes = [size.at(point.sizes) for node in subject.inputs for size in node.shape]
+    parts = {1, 2, *shapes}
+    for value in sorted({Fraction(one, part) for one in (*known, *shapes) for part in parts}):
+        numerators = {
+            one: values if one in subject.sampler.cotangents or subject.sampler.assumptions.get(one)
+            else np.full_like(values, int(value * DENOMINATOR))
+            for one, values in point.numerators.items()
+        }  # fmt: skip
+        placed = replace(point, numerators=numerators)
+        with suppress(DomainError):
+            if suspicious(subject, subject.evaluate_double(placed), name):
+                yield placed
 
 
 def _adapted(subject: Subject, point: Point, sizes: Mapping[str, int]) -> Point:
