@@ -26,7 +26,7 @@ from symgrad.ir.dtype import float64
 from tests.ops.cases import cases
 from symgrad.ops.record import get
 
-FLAGS = ("-O1", "-g", "-fopenmp", "-ffp-contract=off", "-fno-math-errno",
+FLAGS = ("-O0", "-g", "-fopenmp", "-ffp-contract=off", "-fno-math-errno",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
 part, parts = int(sys.argv[1]), int(sys.argv[2])
 uses = {}
