@@ -17,7 +17,6 @@ from symgrad.ir.registry import names
 from symgrad.ops.record import get
 from symgrad.proof.report.latex import LatexWriter, symbol
 from tests.proof.latex_grammar import LatexError, check
-from tests.suite.corpus_loader import CATEGORIES, cases, module_over_symgrad
 
 
 def op(forward: Any, backward: Any) -> type[sg.Function]:
@@ -180,15 +179,3 @@ def test_every_expression_is_a_formula(expression: Expr) -> None:
     defined = re.findall(r"\\mathrm\{(u\d+)\}\S*(?: \S+\})? &=", "\n".join(lines))
     assert len(defined) == len(lines) - 1
     assert set(re.findall(r"\\mathrm\{(u\d+)\}", "\n".join(lines))) == set(defined)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("category", CATEGORIES)
-def test_the_corpus_has_formulas(category: str) -> None:
-    for case in list(cases(module_over_symgrad(category)))[::6]:
-        report = sg.verify(
-            case.function, *case.specs, static=case.static, assume=case.assume, suggest=False
-        )
-        text = report._repr_latex_()
-        if text:
-            check(text.strip("$"))

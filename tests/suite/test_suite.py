@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.proof import latex_grammar
 from tests.suite import exceptions
 from tests.suite.corpus_loader import cases_over_symgrad
 from tests.suite.judging import mentions, opposite, report_on
@@ -24,7 +25,7 @@ def _named(chosen: list[Case]) -> list[object]:
 
 @pytest.mark.parametrize("case", _named(CASES))
 def test_verdict(case: Case) -> None:
-    """The verdict, and the condition under which a wrong backward is right."""
+    """The verdict, the condition under which a wrong backward is right, and the formulas."""
     report = report_on(case, suggest=False)
     verdict = report.verdict.name
     assert verdict != opposite(case.verdict), f"a wrong verdict\n{report}"
@@ -34,6 +35,8 @@ def test_verdict(case: Case) -> None:
     assert verdict == case.verdict, f"{case.bug or 'right'}\n{report}"
     if case.right_if:
         _assert_condition_is_found(case, str(report))
+    if formulas := report._repr_latex_():
+        latex_grammar.check(formulas.strip("$"))
 
 
 def _assert_condition_is_found(case: Case, text: str) -> None:
