@@ -35,22 +35,6 @@ class SlopeMarked(sg.Function):
         return g * slope
 
 
-_shelf: dict[str, Any] = {}
-
-
-class OnShelf(Cube):
-    """What forward leaves in a global is as much a constant as what it leaves on ctx."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Any) -> Any:
-        _shelf["square"] = x * x
-        return x**3
-
-    @staticmethod
-    def backward(ctx: Any, g: Any) -> Any:
-        return 3 * g * _shelf["square"]
-
-
 class Retyped(Cube):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
@@ -95,7 +79,7 @@ class ViewUnrecorded(Cube):
         return 3 * g * view * view
 
 
-CONSTANTS = [SlopeMarked, OnShelf, Retyped, SwitchedOff, Decorated, Selected, ViewUnrecorded]
+CONSTANTS = [SlopeMarked, Retyped, SwitchedOff, Decorated, Selected, ViewUnrecorded]
 
 
 @pytest.mark.parametrize("function", CONSTANTS)

@@ -123,21 +123,41 @@ def _counterexample(
     except DomainError:
         return None
     gradient = rough.values[subject.gradients[name]]
-    candidates = list(np.ndindex(*gradient.shape))[:64]
-    wrong = [at for at in candidates if _element_gap(subject, rough, name, at)]
+    elements = list(np.ndindex(*gradient.shape))
+    wrong = [at for at in elements[:64] if _differs(subject, rough, name, [at])]
+    if not wrong:
+        wrong = _wrong_one(subject, rough, name, elements[64:])
     wrong = sorted(wrong, key=lambda at: bool(np.isfinite(gradient[at])))[:4]
-    for at in candidates[:16] if exactly else wrong:
+    for at in elements[:16] if exactly else wrong:
         found = check_element(subject, name, point, at)
         if found is not None:
             return found
     return None
 
 
-def _element_gap(
-    subject: Subject, rough: Evaluation, name: str, at: tuple[int, ...]
+Element = tuple[int, ...]
+
+
+def _wrong_one(
+    subject: Subject, rough: Evaluation, name: str, elements: list[Element]
+) -> list[Element]:
+    """One element that looks wrong among many, by halves."""
+    while elements and _differs(subject, rough, name, elements):
+        if len(elements) == 1:
+            return elements
+        middle = len(elements) // 2
+        first = elements[:middle]
+        elements = first if _differs(subject, rough, name, first) else elements[middle:]
+    return []
+
+
+def _differs(
+    subject: Subject, rough: Evaluation, name: str, elements: Sequence[Element]
 ) -> bool:  # fmt: skip
+    """Do both gradients differ along a direction in which these elements alone change?"""
     direction = np.zeros(rough.values[subject.by_name[name]].shape)
-    direction[at] = 1.0
+    for number, at in enumerate(elements):
+        direction[at] = 1.0 + number / len(elements)
     try:
         return not subject.compare(rough, {name: direction}).gap <= DOUBLE_TOLERANCE
     except DomainError:
