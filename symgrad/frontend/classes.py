@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import here
 from symgrad.frontend.sizes import SymFloat, SymInt
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SymbolicTensor, stand_in
 
 
 class _Asking(type):
@@ -47,7 +47,7 @@ def _class_of(value: Any) -> type:
         return type(value)
     frame = sys._getframe(2)
     word = "Parameter" if value.is_parameter else "Tensor"
-    found = _tensor_class(frame.f_globals, word) or type(value)
+    found = _tensor_class(frame.f_globals, word) or stand_in(word)
     known = questions()
     if known is not None:
         package = found.__module__.partition(".")[0]

@@ -263,8 +263,8 @@ class SymbolicTensor:
 
     @property
     def _is_param(self) -> bool:
-        """Is it a Parameter, as torch's own asks by this name, where there are Parameters?"""
-        return any(name in sys.modules for name in _PARAMETERS) and self.is_parameter
+        """Is it a Parameter, as torch's own asks by this name?"""
+        return self.is_parameter
 
     @property
     def is_parameter(self) -> bool:
@@ -380,7 +380,7 @@ class SymbolicTensor:
         """What ``isinstance`` asks: the program's tensors are tensors."""
         if asker() is None:
             return type(self)
-        return public_class(type(self), _PARAMETERS if self._is_param else _TENSORS)
+        return public_class(_PARAMETERS if self.is_parameter else _TENSORS)
 
     @__class__.setter
     def __class__(self, value: type) -> None:
@@ -420,14 +420,20 @@ _TENSORS = {"symgrad.tensor.tensor": "Tensor", "torch": "Tensor"}
 _PARAMETERS = {"symgrad.nn.parameter": "Parameter", "torch.nn": "Parameter"}
 
 
-def public_class(own: type, names: Mapping[str, str]) -> type:
+def public_class(names: Mapping[str, str]) -> type:
     """The class that the program knows tensors by: symgrad's, or torch's where that is in use.
 
     ``names``: of classes, by their modules.
     """
     found = [getattr(sys.modules.get(module), name, None) for module, name in names.items()]
     classes = tuple(one for one in found if isinstance(one, type))
-    return _joined(classes) if classes else own
+    return _joined(classes) if classes else stand_in(next(iter(names.values())))
+
+
+@functools.lru_cache(maxsize=2)
+def stand_in(name: str) -> type:
+    """A class of that name, where none is loaded: the program can ask for no more than the name."""
+    return type(name, (), {"__module__": "symgrad"})
 
 
 @functools.lru_cache(maxsize=8)
