@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import here
 from symgrad.frontend.sizes import SymFloat, SymInt
-from symgrad.frontend.tensor import SymbolicTensor, stand_in
+from symgrad.frontend.tensor import SymbolicTensor, public_class
 
 
 class _Asking(type):
@@ -46,8 +46,9 @@ def _class_of(value: Any) -> type:
     if not isinstance(value, SymbolicTensor):
         return type(value)
     frame = sys._getframe(2)
-    word = "Parameter" if value.is_parameter else "Tensor"
-    found = _tensor_class(frame.f_globals, word) or stand_in(word)
+    parameter = value.is_parameter
+    word = "Parameter" if parameter else "Tensor"
+    found = _tensor_class(frame.f_globals, word) or public_class(parameter=parameter)
     known = questions()
     if known is not None:
         package = found.__module__.partition(".")[0]

@@ -380,7 +380,7 @@ class SymbolicTensor:
         """What ``isinstance`` asks: the program's tensors are tensors."""
         if asker() is None:
             return type(self)
-        return public_class(_PARAMETERS if self.is_parameter else _TENSORS)
+        return public_class(parameter=self.is_parameter)
 
     @__class__.setter
     def __class__(self, value: type) -> None:
@@ -420,31 +420,39 @@ _TENSORS = {"symgrad.tensor.tensor": "Tensor", "torch": "Tensor"}
 _PARAMETERS = {"symgrad.nn.parameter": "Parameter", "torch.nn": "Parameter"}
 
 
-def public_class(names: Mapping[str, str]) -> type:
+def public_class(*, parameter: bool) -> type:
     """The class that the program knows tensors by: symgrad's, or torch's where that is in use.
 
-    ``names``: of classes, by their modules.
+    A Parameter is a Tensor, also where no class of that name is loaded.
     """
+    tensors = _loaded(_TENSORS)
+    if not parameter:
+        return _joined("Tensor", tensors)
+    found = _loaded(_PARAMETERS)
+    others = tuple(one for one in tensors if not any(issubclass(known, one) for known in found))
+    return _joined("Parameter", (*found, *others))
+
+
+def _loaded(names: Mapping[str, str]) -> tuple[type, ...]:
+    """The classes of these names that are loaded."""
     found = [getattr(sys.modules.get(module), name, None) for module, name in names.items()]
-    classes = tuple(one for one in found if isinstance(one, type))
-    return _joined(classes) if classes else stand_in(next(iter(names.values())))
-
-
-@functools.lru_cache(maxsize=2)
-def stand_in(name: str) -> type:
-    """A class of that name, where none is loaded: the program can ask for no more than the name."""
-    return type(name, (), {"__module__": "symgrad"})
+    return tuple(one for one in found if isinstance(one, type))
 
 
 @functools.lru_cache(maxsize=8)
-def _joined(classes: tuple[type, ...]) -> type:
-    """A class that is all of these, or the first where none can be."""
-    if len(classes) == 1:
+def _joined(name: str, classes: tuple[type, ...]) -> type:
+    """A class of that name that is all of these, or the first where none can be.
+
+    Where none is loaded, the program can ask for no more than the name.
+    """
+    if len(classes) == 1 and classes[0].__name__ == name:
         return classes[0]
     try:
-        return type(classes[0])(classes[0].__name__, classes, {})
+        kind = type(classes[0]) if classes else type
+        made: type = kind(name, classes, {"__module__": "symgrad"})
     except TypeError:
         return classes[0]
+    return made
 
 
 def fresh(node: Node, label: str = "") -> SymbolicTensor:

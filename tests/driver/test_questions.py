@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -137,6 +139,31 @@ def test_the_type_of_a_size_is_that_of_a_real_one() -> None:
     report = sg.verify(product("g * w if type(x) is sg.Tensor else g * w * 1", "g * x"), "n", "n")
     assert report.verdict == sg.PROVED
     assert any("those of the module symgrad" in str(one) for one in report.conditions)
+
+
+def test_a_parameter_is_a_tensor_whatever_is_loaded() -> None:
+    """In a process of its own, where no Parameter is loaded."""
+    text = """
+import sys
+import symgrad as sg
+
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        assert isinstance(x, sg.Tensor)
+        ctx.save_for_backward(x)
+        ctx.scale = 1 if "Parameter" in type(x).__name__ else 2
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return ctx.scale * g * x
+
+print(sg.verify(Op, "n", suggest=False).verdict)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "REFUTED"
 
 
 class Many(sg.Function):
