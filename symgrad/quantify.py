@@ -40,13 +40,14 @@ def for_all_values(request: Request, report: Report, judge: Judge) -> Report:
     values = numbers(request)
     levels = dict.fromkeys(values, ANY)
     wrong = ""
-    while any(level < VALUE for level in levels.values()):
+    plain = trace_request(request) if values else None
+    while plain is not None and any(level < VALUE for level in levels.values()):
         regions = {name: Region(name, values[name]) for name in levels if levels[name] < VALUE}
         for name, region in regions.items():
             if levels[name] == SIGN:
                 region.to_sign()
         try:
-            _trace(request, regions)
+            _trace(request, regions, plain)
             if not any(region.settled for region in regions.values()):
                 found = judge(with_regions(request, regions))
         except Exception:  # whatever fails here, the verdict on the default stands
@@ -75,11 +76,14 @@ def _next(level: int, value: float) -> int:
     return SIGN if level == ANY and value != 0 else VALUE
 
 
-def _trace(request: Request, regions: Mapping[str, Region]) -> None:
-    """Trace with regions, which shrink to where the program does the same, or are settled."""
+def _trace(request: Request, regions: Mapping[str, Region], plain: FunctionGraphs) -> None:
+    """Trace with regions, which shrink to where the program does the same, or are settled.
+
+    ``plain``: the trace with the defaults.
+    """
     graphs = trace_request(with_regions(request, regions))
     if not any(region.settled for region in regions.values()) and not _agree(
-        graphs, trace_request(request), regions
+        graphs, plain, regions
     ):
         _blame(regions)
 

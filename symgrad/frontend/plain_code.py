@@ -66,10 +66,11 @@ def is_plain(function: Any) -> bool:
     seen: set[int] = set()
     own = class_of(function)
     found = [raw_method(own, name)[0] for name in METHODS if name != "jvp"]
-    return all(_is_ours(one) or _plain_function(one, seen) for one in found)
+    return all(is_ours(one) or _plain_function(one, seen) for one in found)
 
 
-def _is_ours(value: Any) -> bool:
+def is_ours(value: Any) -> bool:
+    """Is a class or a function symgrad's own?"""
     return (getattr(value, "__module__", None) or "").partition(".")[0] == "symgrad"
 
 
@@ -107,7 +108,7 @@ def _plain_value(value: Any, seen: set[int]) -> bool:
     if isinstance(value, ModuleType):
         return value.__name__.partition(".")[0] in ("symgrad", "math")
     if isinstance(value, FunctionType):
-        return _is_ours(value) or _plain_function(value, seen)
+        return is_ours(value) or _plain_function(value, seen)
     if isinstance(value, BuiltinFunctionType) and value.__module__ == "math":
         return True
     return _immutable(value) or _known_builtin(value)

@@ -15,7 +15,7 @@ from typing import Any
 
 from symgrad.frontend.classes import real_types
 from symgrad.frontend.function import METHODS, class_of, raw_method
-from symgrad.frontend.plain_code import is_plain
+from symgrad.frontend.plain_code import is_ours, is_plain
 from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.frontend.tensor import SymbolicTensor
 
@@ -58,12 +58,8 @@ def _kept(function: Any) -> Iterator[Undo]:
             yield from _of_module(method.__globals__, seen)
 
 
-def _is_ours(value: Any) -> bool:
-    return (getattr(value, "__module__", None) or "").partition(".")[0] == "symgrad"
-
-
 def _is_users(value: Any) -> bool:
-    return isinstance(value, FunctionType) and not _is_ours(value)
+    return isinstance(value, FunctionType) and not is_ours(value)
 
 
 def _of_module(names: dict[str, Any], seen: set[int]) -> Iterator[Undo]:
@@ -77,7 +73,7 @@ def _of_module(names: dict[str, Any], seen: set[int]) -> Iterator[Undo]:
 
 
 def _of_value(value: Any, seen: set[int], depth: int = 2) -> Iterator[Undo]:
-    if id(value) in seen or _is_ours(value):
+    if id(value) in seen or is_ours(value):
         return
     if isinstance(value, FunctionType):
         yield from _of_function(value, seen)

@@ -47,6 +47,7 @@ from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.factor import irreducible_factors
 from symgrad.proof.normal.facts import Facts, Interval
+from symgrad.proof.normal.functions import base_of
 from symgrad.proof.normal.numeric import Enclosure, Evaluation, NotEvaluable
 from symgrad.proof.normal.poly import (
     ONE,
@@ -152,7 +153,7 @@ class Families:
         )
 
     def _factor_has_one_branch(self, atom: Atom, exponent: Number) -> bool:
-        if not isinstance(exponent, int) and not self._is_convex(of_base(atom), log=True):
+        if not isinstance(exponent, int) and not self._is_convex(base_of(atom), log=True):
             return False
         if atom.kind == kinds.FUNCTION and atom.data[0] not in ENTIRE:
             name, argument = atom.data
@@ -192,12 +193,6 @@ def _polys_in(atom: Atom) -> Iterator[Poly]:
         yield Poly({atom.data[1]: 1})
         return
     yield from (part for part in atom.data if isinstance(part, Poly))
-
-
-def of_base(atom: Atom) -> Poly:
-    """What is raised to a power: the base of a power atom, else the atom."""
-    base: Poly = atom.data[0] if atom.kind == kinds.POWER else of_atom(atom)
-    return base
 
 
 def is_cut(tensor: str) -> bool:
@@ -325,7 +320,7 @@ class _Search:
                 less = {**dict(monomial), root: exact(exponent - Fraction(1, 2))}
                 odd[ordered(less)] = value
         squares = [raise_to(self.context, Poly(terms), 2) for terms in (even, odd)]
-        return squares[0] - multiply(self.context, of_base(root), squares[1])
+        return squares[0] - multiply(self.context, base_of(root), squares[1])
 
     def _product(self, monomial: Monomial) -> list[Poly] | None:
         """A product vanishes identically where one of its factors does."""

@@ -40,7 +40,7 @@ from symgrad.proof.judge.boundaries import (
     over_the_reals,
 )
 from symgrad.proof.judge.kinks import bends
-from symgrad.proof.judge.prove import Equal, Goal, definitions
+from symgrad.proof.judge.prove import Equal, Goal, definitions, name_of
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
@@ -82,7 +82,7 @@ def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
 
 def _decided(boundary: Boundary, discrete: set[str]) -> bool:
     """Is it about single elements that are 0 or 1 by declaration?"""
-    return isinstance(boundary.value, Fraction) and _tensor(boundary.point) in discrete
+    return isinstance(boundary.value, Fraction) and name_of(boundary.point) in discrete
 
 
 def _unsafe(found: Mapping[Boundary, Meeting]) -> dict[Boundary, Meeting]:
@@ -160,7 +160,7 @@ def forced(
     for one in found:
         if isinstance(one.value, Node) and one.value.shape != one.point.shape:
             return None
-        points.setdefault(_tensor(one.point), []).append(one)
+        points.setdefault(name_of(one.point), []).append(one)
     own = [one.point for one in found if one.point.op != "input"]
     cuts = list(dict.fromkeys([*opaque, *own]))
     lowering = Lowering(subject.graph, cuts)
@@ -196,10 +196,6 @@ def _freed(subject: Subject, found: Iterable[Boundary]) -> list[tuple[Node, Node
         return list(subject.outputs)
     new = rewrite(graph, [node for node, _ in subject.outputs], known, named=False)
     return [(new[node], cotangent) for node, cotangent in subject.outputs]
-
-
-def _tensor(node: Node) -> str:
-    return str(node.attributes["name"]) if node.op == "input" else f"%{node.index}"
 
 
 def _putting(

@@ -148,12 +148,12 @@ def _log_rest(context: Proof, rest: Poly) -> Poly:
         ((monomial, value),) = rest.terms.items()
         if value == -1 and len(monomial) == 1 and monomial[0][1] % 2 == 1:
             atom, exponent = monomial[0]
-            return _log_opaque(context, -_base_of(atom)).scaled(exponent)
+            return _log_opaque(context, -base_of(atom)).scaled(exponent)
     return _log_opaque(context, rest)
 
 
-def _base_of(atom: Atom) -> Poly:
-    """What an atom stands for with exponent 1."""
+def base_of(atom: Atom) -> Poly:
+    """What is raised to a power: the base of a power atom, else the atom."""
     base: Poly = atom.data[0] if atom.kind == kinds.POWER else of_atom(atom)
     return base
 

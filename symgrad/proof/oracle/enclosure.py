@@ -47,7 +47,7 @@ from symgrad.proof.oracle.balls import (
     neg,
     sqrt,
 )
-from symgrad.proof.oracle.numbers import Arithmetic, Array, SizeOf
+from symgrad.proof.oracle.numbers import Arithmetic, Array, SizeOf, as_object
 from symgrad.proof.oracle.sample import DENOMINATOR, Point
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import Evaluator
@@ -291,9 +291,7 @@ class Balls(Arithmetic):
 
     def full(self, number: Any) -> Array:
         """An element as an array of rank 0."""
-        result = np.empty((), dtype=object)
-        result[()] = number
-        return result
+        return as_object(number)
 
     def real(self, array: Array) -> Array:
         """Integers or truth values as reals."""
@@ -302,7 +300,7 @@ class Balls(Arithmetic):
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
         """An elementwise op on reals."""
         function = partial(applied, op.name, self.asking)
-        return _as_object(np.frompyfunc(function, len(values), 1)(*values))
+        return as_object(np.frompyfunc(function, len(values), 1)(*values))
 
     def truncated(self, array: Array) -> Array:
         """Reals as integers, rounded towards zero."""
@@ -340,7 +338,7 @@ class Balls(Arithmetic):
         if not node.dtype.is_float or op.kind not in _LINEAR:
             raise Uncertain(f"no enclosure of {node.op}")
         if node.op == "einsum":
-            return _as_object(np.einsum(attributes["spec"], *values))
+            return as_object(np.einsum(attributes["spec"], *values))
         return _elements(op.numpy(*values, size=size, **attributes))
 
     # what asks for an order
@@ -435,15 +433,7 @@ def _elements(value: Any) -> Array:
     """An array whose numbers are elements."""
     array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
     made = np.frompyfunc(lambda x: x if type(x) is Jet else balls.constant(x), 1, 1)
-    return _as_object(made(array))
-
-
-def _as_object(value: Any) -> Array:
-    if isinstance(value, np.ndarray) and value.dtype == object:
-        return value
-    result = np.empty(np.shape(value), dtype=object)
-    result[...] = value
-    return result
+    return as_object(made(array))
 
 
 def _each(matrices: Array, function: Callable[[Array], Any]) -> Array:
@@ -575,7 +565,7 @@ def feeds(point: Point) -> dict[str, Array]:
     found: dict[str, Array] = dict(point.integers)
     for name, numerators in point.numerators.items():
         made = np.frompyfunc(lambda n: Jet(fmpq(int(n), DENOMINATOR)), 1, 1)(numerators)
-        found[name] = _as_object(made)
+        found[name] = as_object(made)
     return found
 
 

@@ -119,46 +119,45 @@ class Precise(Arithmetic):
 
     def full(self, number: Any) -> Array:
         """A number as an array of rank 0."""
-        result = np.empty((), dtype=object)
-        result[()] = number
-        return result
+        return as_object(number)
 
     def real(self, array: Array) -> Array:
         """Integers or truth values as reals."""
-        return _as_object(_TO_MPF(array))
+        return as_object(_TO_MPF(array))
 
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
         """An elementwise op on reals."""
         if op.ufunc in _EXACT:
-            return _as_object(op.ufunc(*values))
+            return as_object(op.ufunc(*values))
         function = value_function(op.name, len(values))
-        return _as_object(np.frompyfunc(function, len(values), 1)(*values))
+        return as_object(np.frompyfunc(function, len(values), 1)(*values))
 
     def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
         """A partial derivative of an elementwise op; None where it is zero."""
         if partial(op.name, len(values), position) == 0:
             return None
         function = partial_function(op.name, len(values), position)
-        return _as_object(np.frompyfunc(function, len(values), 1)(*values))
+        return as_object(np.frompyfunc(function, len(values), 1)(*values))
 
     def structural(
         self, op: Op, values: Sequence[Array], size: SizeOf, attributes: dict[str, Any], node: Node
     ) -> Array:
         """Any other op, by its NumPy meaning or, for a few, one of its own."""
         if node.op in _OWN:
-            return _as_object(_OWN[node.op](*values, **attributes))
+            return as_object(_OWN[node.op](*values, **attributes))
         result = op.numpy(*values, size=size, **attributes)
         if not node.dtype.is_float:
             return np.asarray(result, dtype=bool if node.dtype.name == "bool_" else np.int64)
-        array = _as_object(result)
-        return array if node.op in _SAME_DTYPE else _as_object(_TO_MPF(array))
+        array = as_object(result)
+        return array if node.op in _SAME_DTYPE else as_object(_TO_MPF(array))
 
     def truncated(self, array: Array) -> Array:
         """Reals as integers, rounded towards zero."""
         return np.asarray(np.frompyfunc(int, 1, 1)(array), dtype=np.int64)
 
 
-def _as_object(value: Any) -> Array:
+def as_object(value: Any) -> Array:
+    """A value as an array of Python objects."""
     if isinstance(value, np.ndarray) and value.dtype == object:
         return value
     result = np.empty(np.shape(value), dtype=object)
