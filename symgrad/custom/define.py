@@ -22,8 +22,8 @@ from symgrad.custom import check
 from symgrad.custom.derivative import Template, from_meaning
 from symgrad.custom.source import CustomOpError, Source, compiled, from_symbol, from_text
 from symgrad.errors import GraphError, SymgradError, UnsupportedOpError, counted
+from symgrad.frontend.caller import here
 from symgrad.frontend.lift import elementwise as on_operands
-from symgrad.frontend.session import here
 from symgrad.frontend.table import public
 from symgrad.ir.dtype import float64
 from symgrad.ir.graph import Graph, Node

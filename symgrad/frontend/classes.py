@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from symgrad.frontend.caller import here
 from symgrad.frontend.questions import questions
-from symgrad.frontend.session import here
 from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.frontend.tensor import SymbolicTensor, public_class
 

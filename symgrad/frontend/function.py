@@ -23,7 +23,8 @@ from typing import Any, TypeVar
 
 from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError
-from symgrad.frontend.session import Session, active, here
+from symgrad.frontend.caller import here
+from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor

@@ -18,6 +18,7 @@ from typing import Any
 
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend import gradients
+from symgrad.frontend.caller import here
 from symgrad.frontend.function import (
     Context,
     Function,
@@ -27,7 +28,7 @@ from symgrad.frontend.function import (
     run_forward,
     state_of,
 )
-from symgrad.frontend.session import Session, as_symgrad_error, current, here
+from symgrad.frontend.session import Session, as_symgrad_error, current
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Shape, Storage
 from symgrad.ir.function import AppliedRule, HistoryRecord

@@ -12,8 +12,9 @@ import numpy as np
 
 from symgrad.budgets import MOST_CONSTANTS
 from symgrad.errors import DTypeError, ShapeError, TraceError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, number_category, promoted
-from symgrad.frontend.session import Session, current, here
+from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import Shape, SymFloat, SymInt
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import concatenate

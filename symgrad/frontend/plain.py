@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frontend.questions import asker
+from symgrad.frontend.caller import asker
 from symgrad.frontend.request import Argument, Kind, Request, parameters
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import SymFloat, SymInt

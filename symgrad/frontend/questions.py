@@ -14,16 +14,15 @@ A question is treated in one of three ways.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
 from symgrad.errors import ControlFlowError, Location, SymgradError, UnsupportedOpError
-from symgrad.frontend.session import active, here
+from symgrad.frontend.caller import asker, here
+from symgrad.frontend.session import active
 from symgrad.ir.function import Answer, Asked
 
 _REQUIRES = "{} requires a gradient"
@@ -340,25 +339,3 @@ def noting_limits() -> Iterator[list[SymgradError]]:
         yield found
     finally:
         _noted.reset(token)
-
-
-# -- who asks
-
-
-_PACKAGE = __name__.partition(".")[0]
-_LIBRARIES = ("numpy", "sympy", "abc", "functools", "inspect", "weakref", "copy", "typing")
-
-
-_BETWEEN = ("abc", "symgrad.tensor.methods")
-"""Modules that ask on behalf of their callers."""
-
-
-def asker(depth: int = 2) -> FrameType | None:
-    """The frame that asks, if it is the program's: not ours, and of no library that we call."""
-    frame: FrameType | None = sys._getframe(depth)
-    while frame is not None and frame.f_globals.get("__name__") in _BETWEEN:
-        frame = frame.f_back
-    if frame is None:
-        return None
-    root = (frame.f_globals.get("__name__") or "").partition(".")[0]
-    return None if root == _PACKAGE or root in _LIBRARIES else frame

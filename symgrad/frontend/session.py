@@ -5,8 +5,6 @@ In: ops to apply, relations between sizes to decide.  Out: nodes with the user's
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +21,7 @@ from symgrad.errors import (
     SymgradError,
     TraceError,
 )
+from symgrad.frontend.caller import frame_location, here, user_frame, warn_user
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
 from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.dim import Dim, DimLike
@@ -104,39 +103,6 @@ class Namer:
 
 def _nothing(value: Any) -> Node | None:
     return None
-
-
-_PACKAGE = __name__.partition(".")[0]
-
-
-def user_frame() -> FrameType | None:
-    """The innermost frame that is not symgrad's own."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        module = frame.f_globals.get("__name__") or ""
-        if module != _PACKAGE and not module.startswith(_PACKAGE + "."):
-            return frame
-        frame = frame.f_back
-    return None
-
-
-def frame_location(frame: FrameType | None) -> Location | None:
-    """The line that a frame is at."""
-    if frame is None:
-        return None
-    return Location.of(frame.f_code, frame.f_lasti, frame.f_lineno)
-
-
-def here() -> Location | None:
-    """The user's line that called into symgrad."""
-    return frame_location(user_frame())
-
-
-def warn_user(message: str) -> None:
-    """Warn, at the user's line that called into symgrad."""
-    place = here()
-    file, line = (place.file, place.line) if place else ("<symgrad>", 0)
-    warnings.warn_explicit(message, UserWarning, file, line)
 
 
 class NeedsHistories(BaseException):

@@ -18,8 +18,9 @@ import numpy as np
 
 from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import ControlFlowError
-from symgrad.frontend.questions import asker, note_limit, observed
-from symgrad.frontend.session import active, current, here
+from symgrad.frontend.caller import asker, here
+from symgrad.frontend.questions import note_limit, observed
+from symgrad.frontend.session import active, current
 from symgrad.ir import dim as dims
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType

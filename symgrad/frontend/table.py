@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from symgrad.errors import ProtocolError, TraceError
-from symgrad.frontend.session import active, here
+from symgrad.frontend.caller import here
+from symgrad.frontend.session import active
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
 from symgrad.interpreters import interpreter_of

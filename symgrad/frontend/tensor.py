@@ -23,8 +23,9 @@ from symgrad.errors import (
     UnsupportedOpError,
 )
 from symgrad.frontend import unsupported
-from symgrad.frontend.questions import Device, GradFn, asker, note_limit, observed, questions
-from symgrad.frontend.session import active, current, here
+from symgrad.frontend.caller import asker, here
+from symgrad.frontend.questions import Device, GradFn, note_limit, observed, questions
+from symgrad.frontend.session import active, current
 from symgrad.frontend.sizes import Shape, as_dim, as_size
 from symgrad.frontend.views import Step, Storage, contiguous_strides
 from symgrad.ir.dim import Dim, product

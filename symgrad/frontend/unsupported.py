@@ -6,7 +6,7 @@ In: a name that is not there.  Out: the error to raise.
 from __future__ import annotations
 
 from symgrad.errors import Location, UnsupportedOpError
-from symgrad.frontend.session import here
+from symgrad.frontend.caller import here
 from symgrad.ir.dtype import LISTED
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from symgrad.errors import ShapeError
-from symgrad.frontend.session import Session, current, here
+from symgrad.frontend.caller import here
+from symgrad.frontend.session import Session, current
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node

@@ -13,8 +13,9 @@ from typing import Any
 
 import symgrad.frontend.functions as frontend
 from symgrad.frontend import unsupported
+from symgrad.frontend.caller import here
 from symgrad.frontend.functions.names import NAMESPACES
-from symgrad.frontend.session import active, here
+from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, modes
 from symgrad.tensor import selection as _selection  # noqa: F401  (enters its functions)

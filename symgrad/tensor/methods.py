@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from symgrad.frontend import unsupported
+from symgrad.frontend.caller import here
 from symgrad.frontend.functions.casting import to as symbolic_to
 from symgrad.frontend.functions.creation import new as symbolic_new
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, errors, printing, selection
 from symgrad.tensor.batched import BatchedTensor, drawn

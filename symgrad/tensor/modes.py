@@ -12,8 +12,9 @@ from types import TracebackType
 from typing import Any
 
 from symgrad.errors import ControlFlowError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
-from symgrad.frontend.session import active, here
+from symgrad.frontend.session import active
 from symgrad.ir.dtype import DType, float32
 from symgrad.tensor.errors import TensorTypeError
 

@@ -10,7 +10,6 @@ so that a reshape from one symbol to the other is a new input: no op relates the
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,8 +19,9 @@ from typing import Any, NoReturn
 from symgrad.budgets import MOST_RANKS_APART
 from symgrad.errors import Location
 from symgrad.frontend.anyrank.stars import Ticket, consumer
+from symgrad.frontend.caller import frame_location, here, user_frame
 from symgrad.frontend.facts import SizeFacts
-from symgrad.frontend.session import Session, active, frame_location, here
+from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import AnyRankSize
 from symgrad.frontend.views import Storage
 from symgrad.ir.dim import Atom, Dim, DimLike, Size, product
@@ -195,7 +195,7 @@ class AnyRankSession(Session):
 
     def ticket(self) -> Ticket:
         """What an iteration of the user's over a shape gets: it may only feed one call of ours."""
-        frame = user_frame()
+        frame = user_frame(_OURS)
         found = consumer(frame.f_code, frame.f_lasti) if frame is not None else None
         if frame is None or found is None:
             self.observe("the shape is iterated over", frame)
@@ -204,7 +204,7 @@ class AnyRankSession(Session):
 
     def is_hint(self) -> bool:
         """Is the length asked for by an iteration that has just begun, to reserve memory?"""
-        frame = user_frame()
+        frame = user_frame(_OURS)
         ticket = self._tickets[-1] if self._tickets else None
         if ticket is None or ticket.measured or frame is not ticket.frame:
             return False
@@ -213,7 +213,7 @@ class AnyRankSession(Session):
 
     def redeem(self, sizes: Iterable[AnyRankSize]) -> None:
         """The call that a ticket was for has come."""
-        frame = user_frame()
+        frame = user_frame(_OURS)
         for size in sizes:
             ticket = size.ticket
             if ticket is not None and not ticket.fits(frame):
@@ -229,23 +229,6 @@ class AnyRankSession(Session):
             yield
         finally:
             self.inside -= 1
-
-
-def user_frame() -> FrameType | None:
-    """The innermost frame that is neither the frontend's nor the eager tensors'."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if not (frame.f_globals.get("__name__") or "").startswith(_OURS):
-            return frame
-        frame = frame.f_back
-    return None
-
-
-def asked_by_symgrad(frame: FrameType | None) -> bool:
-    """Does code of ours ask, directly or through ``isinstance`` with an abstract class?"""
-    while frame is not None and frame.f_globals.get("__name__") == "abc":
-        frame = frame.f_back
-    return frame is not None and (frame.f_globals.get("__name__") or "").startswith("symgrad.")
 
 
 def any_rank_session() -> AnyRankSession:

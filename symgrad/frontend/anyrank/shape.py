@@ -14,12 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
-from symgrad.frontend.anyrank.session import (
-    AnyRankSession,
-    any_rank_session,
-    asked_by_symgrad,
-    layout_of,
-)
+from symgrad.frontend.anyrank.session import AnyRankSession, any_rank_session, layout_of
+from symgrad.frontend.caller import asked_by_symgrad
 from symgrad.frontend.sizes import AnyRankSize, Shape, as_dim, as_size
 from symgrad.ir.dim import Dim, product
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from symgrad.errors import ShapeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import finfo
 from symgrad.frontend.function import backward_of, own_backward
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
@@ -20,7 +21,6 @@ from symgrad.frontend.functions.comparisons import logical_and, logical_or, wher
 from symgrad.frontend.functions.mathematics import clamp
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.lift import as_tensor, elementwise
-from symgrad.frontend.session import here
 from symgrad.frontend.table import OperationCallError, OperationValueError, operation
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor, fresh

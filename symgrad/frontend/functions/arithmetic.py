@@ -13,8 +13,9 @@ import numpy as np
 
 from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import DTypeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.lift import as_tensor, elementwise, is_operand, on_nodes, result_dtype
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.table import marked_elementwise, operation
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import bool_

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import DTypeError, UnsupportedOpError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits, finfo
 from symgrad.frontend.lift import (
     as_node,
@@ -18,7 +19,7 @@ from symgrad.frontend.lift import (
     on_nodes,
     result_dtype,
 )
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.table import marked_elementwise, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dtype import bool_, int64

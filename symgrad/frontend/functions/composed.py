@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
 from symgrad.frontend.functions.arithmetic import add, div, floor_divide, mul, sub
 from symgrad.frontend.functions.casting import converted
 from symgrad.frontend.functions.comparisons import (
@@ -28,7 +29,7 @@ from symgrad.frontend.functions.reductions import amax, any_, argmax, finite_shi
 from symgrad.frontend.functions.scans import cumsum, diag
 from symgrad.frontend.functions.sorting import Sorted, argsort
 from symgrad.frontend.lift import as_tensor, broadcast_shapes, elementwise, result_dtype
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_size
 from symgrad.frontend.table import OperationTypeError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import DTypeError, ShapeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, check_fits
 from symgrad.frontend.functions.movement import shape_of
 from symgrad.frontend.history import unlinked
 from symgrad.frontend.lift import array_node, as_node, as_tensor, is_number, result_dtype
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, SymFloat, as_dim, is_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh

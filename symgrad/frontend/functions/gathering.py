@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions.arithmetic import add, mul
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.functions.scattering import added_up, put
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
 from symgrad.frontend.lift import as_index, as_node, as_tensor, is_number
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along, permute

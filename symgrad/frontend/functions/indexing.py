@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import scattering
 from symgrad.frontend.functions.movement import (
@@ -24,7 +25,7 @@ from symgrad.frontend.functions.movement import (
     unsqueeze,
 )
 from symgrad.frontend.lift import array_node, as_index, as_node, broadcast_shapes
-from symgrad.frontend.session import Session, current, here
+from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import as_dim, is_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh

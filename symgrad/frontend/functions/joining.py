@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.creation import filled
 from symgrad.frontend.functions.movement import (
@@ -19,7 +20,7 @@ from symgrad.frontend.functions.movement import (
     sizes_of,
 )
 from symgrad.frontend.lift import as_tensor, elementwise, result_dtype
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_dim
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh

@@ -9,6 +9,7 @@ import math
 from typing import Annotated, Any
 
 from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
 from symgrad.frontend.function import Function, assume, own_backward
 from symgrad.frontend.functions.arithmetic import add, mul
 from symgrad.frontend.functions.casting import constant
@@ -16,7 +17,7 @@ from symgrad.frontend.functions.comparisons import where
 from symgrad.frontend.functions.normalization import softmax
 from symgrad.frontend.functions.products import BATCH, contract, matmul
 from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, elementwise
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim, as_size
 from symgrad.frontend.table import OperationCallError, OperationValueError, operation
 from symgrad.frontend.table import functions as sg

@@ -11,11 +11,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
 from symgrad.frontend.functions.movement import transpose
 from symgrad.frontend.functions.products import cross, matmul
 from symgrad.frontend.functions.reductions import norm
 from symgrad.frontend.lift import as_tensor, elementwise
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS, operation, public
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 

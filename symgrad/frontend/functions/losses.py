@@ -14,6 +14,7 @@ from functools import partial
 from typing import Annotated, Any
 
 from symgrad.errors import DTypeError, ShapeError
+from symgrad.frontend.caller import here, warn_user
 from symgrad.frontend.function import assume, backward_of, own_backward
 from symgrad.frontend.functions.activations import xlogy
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
@@ -25,7 +26,7 @@ from symgrad.frontend.functions.mathematics import clamp, clamp_min
 from symgrad.frontend.functions.normalization import log_softmax
 from symgrad.frontend.functions.reductions import mean, sum
 from symgrad.frontend.lift import as_tensor, elementwise
-from symgrad.frontend.session import active, current, here, warn_user
+from symgrad.frontend.session import active, current
 from symgrad.frontend.sizes import size_text
 from symgrad.frontend.table import OperationCallError, OperationValueError, operation
 from symgrad.frontend.table import functions as sg

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.errors import ShapeError, counted
+from symgrad.frontend.caller import here
 from symgrad.frontend.lift import as_tensor
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_dim, is_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from types import SimpleNamespace
 from typing import Any
 
+from symgrad.frontend.caller import here
 from symgrad.frontend.function import Function, custom_bwd, custom_fwd, once_differentiable
 from symgrad.frontend.questions import questions
-from symgrad.frontend.session import here
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.ir.dtype import ALIASES, DType, float32

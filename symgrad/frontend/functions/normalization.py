@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from symgrad.errors import ShapeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, finfo
 from symgrad.frontend.function import Function, assume, backward_of, own_backward
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
 from symgrad.frontend.functions.casting import constant, converted
 from symgrad.frontend.functions.reductions import mean, shift, sum
 from symgrad.frontend.lift import as_tensor, elementwise
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim, size_text
 from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.table import functions as sg

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.frontend import unsupported
-from symgrad.frontend.session import here
+from symgrad.frontend.caller import here
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 

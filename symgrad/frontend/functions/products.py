@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import DTypeError, ShapeError, counted
+from symgrad.frontend.caller import here
 from symgrad.frontend.functions.arithmetic import add, mul, sub
 from symgrad.frontend.functions.joining import stack, unbind
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.lift import as_tensor, broadcast_shapes
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symgrad.errors import ShapeError, UnsupportedOpError
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.arithmetic import add, div, power, sub
 from symgrad.frontend.functions.casting import converted
@@ -18,7 +19,7 @@ from symgrad.frontend.functions.comparisons import as_bool, isfinite, where
 from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
 from symgrad.frontend.functions.movement import axes_of, axis_of, shape_of
 from symgrad.frontend.lift import as_tensor, broadcast_axes, elementwise, is_operand
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_size
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh

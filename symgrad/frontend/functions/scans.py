@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from symgrad.errors import ShapeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.functions import movement
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.functions.reductions import accumulated
 from symgrad.frontend.lift import as_tensor, elementwise
-from symgrad.frontend.session import current, here
+from symgrad.frontend.session import current
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import embed_diagonal, iota_along

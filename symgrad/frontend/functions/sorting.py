@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from symgrad.errors import ShapeError
+from symgrad.frontend.caller import here
 from symgrad.frontend.functions.movement import axis_of, share
 from symgrad.frontend.functions.scattering import added_up
 from symgrad.frontend.lift import as_tensor
-from symgrad.frontend.session import Order, current, here
+from symgrad.frontend.session import Order, current
 from symgrad.frontend.sizes import as_dim
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh

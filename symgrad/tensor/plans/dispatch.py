@@ -14,7 +14,8 @@ import numpy as np
 
 from symgrad.budgets import MOST_PLANS
 from symgrad.errors import TraceError
-from symgrad.frontend.session import current, warn_user
+from symgrad.frontend.caller import warn_user
+from symgrad.frontend.session import current
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interpreters import interpreter_of
 from symgrad.ir.dtype import LISTED

@@ -1,0 +1,74 @@
+"""Whose code calls symgrad: the frames of Python above a call, and the user's line among them.
+
+In: the stack.  Out: the frame that asks, its location, or a warning at its line.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+
+from symgrad.errors import Location
+
+_OURS = (__name__.partition(".")[0] + ".",)
+_LIBRARIES = (
+    "numpy.", "sympy.", "abc.", "functools.", "inspect.", "weakref.", "copy.", "typing.",
+)  # fmt: skip
+_BETWEEN = ("abc", "symgrad.tensor.methods")
+"""Modules that ask on behalf of their callers."""
+
+
+def module_of(frame: FrameType | None) -> str:
+    """The name of the module whose code a frame runs."""
+    return "" if frame is None else frame.f_globals.get("__name__") or ""
+
+
+def is_in(frame: FrameType, packages: tuple[str, ...]) -> bool:
+    """Does a frame run code of one of these packages?  Each name ends in a dot."""
+    return f"{module_of(frame)}.".startswith(packages)
+
+
+def user_frame(ours: tuple[str, ...] = _OURS) -> FrameType | None:
+    """The innermost frame that is in none of ``ours``."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_in(frame, ours):
+        frame = frame.f_back
+    return frame
+
+
+def frame_location(frame: FrameType | None) -> Location | None:
+    """The line that a frame is at."""
+    if frame is None:
+        return None
+    return Location.of(frame.f_code, frame.f_lasti, frame.f_lineno)
+
+
+def here() -> Location | None:
+    """The user's line that called into symgrad."""
+    return frame_location(user_frame())
+
+
+def warn_user(message: str) -> None:
+    """Warn, at the user's line that called into symgrad."""
+    place = here()
+    file, line = (place.file, place.line) if place else ("<symgrad>", 0)
+    warnings.warn_explicit(message, UserWarning, file, line)
+
+
+def _asking(frame: FrameType | None) -> FrameType | None:
+    while frame is not None and module_of(frame) in _BETWEEN:
+        frame = frame.f_back
+    return frame
+
+
+def asker(depth: int = 2) -> FrameType | None:
+    """The frame that asks, if it is the program's: not ours, and of no library that we call."""
+    frame = _asking(sys._getframe(depth))
+    return None if frame is None or is_in(frame, _OURS + _LIBRARIES) else frame
+
+
+def asked_by_symgrad(frame: FrameType | None) -> bool:
+    """Does code of ours ask, directly or through ``isinstance`` with an abstract class?"""
+    frame = _asking(frame)
+    return frame is not None and is_in(frame, _OURS)
