@@ -10,7 +10,7 @@ from typing import Any
 
 from symgrad.frontend import unsupported
 from symgrad.frontend.caller import here
-from symgrad.frontend.table import FUNCTIONS
+from symgrad.frontend.table import FUNCTIONS, NUMPY_NAMES
 from symgrad.frontend.tensor import SymbolicTensor
 
 # NumPy's names where torch has another.
@@ -23,7 +23,7 @@ _OTHER_NAMES = {
     "true_divide": "div", "divide": "div", "transpose": "permute", "round_": "round",
     "max": "amax", "min": "amin", "cumulative_sum": "cumsum",
 }  # fmt: skip
-_RENAMED = {"axis": "dim", "keepdims": "keepdim", "a": "input", "x": "input"}
+_RENAMED = {**NUMPY_NAMES, "a": "input", "x": "input"}
 
 
 def array_ufunc(

@@ -152,7 +152,7 @@ def _mean_of_labels(given: Mapping[str, Any], slots: Sequence[Slot]) -> bool:
 _EACH: dict[str, tuple[type[Function], int]] = {
     "relu": (ReLU, 4096), "sigmoid": (Sigmoid, 4096), "silu": (SiLU, 4096),
     "softplus": (Softplus, 2048), "mish": (Mish, 2048), "elu": (ELU, 2048),
-    "logsigmoid": (LogSigmoid, 2048), "erf": (Erf, 512), "gelu": (GELU, 512),
+    "logsigmoid": (LogSigmoid, 2048), "erf": (Erf, 512),
 }  # fmt: skip
 _ROWS: dict[str, type[Function]] = {
     "softmax": Softmax, "log_softmax": LogSoftmax, "logsumexp": LogSumExp,
