@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from symgrad.compiler import verify as verify
     from symgrad.custom.define import custom_op as custom_op
     from symgrad.drawing.draw import draw as draw
+    from symgrad.errors import InferredShapesWarning as InferredShapesWarning
     from symgrad.errors import SymgradError as SymgradError
     from symgrad.frontend.dtypes import can_cast as can_cast
     from symgrad.frontend.dtypes import finfo as finfo
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from symgrad.frontend.function import custom_fwd as custom_fwd
     from symgrad.frontend.function import once_differentiable as once_differentiable
     from symgrad.frontend.function import surrogate as surrogate
-    from symgrad.frontend.request import InferredShapesWarning as InferredShapesWarning
     from symgrad.ir.dtype import bool_ as bool  # noqa: F401
     from symgrad.ir.dtype import float32 as float32
     from symgrad.ir.dtype import float64 as float64
@@ -76,12 +76,11 @@ _MODULES = {
     "symgrad.compiler": "compile verify",
     "symgrad.custom.define": "custom_op",
     "symgrad.drawing.draw": "draw",
-    "symgrad.errors": "SymgradError",
+    "symgrad.errors": "InferredShapesWarning SymgradError",
     "symgrad.frontend.dtypes": "can_cast finfo iinfo promote_types",
     "symgrad.frontend.function": (
         "Function assume custom_bwd custom_fwd once_differentiable surrogate"
     ),
-    "symgrad.frontend.request": "InferredShapesWarning",
     "symgrad.ir.dtype": "float32 float64 int16 int32 int64 int8 uint8",
     "symgrad.proof.report.verdict": "PROVED REFUTED UNDECIDED",
     "symgrad.runtime.strict": "NumpyBackendWarning",

@@ -18,7 +18,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.errors import BuildError, CacheError, NotProvedError, SpecError, SymgradError
+from symgrad.errors import (
+    BuildError,
+    CacheError,
+    InferredShapesWarning,
+    NotProvedError,
+    SpecError,
+    SymgradError,
+)
 from symgrad.forks import forks_wait
 from symgrad.frontend.anyrank.judge import missing_axes, rank_dependence
 from symgrad.frontend.anyrank.serving import serving, typical_rank
@@ -27,7 +34,7 @@ from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import surrogate_of
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
-from symgrad.frontend.request import AnyFunction, InferredShapesWarning, Request, presences
+from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.ir.dtype import float64
@@ -35,6 +42,7 @@ from symgrad.ir.function import FunctionGraphs, OtherCall
 from symgrad.kernels import OpPlan, plan, with_backward
 from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
+from symgrad.stages import STAGES
 
 if TYPE_CHECKING:
     from symgrad.numpy_op import NumpyOp
@@ -44,7 +52,6 @@ if TYPE_CHECKING:
 RANKS = (0, 1, 2, 3)
 """The numbers of batch axes that are judged where the program depends on their number."""
 
-STAGES = ("graph", "reverse", "index", "schedule", "c")
 Static = Mapping[str, Any] | None
 Assume = Mapping[str, str] | None
 
@@ -109,7 +116,7 @@ def compile(
     SYMGRAD_STRICT=1, BuildError or CacheError is raised.
     """
     with forks_wait():
-        from symgrad.kernels import emit
+        from symgrad.emission import emit
         from symgrad.manifest import proof_line
         from symgrad.numpy_op import NumpyOp
         from symgrad.runtime.op import make_op

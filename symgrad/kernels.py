@@ -1,35 +1,26 @@
-"""A traced Function -> its kernels: their graphs, what a call looks like, C, header, wrapper.
+"""A traced Function -> the graphs of its kernels.
 
-In: ``FunctionGraphs``.  ``plan`` makes an ``OpPlan``: named graphs, one a kernel.  ``op_record``
-makes of it the record that wrappers are written from; ``emit`` the texts of the op's files.
+In: ``FunctionGraphs``.  ``plan`` makes an ``OpPlan``: named graphs, one a kernel.
 """
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from symgrad import abi
 from symgrad.autodiff import vjp
 from symgrad.budgets import ALL_MASKS_UP_TO
-from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
-from symgrad.codegen.calls import SizeNames, known_conditions, size_bindings
-from symgrad.codegen.emit.kernel import described
 from symgrad.codegen.names import identifier
-from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
-from symgrad.ir.formula import formulas
 from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.printer import fresh_name
 from symgrad.passes.save import choose_saved, saved_to_compare
 from symgrad.passes.simplify import simplify
 from symgrad.passes.split import Joint, Split, split
-
-KernelOf = Callable[[str], abi.Kernel]
 
 
 @dataclass(frozen=True)
@@ -149,25 +140,6 @@ def masks(differentiable: tuple[bool, ...]) -> list[tuple[bool, ...]]:
     return [differentiable, *single]
 
 
-def op_record(
-    op: OpPlan, kernel_of: KernelOf, *, name: str = "", files: Sequence[str] = (), header: str,
-    blas: bool = False,
-) -> abi.Op:  # fmt: skip
-    """The record of calls of the op.  ``kernel_of``: the record of a kernel by its name."""
-    return abi.Op(
-        name=name or op.name,
-        differentiable=op.differentiable,
-        cases=tuple(_case_record(op, case, kernel_of) for case in op.cases),
-        files=tuple(files),
-        header=header,
-        blas=blas,
-        values=tuple(
-            abi.Value(one.name, one.text, place=one.place, exact=one.exact)
-            for one in op.graphs.values
-        ),
-    )
-
-
 # -- planning
 
 
@@ -255,164 +227,3 @@ def _backwards(name: str, mark: str, parts: Split) -> Iterator[KernelPlan | None
         bits = "".join("1" if wanted else "0" for wanted in one.mask)
         suffix = f"_{bits}" if number else ""
         yield KernelPlan(f"{name}_backward{mark}{suffix}", simplify(one.graph), pruned=number > 0)
-
-
-# -- records
-
-
-def _case_record(op: OpPlan, case: CasePlan, kernel_of: KernelOf) -> abi.Case:
-    found, sizes = case.case, SizeNames(op.sizes)
-    inputs, outputs = (
-        tuple(map(sizes.array, names, nodes, [()] * len(nodes), batches))
-        for names, nodes, batches in zip(
-            (op.graphs.input_names, found.output_names), (found.inputs, found.outputs),
-            case.batches, strict=True,
-        )
-    )  # fmt: skip
-    inference, forward = kernel_of(case.inference.name), kernel_of(case.forward.name)
-    backward = tuple(_backward_records(op, case, kernel_of))
-    kernels = (inference, forward, *(one.kernel for one in backward))
-    needed = {size for kernel in kernels for size in kernel.sizes}
-    shapes = [node.shape for node in found.inputs]
-    bindings = size_bindings(op.name, shapes, needed, sizes)
-    conditions = map(sizes.condition, (*found.conditions, *found.requires))
-    own = {"input": inputs, "output": outputs}
-    return abi.Case(
-        inputs=inputs,
-        outputs=outputs,
-        bindings=bindings,
-        residuals=tuple(
-            abi.Residual(
-                replace(own[one.source][one.position], name=one.name)
-                if one.source in own
-                else sizes.array(one.name, one.node),
-                one.source,
-                position=one.position,
-            )
-            for one in case.parts.residuals
-        ),
-        inference=inference,
-        forward=forward,
-        backward=backward,
-        conditions=known_conditions(op.name, conditions, {one.size for one in bindings}),
-        apart=found.any_rank.apart if found.any_rank else (),
-    )
-
-
-def _backward_records(
-    op: OpPlan, case: CasePlan, kernel_of: KernelOf
-) -> Iterator[abi.Backward]:  # fmt: skip
-    for one, kernel in zip(case.parts.backward, case.backward, strict=True):
-        zeros = tuple(
-            position
-            for position, wanted in enumerate(one.mask)
-            if wanted and position not in one.gradients
-        )
-        if kernel is None:
-            record = abi.Kernel(f"{op.name}_backward_nothing", sizes=(), inputs=(), outputs=())
-        else:
-            record = kernel_of(kernel.name)
-            _check_order(record, one.graph)
-        yield abi.Backward(
-            mask=one.mask,
-            kernel=record,
-            residuals=one.residuals if kernel else (),
-            cotangents=one.cotangents if kernel else (),
-            zeros=zeros,
-        )
-
-
-def _check_order(record: abi.Kernel, graph: Graph) -> None:
-    names = tuple(array.name for array in record.inputs)
-    if names != tuple(graph.inputs):
-        raise CodegenError(f"{record.name} takes {names}, its graph {tuple(graph.inputs)}")
-
-
-# -- files
-
-
-@dataclass(frozen=True)
-class EmittedOp:
-    """The texts of one op.  ``texts``: C files and header by file name."""
-
-    op: abi.Op
-    texts: dict[str, str]
-    summary: tuple[str, ...]
-
-    def wrapper(self, runtime: str = "symgrad.runtime") -> str:
-        """The Python wrapper; ``runtime``: the package that it imports what it calls from."""
-        return render_wrapper(wrapper_view(self.op, runtime=runtime, summary=self.summary))
-
-
-def emit(plan: OpPlan, proof: str, *, name: str | None = None) -> EmittedOp:
-    """Emit every kernel of an op.
-
-    Forwards and the backward of all gradients go to ``<name>.c``, pruned backwards to
-    ``<name>_pruned.c``.  ``proof``: the line that says what was proved.
-    """
-    stem = name or plan.name
-    sizes = SizeNames(plan.sizes)
-    emitted = {kernel.name: _emitted(kernel, proof, sizes) for kernel in plan.kernels}
-    main = [emitted[kernel.name] for kernel in plan.kernels if not kernel.pruned]
-    pruned = [emitted[kernel.name] for kernel in plan.kernels if kernel.pruned]
-    summary = (f"{plan.graphs.name}, written by symgrad.", proof)
-    texts = {f"{stem}.c": _source(main, stem, summary)}
-    if pruned:
-        only = "Backwards of some of the gradients only; the name tells which inputs'."
-        texts[f"{stem}_pruned.c"] = _source(pruned, stem, (*summary, only))
-    header = f"{stem}.h"
-    whole = emit_file([*main, *pruned], FileDoc(stem, (*summary, *_contract(plan))))
-    op = op_record(
-        plan, lambda name: emitted[name].record, name=stem, files=tuple(texts), header=header,
-        blas=whole.needs_blas,
-    )  # fmt: skip
-    return EmittedOp(op, {**texts, header: whole.header}, (proof,))
-
-
-def _source(kernels: Sequence[EmittedKernel], stem: str, lines: tuple[str, ...]) -> str:
-    return emit_file(kernels, FileDoc(stem, lines)).source
-
-
-def _contract(plan: OpPlan) -> Iterator[str]:
-    """What holds for every kernel of an op, for the top of its header."""
-    if plan.sizes:
-        sizes = ", ".join(plan.sizes)
-        yield f"Each kernel takes the sizes that it needs first, in this order: {sizes}."
-    for name, size in _batches(plan).items():
-        yield f"*{name} is any number of axes, taken as one: {size} is the number of all elements."
-    yield from _RULES
-    for number, one in enumerate(plan.cases if len(plan.cases) > 1 else ()):
-        inputs = ", ".join(map(described, plan.graphs.input_names, one.case.inputs, one.batches[0]))
-        conditions = " and ".join(map(str, one.case.conditions))
-        yield f"{mark_of(number)}: for {inputs}{', where ' if conditions else ''}{conditions}."
-    if any(kernel.pruned for kernel in plan.kernels):
-        digits = ", ".join(plan.graphs.input_names)
-        yield f"Digits at the end, one for each of {digits}: 1 where its gradient is an output."
-
-
-def _batches(plan: OpPlan) -> dict[str, str]:
-    """The size that stands for each group of batch axes."""
-    return {
-        batch.name: str(node.shape[batch.axis + batch.number - 1])
-        for one in plan.cases
-        for node, batch in zip(one.case.inputs, one.batches[0], strict=True)
-        if batch is not None
-    }
-
-
-_RULES = (
-    "Arrays are C-contiguous, but for the inputs with strides behind them: x_s0 counts elements"
-    " from one index of axis 0 to the next. No output overlaps any other array.",
-    "The workspace begins at a multiple of 64 bytes and has the number of bytes that"
-    " <kernel>_workspace returns for the same sizes; it may be NULL for 0. Its content means"
-    " nothing before and after the call.",
-    "A kernel returns 0 once its outputs are written, or else a number that is explained above it;"
-    " then they may hold anything. It keeps no state and allocates nothing.",
-)
-
-
-def _emitted(kernel: KernelPlan, proof: str, sizes: SizeNames) -> EmittedKernel:
-    title = kernel.name.replace("_", " ")
-    line = proof if "backward" in kernel.name else ""
-    doc = KernelDoc(title, formulas(kernel.graph), line)
-    return emit_kernel(kernel.graph, kernel.name, doc, sizes)

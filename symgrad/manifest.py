@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from symgrad.codegen.wrapper import render_package
+from symgrad.emission import emit
 from symgrad.frontend.request import Request
 from symgrad.frontend.spec import TensorSpec
 from symgrad.ir.function import FunctionGraphs
 from symgrad.ir.printer import graph_text
-from symgrad.kernels import OpPlan, emit
+from symgrad.kernels import OpPlan
 from symgrad.proof.digests import Sides, backward_digest, forward_digest, normal_forms
 from symgrad.runtime.package import MANIFEST, PackagedOp, package_files, text_digest
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from symgrad.abi import Case, Kernel, Op, Sizes
 from symgrad.codegen.calls import SizeNames
+from symgrad.emission import op_record
 from symgrad.errors import KernelArgumentError
 from symgrad.interpreters import interpreter_of
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.graph import Graph
-from symgrad.kernels import KernelPlan, OpPlan, op_record
+from symgrad.kernels import KernelPlan, OpPlan
 from symgrad.passes.evaluate import evaluate
 from symgrad.runtime.load import Library
 from symgrad.runtime.residuals import Residuals

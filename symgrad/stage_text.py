@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symgrad.codegen.schedule.explain import schedule_text
+from symgrad.emission import emit
 from symgrad.index.lower import Lowering
 from symgrad.index.text import expression_text
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph
 from symgrad.ir.printer import graph_text
-from symgrad.kernels import KernelPlan, OpPlan, emit
+from symgrad.kernels import KernelPlan, OpPlan
 
 
 def graph(graphs: FunctionGraphs) -> str:

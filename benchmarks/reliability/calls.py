@@ -27,9 +27,10 @@ from benchmarks.reliability.notes import Notes, difference
 from benchmarks.reliability.pool import LAST_CALL
 from benchmarks.reliability.program import class_text
 from symgrad.abi import all_sizes, shape_of
+from symgrad.emission import emit
 from symgrad.errors import SymgradError
 from symgrad.frontend.trace import trace
-from symgrad.kernels import emit, plan
+from symgrad.kernels import plan
 from symgrad.runtime.op import make_op, shipped_op
 from symgrad.runtime.residuals import serves
 

@@ -26,9 +26,10 @@ from benchmarks.reliability.subject import Subject
 from benchmarks.reliability.truth import Truth, as_tuple
 from benchmarks.reliability.watch import watched
 from symgrad import compiler
+from symgrad.emission import emit
 from symgrad.errors import SymgradError
 from symgrad.frontend.trace import trace
-from symgrad.kernels import OpPlan, emit, plan
+from symgrad.kernels import OpPlan, plan
 from symgrad.numpy_op import NumpyOp
 from symgrad.runtime.op import make_op
 from symgrad.runtime.residuals import serves

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reliability.loading import defined
+from symgrad.emission import emit
 from symgrad.errors import SymgradError
 from symgrad.frontend.trace import trace
-from symgrad.kernels import emit, plan
+from symgrad.kernels import plan
 from symgrad.runtime.op import make_op
 from symgrad.runtime.threads import set_num_threads
 

@@ -1,7 +1,7 @@
 """The errors that a user can cause.
 
 In: the place in the user's source, when there is one.  Out: exceptions whose message says what
-happened, where, and what to do.
+happened, where, and what to do; a warning.
 """
 
 from __future__ import annotations
@@ -188,3 +188,7 @@ class KernelArgumentError(SymgradError, ValueError):
 
 class KernelTypeError(SymgradError, TypeError):
     """A kernel was called with something that is not an array of the right dtype."""
+
+
+class InferredShapesWarning(UserWarning):
+    """Kernels are made for shapes that nobody stated."""

@@ -35,10 +35,6 @@ Kind = inspect._ParameterKind
 _EMPTY = inspect.Parameter.empty
 
 
-class InferredShapesWarning(UserWarning):
-    """Kernels are made for shapes that nobody stated."""
-
-
 @dataclass(frozen=True)
 class Argument:
     """One argument of forward: a tensor (``spec``) or a plain ``value``.

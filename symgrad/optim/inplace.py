@@ -17,8 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.abi import C_TYPES, Array, Case, Kernel, Op
-from symgrad.codegen import EmittedKernel, FileDoc, KernelDoc, emit_file, emit_kernel
 from symgrad.codegen.calls import SizeNames, size_bindings
+from symgrad.codegen.emit.file import FileDoc, emit_file
+from symgrad.codegen.emit.kernel import EmittedKernel, KernelDoc, emit_kernel
 from symgrad.codegen.wrapper import render_wrapper, wrapper_view
 from symgrad.errors import CodegenError
 from symgrad.frontend.function import Function

@@ -2,6 +2,8 @@
 
 In: ``sys.argv``.  Out: text, files, an exit status: 0 for success, 1 where a backward is not PROVED
 or a generated file differs, 2 for a wrong call.
+
+Each command imports what it needs when it runs, so that help and errors of the call cost little.
 """
 
 from __future__ import annotations
@@ -19,13 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from rich.console import Console
-from rich.markup import escape
 
-from symgrad import compiler
-from symgrad.errors import SpecError, SymgradError
-from symgrad.frontend.request import InferredShapesWarning
-from symgrad.tools import discover, watched
+from symgrad.errors import InferredShapesWarning, SpecError, SymgradError
+from symgrad.stages import STAGES
+from symgrad.tools import watched
 
 if TYPE_CHECKING:
     from symgrad.tools.judging import Judged
@@ -237,12 +236,16 @@ def verify(
     jaxtyping's types), else they are inferred from what forward accepts, which the report then
     says: the verdict is the worst of those for the shapes that it names.
     """
-    from symgrad.tools.judging import judge_all, summary
-
     if certificate is not None:
         _certificate(certificate, root, targets, as_json)
     if not targets:
         raise click.UsageError("name a FILE or a PACKAGE, or --certificate DIR")
+    from rich.console import Console
+    from rich.markup import escape
+
+    from symgrad.tools import discover
+    from symgrad.tools.judging import judge_all, summary
+
     console = Console(stderr=as_json, highlight=False)
     chosen = [function for target in targets for function in discover.functions(target)]
     facts = _pairs(assume, "--assume")
@@ -289,6 +292,8 @@ def _write_files(
     judged: Sequence[Judged], sarif: Path | None, junit: Path | None, write_test: Path | None
 ) -> None:
     """Write the requested files."""
+    if sarif is junit is write_test is None:
+        return
     from symgrad.tools import outputs
 
     if sarif is not None:
@@ -321,6 +326,9 @@ def build(
     assume: Sequence[str], allow: Sequence[str], check: bool, no_compile: bool,
 ) -> None:  # fmt: skip
     """Write C, header, wrapper and manifest: a package that needs no symgrad to import."""
+    from symgrad import compiler
+    from symgrad.tools import discover
+
     chosen = [function for target in targets for function in discover.functions(target)]
     difference = compiler.build(
         chosen, output, specs=_specs(shapes), static=_static(static),
@@ -334,6 +342,7 @@ def build(
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 def regen(check: bool) -> None:
     """Regenerate generated/: the kernels that operations and sg.nn run on."""
+    from symgrad import compiler
     from symgrad.tensor.plans.shippedplan import SHIPPED
 
     root = Path(__file__).resolve().parents[2]
@@ -356,7 +365,7 @@ def _finish(difference: str, check: bool, folder: Path) -> None:
 
 @main.command()
 @click.argument("target", metavar="FILE|PACKAGE:CLASS")
-@click.option("--stage", type=click.Choice(compiler.STAGES), default="graph", show_default=True)
+@click.option("--stage", type=click.Choice(STAGES), default="graph", show_default=True)
 @click.option(
     "--draw",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -372,6 +381,9 @@ def show(
     if draw is not None:
         _draw(target, draw, shapes, static)
         return
+    from symgrad import compiler
+    from symgrad.tools import discover
+
     for function in discover.functions(target):
         text = compiler.show(
             function, *_specs(shapes), stage=stage, static=_static(static),
@@ -382,6 +394,7 @@ def show(
 
 def _draw(target: str, path: Path, shapes: str | None, static: Sequence[str]) -> None:
     from symgrad.drawing import draw
+    from symgrad.tools import discover
 
     chosen = discover.functions(target)
     if len(chosen) != 1:

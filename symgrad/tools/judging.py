@@ -6,14 +6,11 @@ request, and the report or the error; a table of many.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from symgrad import compiler
 from symgrad.compiler import Assume, Static
@@ -25,6 +22,9 @@ from symgrad.proof.report.verdict import DERIVED
 from symgrad.shapes import requested
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
     from symgrad.proof.report.records import Report
 
 
@@ -125,23 +125,39 @@ def judge_all(
 
     Raises SpecError for stated shapes, values or assumptions that are wrong.
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     judged = []
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("proving", total=len(functions))
+    with _progress(console, len(functions)) as begin:
         for function in functions:
-            progress.update(task, description=escape(function.__qualname__))
+            begin(function.__qualname__)
             one = judge(function, specs, static, assume, order, audit)
             wrong = one.error if specs or static or assume else None
             if isinstance(wrong, SpecError) and wrong.location is None:
                 raise wrong
             judged.append(one)
-            progress.advance(task)
     return judged
+
+
+@contextmanager
+def _progress(console: Console, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on a terminal; the function says which Function is judged next."""
+    if not console.is_terminal:
+        yield lambda name: None
+        return
+    from rich.markup import escape
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("proving", total=total)
+        done = count(0)
+        yield lambda name: progress.update(task, description=escape(name), completed=next(done))
 
 
 def summary(judged: Sequence[Judged]) -> Table:
     """One row for each gradient, and for each theorem of the protocol that is not PROVED."""
+    from rich.markup import escape
+    from rich.table import Table
+
     table = Table("op", "gradient of", "verdict", "under")
     for one in judged:
         name = one.name

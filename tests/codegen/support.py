@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.abi import shape_of
-from symgrad.codegen import CFile, EmittedKernel, FileDoc, emit_file, emit_kernel
 from symgrad.codegen.calls import SizeNames
+from symgrad.codegen.emit.file import CFile, FileDoc, emit_file
+from symgrad.codegen.emit.kernel import EmittedKernel, emit_kernel
 from symgrad.ir.graph import Graph
 from symgrad.passes.evaluate import bind_sizes
 

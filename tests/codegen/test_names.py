@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symgrad.codegen import FileDoc, KernelDoc, emit_file, emit_kernel
-from symgrad.codegen.emit.kernel import comment_lines
+from symgrad.codegen.emit.file import FileDoc, emit_file
+from symgrad.codegen.emit.kernel import KernelDoc, comment_lines, emit_kernel
 from symgrad.codegen.names import Names, identifier, is_reserved
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import float64

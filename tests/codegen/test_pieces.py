@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad.codegen import FileDoc, emit_file, emit_kernel
 from symgrad.codegen.emit.ctree import Binary, Cast, Expression, Text, Unary, expression_text
+from symgrad.codegen.emit.file import FileDoc, emit_file
+from symgrad.codegen.emit.kernel import emit_kernel
 from symgrad.codegen.emit.spelling import dim_expression, literal, template_binding
 from symgrad.codegen.program.definitions import build_program
 from symgrad.codegen.program.equations import elements_of

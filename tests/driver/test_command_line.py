@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 
-from symgrad.compiler import STAGES
+from symgrad.stages import STAGES
 from symgrad.tools.cli import main
 
 ROOT = Path(__file__).parent.parent.parent

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad import stage_text as stages
+from symgrad.emission import emit
 from symgrad.frontend.trace import trace
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import float64
 from symgrad.ir.formula import formulas
 from symgrad.ir.graph import Graph
 from symgrad.ir.types import TensorType
-from symgrad.kernels import emit, op_name, plan
+from symgrad.kernels import op_name, plan
 from symgrad.passes.evaluate import evaluate
 from tests.driver.splits import SPECS, programs
 

@@ -18,10 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
+from symgrad.emission import EmittedOp, emit
 from symgrad.errors import ShapeError
 from symgrad.frontend.request import bind
 from symgrad.frontend.trace import trace, trace_request
-from symgrad.kernels import EmittedOp, emit, op_name, plan
+from symgrad.kernels import op_name, plan
 from symgrad.manifest import packaged
 from symgrad.runtime.op import make_op
 from symgrad.tools import discover, outputs

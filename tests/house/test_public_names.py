@@ -28,6 +28,40 @@ def test_import_symgrad_is_light(tmp_path: Path) -> None:
     assert not modules & set(HEAVY)
 
 
+def test_help_is_light(tmp_path: Path) -> None:
+    done = (
+        "import click, sys; sys.argv[1:] = ['--help']; from symgrad.tools.cli import main; main()"
+    )
+    modules = imported_by(done, tmp_path)
+    assert "symgrad.tools.cli" in modules
+    assert not modules & {*HEAVY, "symgrad.compiler", "symgrad.frontend"}
+
+
+VERDICT = """
+import symgrad as sg
+
+class Square(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad
+
+assert sg.verify(Square, "n").verdict == "PROVED"
+"""
+
+
+def test_a_verdict_needs_no_code_generator(tmp_path: Path) -> None:
+    modules = imported_by(f"exec({VERDICT!r})", tmp_path)
+    assert "symgrad.proof.verify" in modules
+    unneeded = {"cffi", "jinja2", "rich", "symgrad.emission", "symgrad.codegen.emit.file"}
+    assert not modules & unneeded
+
+
 @pytest.mark.parametrize("layer", ["errors", "ir", "ops", "index", "frontend", "runtime"])
 def test_lower_layers_do_not_import_sympy(layer: str, tmp_path: Path) -> None:
     modules = imported_by(f"import symgrad.{layer}", tmp_path)

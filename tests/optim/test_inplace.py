@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.codegen import KernelDoc, emit_kernel
+from symgrad.codegen.emit.kernel import KernelDoc, emit_kernel
 from symgrad.errors import BuildError, CodegenError
 from symgrad.frontend.trace import trace
 from symgrad.ir.graph import Graph

@@ -17,11 +17,12 @@ import numpy as np
 
 from symgrad.autodiff import recorded_vjp
 from symgrad.budgets import MOST_TRACED_NODES
+from symgrad.forks import forks_wait
 from symgrad.frontend.session import activate
 from symgrad.frontend.sizes import symbolic_math
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
-from symgrad.kernels import OpPlan, emit, plan
+from symgrad.kernels import OpPlan, plan
 from symgrad.ops.markers import without_markers
 from symgrad.runtime.op import CompiledOp, make_op
 from symgrad.tensor.modes import enable_grad
@@ -153,6 +154,11 @@ class TracedKernels:
 
 def compiled(planned: OpPlan) -> CompiledOp:
     """The op of a plan.  Raises BuildError, CacheError and CodegenError."""
+    with forks_wait():
+        from symgrad.emission import (
+            emit,  # code generation is only needed where something is compiled
+        )
+
     emitted = emit(planned, "The backward is derived.")
     return make_op(emitted.wrapper(), emitted.texts)
 
