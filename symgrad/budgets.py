@@ -4,6 +4,12 @@ A proof that meets a limit is UNDECIDED, a search that meets one ends with what 
 makes a verdict wrong.
 """
 
+VERDICT_SECONDS = 30.0
+"""Of processor time for one verdict, where nobody says otherwise."""
+PROOF_SHARE = 0.8
+"""Of the time that is left, for the judgement of one case: conditions are to be found as well."""
+CHECKED_WORK = 256
+"""Steps of rewriting after which the time is looked at."""
 
 # -- Work for normal forms, in steps of rewriting
 

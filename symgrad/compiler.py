@@ -11,6 +11,7 @@ any stage.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from symgrad.budgets import VERDICT_SECONDS
+from symgrad.deadline import TimeUp, limited
 from symgrad.errors import (
     BuildError,
     CacheError,
@@ -32,7 +35,7 @@ from symgrad.frontend.anyrank.serving import serving, typical_rank
 from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
-from symgrad.frontend.function import surrogate_of
+from symgrad.frontend.function import class_location, class_of, surrogate_of
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
@@ -59,6 +62,7 @@ Assume = Mapping[str, str] | None
 def verify(
     function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
     order: int = 1, suggest: bool = True, audit: bool = False,
+    timeout: float | None = VERDICT_SECONDS,
 ) -> Report:  # fmt: skip
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
@@ -68,17 +72,56 @@ def verify(
     where forward accepts that.  ``static``: values of non-tensor arguments.  ``assume``: facts
     about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of the backward too.
     ``suggest=False``: do not look for a repair.  ``audit=True``: evaluate both sides of what is
-    PROVED at random points as well.  Raises SpecError, and the errors of tracing forward.
+    PROVED at random points as well.  ``timeout``: seconds of processor time; what is not decided
+    by then is UNDECIDED; None for no limit.  Raises SpecError, and the errors of tracing forward.
     """
-    request = requested(function, specs, static, assume, order)
-    return verify_request(replace(request, audit=audit), suggest=suggest)
+
+    def judge() -> Report:
+        request = requested(function, specs, static, assume, order)
+        return _judged_request(replace(request, audit=audit), suggest)
+
+    return in_time(function, timeout, judge)
 
 
-def verify_request(request: Request, *, suggest: bool = True) -> Report:
+def verify_request(
+    request: Request, *, suggest: bool = True, timeout: float | None = VERDICT_SECONDS
+) -> Report:
     """The verdict for optional tensors given and absent, and for all inferred shapes.
 
-    Raises the errors of tracing forward.
+    ``timeout``: as for ``verify``.  Raises the errors of tracing forward.
     """
+    return in_time(request.function, timeout, lambda: _judged_request(request, suggest))
+
+
+def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Report]) -> Report:
+    """What ``judge`` reports within so many seconds; UNDECIDED where it comes to no report.
+
+    Raises SpecError for a limit that is no positive number.
+    """
+    number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if timeout is not None and not (number and 0 < timeout < math.inf):
+        raise SpecError(f"timeout={timeout!r}", hint="a positive number of seconds, None for none")
+    stopped = True
+    try:
+        with limited(timeout) as limit:
+            report = judge()
+            stopped = limit is not None and limit.passed
+    except TimeUp as error:
+        report = _unfinished(function, error)
+    return replace(report, timed_out=True) if stopped else report
+
+
+def _unfinished(function: AnyFunction, error: TimeUp) -> Report:
+    """The report where the time was over before anything was judged."""
+    from symgrad.proof.report.records import Finding, Report
+    from symgrad.proof.report.verdict import Verdict
+
+    found = class_of(function)
+    finding = Finding("judged", Verdict.UNDECIDED, str(error))
+    return Report(found.__name__, class_location(found), inputs={}, protocol=(finding,))
+
+
+def _judged_request(request: Request, suggest: bool) -> Report:
     with told(f"judging {request.cls.__name__}"):
         from symgrad.quantify import for_all_values
 
@@ -98,18 +141,22 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         if str(list(judged.values())[-1].verdict) == "REFUTED":
             break
         assert other.guess is not None
-        with suppress(SymgradError):  # the assumptions may not fit other ranks
+        try:
             judged[other.guess] = _for_presences(replace(other, audit=request.audit), suggest)
+        except SymgradError:  # the assumptions may not fit other ranks
+            continue
+        except TimeUp as error:
+            judged[other.guess] = _unfinished(request.function, error)
     return for_guesses(judged)
 
 
 def compile(
     function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
-    allow: Sequence[str] = (), strict: bool = False,
+    allow: Sequence[str] = (), strict: bool = False, timeout: float | None = VERDICT_SECONDS,
 ) -> CompiledOp | NumpyOp:  # fmt: skip
     """Kernels for every size of these shapes, forward and backward.
 
-    ``specs``, ``static``, ``assume``: as for ``verify``; where shapes are inferred, an
+    ``specs``, ``static``, ``assume``, ``timeout``: as for ``verify``; where shapes are inferred, an
     InferredShapesWarning says which.  A backward that is not PROVED is refused with
     NotProvedError, unless ``allow`` names its verdict (``allow=("UNDECIDED",)``).  Where no C
     compiler works, the op runs on NumPy, with a NumpyBackendWarning; with ``strict``, or
@@ -122,7 +169,7 @@ def compile(
         from symgrad.runtime.op import make_op
 
     request = _requested(function, specs, static, assume)
-    planned, report = judged_plan(request, allow)
+    planned, report = judged_plan(request, allow, timeout=timeout)
     emitted = emit(planned, proof_line(report))
     try:
         return make_op(
@@ -138,10 +185,11 @@ def build(
     functions: Sequence[AnyFunction], folder: Path, *, specs: Sequence[str | None] = (),
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
+    timeout: float | None = VERDICT_SECONDS,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return the difference.
 
-    ``specs``, ``static``, ``assume``: as for ``compile``.  ``check``: write nothing.
+    ``specs``, ``static``, ``assume``, ``timeout``: as for ``compile``.  ``check``: write nothing.
     ``compiled``: also build the shared objects.  ``root``: paths in the manifest are written
     relative to it.  ``names``: other names for the ops of some Functions.  Raises NotProvedError,
     BuildError.
@@ -153,7 +201,7 @@ def build(
     ops = []
     for one in functions:
         request = _requested(one, specs, static, assume)
-        ops.append((request, *judged_plan(request, allow, named.get(one, ""))))
+        ops.append((request, *judged_plan(request, allow, named.get(one, ""), timeout=timeout)))
     files = packaged(ops, root, folder)
     if check:
         return difference(folder, files)
@@ -194,7 +242,11 @@ def show(
 
 
 def judged_plan(
-    request: Request, allow: Sequence[str], name: str = "", suggest: bool = True
+    request: Request,
+    allow: Sequence[str],
+    name: str = "",
+    suggest: bool = True,
+    timeout: float | None = VERDICT_SECONDS,
 ) -> tuple[OpPlan, Report]:
     """The graphs of an op's kernels, and the report on its backward.
 
@@ -207,7 +259,7 @@ def judged_plan(
         raise SpecError(f"allow={allow!r}", hint='a tuple of "UNDECIDED" and "REFUTED"')
     graphs = trace_request(request)
     ranks = _ranks(request, graphs)
-    report = _as_asked(request, graphs, ranks, suggest)
+    report = in_time(request.function, timeout, lambda: _as_asked(request, graphs, ranks, suggest))
     verdict = str(report.verdict)
     if verdict != "PROVED" and verdict not in allow:
         raise NotProvedError(

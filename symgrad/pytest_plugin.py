@@ -6,12 +6,15 @@ fails with the report otherwise.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from symgrad.budgets import VERDICT_SECONDS
 
 if TYPE_CHECKING:
     from symgrad.frontend.function import Function
@@ -28,7 +31,7 @@ _NEVER = ("setup.py", "__main__.py", "conftest.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--symgrad``, ``--symgrad-allow``, ``--symgrad-order``, and the same as ini options."""
+    """``--symgrad``, ``-allow``, ``-order`` and ``-timeout``, and the same as ini options."""
     group = parser.getgroup("symgrad", "hand-written backwards, proved")
     group.addoption(
         "--symgrad", action="store_true", default=None,
@@ -42,9 +45,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--symgrad-order", type=int, choices=[1, 2], default=None,
         help="2: judge the backward of the backward too",
     )  # fmt: skip
+    group.addoption(
+        "--symgrad-timeout", type=float, default=None, metavar="SECONDS",
+        help="processor time for each verdict, 30 by default; 0: no limit",
+    )  # fmt: skip
     parser.addini("symgrad", "collect every symgrad.Function as a test", type="bool", default=False)
     parser.addini("symgrad_allow", "verdicts other than PROVED that pass: UNDECIDED", type="args")
     parser.addini("symgrad_order", "1, or 2 to judge the backward of the backward too", default="1")
+    parser.addini("symgrad_timeout", "seconds of processor time for each verdict; 0: no limit")
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -85,7 +93,9 @@ class FunctionItem(pytest.Item):
         """Judge it.  Raises NotPassed, which holds the report."""
         from symgrad.tools.judging import judge
 
-        judged = judge(self.function, order=_order(self.config))
+        judged = judge(
+            self.function, order=_order(self.config), timeout=_timeout(self.config) or None
+        )
         if judged.inferred:
             self.user_properties.append((_SHAPES, judged.inferred))
         if judged.report is not None and (judged.given or judged.derived):
@@ -122,6 +132,18 @@ def _order(config: pytest.Config) -> int:
     if text not in ("1", "2"):
         raise pytest.UsageError(f"symgrad_order is 1 or 2, not {text!r}")
     return int(text)
+
+
+def _timeout(config: pytest.Config) -> float:
+    given = config.getoption("symgrad_timeout")
+    text = str(config.getini("symgrad_timeout") or VERDICT_SECONDS if given is None else given)
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 <= seconds < math.inf:
+        raise pytest.UsageError(f"symgrad_timeout is a number of seconds, not {text!r}")
+    return seconds
 
 
 def _allowed(config: pytest.Config) -> list[str]:

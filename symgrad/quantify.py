@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from symgrad.deadline import TimeUp
 from symgrad.frontend.plain import Region, numbers, with_regions
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
@@ -37,6 +39,12 @@ def for_all_values(request: Request, report: Report, judge: Judge) -> Report:
     """``report``, or that on all values of the plain numbers that nobody stated."""
     if report.verdict is not Verdict.PROVED or request.order > 1:
         return report
+    with suppress(TimeUp):  # then the verdict on the default stands
+        return _for_all_values(request, report, judge)
+    return report
+
+
+def _for_all_values(request: Request, report: Report, judge: Judge) -> Report:
     values = numbers(request)
     levels = dict.fromkeys(values, ANY)
     wrong = ""
@@ -50,7 +58,7 @@ def for_all_values(request: Request, report: Report, judge: Judge) -> Report:
             _trace(request, regions, plain)
             if not any(region.settled for region in regions.values()):
                 found = judge(with_regions(request, regions))
-        except Exception:  # whatever fails here, the verdict on the default stands
+        except (Exception, TimeUp):  # whatever fails here, the verdict on the default stands
             _blame(regions)
         if settled := [name for name, region in regions.items() if region.settled]:
             levels.update(dict.fromkeys(settled, VALUE))

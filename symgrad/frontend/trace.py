@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
+from symgrad import deadline
 from symgrad.budgets import MOST_CASES
 from symgrad.errors import ControlFlowError, SpecError, SymgradError, counted
 from symgrad.frontend.case import trace_case
@@ -66,7 +67,8 @@ def trace_request(
     request = written_out(request, dtype, batch_rank)
     decided = {**needed(request, needs_input_grad), **(answers or {})}
     options = CaseOptions(request, decided, given_cotangents, histories=histories)
-    cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
+    with deadline.step(f"{request.cls.__name__} was traced"):
+        cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
     found = request.cls
     return FunctionGraphs(
         name=found.__name__,

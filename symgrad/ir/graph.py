@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from symgrad import deadline
 from symgrad.errors import GraphError, Location
 from symgrad.ir import dtype as dtypes
 from symgrad.ir.dim import Dim, DimLike
@@ -162,6 +163,7 @@ class Graph:
         key = intern_key(op, args, frozen)
         found = self._interned.get(key)
         if found is None:
+            deadline.check()
             type = lookup(op).infer([arg.type for arg in args], attrs)
             found = Node(self, len(self.nodes), op, args, frozen, type)
             self.nodes.append(found)

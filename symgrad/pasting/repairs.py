@@ -18,7 +18,8 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from symgrad.budgets import REPAIR_EXTRAS
+from symgrad.budgets import REPAIR_EXTRAS, VERDICT_SECONDS
+from symgrad.deadline import TimeUp, limited
 from symgrad.errors import SymgradError
 from symgrad.frontend.function import class_of, raw_method, separate_setup
 from symgrad.frontend.request import AnyFunction
@@ -95,7 +96,7 @@ def verify_and_repair(
         )
 
     def repair() -> str:
-        with suppress(Exception):  # then there is no diff
+        with suppress(Exception, TimeUp), limited(VERDICT_SECONDS):  # then there is no diff
             return pasting.diff(accepts)
         return ""
 

@@ -14,13 +14,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 
+from symgrad import deadline
 from symgrad.budgets import (
     CONDITION_SCREEN,
     GRADIENT_WORK,
     MOST_OUTPUTS,
+    PROOF_SHARE,
     REPAIR_TOTAL_WORK,
     REPAIR_WORK,
 )
+from symgrad.deadline import TimeUp
 from symgrad.errors import NotProvedError, ShapeError, SymgradError, counted, is_limit
 from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
@@ -115,7 +118,7 @@ def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None
         return _verified(graphs, options or VerifyOptions())
     except SymgradError:
         raise
-    except Exception as error:  # whatever it is, it is no verdict
+    except (Exception, TimeUp) as error:  # whatever it is, it is no verdict
         return _failed(graphs, failure(error))
 
 
@@ -260,12 +263,13 @@ def _observed(traced: Sequence[FunctionGraphs]) -> str:
 
 
 def _found(name: str, findings: Callable[[], list[Finding]]) -> list[Finding]:
-    """Findings; where finding them fails, one that says so."""
+    """Findings; where finding them fails, or takes too long, one that says so."""
     try:
-        return findings()
+        with deadline.step(f"{name} was judged"):
+            return findings()
     except SymgradError:
         raise
-    except Exception as error:  # whatever it is, it is no verdict
+    except (Exception, TimeUp) as error:  # whatever it is, it is no verdict
         return [Finding(name, Verdict.UNDECIDED, failure(error))]
 
 
@@ -373,7 +377,8 @@ def _judge_case(
     subject = subject_of(case, declared, options.meant(number))
     true_subject = None if options.surrogate is None else subject_of(case, declared)
     judged = case.problem is None and subject.gradients
-    found = judge(subject, budget=options.budget) if judged else {}
+    with deadline.part(PROOF_SHARE):
+        found = judge(subject, budget=options.budget) if judged else {}
     return JudgedCase(case, subject, found, true_subject)
 
 
@@ -556,13 +561,16 @@ def input_reports(
             continue
         try:
             reports[name] = _report(graphs, name, judged, outcomes, declared, options)
-        except Exception as error:  # a verdict without its conditions is none
+        except (Exception, TimeUp) as error:  # a verdict without its conditions is none
             reports[name] = _unreported(graphs, name, outcomes, error)
     return reports
 
 
 def _unreported(
-    graphs: FunctionGraphs, name: str, outcomes: Iterable[Judgement | None], error: Exception
+    graphs: FunctionGraphs,
+    name: str,
+    outcomes: Iterable[Judgement | None],
+    error: BaseException,
 ) -> InputReport:
     """What is left where the report on an input cannot be made: nothing that passes."""
     found = worst(outcome.verdict for outcome in outcomes if outcome is not None)
@@ -609,7 +617,7 @@ def _report(
     found: list[FoundCondition] = []
     diagnosis = Diagnosis()
     if verdict is Verdict.REFUTED:
-        with suppress(Exception):  # a refutation stands without an explanation, too
+        with suppress(Exception, TimeUp):  # a refutation stands without an explanation, too
             if name in chosen.judgements:
                 found = find_conditions(chosen.subject, name, decided, budget=options.budget)
             if options.suggest:

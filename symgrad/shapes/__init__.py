@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from symgrad import deadline
 from symgrad.frontend.request import AnyFunction, Request, Specs, bind
 from symgrad.frontend.session import told
 from symgrad.shapes.candidates import are_known
@@ -33,5 +34,6 @@ def requested(
     """
     if specs or are_known(function, static):
         return bind(function, specs, static, assume, order)
-    with told(f"finding shapes for {getattr(function, '__name__', type(function).__name__)}"):
+    name = getattr(function, "__name__", type(function).__name__)
+    with told(f"finding shapes for {name}"), deadline.step(f"shapes for {name} were looked for"):
         return find(function, static or {}, assume or {}, order)

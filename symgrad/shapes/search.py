@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from symgrad import deadline
 from symgrad.budgets import (
     MOST_OTHER_SHAPES,
     SHAPE_STEPS,
@@ -396,6 +397,7 @@ class _Search:
         heap = [(sum(one[0].price for one in lists), start)]
         seen = {start}
         while heap:
+            deadline.check()
             price, at = heapq.heappop(heap)
             yield price, tuple(one[i] for one, i in zip(lists, at, strict=True))
             for position, index in enumerate(at):

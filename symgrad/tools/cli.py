@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from symgrad.budgets import VERDICT_SECONDS
 from symgrad.errors import InferredShapesWarning, SpecError, SymgradError
 from symgrad.stages import STAGES
 from symgrad.tools import watched
@@ -190,6 +191,13 @@ def _arguments(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+_timeout = click.option(
+    "--timeout", type=click.FloatRange(0), metavar="SECONDS", default=VERDICT_SECONDS,
+    show_default=True,
+    help="Processor time for each verdict; what is not decided by then is UNDECIDED.  0: no limit.",
+)  # fmt: skip
+
+
 def _file_option(name: str, text: str) -> Callable[..., Any]:
     path = click.Path(dir_okay=False, path_type=Path)
     return click.option(name, type=path, metavar="FILE", help=text)
@@ -204,6 +212,7 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 @click.option(
     "--audit", is_flag=True, help="Evaluate both sides of what is PROVED at random points as well."
 )
+@_timeout
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
 @click.option("--suggest", is_flag=True, help="Print a diff that fixes the backward: patch -p1.")
@@ -225,8 +234,9 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 )
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
-    order: int, audit: bool, as_json: bool, quiet: bool, suggest: bool, sarif: Path | None,
-    junit: Path | None, write_test: Path | None, certificate: Path | None, root: Path | None,
+    order: int, audit: bool, timeout: float, as_json: bool, quiet: bool, suggest: bool,
+    sarif: Path | None, junit: Path | None, write_test: Path | None, certificate: Path | None,
+    root: Path | None,
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
 
@@ -249,7 +259,9 @@ def verify(
     console = Console(stderr=as_json, highlight=False)
     chosen = [function for target in targets for function in discover.functions(target)]
     facts = _pairs(assume, "--assume")
-    judged = judge_all(chosen, console, _specs(shapes), _static(static), facts, order, audit)
+    judged = judge_all(
+        chosen, console, _specs(shapes), _static(static), facts, order, audit, timeout or None
+    )
     if as_json:
         _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:
@@ -321,9 +333,10 @@ def _write_files(
 @click.option("--allow", multiple=True, type=click.Choice(["UNDECIDED", "REFUTED"]))
 @click.option("--check", is_flag=True, help="Write nothing; fail if DIR would change.")
 @click.option("--no-compile", is_flag=True, help="Write the sources only.")
+@_timeout
 def build(
     targets: Sequence[str], output: Path, shapes: str | None, static: Sequence[str],
-    assume: Sequence[str], allow: Sequence[str], check: bool, no_compile: bool,
+    assume: Sequence[str], allow: Sequence[str], check: bool, no_compile: bool, timeout: float,
 ) -> None:  # fmt: skip
     """Write C, header, wrapper and manifest: a package that needs no symgrad to import."""
     from symgrad import compiler
@@ -333,7 +346,7 @@ def build(
     difference = compiler.build(
         chosen, output, specs=_specs(shapes), static=_static(static),
         assume=_pairs(assume, "--assume") or None, allow=tuple(allow), check=check,
-        compiled=not no_compile, root=Path.cwd(),
+        compiled=not no_compile, root=Path.cwd(), timeout=timeout or None,
     )  # fmt: skip
     _finish(difference, check, output)
 

@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from symgrad import compiler
+from symgrad.budgets import VERDICT_SECONDS
 from symgrad.compiler import Assume, Static
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import Function, class_location, surrogate_of
@@ -102,12 +103,19 @@ class Judged:
 def judge(
     function: type[Function], specs: Sequence[str | None] = (), static: Static = None,
     assume: Assume = None, order: int = 1, audit: bool = False,
+    timeout: float | None = VERDICT_SECONDS,
 ) -> Judged:  # fmt: skip
     """The verdict; an error that a user can cause is returned, not raised."""
-    request = None
-    try:
+    request: Request | None = None
+
+    def verdict() -> Report:
+        nonlocal request
         request = replace(requested(function, specs, static, assume, order), audit=audit)
-        return Judged(function, request, compiler.verify_request(request))
+        return compiler.verify_request(request, timeout=None)
+
+    try:
+        report = compiler.in_time(function, timeout, verdict)
+        return Judged(function, request, report)
     except SymgradError as error:
         return Judged(function, request, error=error)
 
@@ -120,6 +128,7 @@ STYLES = {"PROVED": "green", "REFUTED": "red", "UNDECIDED": "yellow", "ERROR": "
 def judge_all(
     functions: Sequence[type[Function]], console: Console, specs: Sequence[str | None] = (),
     static: Static = None, assume: Assume = None, order: int = 1, audit: bool = False,
+    timeout: float | None = VERDICT_SECONDS,
 ) -> list[Judged]:  # fmt: skip
     """Judge each Function, also after an error of another.
 
@@ -129,7 +138,7 @@ def judge_all(
     with _progress(console, len(functions)) as begin:
         for function in functions:
             begin(function.__qualname__)
-            one = judge(function, specs, static, assume, order, audit)
+            one = judge(function, specs, static, assume, order, audit, timeout)
             wrong = one.error if specs or static or assume else None
             if isinstance(wrong, SpecError) and wrong.location is None:
                 raise wrong

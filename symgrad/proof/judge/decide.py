@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 
+from symgrad import deadline
 from symgrad.budgets import (
     EXCEPTIONAL_ELEMENTS,
     FOUND_POINTS,
@@ -26,6 +27,7 @@ from symgrad.budgets import (
     PRECISE_POINTS,
     SCREEN_POINTS,
 )
+from symgrad.deadline import TimeUp
 from symgrad.proof.judge import nullsets
 from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.defined import Definedness
@@ -164,9 +166,10 @@ def _judged(
         nothing = Judgement(Verdict.PROVED, method="no sizes meet the conditions")
         return dict.fromkeys(subject.gradients, nothing)
     try:
-        subject.settle()
-    except NoPointError as error:
-        undecided = Judgement(Verdict.UNDECIDED, reason=error.what)
+        with deadline.step("points were looked for at which forward is defined"):
+            subject.settle()
+    except (NoPointError, TimeUp) as error:
+        undecided = Judgement(Verdict.UNDECIDED, reason=str(error))
         return dict.fromkeys(subject.gradients, undecided)
     return _Decision(subject, budget, screen, total).run(until_refuted)
 
@@ -184,17 +187,26 @@ class _Decision:
         """Where gradients differ in 60 digits, though no enclosure shows it."""
 
     def run(self, until_refuted: bool = False) -> dict[str, Judgement]:
-        self._screen()
-        for name in self.evidence:
-            self._refute([name])
-            if until_refuted and name in self.found:
-                return self.found
-        doubtful = self._consult([name for name in self._open() if name not in self.unsettled])
-        doubtful.update(self.unsettled)
-        if doubtful:
-            self._reread(doubtful)
+        try:
+            self._run(until_refuted)
+        except TimeUp as error:
+            for name in self._open():
+                self._undecided(name, str(error))
+        return {name: self.found[name] for name in self.subject.gradients if name in self.found}
+
+    def _run(self, until_refuted: bool) -> None:
+        with deadline.step("doubles were compared at points"):
+            self._screen()
+            for name in self.evidence:
+                self._refute([name])
+                if until_refuted and name in self.found:
+                    return
+        with deadline.step("difference quotients were compared in 60 digits"):
+            doubtful = self._consult([name for name in self._open() if name not in self.unsettled])
+            doubtful.update(self.unsettled)
+            if doubtful:
+                self._reread(doubtful)
         self._prove(self._open())
-        return {name: self.found[name] for name in self.subject.gradients}
 
     def _open(self) -> list[str]:
         return [name for name in self.subject.gradients if name not in self.found]
@@ -381,27 +393,33 @@ class _Decision:
         for name in names:
             if name in self.found:
                 continue
-            equality = ready.prover.prove(name)
-            if equality.equal and (
-                self._wrong_at_sizes(equality.doubtful, name) or self._wrong_in_a_corner(name)
-            ):
-                continue
+            with deadline.step(f"the gradient of {name} was proved"):
+                equality = ready.prover.prove(name)
             if equality.equal:
-                almost = self._on_null_sets(ready.prover, name, equality)
-                if almost is None:
-                    continue
-                defined = defined or Definedness(self.subject, ready.declared)
-                found = (*ready.conditions, *equality.conditions)
-                said = (*(one for one in found if not defined.always(one)), *almost)
-                self.found[name] = Judgement(
-                    Verdict.PROVED,
-                    method=f"{equality.method}, almost everywhere" if almost else equality.method,
-                    conditions=(*said, *defined.conditions(name, said), *self._readings()),
-                    recognised=self.subject.recognised,
-                    passed=tuple(point.sizes for point in self.evidence[name].passed),
-                )
-            elif not self._proved_smooth(name):
-                self._look_harder(name, equality.reason)
+                with deadline.step(f"it was asked where the gradient of {name} is right"):
+                    defined = defined or Definedness(self.subject, ready.declared)
+                    self._proved(ready, name, equality, defined)
+                continue
+            with deadline.step(f"a counterexample for {name} was looked for"):
+                if not self._proved_smooth(name):
+                    self._look_harder(name, equality.reason)
+
+    def _proved(self, ready: Proving, name: str, equality: Equality, defined: Definedness) -> None:
+        """What the normal form shows to be equal is PROVED, unless it is wrong in a corner."""
+        if self._wrong_at_sizes(equality.doubtful, name) or self._wrong_in_a_corner(name):
+            return
+        almost = self._on_null_sets(ready.prover, name, equality)
+        if almost is None:
+            return
+        found = (*ready.conditions, *equality.conditions)
+        said = (*(one for one in found if not defined.always(one)), *almost)
+        self.found[name] = Judgement(
+            Verdict.PROVED,
+            method=f"{equality.method}, almost everywhere" if almost else equality.method,
+            conditions=(*said, *defined.conditions(name, said), *self._readings()),
+            recognised=self.subject.recognised,
+            passed=tuple(point.sizes for point in self.evidence[name].passed),
+        )
 
     def _readings(self) -> Iterable[Condition]:
         return (Condition("reading", said) for said in self.subject.read_as)

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from symgrad import deadline
 from symgrad.budgets import (
     DEEP_CONTRACTIONS,
     DEEP_NODES,
@@ -137,7 +138,8 @@ class Prover:
 
     def _attempt(self, label: str, stage: Stage, name: str, budget: int | None) -> Equality:
         try:
-            found = stage(name, budget)
+            with deadline.step(label):
+                found = stage(name, budget)
         except SymgradError as error:
             return Equality(False, reason=error.what)
         if not found.equal:

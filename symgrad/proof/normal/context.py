@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from symgrad.budgets import NORMAL_FORM_WORK
+from symgrad import deadline
+from symgrad.budgets import CHECKED_WORK, NORMAL_FORM_WORK
 from symgrad.proof.normal.atoms import (
     EXP,
     INDEX,
@@ -105,6 +106,7 @@ class Proof:
         self.memo: dict[Any, Any] = {}
         self._table = AtomTable(self.facts.lower | self.facts.upper)
         self._fresh = 0
+        self._looked = 0
 
     def atom(self, kind: str, *data: Any) -> Atom:
         """The interned atom, taken as it is: no rule is applied."""
@@ -128,8 +130,11 @@ class Proof:
         return self._table.get(INDEX, f"~{self._fresh}", extent)
 
     def spend(self, amount: int) -> None:
-        """Count work.  Raises Undecided when the budget is used up."""
+        """Count work.  Raises Undecided when the budget is used up, TimeUp when the time is."""
         self.work += amount
+        if self.work > self._looked:
+            self._looked = self.work + CHECKED_WORK
+            deadline.check()
         if self.work > self.budget:
             raise Undecided(f"normalization takes more than {self.budget} steps")
 

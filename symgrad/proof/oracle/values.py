@@ -15,6 +15,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
+from symgrad import deadline
 from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -56,6 +57,7 @@ class Evaluator:
         size = size_function(sizes)
         with np.errstate(all="ignore"):
             for node in self.nodes:
+                deadline.check()
                 if node.op == "input":
                     found[node] = _array(feeds[node.attributes["name"]])
                     continue

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
+from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError, counted, is_limit
 from symgrad.proof.report.records import Finding, InputReport, Report
 from symgrad.proof.report.verdict import Verdict
@@ -104,6 +105,10 @@ def for_presences(
                 raise
             limit = guess is not None or is_limit(error)
             (unjudged if limit else refused)[str(one)] = error.what
+        except TimeUp as error:
+            if one is every[0]:
+                raise
+            unjudged[str(one)] = str(error)
     return _merged(reports, (*every[0].given, *every[0].absent), refused, unjudged)
 
 

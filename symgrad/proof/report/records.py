@@ -117,8 +117,9 @@ class Report(HasVerdict):
     more than one value (``all real alpha > 0``).  ``presences``: which
     optional tensors are given and which are not.  ``derived``: there is no hand-written backward,
     and the derived one was judged.  ``inferred``: which shapes were, where nobody stated them;
-    ``beside``: the verdicts for other ranks, of which this is the worst.  ``repair``: makes the
-    diff.
+    ``beside``: the verdicts for other ranks, of which this is the worst.  ``timed_out``: the time
+    limit stopped a part of the work, so that the same call may say more another time.  ``repair``:
+    makes the diff.
     """
 
     name: str
@@ -134,6 +135,7 @@ class Report(HasVerdict):
     inferred: str = ""
     beside: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
+    timed_out: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
     repair: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
@@ -199,6 +201,7 @@ class Report(HasVerdict):
             "derived": self.derived,
             "domain": self.domain,
             "seconds": self.seconds,
+            "timed_out": self.timed_out,
             "inputs": {
                 name: _plain(one) | _placed(one.location) for name, one in self.inputs.items()
             },

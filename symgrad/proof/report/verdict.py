@@ -13,6 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, cast
 
+from symgrad.deadline import TimeUp
 from symgrad.errors import GraphError, SymgradError
 
 
@@ -95,10 +96,12 @@ DERIVED = "derived: no backward written"
 # -- where the judge itself fails: never a verdict, never a traceback
 
 
-def failure(error: Exception) -> str:
+def failure(error: BaseException) -> str:
     """Why nothing can be said: what went wrong, and where in symgrad."""
     if isinstance(error, SymgradError) and not isinstance(error, GraphError):
         return error.what
+    if isinstance(error, TimeUp):
+        return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     said = " ".join(str(error).split())

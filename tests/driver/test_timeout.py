@@ -1,0 +1,233 @@
+"""The time limit: what is not decided by then is UNDECIDED, and nothing half done stays behind."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import symgrad as sg
+from symgrad import deadline
+from symgrad.errors import NotProvedError, SpecError
+from symgrad.tools.cli import main
+
+
+class Softmax(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        y = sg.softmax(x, -1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (y,) = ctx.saved_tensors
+        return (g - (g * y).sum(-1, keepdim=True)) * y
+
+
+class WrongProduct(sg.Function):
+    """One gradient is right, the other one has the wrong sign, which a repair corrects."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x.tanh() * w
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        return g * w * (1 - x.tanh() ** 2), -g * x.tanh()
+
+
+class Scaled(sg.Function):
+    """A plain number, which becomes a symbol, and a tensor that may be absent."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, bias: Any = None, alpha: float = 2.0) -> Any:
+        ctx.alpha, ctx.biased = alpha, bias is not None
+        return x * alpha if bias is None else x * alpha + bias
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.alpha, g if ctx.biased else None, None
+
+
+class Ticks:
+    """A clock that counts how often it is looked at."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self) -> float:
+        self.count += 1
+        return float(self.count)
+
+
+def judged_until(function: Any, specs: tuple[str, ...], ticks: float) -> tuple[Any, int]:
+    """The report if the clock may be looked at so often, and how often it was."""
+    clock = Ticks()
+    with deadline.limited(ticks, clock):
+        report = sg.verify(function, *specs, timeout=None)
+    return report, clock.count
+
+
+CASES = [(Softmax, ("n m",)), (WrongProduct, ("n", "n")), (Scaled, ("n", "n")), (Softmax, ())]
+
+
+@pytest.mark.parametrize(("function", "specs"), CASES)
+def test_wherever_it_is_stopped_nothing_false_is_said(function: Any, specs: Any) -> None:
+    whole, count = judged_until(function, specs, 1e9)
+    assert not whole.timed_out
+    assert count > 20
+    stopped = 0
+    for number in range(16):
+        report, _ = judged_until(function, specs, 1 + count * number // 15)
+        if report.timed_out:
+            stopped += 1
+            assert report.verdict in ("UNDECIDED", whole.verdict)
+            for name, one in report.inputs.items():
+                assert one.verdict in ("UNDECIDED", whole.inputs[name].verdict)
+                if one.verdict == "UNDECIDED":
+                    assert "the time limit of" in one.reason
+        else:
+            assert str(report) == str(whole)
+    assert stopped >= 10
+    again, other = judged_until(function, specs, 1e9)
+    assert str(again) == str(whole)
+    assert other == count
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "Softmax was traced",
+        "doubles were compared at points",
+        "difference quotients were compared in 60 digits",
+        "the gradient of x was proved",
+        "whole",
+    ],
+)
+def test_what_was_under_way_is_named(step: str) -> None:
+    def clock() -> float:
+        return float(step in deadline.under_way())
+
+    with deadline.limited(1, clock):
+        report = sg.verify(Softmax, "n m", timeout=None)
+    assert report.timed_out
+    assert report.verdict == "UNDECIDED"
+    said = " ".join(str(report).split())
+    assert "the time limit of 1 s was reached while " in said
+    assert step in said
+
+
+def test_a_counterexample_that_was_found_is_kept() -> None:
+    _, count = judged_until(WrongProduct, ("n", "n"), 1e9)
+    report, _ = judged_until(WrongProduct, ("n", "n"), count - 3)
+    assert report.timed_out
+    assert report.inputs["w"].verdict == "REFUTED"
+    assert report.inputs["w"].counterexample is not None
+
+
+class Endless(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        while True:
+            pass
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+def test_a_loop_of_the_user_is_left() -> None:
+    report = sg.verify(Endless, "n", timeout=0.05)
+    assert report.verdict == "UNDECIDED"
+    assert report.timed_out
+    assert "the time limit of 0.05 s was reached while Endless was traced" in str(report)
+
+
+def test_a_library_that_does_not_return_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    from symgrad.proof.normal import zero
+
+    def endless(*_: Any, **__: Any) -> Any:
+        while True:
+            time.process_time()
+
+    assert sg.verify(Softmax, "n m").verdict == "PROVED"
+    with monkeypatch.context() as patched:
+        patched.setattr(zero, "attempt", endless)
+        report = sg.verify(Softmax, "n m", timeout=1)
+    assert report.verdict == "UNDECIDED"
+    assert "the time limit of 1 s was reached while the gradient of x" in " ".join(
+        str(report).split()
+    )
+    assert sg.verify(Softmax, "n m").verdict == "PROVED"
+
+
+def test_another_thread_looks_at_the_clock_alone() -> None:
+    found: list[Any] = []
+
+    def judge() -> None:
+        found.extend((sg.verify(Softmax, "n m", timeout=1e-4), sg.verify(Softmax, "n m")))
+
+    thread = threading.Thread(target=judge)
+    thread.start()
+    thread.join()
+    assert [str(report.verdict) for report in found] == ["UNDECIDED", "PROVED"]
+    assert found[0].timed_out
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan"), "30", True])
+def test_a_limit_is_a_positive_number(timeout: Any) -> None:
+    with pytest.raises(SpecError, match="timeout="):
+        sg.verify(Softmax, "n m", timeout=timeout)
+
+
+def test_no_kernels_of_what_was_not_decided_in_time() -> None:
+    with pytest.raises(NotProvedError, match="time limit"):
+        sg.compile(Softmax, "n m", timeout=1e-4)
+
+
+OPS = """\
+import symgrad as sg
+
+
+class Cube(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * g * x * x
+"""
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(OPS)
+    target = str(tmp_path / "ops.py")
+    done = CliRunner().invoke(main, ["verify", target, "--timeout", "0.0001", "--json"])
+    assert done.exit_code == 1
+    (found,) = json.loads(done.stdout)
+    assert (found["verdict"], found["timed_out"]) == ("UNDECIDED", True)
+    for seconds in ("0", "60"):
+        assert CliRunner().invoke(main, ["verify", target, "--timeout", seconds]).exit_code == 0
+    assert CliRunner().invoke(main, ["verify", target, "--timeout", "-1"]).exit_code == 2
+
+
+def test_in_pytest(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(plugged=OPS)
+    slow = pytester.runpytest_inprocess("--symgrad", "--symgrad-timeout=0.0001")
+    slow.assert_outcomes(failed=1)
+    slow.stdout.fnmatch_lines(["*time limit of 0.0001 s*"])
+    pytester.makeini("[pytest]\nsymgrad = true\nsymgrad_timeout = 0.0001\n")
+    pytester.runpytest_inprocess().assert_outcomes(failed=1)
+    pytester.runpytest_inprocess("--symgrad-timeout=0").assert_outcomes(passed=1)
+    assert pytester.runpytest_inprocess("--symgrad-timeout=-2").ret != 0
