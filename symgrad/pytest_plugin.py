@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from symgrad.budgets import VERDICT_SECONDS
-
 if TYPE_CHECKING:
     from symgrad.frontend.function import Function
     from symgrad.tools.judging import Judged
@@ -135,6 +133,8 @@ def _order(config: pytest.Config) -> int:
 
 
 def _timeout(config: pytest.Config) -> float:
+    from symgrad.budgets import VERDICT_SECONDS
+
     given = config.getoption("symgrad_timeout")
     text = str(config.getini("symgrad_timeout") or VERDICT_SECONDS if given is None else given)
     try:

@@ -560,7 +560,8 @@ def input_reports(
         if all(outcome is None for outcome in outcomes) and name in constant:
             continue
         try:
-            reports[name] = _report(graphs, name, judged, outcomes, declared, options)
+            with deadline.step(f"conditions for {name} were looked for"):
+                reports[name] = _report(graphs, name, judged, outcomes, declared, options)
         except (Exception, TimeUp) as error:  # a verdict without its conditions is none
             reports[name] = _unreported(graphs, name, outcomes, error)
     return reports
@@ -573,9 +574,10 @@ def _unreported(
     error: BaseException,
 ) -> InputReport:
     """What is left where the report on an input cannot be made: nothing that passes."""
-    found = worst(outcome.verdict for outcome in outcomes if outcome is not None)
-    verdict = max(found, Verdict.UNDECIDED)
-    return InputReport(name, verdict, reason=failure(error), location=graphs.location)
+    known = [outcome for outcome in outcomes if outcome is not None]
+    verdict = max(worst(outcome.verdict for outcome in known), Verdict.UNDECIDED)
+    said = next((one.reason for one in known if one.verdict is verdict), "") or failure(error)
+    return InputReport(name, verdict, reason=said, location=graphs.location)
 
 
 def outcome_of(one: JudgedCase, name: str) -> Judgement | None:
