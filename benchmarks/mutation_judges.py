@@ -30,7 +30,7 @@ from tests.suite.torch_apply import caller
 from tests.suite.torch_check import SAME, findings
 
 DIFFERENT = 1e-4  # relative; between SAME and this a point says nothing
-PATIENCE = 30  # seconds a verification may take before it counts as undecided
+PATIENCE = 30  # seconds of processor time; a verification that takes longer is undecided
 
 
 class OutOfTime(Exception):
@@ -94,13 +94,13 @@ def _patience() -> Iterator[None]:
     def give_up(*_: object) -> None:
         raise OutOfTime
 
-    before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(PATIENCE)
+    before = signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class Setting:
