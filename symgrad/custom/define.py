@@ -30,7 +30,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.registry import names, withdraw
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import Constraint, Helper, Kink, elementwise
-from symgrad.proof.scalars import bodies, uninterpreted
+from symgrad.proof.scalars import bodies, symbolic, uninterpreted
 from symgrad.tensor.functions import FUNCTIONS, _function
 
 Interval = tuple[float, float]
@@ -160,7 +160,7 @@ class _Definition:
         self.domain, self.tolerance = domain, tolerance
         self.meaning, self.derivative = meaning, derivative
         self.function = compiled(source)
-        self.symbols = bodies.SYMBOLS[: self.arity]
+        self.symbols = symbolic.SYMBOLS[: self.arity]
         self.body: Any = None
         self.kind: Any = None
         if meaning is not None:
@@ -205,14 +205,14 @@ class _Definition:
         """Compare C, meaning and derivative.  Raises CustomOpError."""
         if self.meaning is None:
             return  # once it is in the registry: its derivative may be made of itself
-        value = bodies.lambdified(self.body, self.arity)
+        value = symbolic.lambdified(self.body, self.arity)
         check.check_values(
             self.name, self.function, value, self.domain, self.tolerance, self.source.single
         )
         if self.derivative is not None:
             true = [sympy.diff(self.body, symbol) for symbol in self.symbols]
-            given = [bodies.lambdified(one, self.arity) for one in self.derivatives()]
-            truth = [bodies.lambdified(one, self.arity) for one in true]
+            given = [symbolic.lambdified(one, self.arity) for one in self.derivatives()]
+            truth = [symbolic.lambdified(one, self.arity) for one in true]
             tolerance = max(self.tolerance, VALUE_TOLERANCE)
             check.check_derivatives(self.name, given, truth, self.domain, tolerance)
 
@@ -221,7 +221,7 @@ class _Definition:
         if self.meaning is not None:
             return
         try:
-            derivative = bodies.lambdified(self.derivatives()[0], 1)
+            derivative = symbolic.lambdified(self.derivatives()[0], 1)
         except NameError:
             return
         except AttributeError as error:

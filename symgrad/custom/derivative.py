@@ -23,7 +23,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import apply, get
-from symgrad.proof.scalars import bodies, literals
+from symgrad.proof.scalars import bodies, literals, symbolic
 
 
 class Template:
@@ -78,8 +78,8 @@ class Template:
             elif node.op == "cast":
                 new[node] = new[node.args[0]]
             else:
-                body = bodies.body(node.op, len(node.args))
-                symbols = bodies.SYMBOLS[: len(node.args)]
+                body = symbolic.body(get(node.op), len(node.args))
+                symbols = symbolic.SYMBOLS[: len(node.args)]
                 pairs = {s: new[arg] for s, arg in zip(symbols, node.args, strict=True)}
                 new[node] = body.xreplace(pairs)
         return [new[node] for node in self.results]
@@ -120,7 +120,9 @@ class _NodePool:
 
 def from_meaning(body: Any, arity: int) -> Callable[[Sequence[Node]], list[Node]]:
     """The derivatives of a sympy expression in ``u0``, ... at nodes, by ``sympy.diff``."""
-    partials = [sympy.diff(body, bodies.SYMBOLS[place]) for place in range(arity)]
+    partials = [
+        symbolic.as_term(sympy.diff(body, symbolic.SYMBOLS[place])) for place in range(arity)
+    ]
 
     def nodes(operands: Sequence[Node]) -> list[Node]:
         pool = _NodePool(operands[0])

@@ -354,7 +354,7 @@ def build(
 @main.command()
 @click.option("--check", is_flag=True, help="Write nothing; fail if a file would change.")
 def regen(check: bool) -> None:
-    """Regenerate generated/: the kernels that operations and sg.nn run on."""
+    """Regenerate generated/, the kernels of operations and sg.nn, and what sympy says of ops."""
     from symgrad import compiler
     from symgrad.tensor.plans.shippedplan import SHIPPED
 
@@ -363,10 +363,27 @@ def regen(check: bool) -> None:
     if not target.is_dir():
         raise SpecError(f"{root} is not a checkout of symgrad", hint="run regen in a checkout")
     names = {function: name for name, function in SHIPPED.items()}
-    difference = compiler.build(
+    difference = _regenerate(root / TABLES, check)
+    difference += compiler.build(
         list(names), target, check=check, compiled=False, root=root, names=names
     )
     _finish(difference, check, target)
+
+
+TABLES = Path("symgrad", "proof", "scalars", "tables.py")
+
+
+def _regenerate(path: Path, check: bool) -> str:
+    """Write what sympy says of the ops; return the difference."""
+    from difflib import unified_diff
+
+    from symgrad.proof.scalars.symbolic import tables
+
+    before, after = path.read_text(encoding="utf-8"), tables()
+    if not check:
+        path.write_text(after, encoding="utf-8")
+    old, new = (text.splitlines(keepends=True) for text in (before, after))
+    return "".join(unified_diff(old, new, str(path), str(path)))
 
 
 def _finish(difference: str, check: bool, folder: Path) -> None:

@@ -14,6 +14,7 @@ from symgrad.proof.normal.functions import apply
 from symgrad.proof.normal.poly import Poly, constant
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.scalars import bodies, uninterpreted
+from symgrad.proof.scalars.symbolic import as_term
 
 
 def _known(name: str) -> Any:
@@ -27,7 +28,7 @@ def _known(name: str) -> Any:
 
 def _value(context: Proof, kind: Any, argument: Poly) -> Poly:
     x = sympy.Symbol("x", real=True)
-    return apply_body(context, kind(x), {x: argument})
+    return apply_body(context, as_term(kind(x)), {as_term(x): argument})
 
 
 def test_it_is_an_atom_of_its_argument() -> None:

@@ -19,8 +19,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import sympy
-
 from symgrad.budgets import DOMAIN_WORK, LONGEST_CONDITION, MOST_GUARDS
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
@@ -52,7 +50,8 @@ from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
-from symgrad.proof.scalars.bodies import SYMBOLS, translated
+from symgrad.proof.scalars.bodies import of_operands, translated
+from symgrad.proof.scalars.terms import OPERANDS, Term, term
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 
 Atom = tuple[Node, bool]
@@ -417,18 +416,18 @@ def demands(node: Node) -> Iterator[tuple[str, Node]]:
         return
     for constraint in scalar.domain if scalar.defined is None else scalar.defined:
         operands = [_symbol(place, arg) for place, arg in enumerate(node.args)]
-        where = sympy.sympify(constraint.expression(sympy, *operands))
-        if where in SYMBOLS:
-            yield constraint.kind, node.args[SYMBOLS.index(where)]
+        where = of_operands(get(node.op), constraint.expression, operands)
+        if where in OPERANDS:
+            yield constraint.kind, node.args[OPERANDS.index(where)]
         elif not where.is_number:
             yield constraint.kind, translated(_Nodes(node), where, node.args, node.dtype)
 
 
-def _symbol(place: int, arg: Node) -> object:
+def _symbol(place: int, arg: Node) -> Term:
     value = number(arg)
     if value is None or (get(arg.op).kind != "movement" and arg.op != "constant"):
-        return SYMBOLS[place]
-    return sympy.Rational(value.numerator, value.denominator)
+        return OPERANDS[place]
+    return term(value)
 
 
 class _Nodes:

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
-import sympy
-
 from symgrad.budgets import NORMAL_FORM_WORK
 from symgrad.index.lower import Lowering
 from symgrad.ir.assume import Assumption
@@ -21,7 +19,7 @@ from symgrad.ir.expr import Expr
 from symgrad.ir.function import RELATIONS, SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
-from symgrad.ops.record import Constraint, get
+from symgrad.ops.record import get
 from symgrad.proof.judge import plain_numbers, witness
 from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.judge.exceptional import exceptional_sizes
@@ -35,6 +33,8 @@ from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.oracle.sample import IntegerUse
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars import literals
+from symgrad.proof.scalars.bodies import of_operands
+from symgrad.proof.scalars.terms import OPERANDS, Term, linear
 from symgrad.proof.words.polytext import PolyText
 
 
@@ -282,7 +282,8 @@ def domains(nodes: Iterable[Node]) -> list[Assumption]:
         source = bare(node.args[0])
         if source.op == "input":
             for constraint in scalar.domain:
-                _narrow(found, source.attributes["name"], constraint)
+                where = of_operands(get(node.op), constraint.expression, OPERANDS[:1])
+                _narrow(found, source.attributes["name"], constraint.kind, where)
     return [
         Assumption(
             name, "interval", _interval_text(low, high, is_open), low, high, is_open, is_open
@@ -294,26 +295,23 @@ def domains(nodes: Iterable[Node]) -> list[Assumption]:
 def _narrow(
     found: dict[str, tuple[Fraction | None, Fraction | None, bool]],
     name: str,
-    constraint: Constraint,
+    kind: str,
+    where: Term,
 ) -> None:
     """Take a constraint that is linear in its argument into the interval of an input."""
-    if constraint.kind not in ("positive", "nonnegative"):
+    if kind not in ("positive", "nonnegative"):
         return
-    x = sympy.Symbol("x", real=True)
-    expression = sympy.sympify(constraint.expression(sympy, x))
-    if not expression.is_polynomial(x) or sympy.degree(expression, x) != 1:
+    straight = linear(where, OPERANDS[0])
+    if straight is None:
         return
-    slope, offset = sympy.Poly(expression, x).all_coeffs()
-    if not (slope.is_Rational and offset.is_Rational):
-        return
-    end = -offset / slope
-    bound = Fraction(int(end.p), int(end.q))
+    slope, offset = straight
+    bound = -offset / slope
     low, high, is_open = found.get(name, (None, None, False))
     if slope > 0:
         low = bound if low is None else max(low, bound)
     else:
         high = bound if high is None else min(high, bound)
-    found[name] = (low, high, is_open or constraint.kind == "positive")
+    found[name] = (low, high, is_open or kind == "positive")
 
 
 def _interval_text(low: Fraction | None, high: Fraction | None, is_open: bool) -> str:

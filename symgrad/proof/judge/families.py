@@ -23,7 +23,6 @@ from math import gcd, lcm
 from typing import Any
 
 import mpmath
-import sympy
 
 from symgrad.budgets import FAMILY_CASES, FAMILY_POINTS, FAMILY_WORK, LARGEST_DEGREE
 from symgrad.errors import SymgradError
@@ -540,6 +539,8 @@ class _Search:
         degree = max(e for m in poly.terms for _, e in m)
         if degree > LARGEST_DEGREE:
             return [poly]
+        import sympy  # it takes longer to import than most proofs take
+
         rows = {(dict(m).get(atom, 0),): sympy.Rational(str(v)) for m, v in poly.terms.items()}
         roots = sympy.Poly(rows, sympy.Symbol("v"), domain="QQ").ground_roots()
         whole = sorted(int(root) for root in roots if root.is_integer)

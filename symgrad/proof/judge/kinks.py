@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-import sympy
 
 from symgrad.budgets import MOST_KINKS
 from symgrad.errors import SymgradError
@@ -23,6 +22,7 @@ from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.report.records import Condition
+from symgrad.proof.scalars.bodies import kink_equation
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 from symgrad.proof.words.spelling import shed
 
@@ -141,14 +141,8 @@ def _text(writer: CodeWriter, node: Node) -> str:
 
 def _equation(node: Node, writer: CodeWriter) -> str:
     """``x == 0`` for a kink of ``relu(x)``, ``x == y`` for one of ``maximum(x, y)``."""
-    scalar = get(node.op).scalar
-    assert scalar is not None
     args = [_text(writer, arg) for arg in node.args]
-    symbols = [sympy.Symbol(text) for text in args]
-    expression = scalar.kinks[0].expression(sympy, *symbols)
-    if len(symbols) == 2 and expression == symbols[0] - symbols[1]:
-        return f"{args[0]} == {args[1]}"
-    return f"{expression} == 0"
+    return kink_equation(get(node.op), args)
 
 
 def _there(

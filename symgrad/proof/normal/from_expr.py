@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-
-import sympy
 
 from symgrad.budgets import DEEPEST_DEFINITION
 from symgrad.ir.dim import Axis, Dim, Element
@@ -43,7 +40,8 @@ from symgrad.proof.normal.maxima import argmax, maximum
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom, total
 from symgrad.proof.normal.products import product
 from symgrad.proof.normal.sums import sum_over
-from symgrad.proof.scalars import bodies, literals
+from symgrad.proof.scalars import bodies, literals, terms
+from symgrad.proof.scalars.terms import Term
 
 Definitions = Callable[[str, tuple[Dim, ...]], Expr | None]
 """What an element of a computed tensor is, given its name and indices; None for a given tensor."""
@@ -147,7 +145,7 @@ def literal(context: Proof, value: int | float | bool) -> Poly:
         known = literals.recognise(value) or context.facts.products.get(value)
         if known is not None:
             context.readings[value] = str(known)
-            return apply_body(context, known.expression, {})
+            return apply_body(context, known.term, {})
     return constant(exact(literals.exact(value)))
 
 
@@ -157,9 +155,9 @@ def call(context: Proof, function: str, operands: list[Poly]) -> Poly:
     if direct is not None:
         return direct(context, *operands)
     if function == "pi":
-        return apply_body(context, sympy.pi, {})
+        return apply_body(context, terms.PI, {})
     body = bodies.body(function, len(operands))
-    symbols = bodies.SYMBOLS[: len(operands)]
+    symbols = terms.OPERANDS[: len(operands)]
     return apply_body(context, body, dict(zip(symbols, operands, strict=True)))
 
 
@@ -190,30 +188,26 @@ def _rounding(name: str) -> Callable[[Proof, Poly], Poly]:
     def rounded(context: Proof, value: Poly) -> Poly:
         if is_whole(value):
             return value
-        return apply_body(context, bodies.body(name, 1), {bodies.SYMBOLS[0]: value})
+        return apply_body(context, bodies.body(name, 1), {terms.OPERANDS[0]: value})
 
     return rounded
 
 
-# -- scalar meanings: sympy bodies of elementwise ops applied to polynomials
+# -- scalar meanings: bodies of elementwise ops applied to polynomials
 
 
-Operands = Mapping[Any, Poly]
+Operands = Mapping[Term, Poly]
 
 
-def apply_body(context: Proof, body: Any, environment: Operands) -> Poly:
+def apply_body(context: Proof, body: Term, environment: Operands) -> Poly:
     """The value of a scalar body; conditions are 0 or 1.  Raises Undecided."""
-    if body in environment:
+    name = body.kind
+    if name == terms.SYMBOL:
         return environment[body]
-    if body.is_Rational:
-        return constant(exact(Fraction(int(body.p), int(body.q))))
-    if body is sympy.pi:
-        return of_atom(context.atom(kinds.NUMBER, "pi"))
-    if body is sympy.E:
-        return exponential(context, ONE)
-    if body in (sympy.true, sympy.false):
-        return ONE if body == sympy.true else ZERO
-    name = type(body).__name__
+    if body.number is not None:
+        return constant(exact(body.number))
+    if name in _NUMBERS:
+        return _NUMBERS[name](context)
     if name in _FORMS:
         return _FORMS[name](context, body.args, environment)
     values = [apply_body(context, arg, environment) for arg in body.args]
@@ -224,9 +218,9 @@ def apply_body(context: Proof, body: Any, environment: Operands) -> Poly:
     return apply(context, name, values[0])
 
 
-def _pow(context: Proof, args: Any, environment: Operands) -> Poly:
+def _pow(context: Proof, args: Sequence[Term], environment: Operands) -> Poly:
     base, exponent = args
-    if base is sympy.E:
+    if base == terms.E:
         return exponential(context, apply_body(context, exponent, environment))
     value = apply_body(context, base, environment)
     return general_power(context, value, apply_body(context, exponent, environment))
@@ -259,9 +253,9 @@ def _heaviside(context: Proof, value: Poly, at_zero: Poly) -> Poly:
     return above + multiply(context, at_zero, ONE - above - below)
 
 
-def _piecewise(context: Proof, args: Any, environment: Operands) -> Poly:
+def _piecewise(context: Proof, args: Sequence[Term], environment: Operands) -> Poly:
     result = ZERO
-    for value, condition in reversed(args):
+    for value, condition in (piece.args for piece in reversed(args)):
         chosen = apply_body(context, value, environment)
         result = choose(context, apply_body(context, condition, environment), chosen, result)
     return result
@@ -313,12 +307,21 @@ def _folded(combine: Callable[[Proof, Poly, Poly], Poly]) -> Callable[..., Poly]
     return lambda context, *values: functools.reduce(functools.partial(combine, context), values)
 
 
-def _polygamma(context: Proof, args: Any, environment: Operands) -> Poly:
+def _polygamma(context: Proof, args: Sequence[Term], environment: Operands) -> Poly:
     order, argument = args
-    if order not in (0, 1, 2):
-        raise Undecided(f"nothing is known of the function polygamma({order}, x)")
+    if order not in (terms.term(number) for number in range(3)):
+        raise Undecided(f"nothing is known of the function polygamma({order.number}, x)")
     value = apply_body(context, argument, environment)
-    return apply(context, f"polygamma{order}", value)
+    return apply(context, f"polygamma{order.number}", value)
+
+
+_NUMBERS: dict[str, Callable[[Proof], Poly]] = {
+    "pi": lambda context: of_atom(context.atom(kinds.NUMBER, "pi")),
+    "E": lambda context: exponential(context, ONE),
+    "true": lambda context: ONE,
+    "false": lambda context: ZERO,
+}
+"""Constants by their names."""
 
 
 _FORMS: dict[str, Callable[[Proof, Any, Operands], Poly]] = {

@@ -1,10 +1,10 @@
-"""Elementwise ops as scalar functions: sympy bodies, their partial derivatives, 60-digit values.
+"""Elementwise ops as scalar functions: their meaning, partial derivatives, 60-digit values.
 
-In: names of registered elementwise ops.  Out: sympy expressions (each made once), the same as
-index notation, and functions of mpmath numbers.
+In: names of registered elementwise ops.  Out: terms (each made once), the same as index notation,
+and functions of mpmath numbers.
 
-The partials come from ``sympy.diff`` of the body, never from the op's VJP, so that a proof that
-uses them also judges the VJP.
+What sympy says of symgrad's own ops is kept in ``tables``; sympy is imported only for the ops that
+users define.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
-
-import mpmath
-import sympy
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.registry import changes, in_order
 from symgrad.ops.record import Op, get
+from symgrad.proof.scalars import tables, terms
+from symgrad.proof.scalars.terms import OPERANDS, Term, decoded
+from symgrad.proof.scalars.values import function_of, is_own
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -29,8 +32,12 @@ T = TypeVar("T")
 PREFIX = "custom_"
 """What the sympy class of a function with a declared derivative begins with."""
 
-SYMBOLS: tuple[Any, ...] = tuple(sympy.Symbol(f"u{i}", real=True) for i in range(6))
-"""The operands of every body."""
+
+def _symbolic() -> ModuleType:
+    """What needs sympy, which takes longer to import than most proofs take."""
+    from symgrad.proof.scalars import symbolic
+
+    return symbolic
 
 
 def _by_record(compute: Callable[Concatenate[Op, P], T]) -> Callable[Concatenate[str, P], T]:
@@ -44,20 +51,41 @@ def _by_record(compute: Callable[Concatenate[Op, P], T]) -> Callable[Concatenate
     return named
 
 
-@_by_record
-def body(op: Op, arity: int) -> Any:
-    """The op's meaning as a sympy expression in ``u0``, ``u1``, ...  Raises GraphError."""
-    if op.scalar is None:
-        raise GraphError(f"the op {op.name!r} is not elementwise")
-    return sympy.sympify(op.scalar.sympy(sympy, *SYMBOLS[:arity]))
+def _kept(op: Op, arity: int) -> Sequence[tuple[terms.Code, str | None]] | None:
+    """What the table says of an op of symgrad's."""
+    if op.arity != arity or not is_own(op):
+        return None
+    found: Sequence[tuple[terms.Code, str | None]] | None = tables.MEANINGS.get(op.name)
+    return found
 
 
 @_by_record
-def partial(op: Op, arity: int, position: int) -> Any:
+def body(op: Op, arity: int) -> Term:
+    """The op's meaning in ``u0``, ``u1``, ...  Raises GraphError."""
+    kept = _kept(op, arity)
+    return decoded(kept[0][0]) if kept else _of_sympy(_symbolic().body(op, arity))
+
+
+@_by_record
+def partial(op: Op, arity: int, position: int) -> Term:
     """The derivative of the op's body by one operand, zero where it is constant but for jumps."""
-    derivative = sympy.diff(body(op.name, arity), SYMBOLS[position])
-    jumps = (sympy.DiracDelta, sympy.Derivative, sympy.Subs)
-    return derivative.replace(lambda part: isinstance(part, jumps), lambda part: sympy.Integer(0))
+    kept = _kept(op, arity)
+    if kept is not None:
+        return decoded(kept[1 + position][0])
+    return _of_sympy(_symbolic().partial(op, arity, position))
+
+
+def _of_sympy(expression: Any) -> Term:
+    found: Term = _symbolic().as_term(expression)
+    return found
+
+
+def of_operands(op: Op, expression: Callable[..., Any], operands: Sequence[Term]) -> Term:
+    """A constraint or a kink of the record of an op, applied to numbers and operands."""
+    if is_own(op):
+        return terms.term(expression(terms.FUNCTIONS, *operands))
+    found: Term = _symbolic().of_operands(expression, tuple(operands))
+    return found
 
 
 @_by_record
@@ -65,9 +93,9 @@ def restricted_operands(op: Op) -> Sequence[tuple[int, str]]:
     """Operands that themselves have to be positive, nonnegative or nonzero: places and which."""
     found = []
     for constraint in op.scalar.domain if op.scalar is not None else ():
-        where = constraint.expression(sympy, *SYMBOLS[: op.arity])
-        if where in SYMBOLS:
-            found.append((SYMBOLS.index(where), constraint.kind))
+        where = of_operands(op, constraint.expression, OPERANDS[: op.arity])
+        if where in OPERANDS:
+            found.append((OPERANDS.index(where), constraint.kind))
     return found
 
 
@@ -78,14 +106,26 @@ def asked(op: Op) -> Sequence[tuple[int, int | None]]:
     Where a domain ends, nothing is asked.
     """
     found: list[tuple[int, int | None]] = []
-    operands = SYMBOLS[: op.arity]
+    operands = OPERANDS[: op.arity]
     for kink in op.scalar.kinks if op.scalar is not None and not op.scalar.domain else ():
-        at = kink.expression(sympy, *operands)
+        at = of_operands(op, kink.expression, operands)
         if at in operands:
             found.append((operands.index(at), None))
         elif op.arity == 2 and at == operands[0] - operands[1]:
             found.append((0, 1))
     return found
+
+
+def kink_equation(op: Op, texts: Sequence[str]) -> str:
+    """Where the first kink of an op is, for operands that are given as texts."""
+    assert op.scalar is not None
+    expression, operands = op.scalar.kinks[0].expression, OPERANDS[: len(texts)]
+    at = of_operands(op, expression, operands)
+    if at in operands:
+        return f"{texts[operands.index(at)]} == 0"
+    if len(texts) == 2 and at == operands[0] - operands[1]:
+        return " == ".join(texts)
+    return f"{_symbolic().left_side(expression, texts)} == 0"
 
 
 # -- functions of sympy's: called by their class, polygamma also by its order
@@ -98,45 +138,36 @@ def op_of(kind: str) -> Op | None:
 
 @cache
 def _ops(number: int) -> Mapping[str, Op]:
-    found: dict[str, Op] = {}
+    found = {kind: get(name) for kind, (name, *_) in tables.FUNCTIONS.items()}
     for op in map(get, in_order()):
-        if op.scalar is not None and op.arity is not None:
-            meaning, symbols = body(op.name, op.arity), SYMBOLS[: op.arity]
-            if isinstance(meaning, sympy.Function) and meaning.args[-op.arity :] == symbols:
-                found.setdefault(_kind(meaning, len(meaning.args) - op.arity), op)
+        if op.scalar is not None and not is_own(op) and (kind := _symbolic().kind_of(op)):
+            found.setdefault(kind, op)
     return found
-
-
-def _kind(function: Any, orders: int) -> str:
-    """What a function is called: its class, and the numbers that stand before its operands."""
-    return type(function).__name__ + "_".join(map(str, function.args[:orders]))
 
 
 @cache
 def parity(kind: str) -> int:
     """1 for an even function of sympy's, -1 for an odd one, 0 for others."""
-    function, (x, *_) = getattr(sympy, kind, None), SYMBOLS
-    if function is None:
-        return 0
-    return 1 if function(-x) == function(x) else -1 if function(-x) == -function(x) else 0
+    found: int = tables.FUNCTIONS[kind][1] if kind in tables.FUNCTIONS else _symbolic().parity(kind)
+    return found
 
 
 @cache
 def at_zero(kind: str) -> Fraction | None:
     """The value at 0 of a function of sympy's where it is rational."""
-    function = getattr(sympy, kind, None)
-    value: Any = sympy.nan if function is None else function(sympy.Integer(0))
-    return Fraction(int(value.p), int(value.q)) if value.is_Rational else None
+    if kind in tables.FUNCTIONS:
+        ratio = tables.FUNCTIONS[kind][2]
+        return None if ratio is None else Fraction(*ratio)
+    found: Fraction | None = _symbolic().at_zero(kind)
+    return found
 
 
 @cache
 def number_function(kind: str) -> Callable[[Any], Any] | None:
     """A function of sympy's on mpmath numbers, NaN at a pole; None where sympy has no such."""
-    name, order = kind.rstrip("0123456789"), kind[len(kind.rstrip("0123456789")) :]
-    function = getattr(sympy, name, None)
-    if function is None:
-        return None
-    return lambdified(function(*([int(order)] if order else []), SYMBOLS[0]), 1)
+    kept = kind in tables.FUNCTIONS
+    text = tables.FUNCTIONS[kind][3] if kept else _symbolic().number_text(kind)
+    return None if text is None else function_of(text, 1)
 
 
 def partial_expr(
@@ -149,96 +180,92 @@ def partial_expr(
     return _Translation(pool, tuple(operands), dtype).of(derivative)
 
 
-def translated(pool: Any, expression: Any, operands: Sequence[Any], dtype: DType) -> Any:
-    """A sympy expression in ``u0``, ``u1``, ... made of what ``pool`` makes.
+def translated(pool: Any, expression: Term, operands: Sequence[Any], dtype: DType) -> Any:
+    """A term in ``u0``, ``u1``, ... made of what ``pool`` makes.
 
     ``pool`` has the methods ``call``, ``literal`` and ``select`` of ``ExprPool``.  Raises
     GraphError for what has no form over the registry.
     """
-    return _Translation(pool, tuple(operands), dtype).of(sympy.sympify(expression))
+    return _Translation(pool, tuple(operands), dtype).of(expression)
 
 
 class _Translation:
-    """sympy -> index notation, over the ops of the registry and the number ``pi``."""
+    """Terms -> index notation, over the ops of the registry and the number ``pi``."""
 
     def __init__(self, pool: ExprPool, operands: tuple[Expr, ...], dtype: DType) -> None:
         self.pool, self.operands, self.dtype = pool, operands, dtype
 
-    def of(self, expression: Any) -> Expr:
-        if expression in SYMBOLS:
-            return self.operands[SYMBOLS.index(expression)]
-        if expression.is_number and expression.is_Rational:
-            return self.rational(expression)
-        if expression is sympy.pi:
+    def of(self, expression: Term) -> Expr:
+        if expression in OPERANDS:
+            return self.operands[OPERANDS.index(expression)]
+        if expression.number is not None:
+            return self.rational(expression.number)
+        kind, args = expression.kind, expression.args
+        if kind == "pi":
             return self.pool.call("pi", dtype=self.dtype)
-        if expression is sympy.E:
+        if kind == "E":
             return self.call("exp", self.number(1))
-        if expression.is_Add or expression.is_Mul:
-            name = "add" if expression.is_Add else "mul"
-            return self.fold(name, [self.of(part) for part in expression.args])
-        if expression.is_Pow:
-            return self.power(*expression.args)
-        if isinstance(expression, sympy.Piecewise):
-            return self.piecewise(expression.args)
-        if expression.is_Relational or expression.is_Boolean:
+        if kind in _FOLDED:
+            return self.fold(_FOLDED[kind], [self.of(part) for part in args])
+        if kind == "Pow":
+            return self.power(*args)
+        if kind == "Piecewise":
+            return self.piecewise(args)
+        if kind in _CONDITIONS:
             return self.condition(expression)
-        return self.function(expression)
+        return self.function(kind, args, expression)
 
-    def function(self, expression: Any) -> Expr:
-        kind, args = type(expression).__name__, expression.args
+    def function(self, kind: str, args: Sequence[Term], expression: Term) -> Expr:
         if kind == "Heaviside":
-            return self.choose(sympy.StrictGreaterThan(args[0], 0), self.number(1), self.number(0))
-        if kind in ("Max", "Min"):
-            name = "maximum" if kind == "Max" else "minimum"
-            return self.fold(name, [self.of(part) for part in args])
-        orders = sum(bool(arg.is_Integer) for arg in args[:-1])
-        op = op_of(_kind(expression, orders))
+            above = Term("StrictGreaterThan", (args[0], terms.ZERO))
+            return self.choose(above, self.number(1), self.number(0))
+        orders = [str(arg.number) for arg in args[:-1] if arg.number is not None]
+        op = op_of(kind + "_".join(orders))
         if op is not None:
-            return self.call(op.name, *(self.of(part) for part in args[orders:]))
-        raise GraphError(f"the derivative {expression} has no form in index notation")
+            return self.call(op.name, *(self.of(part) for part in args[len(orders) :]))
+        raise GraphError(f"{expression} has no form in index notation")
 
-    def power(self, base: Any, exponent: Any) -> Expr:
-        if base is sympy.E:
+    def power(self, base: Term, exponent: Term) -> Expr:
+        if base == terms.E:
             return self.call("exp", self.of(exponent))
         if exponent == -1:
             return self.call("reciprocal", self.of(base))
         if exponent == 2:
             return self.call("square", self.of(base))
-        if exponent in (sympy.Rational(1, 2), sympy.Rational(-1, 2)):
-            return self.call("sqrt" if exponent > 0 else "rsqrt", self.of(base))
+        if exponent.number in (Fraction(1, 2), Fraction(-1, 2)):
+            return self.call("sqrt" if exponent >= 0 else "rsqrt", self.of(base))
         return self.call("pow", self.of(base), self.of(exponent))
 
-    def piecewise(self, pieces: Sequence[Any]) -> Expr:
-        *chosen, last = pieces
+    def piecewise(self, pieces: Sequence[Term]) -> Expr:
+        *chosen, last = (piece.args for piece in pieces)
         result = self.of(last[0])
         for value, condition in reversed(chosen):
             result = self.choose(condition, self.of(value), result)
         return result
 
-    def choose(self, condition: Any, value: Expr, other: Expr) -> Expr:
+    def choose(self, condition: Term, value: Expr, other: Expr) -> Expr:
         return self.pool.select(self.condition(condition), value, other)
 
-    def condition(self, condition: Any) -> Expr:
-        if condition in (sympy.true, sympy.false):
-            return self.pool.literal(bool(condition), bool_)
-        if condition.is_Symbol:
-            return self.operands[SYMBOLS.index(condition)]
-        if isinstance(condition, sympy.Not):
-            return self.truth("logical_not", self.condition(condition.args[0]))
-        if isinstance(condition, (sympy.And, sympy.Or)):
-            name = "logical_and" if isinstance(condition, sympy.And) else "logical_or"
-            parts = [self.condition(part) for part in condition.args]
+    def condition(self, condition: Term) -> Expr:
+        kind, args = condition.kind, condition.args
+        if condition in (terms.TRUE, terms.FALSE):
+            return self.pool.literal(condition == terms.TRUE, bool_)
+        if kind == terms.SYMBOL:
+            return self.operands[OPERANDS.index(condition)]
+        if kind == "Not":
+            return self.truth("logical_not", self.condition(args[0]))
+        if kind in _JOINED:
+            parts = [self.condition(part) for part in args]
             result = parts[0]
             for part in parts[1:]:
-                result = self.truth(name, result, part)
+                result = self.truth(_JOINED[kind], result, part)
             return result
-        name = _RELATION_NAMES[condition.rel_op]
-        return self.truth(name, self.of(condition.lhs), self.of(condition.rhs))
+        return self.truth(_RELATIONS[kind], *map(self.of, args))
 
-    def rational(self, value: Any) -> Expr:
-        if value.is_Integer:
+    def rational(self, value: Fraction) -> Expr:
+        if value.denominator == 1:
             return self.number(int(value))
-        return self.call("div", self.number(int(value.p)), self.number(int(value.q)))
+        return self.call("div", self.number(value.numerator), self.number(value.denominator))
 
     def number(self, value: int) -> Expr:
         return self.pool.literal(float(value), self.dtype)
@@ -256,55 +283,40 @@ class _Translation:
         return self.pool.call(name, *operands, dtype=bool_)
 
 
-_RELATION_NAMES = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_FOLDED = {"Add": "add", "Mul": "mul", "Max": "maximum", "Min": "minimum"}
+_JOINED = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
+_RELATIONS = {
+    "Equality": "eq", "Unequality": "ne", "StrictLessThan": "lt", "LessThan": "le",
+    "StrictGreaterThan": "gt", "GreaterThan": "ge",
+}  # fmt: skip
+_CONDITIONS = frozenset((*_JOINED, *_RELATIONS, "Not", "true", "false"))
 
 
 # -- values at 60 digits
 
 
-def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, NaN where it has a pole."""
-
-    def call(*values: Any) -> Any:
-        try:
-            result = function(*values)
-            return mpmath.mpf(result) if isinstance(result, (int, float)) else result
-        except (ZeroDivisionError, ValueError, OverflowError):
-            return mpmath.mp.nan
-
-    return call
-
-
-_MPMATH: dict[str, Callable[..., Any]] = {
-    "Heaviside": lambda value, *_: mpmath.mpf(1 if value > 0 else 0),
-    "sign": mpmath.sign,
-    "Abs": abs,
-    "loggamma": lambda value: mpmath.log(abs(mpmath.gamma(value))),
-}
-
-
 @_by_record
 def value_function(op: Op, arity: int) -> Callable[..., Any]:
     """The op as a function of mpmath numbers; NaN outside its domain."""
-    return lambdified(body(op.name, arity), arity)
+    kept = _kept(op, arity)
+    return _function(kept[0] if kept else None, lambda: _symbolic().body(op, arity), arity)
 
 
 @_by_record
 def partial_function(op: Op, arity: int, position: int) -> Callable[..., Any]:
     """A partial derivative of the op as a function of mpmath numbers."""
-    return lambdified(partial(op.name, arity, position), arity)
+    kept = _kept(op, arity)
+    return _function(
+        kept[1 + position] if kept else None,
+        lambda: _symbolic().partial(op, arity, position),
+        arity,
+    )
 
 
-def lambdified(expression: Any, arity: int) -> Callable[..., Any]:
-    """An expression in ``u0``, ... as a function of mpmath numbers; NaN where it has a pole."""
-    return _guarded(sympy.lambdify(SYMBOLS[:arity], expression, modules=[_MPMATH, "mpmath"]))
-
-
-def add_function(name: str, model: Callable[[Any], Any]) -> None:
-    """Make a sympy class known by its name: ``model`` gives its values as mpmath numbers."""
-    _MPMATH[name] = model
-
-
-def remove_function(name: str) -> None:
-    """Forget a class that was made known."""
-    _MPMATH.pop(name, None)
+def _function(
+    kept: tuple[terms.Code, str | None] | None, otherwise: Callable[[], Any], arity: int
+) -> Callable[..., Any]:
+    if kept is not None and kept[1] is not None:
+        return function_of(kept[1], arity)
+    found: Callable[..., Any] = _symbolic().lambdified(otherwise(), arity)
+    return found

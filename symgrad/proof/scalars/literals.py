@@ -22,9 +22,9 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import mpmath
-import sympy
 
 from symgrad.ir.graph import Scalar
+from symgrad.proof.scalars.terms import Term
 
 LEAST_DIGITS = 6
 FULL_DIGITS = 16
@@ -52,6 +52,13 @@ class Constant:
     expression: Any
     error: float
     text: str = ""
+
+    @property
+    def term(self) -> Term:
+        """The constant as a term."""
+        from symgrad.proof.scalars.symbolic import as_term
+
+        return as_term(self.expression)
 
     @property
     def name(self) -> str:
@@ -123,6 +130,8 @@ def _is_short(value: float) -> bool:
 
 def _computed(value: float) -> Constant | None:
     """The simple fraction that a double is, but for the rounding of Python's arithmetic."""
+    import sympy
+
     with localcontext() as context:
         context.prec = SHORT_DIGITS
         short = Fraction(+Decimal(repr(value)))
@@ -138,6 +147,8 @@ def _computed(value: float) -> Constant | None:
 
 def _multiple(value: float) -> Constant | None:
     """The simple multiple of a known irrational constant that a double is, rounded."""
+    import sympy
+
     written = Decimal(repr(value))
     for known, exact_value in _table():
         if known.is_rational:
@@ -214,6 +225,8 @@ def _monomials(bases: tuple[float, ...]) -> Iterator[tuple[tuple[tuple[float, in
 def _made(
     value: float, factor: Fraction, exponents: Mapping[float, int], error: float
 ) -> Constant:  # fmt: skip
+    import sympy
+
     expression: Any = sympy.Rational(factor.numerator, factor.denominator)
     above = [str(factor.numerator)] if factor.numerator != 1 else []
     below = [str(factor.denominator)] if factor.denominator != 1 else []
@@ -258,6 +271,8 @@ def precise(value: Scalar, *, recognised: bool, constant: Constant | None = None
 
 @lru_cache(maxsize=1024)
 def _high_precision(expression: Any, digits: int) -> Any:
+    import sympy
+
     with mpmath.workdps(digits + 5):
         return mpmath.mpf(str(sympy.N(expression, digits + 5)))
 
@@ -283,6 +298,8 @@ _NAMES: dict[Any, str] = {}
 @lru_cache(maxsize=1)
 def _table() -> tuple[tuple[Any, Decimal], ...]:
     """Known constants, simplest first, with 40 digits."""
+    import sympy
+
     sqrt, pi, log, e = sympy.sqrt, sympy.pi, sympy.log, sympy.E
     named: list[tuple[str, Any]] = [
         ("pi", pi), ("e", e), ("sqrt(2)", sqrt(2)), ("1/sqrt(2)", 1 / sqrt(2)),

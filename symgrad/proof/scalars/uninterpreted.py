@@ -12,16 +12,16 @@ below ``VALUE_TOLERANCE`` refutes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import factorial
 from typing import Any
 
 import mpmath
-import sympy
 
 from symgrad.ir.graph import Node
-from symgrad.proof.scalars.bodies import PREFIX, SYMBOLS, add_function, lambdified, remove_function
+from symgrad.proof.scalars.bodies import PREFIX
+from symgrad.proof.scalars.values import add_function, remove_function
 
 VALUE_TOLERANCE = 1e-9
 GRID_BITS = 44
@@ -43,6 +43,8 @@ class Uninterpreted:
     @property
     def axiom(self) -> str:
         """The declared derivative as text."""
+        import sympy
+
         x = sympy.Symbol("x")
         derivative = str(sympy.diff(self.kind(x), x)).replace(PREFIX, "")
         return f"the derivative of {self.name}(x) is {derivative}, its values those of its C"
@@ -74,7 +76,11 @@ class Uninterpreted:
 
     def _terms(self) -> list[Callable[[Any], Any]]:
         """The first derivatives as functions of mpmath numbers."""
+        import sympy
+
         if not self._series:
+            from symgrad.proof.scalars.symbolic import SYMBOLS, lambdified
+
             x = SYMBOLS[0]
             derivative: Any = self.kind(x)
             for _ in range(ORDER):
@@ -120,10 +126,18 @@ def among(nodes: Iterable[Node]) -> list[Uninterpreted]:
         name = todo.pop()
         if name not in found:
             found[name] = KNOWN[name]
-            x = sympy.Symbol("x")
-            parts = sympy.preorder_traversal(sympy.diff(KNOWN[name].kind(x), x))
-            todo.extend(type(part).__name__ for part in parts if type(part).__name__ in KNOWN)
+            todo.extend(_within(KNOWN[name]))
     return [found[name] for name in sorted(found)]
+
+
+def _within(known: Uninterpreted) -> Iterator[str]:
+    """The declared functions that the derivative of one is made of."""
+    import sympy
+
+    x = sympy.Symbol("x")
+    for part in sympy.preorder_traversal(sympy.diff(known.kind(x), x)):
+        if type(part).__name__ in KNOWN:
+            yield type(part).__name__
 
 
 MEANINGS: dict[str, str] = {}
