@@ -170,6 +170,10 @@ class NotProvedError(SymgradError):
     """A backward that is not PROVED was refused where only proved ones are let through."""
 
 
+class DependencyError(SymgradError, ImportError):
+    """A package that symgrad needs is missing or broken."""
+
+
 class CodegenError(SymgradError):
     """A graph for which no kernel can be emitted."""
 

@@ -28,10 +28,10 @@ from symgrad.ir.graph import Node
 from symgrad.pasting import patch
 from symgrad.pasting.patch import Edit, Method, Snippet, changed
 from symgrad.pasting.reach import nodes_in, root_of, scope_of, sizes_of, with_sizes
-from symgrad.proof.repair.suggest import Scope, Spell
-from symgrad.proof.report.records import Report
+from symgrad.proof.repair.suggest import Offer, Scope, Spell
+from symgrad.proof.report.records import Condition, Report
 from symgrad.proof.report.verdict import Verdict
-from symgrad.proof.verify import VerifyOptions, gradient_is_proved, verify_function
+from symgrad.proof.verify import VerifyOptions, proved_under, verify_function
 
 Trace = Callable[[AnyFunction], FunctionGraphs]
 LONG = 64
@@ -117,6 +117,7 @@ class Pasting:
         self.function, self.trace, self.options = function, trace, options
         self.positions = dict(positions)
         self.repairs: dict[str, Repair] = {}
+        self._offered: dict[tuple[str, str], Repair] = {}
         self._returns: dict[Method, list[Return]] = {}
 
     @cached_property
@@ -214,7 +215,7 @@ class Pasting:
 
     def offer(
         self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
-    ) -> str | None:
+    ) -> Offer | None:
         """The code of a gradient if, pasted where backward returns it, it is PROVED."""
         seen = self._seen(case)
         position = self.positions.get(name)
@@ -228,17 +229,19 @@ class Pasting:
             edits = patch.in_return(seen.method, seen.number, {position: Snippet.of(code)})
             methods = None if edits is None else self._edited(seen.method, edits, extras)
             made = None if methods is None else changed(self.function, methods)
-            if made is not None and self._holds(made, name, modes):
-                self.repairs[name] = Repair(spell, code, seen, tuple(extras))
-                return code
+            under = None if made is None else self._proved_under(made, name, modes)
+            if under is not None:
+                offer = Offer(code, under)
+                self._offered[name, code] = Repair(spell, code, seen, tuple(extras))
+                return offer
             if methods is not None:
                 return None
         return None
 
-    def needs(self, name: str) -> list[str]:
-        """The other changes that the offered code needs, in words."""
-        repair = self.repairs.get(name)
-        if repair is None or self.forward is None:
+    def take(self, name: str, offer: Offer) -> list[str]:
+        """Keep what was offered as the repair of a gradient; the other changes that it needs."""
+        repair = self.repairs[name] = self._offered[name, offer.code]
+        if self.forward is None:
             return []
         saved = ", ".join(extra.text for extra in repair.extras if not extra.parameter)
         found = [
@@ -248,11 +251,13 @@ class Pasting:
         where = f"{os.path.basename(self.forward.file)}:{self.forward.line}"
         return [*found, f"save {saved} too, in {self._saver} ({where})"] if saved else found
 
-    def _holds(self, function: AnyFunction, name: str, modes: Mapping[str, str]) -> bool:
+    def _proved_under(
+        self, function: AnyFunction, name: str, modes: Mapping[str, str]
+    ) -> tuple[Condition, ...] | None:
         try:
-            return gradient_is_proved(self.trace(function), name, self.options, modes)
+            return proved_under(self.trace(function), name, self.options, modes)
         except (SymgradError, ArithmeticError, TypeError, ValueError):
-            return False
+            return None
 
     def _edited(
         self, backward: Method, edits: list[Edit], extras: Sequence[Extra]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
@@ -24,7 +23,14 @@ from symgrad.budgets import (
     REPAIR_WORK,
 )
 from symgrad.deadline import TimeUp
-from symgrad.errors import NotProvedError, ShapeError, SymgradError, counted, is_limit
+from symgrad.errors import (
+    DependencyError,
+    NotProvedError,
+    ShapeError,
+    SymgradError,
+    counted,
+    is_limit,
+)
 from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
@@ -396,32 +402,38 @@ def _judge_some(
     return judge(subject, budget=options.budget)
 
 
-def gradient_is_proved(
+def proved_under(
     graphs: FunctionGraphs, name: str, options: VerifyOptions,
     modes: Mapping[str, str] | None = None,
-) -> bool:  # fmt: skip
-    """Is one gradient of a traced Function PROVED, in all cases?
+) -> tuple[Condition, ...] | None:  # fmt: skip
+    """The conditions that a report prints beside a gradient that is PROVED in all cases.
 
-    ``modes``: those in which another backward of the same forward was judged.
+    None where it is not PROVED.  ``modes``: those in which another backward of the same forward
+    was judged.
     """
+    if _observed([graphs]):
+        return None
     declared = graphs.assumptions
+    judge_one = partial(
+        judge, budget=min(options.budget, REPAIR_WORK), screen=CONDITION_SCREEN,
+        total=REPAIR_TOTAL_WORK,
+    )  # fmt: skip
+    judged = []
     for number, case in enumerate(graphs.cases):
         if case.problem is not None:
-            return False
+            return None
         subject = subject_of(case, declared, options.meant(number))
         if name not in subject.gradients:
-            return False
+            return None
         subject.gradients = {name: subject.gradients[name]}
         subject.settle_as(modes or {})
-        judged = judge(
-            subject,
-            budget=min(options.budget, REPAIR_WORK),
-            screen=CONDITION_SCREEN,
-            total=REPAIR_TOTAL_WORK,
-        )[name]
-        if judged.verdict is not Verdict.PROVED:
-            return False
-    return True
+        one = JudgedCase(case, subject, judge_one(subject))
+        if one.judgements[name].verdict is not Verdict.PROVED:
+            return None
+        judged.append(one)
+    known = [(one, one.judgements[name]) for one in judged]
+    conditions = _stated(graphs, known[0][0], known, declared, options)
+    return tuple(dict.fromkeys([*conditions, *_kinks(judged, name)]))
 
 
 def subject_of(
@@ -562,6 +574,8 @@ def input_reports(
         try:
             with deadline.step(f"conditions for {name} were looked for"):
                 reports[name] = _report(graphs, name, judged, outcomes, declared, options)
+        except DependencyError:
+            raise
         except (Exception, TimeUp) as error:  # a verdict without its conditions is none
             reports[name] = _unreported(graphs, name, outcomes, error)
     return reports
@@ -610,27 +624,14 @@ def _report(
         return InputReport(name, Verdict.UNDECIDED, "there is no gradient to judge")
     chosen, decided = max(known, key=lambda pair: pair[1].verdict)
     verdict = decided.verdict
-    conditions = list(_declared(graphs))
-    conditions += _index_ranges(chosen.subject, declared)
-    conditions += _axioms(chosen.subject)
-    conditions += _assumed(graphs, options)
-    conditions += [condition for _, outcome in known for condition in outcome.conditions]
+    conditions = _stated(graphs, chosen, known, declared, options)
     gradient = _gradient(chosen, name)
-    found: list[FoundCondition] = []
     diagnosis = Diagnosis()
     if verdict is Verdict.REFUTED:
-        with suppress(Exception, TimeUp):  # a refutation stands without an explanation, too
-            if name in chosen.judgements:
-                found = find_conditions(chosen.subject, name, decided, budget=options.budget)
-            if options.suggest:
-                diagnosis = diagnose(
-                    chosen.subject, name, gradient, chosen.case, budget=options.budget,
-                    paste=options.paste,
-                )  # fmt: skip
+        found, diagnosis = _explained(chosen, name, decided, options)
+        conditions += [Condition("found", str(condition)) for condition in found]
     else:
-        for one in judged:
-            conditions += kinks(one.subject, name, _named(one))
-    conditions += [Condition("found", str(condition)) for condition in found]
+        conditions += _kinks(judged, name)
     return InputReport(
         name=name,
         verdict=verdict,
@@ -640,6 +641,7 @@ def _report(
         counterexample=shown(chosen, decided.counterexample, options.paste),
         diagnosis=diagnosis.words,
         suggestion=diagnosis.suggestion,
+        suggested_under=tuple(one for one in diagnosis.conditions if one not in conditions),
         derived=diagnosis.derived,
         location=(gradient.location if gradient is not None else None) or graphs.location,
         cases=tuple(
@@ -652,6 +654,50 @@ def _report(
             for one, outcome in known
         ),
     )
+
+
+def _stated(
+    graphs: FunctionGraphs, chosen: JudgedCase, known: Iterable[tuple[JudgedCase, Judgement]],
+    declared: Sequence[Assumption], options: VerifyOptions,
+) -> list[Condition]:  # fmt: skip
+    """What the verdicts on an input rest on in all cases, but for the kinks of forward.
+
+    ``chosen``: the case that decides.
+    """
+    return [
+        *_declared(graphs),
+        *_index_ranges(chosen.subject, declared),
+        *_axioms(chosen.subject),
+        *_assumed(graphs, options),
+        *(condition for _, outcome in known for condition in outcome.conditions),
+    ]
+
+
+def _kinks(judged: Iterable[JudgedCase], name: str) -> list[Condition]:
+    return [kink for one in judged for kink in kinks(one.subject, name, _named(one))]
+
+
+def _explained(
+    chosen: JudgedCase, name: str, decided: Judgement, options: VerifyOptions
+) -> tuple[Sequence[FoundCondition], Diagnosis]:
+    """Under which conditions a refuted gradient is right, what is wrong with it, and a repair.
+
+    The refutation stands without them: where looking for them fails, the report says so.
+    """
+    found: Sequence[FoundCondition] = ()
+    try:
+        if name in chosen.judgements:
+            found = find_conditions(chosen.subject, name, decided, budget=options.budget)
+        if not options.suggest:
+            return found, Diagnosis()
+        return found, diagnose(
+            chosen.subject, name, _gradient(chosen, name), chosen.case, budget=options.budget,
+            paste=options.paste,
+        )  # fmt: skip
+    except DependencyError:
+        raise
+    except (Exception, TimeUp) as error:  # whatever it is, the report says it
+        return found, Diagnosis((f"no explanation was found: {failure(error)}",))
 
 
 def _declared(graphs: FunctionGraphs) -> Iterator[Condition]:

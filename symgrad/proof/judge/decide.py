@@ -28,6 +28,7 @@ from symgrad.budgets import (
     SCREEN_POINTS,
 )
 from symgrad.deadline import TimeUp
+from symgrad.errors import DependencyError
 from symgrad.proof.judge import nullsets
 from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.defined import Definedness
@@ -147,6 +148,8 @@ def judge(
     """
     try:
         return _judged(subject, budget, until_refuted, screen, total)
+    except DependencyError:
+        raise
     except Exception as error:  # whatever it is, it is no verdict
         if len(subject.gradients) <= 1:
             undecided = Judgement(Verdict.UNDECIDED, reason=failure(error))

@@ -37,6 +37,7 @@ from symgrad.proof.judge.equality import Equality, merge
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.oracle.adjoints import matches
 from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.verdict import failure
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ class Prover:
             with deadline.step(label):
                 found = stage(name, budget)
         except SymgradError as error:
-            return Equality(False, reason=error.what)
+            return Equality(False, reason=failure(error))
         if not found.equal:
             return found
         method = f"{label}: {found.method}" if found.method else label

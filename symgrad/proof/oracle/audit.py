@@ -20,7 +20,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from flint import arb, fmpq
 
 from symgrad.budgets import AUDIT_ATTEMPTS, AUDIT_POINTS, AUDIT_TOTAL_WORK, AUDIT_WORK
 from symgrad.ir.graph import Node, Scalar
@@ -34,6 +33,7 @@ from symgrad.proof.oracle.enclosure import (
     objective,
     shown,
 )
+from symgrad.proof.oracle.flint import arb, fmpq
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.sample import Point, Unsatisfiable

@@ -22,7 +22,8 @@ from contextlib import AbstractContextManager
 from typing import Any, TypeAlias
 
 import numpy as np
-from flint import arb, ctx, fmpq, fmpz
+
+from symgrad.proof.oracle.flint import arb, ctx, fmpq, fmpz
 
 Number: TypeAlias = Any
 """``fmpq``, ``arb``, or one of the floats inf, -inf, nan."""

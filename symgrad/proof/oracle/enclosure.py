@@ -20,7 +20,6 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from flint import arb, fmpq
 
 from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType
@@ -47,6 +46,7 @@ from symgrad.proof.oracle.balls import (
     neg,
     sqrt,
 )
+from symgrad.proof.oracle.flint import arb, fmpq
 from symgrad.proof.oracle.numbers import Arithmetic, Array, SizeOf, as_object
 from symgrad.proof.oracle.sample import DENOMINATOR, Point
 from symgrad.proof.oracle.subject import Subject

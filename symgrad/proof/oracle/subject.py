@@ -121,24 +121,29 @@ class Subject:
 
     def changed(
         self, names: Iterable[str] | None = None, *, graph: Graph | None = None,
-        new: Mapping[Node, Node] | None = None, **given: Any,
+        new: Mapping[Node, Node] | None = None, gradients: Mapping[str, Node] | None = None,
+        **given: Any,
     ) -> Subject:  # fmt: skip
         """The same with some of the gradients alone, sampled in the same modes.
 
-        ``graph`` and ``new``: another graph, and where the nodes went.  ``given``: ``conditions``,
-        ``assumptions`` or ``recognised``, in place of its own.
+        ``graph`` and ``new``: another graph, and where the nodes went; inputs that are not there
+        are made.  ``gradients``: others in place of its own, in that graph.  ``given``:
+        ``conditions``, ``assumptions`` or ``recognised``, in place of its own.
         """
+        there = self.graph if graph is None else graph
 
         def at(node: Node) -> Node:
-            return node if new is None else new[node]
+            if new is None or node in new:
+                return node if new is None else new[node]
+            return there.input(str(node.attributes["name"]), node.type)
 
         own = {name: getattr(self, name) for name in ("conditions", "assumptions", "recognised")}
         kept = self.gradients if names is None else names
         found = Subject(
-            self.graph if graph is None else graph,
+            there,
             [at(node) for node in self.inputs],
             [(at(node), at(cotangent)) for node, cotangent in self.outputs],
-            {name: at(self.gradients[name]) for name in kept},
+            dict(gradients or {name: at(self.gradients[name]) for name in kept}),
             **own | given,
         )
         found.settle_as(self.sampler.modes if self.settled else {})

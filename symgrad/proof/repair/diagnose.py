@@ -10,7 +10,7 @@ has the wrong sign.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -23,18 +23,21 @@ from symgrad.ir.function import FunctionCase, Gradient
 from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.repair.search import Fix, complexity, fixes, shape_fixes
+from symgrad.proof.repair.search import Fix, complexity, fixes, shape_fixes, without_dead_terms
 from symgrad.proof.repair.suggest import (
+    Offer,
     Paste,
     Scope,
+    avoidable,
     derived_code,
     derived_nodes,
-    is_proved,
+    proved_under,
     spelled,
     spelled_in,
     writer_for,
 )
 from symgrad.proof.repair.trials import Trials
+from symgrad.proof.report.records import Condition
 
 _LONGEST_BLAMED = 60
 """Characters of the code of a blamed node; of a longer one the name of the op is printed."""
@@ -42,11 +45,16 @@ _LONGEST_BLAMED = 60
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """``words``: what is wrong.  ``suggestion``: proved code.  ``derived``: the true gradient."""
+    """What is wrong and what is right.
+
+    ``words``: what is wrong.  ``suggestion``: proved code; ``conditions``: all that is printed
+    beside that proof.  ``derived``: the true gradient.
+    """
 
     words: tuple[str, ...] = ()
     suggestion: str | None = None
     derived: str | None = None
+    conditions: tuple[Condition, ...] = ()
 
 
 def diagnose(
@@ -58,35 +66,54 @@ def diagnose(
     ``paste``: tries code in the user's own text; without it, code is proved by itself.
     """
     trials = Trials(subject, name)
-    offer = partial(_offered, subject, name, case, budget, paste)
+    shelf = _Shelf(subject, partial(_offered, subject, name, case, budget, paste))
     words: list[str] = []
-    suggestion: str | None = None
     if trials.usable:
         found = islice(_candidates(subject, name, trials), REPAIR_OFFERS)
         for fix in sorted(found, key=lambda fix: complexity(fix.node)):
-            suggestion = offer(fix.node)
-            if suggestion is not None:
+            if shelf.take(fix.node):
                 words.append(_words(subject, fix, None if paste is None else paste.scope(case)))
+                shelf.take(without_dead_terms(fix.node, trials))
                 break
         if not words:
             words += _explanations(subject, name, trials)
     words += _summed_down(subject, name, gradient)
     true = derived_nodes(subject, name)
-    if suggestion is None:
-        for one in true:
-            if not trials.usable or trials.node_is_true(one.node):
-                suggestion = offer(one.node, one.copies)
-            if suggestion is not None:
-                break
-    if paste is not None and suggestion is not None:
-        words += paste.needs(name)
-    return Diagnosis(tuple(words), suggestion, derived_code(subject, true))
+    for one in true:
+        if not trials.usable or trials.node_is_true(one.node):
+            shelf.take(one.node, one.copies)
+    offer = shelf.best
+    if paste is not None and offer is not None:
+        words += paste.take(name, offer)
+    code, conditions = (None, ()) if offer is None else (offer.code, offer.conditions)
+    return Diagnosis(tuple(words), code, derived_code(subject, true), conditions)
+
+
+class _Shelf:
+    """Offers of one gradient: the first with the fewest conditions that can be avoided."""
+
+    def __init__(self, subject: Subject, offer: Callable[..., Offer | None]) -> None:
+        self.subject, self.offer = subject, offer
+        self.best: Offer | None = None
+        self.avoidable = 0
+
+    def take(self, node: Node | None, copies: Mapping[Node, Node] | None = None) -> bool:
+        """Is a node the right gradient?  It is not asked where no better offer is possible."""
+        if node is None or (self.best is not None and not self.avoidable):
+            return False
+        found = self.offer(node, copies)
+        if found is None:
+            return False
+        count = len(avoidable(self.subject, found.conditions))
+        if self.best is None or count < self.avoidable:
+            self.best, self.avoidable = found, count
+        return True
 
 
 def _offered(
     subject: Subject, name: str, case: FunctionCase, budget: int, paste: Paste | None,
     node: Node, copies: Mapping[Node, Node] | None = None,
-) -> str | None:  # fmt: skip
+) -> Offer | None:  # fmt: skip
     """The code of a node, once it is proved.  ``copies``: where the node's graph has others."""
     if paste is not None:
         return paste.offer(
@@ -94,8 +121,8 @@ def _offered(
         )
     writer = writer_for(subject, copies, [] if copies is not None else _named(subject, node))
     code = spelled(writer, node)
-    proved = code is not None and is_proved(subject, name, node, budget, copies)
-    return code if proved else None
+    under = None if code is None else proved_under(subject, name, node, budget, copies)
+    return None if code is None or under is None else Offer(code, under)
 
 
 def _words(subject: Subject, fix: Fix, scope: Scope | None) -> str:

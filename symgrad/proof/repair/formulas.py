@@ -21,7 +21,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.judge.prove import is_atom, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.repair.suggest import derived_nodes, is_proved
+from symgrad.proof.repair.suggest import avoidable, derived_nodes, proved_under
 from symgrad.proof.report.latex import LatexWriter, symbol
 
 _TOO_LONG = r"\text{(too long to be written down)}"
@@ -82,7 +82,8 @@ def _true(subject: Subject, name: str) -> list[str]:
     """The derived gradient; a shorter form of it where that is proved."""
     found = derived_nodes(subject, name)
     for one in found[:-1]:
-        if is_proved(subject, name, one.node, SHORTER_FORM_WORK, one.copies):
+        under = proved_under(subject, name, one.node, SHORTER_FORM_WORK, one.copies)
+        if under is not None and not avoidable(subject, under):
             return _lines(one.node, name, "partial")
     return _lines(found[-1].node, name, "partial") if found else [f"&{_NO_FORM}"]
 

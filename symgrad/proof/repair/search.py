@@ -197,6 +197,15 @@ def _summands(node: Node) -> list[tuple[Node, int]]:
     return found + todo
 
 
+def without_dead_terms(node: Node, trials: Trials) -> Node | None:
+    """A sum without the terms that are 0 at all points; None where there are none of these."""
+    terms = _summands(node)
+    if not 1 < len(terms) <= REPAIR_TERMS:
+        return None
+    kept = [(term, own) for term, own in terms if not trials.is_zero(term)]
+    return _total(kept) if 0 < len(kept) < len(terms) else None
+
+
 def _total(terms: Sequence[tuple[Node, int]]) -> Node | None:
     total: Node | None = None
     for term, sign in sorted(terms, key=lambda item: -item[1]):

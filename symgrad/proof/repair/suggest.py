@@ -16,8 +16,11 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionCase
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import judge
+from symgrad.proof.judge.equality import domains
+from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.report.records import Condition
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.words.code import CodeWriter, NoSpelling
 from symgrad.proof.words.spelling import size_sources
@@ -40,6 +43,14 @@ class Scope:
     taken: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class Offer:
+    """Code of a gradient that is PROVED, and all that is printed beside that verdict."""
+
+    code: str
+    conditions: tuple[Condition, ...] = ()
+
+
 Spell = Callable[[Scope], str | None]
 """The code of one gradient in a scope; None where it has none there."""
 
@@ -55,14 +66,14 @@ class Paste(Protocol):
 
     def offer(
         self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
-    ) -> str | None:
+    ) -> Offer | None:
         """The code of the gradient of ``name`` if, pasted into backward, it is PROVED.
 
         ``modes``: those in which the wrong backward was judged.
         """
 
-    def needs(self, name: str) -> list[str]:
-        """What else has to be changed for the code that was offered last, in words."""
+    def take(self, name: str, offer: Offer) -> list[str]:
+        """Keep what was offered as the repair of ``name``; what else has to be changed for it."""
 
 
 @dataclass(frozen=True)
@@ -73,19 +84,32 @@ class Derived:
     copies: Mapping[Node, Node]
 
 
-def is_proved(
+def proved_under(
     subject: Subject, name: str, gradient: Node, budget: int,
     copies: Mapping[Node, Node] | None = None,
-) -> bool:  # fmt: skip
-    """Would this node of the subject's graph, or of a copy of it, be the right gradient?"""
-    new = copies if copies is not None else {node: node for node in subject.everything.nodes}
-    candidate = Subject(
-        gradient.graph, [new[node] for node in subject.inputs if node in new],
-        [(new[output], new[cotangent]) for output, cotangent in subject.outputs], {name: gradient},
-        conditions=subject.conditions, assumptions=subject.assumptions,
-        recognised=subject.recognised,
-    )  # fmt: skip
-    return judge(candidate, budget=budget)[name].verdict is Verdict.PROVED
+) -> tuple[Condition, ...] | None:  # fmt: skip
+    """The conditions under which a node is PROVED to be the right gradient; None if it is not.
+
+    The node is of the subject's graph, or of a copy of it.
+    """
+    candidate = subject.changed(gradients={name: gradient}, graph=gradient.graph, new=copies)
+    judged = judge(candidate, budget=budget)[name]
+    if judged.verdict is not Verdict.PROVED:
+        return None
+    return tuple(dict.fromkeys([*judged.conditions, *kinks(candidate, name)]))
+
+
+_OF_FORWARD = ("kink", "ties", "declared", "index", "axiom", "asked")
+"""Kinds of conditions that no other gradient of the same forward would be without."""
+
+
+def avoidable(subject: Subject, conditions: Iterable[Condition]) -> list[Condition]:
+    """The conditions that another gradient of the same forward may be without."""
+    forward = {str(domain) for domain in domains(subject.forward.nodes)}
+    return [
+        one for one in conditions
+        if one.kind not in _OF_FORWARD and not (one.kind == "domain" and one.text in forward)
+    ]  # fmt: skip
 
 
 def writer_for(

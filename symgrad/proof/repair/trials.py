@@ -122,6 +122,11 @@ class Trials:
         """Has a node the values of the true gradient?  No, once the work is used up."""
         return self.usable and _match(lambda at: self.evaluate(node, at), self.points, self.true)
 
+    def is_zero(self, node: Node) -> bool:
+        """Is a node 0 at every point?"""
+        values = [self.evaluate(node, at) for at in self.points]
+        return bool(values) and all(one is not None and not np.any(one) for one in values)
+
     def equals_hand(self, guess: Callable[[Evaluation], Array | None]) -> bool:
         """Is a guess the hand-written gradient at every point?"""
         return bool(self.hand) and _match(guess, self.points, self.hand)

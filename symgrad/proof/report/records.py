@@ -78,7 +78,8 @@ class InputReport(HasVerdict):
 
     ``reason``: why it is REFUTED or UNDECIDED.  ``method``: how it was proved.  ``diagnosis``:
     what is wrong, in words.  ``suggestion``: a gradient that is itself proved, as tensor code in
-    the user's names.  ``derived``: the true gradient as symgrad derives it, as tensor code.
+    the user's names.  ``suggested_under``: the conditions that would be printed beside it, but for
+    ``conditions``.  ``derived``: the true gradient as symgrad derives it, as tensor code.
     """
 
     name: str
@@ -89,6 +90,7 @@ class InputReport(HasVerdict):
     counterexample: CounterexampleReport | None = None
     diagnosis: tuple[str, ...] = ()
     suggestion: str | None = None
+    suggested_under: tuple[Condition, ...] = ()
     derived: str | None = None
     location: Location | None = None
     cases: tuple[CaseReport, ...] = ()

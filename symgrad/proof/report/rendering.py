@@ -63,7 +63,7 @@ def _input_lines(one: InputReport) -> list[str]:
     for said in one.diagnosis:
         lines += _wrapped(f"why: {said}", 6)
     if one.suggestion:
-        lines += _labelled("write instead (proved)", one.suggestion)
+        lines += _suggestion_lines(one.suggestion, one.suggested_under)
     elif one.derived and not one.verdict:
         lines += _labelled("the true gradient", one.derived)
     for condition in one.conditions:
@@ -86,6 +86,9 @@ _LEADS = {
 }  # fmt: skip
 
 
+_AT_KINKS = ("kink", "ties")
+
+
 def worded(condition: Condition) -> str:
     """A condition with the word that says what it does: if, but where, at the kink ..."""
     return f"{_LEADS.get(condition.kind, 'if')} {condition.text}"
@@ -101,6 +104,18 @@ def _counterexample_lines(one: InputReport) -> list[str]:
         lines += _wrapped(f"{found.aliases.get(name, name)} = {text(value)}", 8)
     lines.append(f"        {found.element}: yours {found.hand_text}, true {found.true_text}")
     return lines
+
+
+def _suggestion_lines(code: str, conditions: Sequence[Condition]) -> list[str]:
+    """A repair with what its proof leaves out: in the same line where there is room."""
+    kinks = [worded(one) for one in conditions if one.kind in _AT_KINKS]
+    under = [worded(one) for one in conditions if one.kind not in _AT_KINKS]
+    label = f"write instead ({' '.join(['proved', ', '.join(under)]).strip()})"
+    if len(label) > WIDTH // 2:
+        label = "write instead (proved under the conditions below)"
+        kinks = [*under, *kinks]
+    lines = _labelled(label, code)
+    return [*lines, *(line for said in kinks for line in _wrapped(said, 8))]
 
 
 def _labelled(label: str, code: str) -> list[str]:
