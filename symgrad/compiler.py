@@ -274,12 +274,28 @@ def judged_plan(
 def _requested(
     function: AnyFunction, specs: Sequence[Any], static: Static, assume: Assume
 ) -> Request:
-    """The request to compile; a warning names inferred shapes."""
+    """The request to compile; a warning names inferred shapes.
+
+    Raises SpecError where a plain argument has no value: none is chosen for a kernel.
+    """
     request = requested(function, specs, static, assume)
     if request.guess is not None:
+        if names := request.guess.values:
+            raise _no_value(request, names)
         what = f"{request.cls.__name__}: {request.inferred} The kernels serve only these ranks."
         warnings.warn(what, InferredShapesWarning, stacklevel=3)
     return request
+
+
+def _no_value(request: Request, names: Sequence[str]) -> SpecError:
+    told = ", ".join(f'"{name}": ...' for name in names)
+    options = " ".join(f"--static {name}=..." for name in names)
+    return SpecError(
+        f"{request.cls.__name__}: nothing says the value of {', '.join(names)}, and there is no"
+        " default",
+        location=class_location(request.cls),
+        hint=f"static={{{told}}}, on the command line {options}; or write a default in forward",
+    )
 
 
 def _for_presences(request: Request, suggest: bool) -> Report:

@@ -16,6 +16,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, number_category, promoted
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import Shape, SymFloat, SymInt
+from symgrad.frontend.table import OperationTypeError
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import concatenate
 from symgrad.ir.dim import Dim
@@ -45,15 +46,26 @@ def as_node(value: Any, dtype: DType | None = None) -> Node:
         return value.node(dtype or default)
     elif isinstance(value, (bool, int, float, np.number, np.bool_)):
         return number_node(session, value, dtype)
-    elif isinstance(value, (np.ndarray, list, tuple)):
+    elif isinstance(value, np.ndarray):
         node = array_node(session, value)
     elif isinstance(value, complex):
         raise DTypeError("complex numbers are not supported", location=here())
     else:
-        raise TraceError(
-            f"a tensor or a number is needed here, not {type(value).__name__}", location=here()
-        )
+        raise _no_operand(value)
     return node if dtype is None else session.cast(node, dtype)
+
+
+def _no_operand(value: Any) -> OperationTypeError:
+    hint = ""
+    if isinstance(value, (list, tuple)):
+        tensors = any(isinstance(one, SymbolicTensor) for one in value)
+        hint = "sg.tensor(...) makes a tensor of numbers"
+        if tensors:
+            hint = "unpack it, as in (x,) = ctx.saved_tensors; or make one tensor with sg.stack"
+    return OperationTypeError(
+        f"a tensor or a number is needed here, not {type(value).__name__}", location=here(),
+        hint=hint,
+    )  # fmt: skip
 
 
 def as_index(node: Node, *others: DType) -> Node:
@@ -90,7 +102,11 @@ def number_node(session: Session, value: Any, dtype: DType | None = None) -> Nod
 def array_node(session: Session, value: Any, dtype: DType | None = None) -> Node:
     """A small NumPy array or nested list of numbers (symbolic sizes among them) as constants."""
     if isinstance(value, (list, tuple)) and any(_holds_symbols(item) for item in value):
-        return _stacked(session, [as_node(item) for item in value], dtype)
+        nodes = [
+            array_node(session, one) if isinstance(one, (list, tuple)) else as_node(one)
+            for one in value
+        ]
+        return _stacked(session, nodes, dtype)
     array = np.asarray(value)
     if array.size > MOST_CONSTANTS:
         raise TraceError(

@@ -206,6 +206,7 @@ class Guess:
     """Shapes that nobody stated, inferred from what forward accepts.
 
     ``text``: ``x[n, m], flag = True``.  ``partly``: the annotations say some of them.
+    ``values``: the plain arguments without a default for which a value was chosen.
     ``presences``: optional tensors given and absent, each with shapes that forward accepts.
     ``refused``: those that forward does not accept, of whatever shapes; ``unfound``: those for
     which no shapes were found.  ``others``: the same with other ranks, and with tensors for plain
@@ -214,6 +215,7 @@ class Guess:
 
     text: str
     partly: bool = False
+    values: tuple[str, ...] = ()
     presences: tuple[Presence, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
     unfound: Mapping[str, str] = field(default_factory=dict)

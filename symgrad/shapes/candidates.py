@@ -45,6 +45,11 @@ class Candidate:
         """Is it traced as a tensor?"""
         return self.rank is not None or self.spec is not None
 
+    @property
+    def is_value(self) -> bool:
+        """Is it a plain value that nobody stated?"""
+        return not self.is_tensor and not self.absent
+
 
 @dataclass(frozen=True)
 class Unknown:
@@ -93,8 +98,10 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
         if spec is not None:
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
             yield Unknown(parameter.name, given)
-        elif _is_open(parameter) or parameter.default is None:
+        elif _is_open(parameter):
             yield _unknown(parameter, evidence.get(parameter.name, ""))
+        elif parameter.default is None and parameter.kind is not Parameter.KEYWORD_ONLY:
+            yield _optional(_unknown(parameter, evidence.get(parameter.name, "")))
 
 
 def left_out(
@@ -144,9 +151,12 @@ _NUMBER_SPEC = Candidate(5, spec=TensorSpec(()))
 """For what has a number for a default: that a gradient fits a number hides nothing."""
 _CONSTANT = Candidate(0, rank=0, constant=True)
 _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 1, 2, 0)))
+MORE_VALUES = (Candidate(4, value=-2), Candidate(5, value=3))
+"""What is judged beside the value of an integer that nobody stated."""
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 """Without the flag less is computed: what an argument is would not show."""
-_PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (_CONSTANT, Candidate(1, value=0.5))}
+_PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (_CONSTANT, Candidate(1, value=0.5)),
+          "str": ()}  # fmt: skip
 # What is kept as an attribute may be a tensor all the same: its gradient tells.
 _NUMBER = (_CONSTANT, *_priced(_TENSORS, 1), *_priced(_WHOLE, 6))
 _FLAG_OR_ELSE = (*_FLAG, *_priced(_WHOLE, 12), *_priced(_TENSORS, 4))
@@ -177,16 +187,18 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
             candidates = _of_rank(evidence)
         else:
             candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
-    if parameter.default is None:
-        candidates = (*candidates, ABSENT)
     return Unknown(parameter.name, _priced(candidates))
+
+
+def _optional(unknown: Unknown) -> Unknown:
+    """A tensor or None: a value that nobody stated does not take the place of the default."""
+    tensors = [one for one in unknown.candidates if one.is_tensor]
+    return Unknown(unknown.name, _priced([*tensors, ABSENT]))
 
 
 def _plain_values(parameter: Parameter) -> tuple[Candidate, ...]:
     """For an argument that cannot be a tensor."""
     found = _PLAIN.get(_annotation(parameter), (*_WHOLE, *_priced(_FLAG, 4)))
-    if parameter.default is None:
-        found = (*found, Candidate(0, absent=True))
     return _priced([one for one in found if not one.is_tensor])
 
 

@@ -47,7 +47,14 @@ from symgrad.frontend.trace import trace_request
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs
-from symgrad.shapes.candidates import ABSENT, Candidate, Unknown, left_out, unknowns
+from symgrad.shapes.candidates import (
+    ABSENT,
+    MORE_VALUES,
+    Candidate,
+    Unknown,
+    left_out,
+    unknowns,
+)
 from symgrad.shapes.sizes import (
     Specs,
     Step,
@@ -143,7 +150,9 @@ class _Search:
             found = self._with_tensors(found)
         guess = self._presences(found)
         others = [self._found(other) for other in self._others(found)]
-        longer = [] if found.failing else [*self._indexed(found), *self._longer(found)]
+        longer = [] if found.failing else [
+            *self._valued(found), *self._indexed(found), *self._longer(found)
+        ]  # fmt: skip
         guess = replace(guess, others=(*longer, *others[:MOST_OTHER_SHAPES]))
         return replace(self._found(found), guess=guess)
 
@@ -288,6 +297,18 @@ class _Search:
                 fitting = [one for one in tried if one and not one.failing and not one.hidden]
                 if fitting:
                     yield self._found(min(fitting, key=lambda one: one.price))
+
+    def _valued(self, found: _Trial) -> Iterator[Request]:
+        """The same with other values of plain arguments that have no default, where they fit."""
+        for position, (unknown, own) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
+            if not own.is_value:
+                continue
+            for one in (*unknown.candidates, *MORE_VALUES):
+                if one.is_value and type(one.value) is type(own.value) and one.value != own.value:
+                    chosen = (*found.chosen[:position], one, *found.chosen[position + 1 :])
+                    trial = self._tried(chosen)
+                    if trial and not trial.failing and not trial.hidden:
+                        yield self._found(trial)
 
     def _longer(self, found: _Trial) -> Iterator[Request]:
         """The same with one tensor more, where forward takes it and backward returns a gradient.
@@ -480,7 +501,9 @@ class _Search:
         )
 
     def _guess(self, trial: _Trial) -> Guess:
-        return Guess(self._shapes(trial), self.partly)
+        rows = zip(self.unknowns, trial.chosen, strict=True)
+        values = tuple(unknown.name for unknown, one in rows if one.is_value)
+        return Guess(self._shapes(trial), self.partly, values)
 
     def _found(self, trial: _Trial) -> Request:
         specs = renamed(trial.specs, trial.guessed)

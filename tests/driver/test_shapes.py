@@ -7,12 +7,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
+from symgrad import compiler
 from symgrad.errors import SpecError
 from symgrad.frontend.request import Request, bind
 from symgrad.frontend.trace import trace_request
@@ -241,8 +243,8 @@ def test_what_gets_a_gradient_is_judged_as_a_tensor(name: str, kind: str) -> Non
 
 @pytest.mark.parametrize(
     "asks",
-    [lambda g, k: g * float(k), lambda g, k: g * k * len([*range(k**2)]),
-     lambda g, k: g * k if k < 2 else g, lambda g, k: g * k + 0 * g.flip(k)],
+    [lambda g, k: g * float(k), lambda g, k: g * k * len([*range(k**0)]),
+     lambda g, k: g * k if k < 2 else k * g, lambda g, k: g * k + 0 * g.flip(k)],
     ids=["float", "range", "if", "axis"],
 )  # fmt: skip
 def test_what_backward_asks_the_value_of_is_no_tensor(asks: Any) -> None:
@@ -487,3 +489,67 @@ def test_what_is_stated_is_checked_once_for_all() -> None:
         for specs in ((), ("n",)):
             with pytest.raises(SpecError, match=said):
                 requested(op(lambda ctx, x: x + 1), specs, **stated)
+
+
+# -- plain arguments without a stated value
+
+
+def optional(parameter: str, wrong: str) -> type[sg.Function]:
+    """``x * x`` for the default None, else ``x * r``; backward is wrong for one of them."""
+    factors = {"default": "2 * x", "value": "ctx.r"} | {wrong: "3 * x"}
+    text = f"""
+def forward(ctx, x, {parameter}):
+    ctx.save_for_backward(x)
+    ctx.r = r
+    return x * x if r is None else x * r
+def backward(ctx, g):
+    (x,) = ctx.saved_tensors
+    grad = g * ({factors["default"]} if ctx.r is None else {factors["value"]})
+    return {"grad" if "*" in parameter else "(grad, None)"}
+"""
+    names: dict[str, Any] = {"sg": sg}
+    exec(text, names)
+    return op(names["forward"], names["backward"])
+
+
+KINDS = ("int", "float", "bool", "str")
+
+
+@pytest.mark.parametrize(
+    "parameter", ["*, r", *(f"{star}r: {kind}" for star in ("", "*, ") for kind in KINDS)]
+)
+@pytest.mark.filterwarnings("ignore::symgrad.errors.InferredShapesWarning")
+def test_the_default_none_is_judged_and_compiled(parameter: str) -> None:
+    wrong = optional(f"{parameter} = None", "default")
+    assert str(sg.verify(wrong, suggest=False).verdict) == "REFUTED"
+    right = optional(f"{parameter} = None", "neither")
+    assert str(sg.verify(right).verdict) == "PROVED"
+    if parameter != "r: float":  # a number, or None: the kernel is for a number
+        x = np.full((2, 3), 3, np.float32)
+        y, _ = sg.compile(right).forward(x)
+        assert (y == right.apply(sg.tensor(x)).numpy()).all()
+
+
+@pytest.mark.parametrize("parameter", ["n: int", "*, n: int", "*, n", "n: bool"])
+def test_no_value_is_chosen_for_a_kernel(parameter: str) -> None:
+    names: dict[str, Any] = {"sg": sg}
+    exec(f"def forward(ctx, x, {parameter}): return x * n", names)
+    own = op(names["forward"])
+    told = r"nothing says the value of n(.|\n)*static=.*, on the command line --static n="
+    with pytest.raises(SpecError, match=told):
+        sg.compile(own)
+    with pytest.raises(SpecError, match=told):
+        compiler.show(own, stage="c")
+
+
+@pytest.mark.parametrize("wrong", [-2, -1, 0, 1, 2, 3])
+def test_other_values_of_what_has_no_default_are_judged(wrong: int) -> None:
+    def forward(ctx: Any, x: Any, n: int) -> Any:
+        ctx.n = n
+        return x * n
+
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * (ctx.n if ctx.n != wrong else 7), None
+
+    judged = judge(op(forward, backward))
+    assert (judged.verdict, inferred(judged)) == ("REFUTED", f"x[n, m], n = {wrong}")

@@ -477,3 +477,20 @@ def test_names_of_torch_modules() -> None:
     assert issubclass(Exp, sg.Function)
     (found,) = gradients(only(trace(Exp, "n")), x=[0.0], grad_output=[2.0])
     np.testing.assert_allclose(found, [2.0])
+
+
+@pytest.mark.parametrize("use", [lambda g, x: g * sg.exp(x), lambda g, x: g * sg.where(x, g, g)])
+def test_saved_tensors_that_are_not_unpacked_are_no_tensor(use: Any) -> None:
+    class Unpacked(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return sg.exp(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return use(g, ctx.saved_tensors)
+
+    report = sg.verify(Unpacked, "n", suggest=False)
+    assert str(report.verdict) == "REFUTED"
+    assert "unpack it, as in (x,) = ctx.saved_tensors" in report.inputs["x"].reason

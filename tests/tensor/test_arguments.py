@@ -249,3 +249,25 @@ def test_labels_are_long_or_byte() -> None:
         functional.one_hot(labels.int())
     with pytest.raises(RuntimeError, match="Expected a long tensor for index, but got Int"):
         x.take(labels.int())
+
+
+@pytest.mark.parametrize("wrap", [tuple, list])
+@pytest.mark.parametrize(
+    "call",
+    ["exp(X)", "sigmoid(X)", "add(x, X)", "where(x > 0, X, x)", "maximum(x, X)", "sum(X, 0)",
+     "softmax(X, 0)", "linear(X, w)", "matmul(x, X)", "gather(x, 0, X)", "reshape(X, (2,))",
+     "clamp(x, X)", "index_select(x, 0, X)", "masked_fill(x, X, 1.0)", "mse_loss(X, x)"],
+)  # fmt: skip
+def test_a_tuple_of_tensors_is_no_tensor(call: str, wrap: Callable[..., Any]) -> None:
+    x = sg.ones(2)
+
+    def apply(x: Any, w: Any) -> Any:
+        names = {"x": x, "w": w, "X": wrap([x])}
+        return eval(f"sg.{call}", {"sg": sg}, names)
+
+    with pytest.raises(TypeError, match=f"not {wrap.__name__}"):
+        apply(x, sg.ones(3, 2))
+    with pytest.raises(TypeError, match=f"not {wrap.__name__}"):
+        sg.vmap(apply, (0, None))(sg.ones(4, 2), sg.ones(3, 2))
+    with pytest.raises(TypeError, match=f"not {wrap.__name__}"):
+        sg.jit(apply, strict=True)(x, sg.ones(3, 2))
