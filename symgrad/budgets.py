@@ -274,6 +274,8 @@ MOST_OBJECTS = 20_000
 """Objects that are searched for values that a function closes over."""
 MOST_PLANS = 8192
 """Plans of eager operations that are kept."""
+MOST_REGIONS = 8
+"""Regions of a plain number, beside that of its default, in which a backward is judged."""
 MOST_READY = 4096
 """Calls of one compiled function whose kernels are found at once."""
 MOST_WRITE_PLANS = 2048

@@ -37,6 +37,7 @@ from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import class_location, class_of, surrogate_of
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
+from symgrad.frontend.plain import as_numbers
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.trace import BATCH_RANK, trace_request
@@ -125,8 +126,11 @@ def _judged_request(request: Request, suggest: bool) -> Report:
     with told(f"judging {request.cls.__name__}"):
         from symgrad.quantify import for_all_values
 
-        report = _for_guesses(request, suggest)
-        return for_all_values(request, report, lambda one: _for_guesses(one, suggest=False))
+        found = for_all_values(
+            request, lambda: _for_guesses(request, suggest),
+            lambda one: _for_guesses(one, suggest=False),
+        )  # fmt: skip
+        return found.report
 
 
 def _for_guesses(request: Request, suggest: bool) -> Report:
@@ -185,14 +189,14 @@ def build(
     functions: Sequence[AnyFunction], folder: Path, *, specs: Sequence[str | None] = (),
     static: Static = None, assume: Assume = None, allow: Sequence[str] = (), check: bool = False,
     compiled: bool = True, root: Path | None = None, names: Mapping[Any, str] | None = None,
-    timeout: float | None = VERDICT_SECONDS,
+    timeout: float | None = VERDICT_SECONDS, fixed: bool = False,
 ) -> str:  # fmt: skip
     """Write a package of kernels that imports without symgrad; return the difference.
 
     ``specs``, ``static``, ``assume``, ``timeout``: as for ``compile``.  ``check``: write nothing.
     ``compiled``: also build the shared objects.  ``root``: paths in the manifest are written
-    relative to it.  ``names``: other names for the ops of some Functions.  Raises NotProvedError,
-    BuildError.
+    relative to it.  ``names``: other names for the ops of some Functions.  ``fixed``: no kernel
+    takes a plain number.  Raises NotProvedError, BuildError.
     """
     from symgrad.manifest import packaged
     from symgrad.runtime.package import build_package, difference, write_package
@@ -201,7 +205,10 @@ def build(
     ops = []
     for one in functions:
         request = _requested(one, specs, static, assume)
-        ops.append((request, *judged_plan(request, allow, named.get(one, ""), timeout=timeout)))
+        planned = judged_plan(
+            request, allow, named.get(one, ""), timeout=timeout, fixed=fixed
+        )  # fmt: skip
+        ops.append((request, *planned))
     files = packaged(ops, root, folder)
     if check:
         return difference(folder, files)
@@ -247,10 +254,12 @@ def judged_plan(
     name: str = "",
     suggest: bool = True,
     timeout: float | None = VERDICT_SECONDS,
+    fixed: bool = False,
 ) -> tuple[OpPlan, Report]:
     """The graphs of an op's kernels, and the report on its backward.
 
-    Raises NotProvedError where the verdict is neither PROVED nor in ``allow``.
+    The kernels take the plain numbers for which the proof holds whatever they are, unless all are
+    to be ``fixed``.  Raises NotProvedError where the verdict is neither PROVED nor in ``allow``.
     """
     from symgrad.proof.verify import check_none
 
@@ -259,7 +268,15 @@ def judged_plan(
         raise SpecError(f"allow={allow!r}", hint='a tuple of "UNDECIDED" and "REFUTED"')
     graphs = trace_request(request)
     ranks = _ranks(request, graphs)
-    report = in_time(request.function, timeout, lambda: _as_asked(request, graphs, ranks, suggest))
+    general: list[FunctionGraphs] = []
+
+    def default() -> Report:
+        return _as_asked(request, graphs, ranks, suggest)
+
+    def judge() -> Report:
+        return default() if fixed else _for_all_values(request, default, general)
+
+    report = in_time(request.function, timeout, judge)
     verdict = str(report.verdict)
     if verdict != "PROVED" and verdict not in allow:
         raise NotProvedError(
@@ -268,7 +285,36 @@ def judged_plan(
             hint=f'fix it, or compile it anyway with allow=("{verdict}",)',
         )
     check_none(report)
-    return plan(_served(request, graphs, ranks), name=name), report
+    served = general or [_served(request, graphs, ranks)]
+    return plan(served[0], name=name), report
+
+
+def _for_all_values(
+    request: Request, default: Callable[[], Report], general: list[FunctionGraphs]
+) -> Report:
+    """The verdict; the cases in which plain numbers are symbols are put into ``general``."""
+    from symgrad.quantify import for_all_values
+
+    def judge(one: Request) -> Report:
+        graphs = trace_request(one)
+        return _as_asked(one, graphs, _ranks(one, graphs), suggest=False)
+
+    found = for_all_values(request, default, judge)
+    if not found.pieces:
+        return found.report
+    served, alone = [], len(found.pieces) == 1
+    for piece in found.pieces:
+        before = {name: one.copy() for name, one in piece.regions.items()}
+        graphs = trace_request(piece.request)
+        graphs = _served(piece.request, graphs, _ranks(piece.request, graphs))
+        if piece.regions != before:
+            return default()
+        where = () if alone else (piece.condition,)
+        served += [replace(case, where=where) for case in graphs.cases]
+    values = as_numbers(found.pieces[0].request, found.unions)
+    graphs = trace_request(found.pieces[0].request)
+    general.append(replace(graphs, cases=tuple(served), values=values))
+    return found.report
 
 
 def _requested(

@@ -6,7 +6,7 @@ In: an ``OpPlan``.  ``op_record`` makes of it the record of calls that wrappers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad import abi
@@ -18,6 +18,7 @@ from symgrad.errors import CodegenError
 from symgrad.ir.formula import formulas
 from symgrad.ir.graph import Graph
 from symgrad.kernels import CasePlan, KernelPlan, OpPlan, mark_of
+from symgrad.passes.split import ResidualNode
 
 KernelOf = Callable[[str], abi.Kernel]
 
@@ -35,10 +36,13 @@ def op_record(
         header=header,
         blas=blas,
         values=tuple(
-            abi.Value(one.name, one.text, place=one.place, exact=one.exact)
+            abi.Value(
+                one.name, one.text, place=one.place, exact=one.exact, number=one.number,
+                condition=one.condition,
+            )
             for one in op.graphs.values
         ),
-    )
+    )  # fmt: skip
 
 
 # -- records
@@ -49,7 +53,7 @@ def _case_record(op: OpPlan, case: CasePlan, kernel_of: KernelOf) -> abi.Case:
     inputs, outputs = (
         tuple(map(sizes.array, names, nodes, [()] * len(nodes), batches))
         for names, nodes, batches in zip(
-            (op.graphs.input_names, found.output_names), (found.inputs, found.outputs),
+            (op.graphs.input_names, found.output_names), (found.tensors, found.outputs),
             case.batches, strict=True,
         )
     )  # fmt: skip
@@ -57,30 +61,38 @@ def _case_record(op: OpPlan, case: CasePlan, kernel_of: KernelOf) -> abi.Case:
     backward = tuple(_backward_records(op, case, kernel_of))
     kernels = (inference, forward, *(one.kernel for one in backward))
     needed = {size for kernel in kernels for size in kernel.sizes}
-    shapes = [node.shape for node in found.inputs]
+    shapes = [node.shape for node in found.tensors]
     bindings = size_bindings(op.name, shapes, needed, sizes)
     conditions = map(sizes.condition, (*found.conditions, *found.requires))
     own = {"input": inputs, "output": outputs}
+    numbers = {one.name: one.number for one in op.graphs.values if one.number}
     return abi.Case(
         inputs=inputs,
         outputs=outputs,
         bindings=bindings,
-        residuals=tuple(
-            abi.Residual(
-                replace(own[one.source][one.position], name=one.name)
-                if one.source in own
-                else sizes.array(one.name, one.node),
-                one.source,
-                position=one.position,
-            )
-            for one in case.parts.residuals
-        ),
+        residuals=tuple(_residual(one, own, sizes, numbers) for one in case.parts.residuals),
         inference=inference,
         forward=forward,
         backward=backward,
         conditions=known_conditions(op.name, conditions, {one.size for one in bindings}),
         apart=found.any_rank.apart if found.any_rank else (),
+        where=found.where,
     )
+
+
+def _residual(
+    one: ResidualNode, own: Mapping[str, Sequence[abi.Array]], sizes: SizeNames,
+    numbers: Mapping[str, str],
+) -> abi.Residual:  # fmt: skip
+    """The record of what backward is given; ``numbers``: the dtypes of those that calls pass."""
+    if one.source == "number":
+        array = abi.Array(one.name, numbers[one.name], (), by_value=True)
+        return abi.Residual(array, "number", position=list(numbers).index(one.name))
+    if one.source in own:
+        array = replace(own[one.source][one.position], name=one.name)
+    else:
+        array = sizes.array(one.name, one.node)
+    return abi.Residual(array, one.source, position=one.position)
 
 
 def _backward_records(
@@ -162,12 +174,20 @@ def _contract(plan: OpPlan) -> Iterator[str]:
     if plan.sizes:
         sizes = ", ".join(plan.sizes)
         yield f"Each kernel takes the sizes that it needs first, in this order: {sizes}."
+    for value in plan.graphs.values:
+        if value.number:
+            whole = value.number == "int64"
+            kind = "an integer (int64_t)" if whole else "a number (double)"
+            yield (
+                f"{value.name} is {kind}, rounded to the precision of what it meets; "
+                f"{value.text} by default{value.condition and f', {value.condition}'}."
+            )
     for name, size in _batches(plan).items():
         yield f"*{name} is any number of axes, taken as one: {size} is the number of all elements."
     yield from _RULES
     for number, one in enumerate(plan.cases if len(plan.cases) > 1 else ()):
-        inputs = ", ".join(map(described, plan.graphs.input_names, one.case.inputs, one.batches[0]))
-        conditions = " and ".join(map(str, one.case.conditions))
+        inputs = ", ".join(map(described, plan.graphs.input_names, one.inputs, one.batches[0]))
+        conditions = " and ".join(map(str, (*one.case.where, *one.case.conditions)))
         yield f"{mark_of(number)}: for {inputs}{', where ' if conditions else ''}{conditions}."
     if any(kernel.pruned for kernel in plan.kernels):
         digits = ", ".join(plan.graphs.input_names)
@@ -179,7 +199,7 @@ def _batches(plan: OpPlan) -> dict[str, str]:
     return {
         batch.name: str(node.shape[batch.axis + batch.number - 1])
         for one in plan.cases
-        for node, batch in zip(one.case.inputs, one.batches[0], strict=True)
+        for node, batch in zip(one.inputs, one.batches[0], strict=True)
         if batch is not None
     }
 
@@ -199,4 +219,4 @@ def _emitted(kernel: KernelPlan, proof: str, sizes: SizeNames) -> EmittedKernel:
     title = kernel.name.replace("_", " ")
     line = proof if "backward" in kernel.name else ""
     doc = KernelDoc(title, formulas(kernel.graph), line)
-    return emit_kernel(kernel.graph, kernel.name, doc, sizes)
+    return emit_kernel(kernel.graph, kernel.name, doc, sizes, dict(kernel.numbers))

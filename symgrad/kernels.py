@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -25,11 +25,16 @@ from symgrad.passes.split import Joint, Split, split
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """The graph of one kernel.  ``pruned``: a backward of only some of the gradients."""
+    """The graph of one kernel.
+
+    ``pruned``: a backward of only some of the gradients.  ``numbers``: the inputs that are plain
+    numbers, and the dtypes that calls pass them in.
+    """
 
     name: str
     graph: Graph
     pruned: bool = False
+    numbers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -43,12 +48,17 @@ class CasePlan:
     backward: tuple[KernelPlan | None, ...]
 
     @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The tensors that it is called with."""
+        return self.case.tensors
+
+    @property
     def batches(self) -> tuple[Sequence[BatchAxes | None], Sequence[BatchAxes | None]]:
         """The axes of each input, and of each output, that stand for any number of axes."""
         any_rank = self.case.any_rank
         if any_rank is not None:
             return any_rank.inputs, any_rank.outputs
-        return [None] * len(self.case.inputs), [None] * len(self.case.outputs)
+        return [None] * len(self.inputs), [None] * len(self.case.outputs)
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,7 @@ class OpPlan:
     @property
     def sizes(self) -> tuple[str, ...]:
         """Every size, in the order in which each kernel takes those that it needs."""
-        inputs = (node for case in self.cases for node in case.case.inputs)
+        inputs = (node for case in self.cases for node in case.inputs)
         dims = (dim for node in inputs for dim in node.shape)
         return tuple(dict.fromkeys(size for dim in dims for size in dim.sizes))
 
@@ -117,8 +127,9 @@ def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPl
     )
     name = name or op_name(graphs.name)
     wanted = masks(differentiable)[: None if pruned else 1]
+    passed = {one.name: one.number for one in graphs.values if one.number}
     cases = tuple(
-        _plan_case(name, number, len(joints), case, joint, wanted)
+        _plan_case(name, mark_of(number) if len(joints) > 1 else "", case, joint, wanted, passed)
         for number, (case, joint) in enumerate(zip(graphs.cases, joints, strict=True))
     )
     return OpPlan(name, graphs, differentiable, cases)
@@ -182,7 +193,7 @@ def _named_alike(
 def _with_derived(graphs: FunctionGraphs, case: FunctionCase) -> FunctionCase:
     if case.gradients:
         return case
-    wanted = [case.inputs[graphs.input_names.index(name)] for name in graphs.differentiable]
+    wanted = [case.tensors[graphs.input_names.index(name)] for name in graphs.differentiable]
     found = vjp(case.outputs, case.cotangents, wanted)
     pairs = zip(graphs.differentiable, found, strict=True)
     return replace(case, gradients=tuple(Gradient(name, node, node) for name, node in pairs))
@@ -192,38 +203,46 @@ def joint_of(graphs: FunctionGraphs, case: FunctionCase) -> Joint:
     """The case with one gradient an input, and with what its forward saves."""
     if case.problem is not None:
         raise case.problem
-    gradients: list[Node | None] = [None] * len(case.inputs)
+    inputs = case.tensors
+    gradients: list[Node | None] = [None] * len(inputs)
     for returned in case.gradients:
         if returned.problem is not None:
             raise returned.problem
         gradients[graphs.input_names.index(returned.input)] = returned.node
     joint = Joint(
-        case.inputs, case.outputs, case.output_names, case.cotangents, tuple(gradients), case.saved
-    )
+        inputs, case.outputs, case.output_names, case.cotangents, tuple(gradients), case.saved,
+        numbers=case.numbers,
+    )  # fmt: skip
     if graphs.derived:
         return replace(joint, saved=choose_saved(joint))
     return replace(joint, saved=(*joint.saved, *saved_to_compare(joint)))
 
 
 def _plan_case(
-    name: str, number: int, count: int, case: FunctionCase, joint: Joint,
-    wanted: list[tuple[bool, ...]],
+    name: str, mark: str, case: FunctionCase, joint: Joint, wanted: list[tuple[bool, ...]],
+    passed: Mapping[str, str],
 ) -> CasePlan:  # fmt: skip
+    """``passed``: the dtypes of the plain numbers that calls pass."""
     parts = split(joint, wanted)
-    mark = mark_of(number) if count > 1 else ""
-    forward = KernelPlan(f"{name}_forward{mark}", simplify(parts.forward))
+    known = {str(node.name): passed[str(node.name)] for node in joint.numbers}
+
+    def kernel(suffix: str, graph: Graph, *, pruned: bool = False) -> KernelPlan:
+        numbers = tuple((one, known[one]) for one in graph.inputs if one in known)
+        return KernelPlan(f"{name}_{suffix}", simplify(graph), pruned, numbers)
+
+    forward = kernel(f"forward{mark}", parts.forward)
     extra = any(residual.source == "kernel" for residual in parts.residuals)
-    inference = (
-        KernelPlan(f"{name}_inference{mark}", simplify(parts.inference)) if extra else forward
-    )  # fmt: skip
-    return CasePlan(case, parts, inference, forward, tuple(_backwards(name, mark, parts)))
+    inference = kernel(f"inference{mark}", parts.inference) if extra else forward
+    return CasePlan(case, parts, inference, forward, tuple(_backwards(mark, parts, kernel)))
 
 
-def _backwards(name: str, mark: str, parts: Split) -> Iterator[KernelPlan | None]:
+def _backwards(
+    mark: str, parts: Split, kernel: Callable[..., KernelPlan]
+) -> Iterator[KernelPlan | None]:
     for number, one in enumerate(parts.backward):
         if not one.gradients:
             yield None
             continue
         bits = "".join("1" if wanted else "0" for wanted in one.mask)
         suffix = f"_{bits}" if number else ""
-        yield KernelPlan(f"{name}_backward{mark}{suffix}", simplify(one.graph), pruned=number > 0)
+        yield kernel(f"backward{mark}{suffix}", one.graph, pruned=number > 0)

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 def proof_line(report: Report) -> str:
     """The verdict in one line, for the top of the C."""
-    conditions = "; ".join(str(condition) for condition in report.conditions)
+    said = " ".join(report.quantified)
+    conditions = "; ".join(
+        one.text for one in report.conditions if one.kind != "declared" or one.text not in said
+    )
     under = f", under: {conditions}" if conditions else ""
     return f"Backward {report.stated}{under}.{report.inferred and f' {report.inferred}'}"
 
@@ -95,8 +98,8 @@ def record(
             for place, name in enumerate(graphs.input_names)
         },
         "specs": _specs(request),
-        "static": {name: repr(value) for name, value in graphs.static},
-        "assume": _assume(graphs),
+        "static": {name: repr(value) for name, value in request.static},
+        "assume": _assume(request),
         "source_sha256": text_digest(graphs.source),
         "graph_sha256": text_digest("".join(graph_text(case.graph) for case in graphs.cases)),
         "forward_sha256": forward_digest(graphs),
@@ -149,9 +152,9 @@ def _text(spec: Any) -> Any:
     return str(spec) if isinstance(spec, TensorSpec) else spec
 
 
-def _assume(graphs: FunctionGraphs) -> dict[str, str]:
+def _assume(request: Request) -> dict[str, str]:
     found: dict[str, list[str]] = {}
-    for one in graphs.assumptions:
+    for one in request.assumptions:
         found.setdefault(one.name, []).append(one.text)
     return {name: ", ".join(texts) for name, texts in found.items()}
 

@@ -5,13 +5,14 @@ In: an ``OpPlan``.  Out: an op with the methods of a compiled one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from symgrad.abi import Case, Kernel, Op, Sizes
+from symgrad.abi import Array, Case, Kernel, Op, Sizes
 from symgrad.codegen.calls import SizeNames
 from symgrad.emission import op_record
 from symgrad.errors import KernelArgumentError
@@ -21,6 +22,7 @@ from symgrad.ir.graph import Graph
 from symgrad.kernels import KernelPlan, OpPlan
 from symgrad.passes.evaluate import evaluate
 from symgrad.runtime.load import Library
+from symgrad.runtime.op import OpAt
 from symgrad.runtime.residuals import Residuals
 from symgrad.runtime.support import Caller
 from symgrad.runtime.values import given
@@ -48,23 +50,33 @@ class NumpyOp:
     def __call__(self, *inputs: Any, out: Any = None, **values: Any) -> Any:
         """The outputs alone: one array, or a tuple of several; tensors for tensors.
 
-        ``values``: the plain arguments that the op is made for, as a compiled op takes them.
+        ``values``: plain arguments, as a compiled op takes them.
         """
-        inputs = tuple(self.caller.values.without(self.name, inputs, values))
+        taken, numbers = self.caller.values.taken(self.name, inputs, values)
+        inputs = tuple(taken)
         interpreter = interpreter_of(inputs)
         if interpreter is not None:
-            return interpreter.compiled(self, inputs, out)
-        return self.caller.inference(inputs, out)
+            return interpreter.compiled(self.at(numbers) if numbers else self, inputs, out)
+        return self.caller.inference(inputs, out, numbers)
 
     def inference(self, *inputs: Any, out: Any = None, **values: Any) -> Any:
         """The outputs alone."""
-        tensors = self.caller.values.without(f"{self.name}.inference", inputs, values)
-        return self.caller.inference(tensors, out)
+        taken = self.caller.values.taken(f"{self.name}.inference", inputs, values)
+        return self.caller.inference(taken[0], out, taken[1])
 
     def forward(self, *inputs: Any, out: Any = None, **values: Any) -> tuple[Any, Residuals]:
         """The outputs, and what backward needs."""
-        tensors = self.caller.values.without(f"{self.name}.forward", inputs, values)
-        return self.caller.forward(tensors, out)
+        taken = self.caller.values.taken(f"{self.name}.forward", inputs, values)
+        return self.caller.forward(taken[0], out, taken[1])
+
+    def at(self, numbers: Sequence[Any]) -> OpAt:
+        """The op at values of its plain numbers."""
+        named = {
+            one.name: value for one, value in zip(self._op.numbers, numbers, strict=True)
+        }  # fmt: skip
+        return OpAt(
+            self, named, partial(self.inference, **named), partial(self.forward, **named)
+        )  # fmt: skip
 
     def backward(
         self, residuals: Any, *cotangents: Any, needs_input_grad: Any = None, out: Any = None
@@ -98,14 +110,19 @@ class _NumpyCaller(Caller):
         self._sizes = {name: _sizes(plan.graph) for name, plan in kernels.items()}
 
     def _call(
-        self, kernel: Kernel, sizes: Sizes, inputs: Mapping[str, NDArray],
+        self, kernel: Kernel, sizes: Sizes, inputs: Mapping[str, Any],
         outputs: Mapping[str, NDArray],
     ) -> int:  # fmt: skip
         graph = self._graphs[kernel.name]
+        feeds = {
+            one.name: np.asarray(inputs[one.name], str(graph.inputs[one.name].dtype))
+            if one.by_value else inputs[one.name]
+            for one in kernel.inputs
+        }  # fmt: skip
         try:
             values = (sizes[size] for size in kernel.sizes)
             named = dict(zip(self._sizes[kernel.name], values, strict=True))
-            found = evaluate(list(graph.outputs.values()), dict(inputs), named)
+            found = evaluate(list(graph.outputs.values()), feeds, named)
         except IndexError as error:
             raise KernelArgumentError(f"{self.op.name}: {error}") from error
         for name, value in zip(graph.outputs, found, strict=True):
@@ -121,11 +138,16 @@ def _sizes(graph: Graph) -> list[str]:
 
 def _record(kernel: KernelPlan, sizes: SizeNames) -> Kernel:
     """The record of calls of a graph: every size, no strides."""
-    graph = kernel.graph
+    graph, numbers = kernel.graph, dict(kernel.numbers)
     return Kernel(
         kernel.name,
         sizes=tuple(map(sizes.of, _sizes(graph))),
-        inputs=tuple(sizes.array(name, node) for name, node in graph.inputs.items()),
+        inputs=tuple(
+            Array(name, numbers[name], (), by_value=True)
+            if name in numbers
+            else sizes.array(name, node)
+            for name, node in graph.inputs.items()
+        ),
         outputs=tuple(sizes.array(name, node) for name, node in graph.outputs.items()),
     )
 
@@ -142,4 +164,6 @@ def _dims(values: Iterable[Any]) -> list[Dim]:
 
 def _residuals(name: str, case: Case) -> type[Residuals]:
     fields = (*(residual.array.name for residual in case.residuals), *case.sizes)
-    return type("Residuals", (Residuals,), {"__slots__": (), "__module__": name, "fields": fields})
+    numbers = tuple(one.array.name for one in case.residuals if one.array.by_value)
+    members = {"__slots__": (), "__module__": name, "fields": fields, "numbers": numbers}
+    return type("Residuals", (Residuals,), members)

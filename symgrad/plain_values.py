@@ -27,11 +27,15 @@ class PlainArgument:
     """An argument that is not a tensor, and its value.
 
     ``place``: where it stands among the positional arguments, None where it goes by name alone.
+    ``number``: the dtype of a number that each call passes, of which ``value`` is the default;
+    empty where the value is fixed.  ``condition``: what must hold of the number; empty for nothing.
     """
 
     name: str
     value: Any
     place: int | None = None
+    number: str = ""
+    condition: str = ""
 
     @property
     def text(self) -> str:

@@ -1,25 +1,31 @@
 """For which values of its plain numbers is a backward proved?
 
-In: a request, the report on the values that it has, what judges a request.  Out: that report, or
-one that holds for all values: plain numbers that nobody stated are symbols in it.
+In: a request, what judges it, what judges other requests.  Out: ``Quantified``: a report in which
+plain numbers that nobody stated are symbols, and the requests that it is about.
 
-A number is taken for any real (or any integer, where the default is one) first, then for any of the
-sign of its default.  Where nothing else is proved, or more would have to be assumed than for the
-default, the default stays, and the report names it.
+A number is taken for any real (or any integer, where the default is one) first.  If that is proved
+under no condition, the default need not be judged.  Otherwise it is, and then any number of the
+sign of the default.  Where nothing else is proved, or more would have to be assumed than for the
+default, the default stays, and the report names it.  Where the program compares a number with
+literals, the numbers on the other sides of them are judged by themselves; what is proved there is
+part of the verdict, and the rest is noted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from symgrad.deadline import TimeUp
-from symgrad.frontend.plain import Region, numbers, with_regions
+from symgrad.budgets import MOST_REGIONS
+from symgrad.deadline import TimeUp, part
+from symgrad.errors import SymgradError
+from symgrad.frontend.plain import Region, Union, numbers, union, with_regions, with_values
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
@@ -32,44 +38,201 @@ ANY, SIGN, VALUE = range(3)
 _AGREEMENT = 1e-7
 """Relative differences below it are rounding: a literal is folded by Python, or by the trace."""
 
+_SHARE = 0.3
+"""The part of the time that is left that a verdict on some values may take."""
+
 Judge = Callable[[Request], Report]
 
 
-def for_all_values(request: Request, report: Report, judge: Judge) -> Report:
-    """``report``, or that on all values of the plain numbers that nobody stated."""
-    if report.verdict is not Verdict.PROVED or request.order > 1:
-        return report
-    with suppress(TimeUp):  # then the verdict on the default stands
-        return _for_all_values(request, report, judge)
-    return report
+@dataclass(frozen=True)
+class Piece:
+    """Values of plain numbers for which a backward is proved at once.
+
+    ``regions``: of those that are symbols in ``request``; one of a single value is none, and stands
+    there as a number.
+    """
+
+    request: Request
+    regions: Mapping[str, Region]
+
+    @property
+    def condition(self) -> str:
+        """Which values these are: ``alpha > 0``; empty where they are all."""
+        return " and ".join(filter(None, (one.condition for one in self.regions.values())))
 
 
-def _for_all_values(request: Request, report: Report, judge: Judge) -> Report:
+@dataclass(frozen=True)
+class Quantified:
+    """A report, and the pieces that it is about; none where no number is a symbol."""
+
+    report: Report
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def unions(self) -> dict[str, Union]:
+        """The values of each symbol, in all pieces."""
+        names = self.pieces[0].regions
+        return {name: union(one.regions[name] for one in self.pieces) for name in names}
+
+
+def for_all_values(
+    request: Request, default: Callable[[], Report], judge: Judge
+) -> Quantified:  # fmt: skip
+    """The report on all values of the plain numbers that nobody stated, or that on the defaults.
+
+    ``default``: judges the defaults; what it raises is raised.
+    """
     values = numbers(request)
-    levels = dict.fromkeys(values, ANY)
-    wrong = ""
-    plain = trace_request(request) if values else None
-    while plain is not None and any(level < VALUE for level in levels.values()):
-        regions = {name: Region(name, values[name]) for name in levels if levels[name] < VALUE}
-        for name, region in regions.items():
-            if levels[name] == SIGN:
-                region.to_sign()
+    if not values:
+        return Quantified(default())
+    search = _Search(request, default, judge, values)
+    try:
+        return search.run()
+    except (Exception, TimeUp):  # whatever fails here, the verdict on the default stands
+        return Quantified(search.report)
+
+
+@dataclass
+class _Search:
+    """``levels``: what each number is taken for; ``notes``: what is not proved, and where."""
+
+    request: Request
+    default: Callable[[], Report]
+    judge: Judge
+    values: Mapping[str, int | float]
+    notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def report(self) -> Report:
+        """The report on the defaults."""
+        return self.default()
+
+    def run(self) -> Quantified:
+        """The report on all values."""
+        levels = dict.fromkeys(self.values, ANY)
+        plain = trace_request(self.request)
+        wrong = ""
+        while any(level < VALUE for level in levels.values()):
+            regions = _regions(self.values, levels)
+            general, found = self._judged(self.request, regions, plain)
+            if settled := [name for name, region in regions.items() if region.settled]:
+                levels.update(dict.fromkeys(settled, VALUE))
+                continue
+            assert found is not None
+            holds = found.verdict is Verdict.PROVED
+            wrong = wrong or _wrong(found)
+            if holds and self._is_no_less(found):
+                return self._with_others(Piece(general, regions), found, levels)
+            if self.report.verdict is not Verdict.PROVED:
+                return self._for_others(found, regions)
+            for name in (_spoken_of(found, regions) if holds else None) or regions:
+                levels[name] = _next(levels[name], self.values[name])
+        notes = (wrong,) if wrong else ()
+        return Quantified(replace(self.report, notes=(*self.report.notes, *notes)))
+
+    def _is_no_less(self, found: Report) -> bool:
+        """Does a proof for many values assume no more than that for the defaults?"""
+        assumed = _assumed(found)
+        if not assumed or self.report.verdict is Verdict.UNDECIDED:
+            return True
+        proved = self.report.verdict is Verdict.PROVED
+        return proved and len(assumed) <= len(_assumed(self.report))
+
+    def _judged(
+        self, request: Request, regions: Mapping[str, Region], plain: FunctionGraphs
+    ) -> tuple[Request, Report | None]:
+        """The request with symbols, and its verdict; None where some are settled then."""
+        general = request
         try:
-            _trace(request, regions, plain)
-            if not any(region.settled for region in regions.values()):
-                found = judge(with_regions(request, regions))
-        except (Exception, TimeUp):  # whatever fails here, the verdict on the default stands
+            _trace(with_regions(request, regions), regions, plain)
+            if not _are_settled(regions):
+                # The trace has found what they are.
+                points = {name: one.value for name, one in regions.items() if one.is_point}
+                symbols = {name: one for name, one in regions.items() if not one.is_point}
+                general = with_values(request, points)
+                general = with_regions(general, symbols) if symbols else general
+                with part(_SHARE):
+                    return general, self.judge(general)
+        except Exception:  # whatever it is, it is not proved
             _blame(regions)
-        if settled := [name for name, region in regions.items() if region.settled]:
-            levels.update(dict.fromkeys(settled, VALUE))
-            continue
-        proved = found.verdict is Verdict.PROVED
-        wrong = wrong or _wrong(found)
-        if proved and len(_assumed(found)) <= len(_assumed(report)):
-            return _said(found, regions)
-        for name in (_spoken_of(found, regions) if proved else None) or regions:
-            levels[name] = _next(levels[name], values[name])
-    return replace(report, notes=(*report.notes, wrong)) if wrong else report
+        return general, None
+
+    # -- the other sides of comparisons
+
+    def _with_others(
+        self, first: Piece, found: Report, levels: Mapping[str, int]
+    ) -> Quantified:  # fmt: skip
+        """The report on a piece that is proved, and on what is proved beside it."""
+        apart = [
+            name for name, one in first.regions.items()
+            if levels[name] == ANY and not one.is_everything
+        ]  # fmt: skip
+        judged = list(self._others(first.regions, apart[0])) if len(apart) == 1 else []
+        proved = [one for one in judged if one[1].verdict is Verdict.PROVED]
+        self.notes += [_noted(*one) for one in judged if one not in proved]
+        pieces = (first, *(piece for piece, _ in proved))
+        done = Quantified(found, pieces)
+        if all(one.is_point for one in done.unions.values()):
+            notes = _once((*self.report.notes, *self.notes))
+            return Quantified(replace(self.report, notes=notes))
+        said = _said(done, [other for _, other in proved])
+        return replace(done, report=replace(said, notes=_once((*said.notes, *self.notes))))
+
+    def _for_others(self, found: Report, regions: Mapping[str, Region]) -> Quantified:
+        """The report on a default that is not proved, with what holds for other values."""
+        self.notes += _beside(found, self.values)
+        apart = [name for name, one in regions.items() if not one.is_everything]
+        if len(apart) == 1:
+            for piece, other in self._others(regions, apart[0]):
+                self.notes.append(_noted(piece, other))
+        notes = _once((*self.report.notes, *self.notes))
+        return Quantified(replace(self.report, notes=notes))
+
+    def _others(
+        self, regions: Mapping[str, Region], name: str
+    ) -> Iterator[tuple[Piece, Report]]:  # fmt: skip
+        """The verdicts for the values of one number outside of its region, piece by piece."""
+        value = self.values[name]
+        todo = Region(name, value).without(regions[name])
+        for _ in range(MOST_REGIONS):
+            if not todo:
+                return
+            box = todo.pop(0)
+            own = {other: one.copy() for other, one in regions.items()} | {name: box.copy()}
+            try:
+                piece, found = self._piece(own)
+            except TimeUp:
+                return
+            except SymgradError:  # forward refuses these values
+                todo += box.without(self._refused(own)[name])
+                continue
+            for other, one in piece.regions.items():
+                if other != name and one != regions[other]:
+                    return  # the program compares another number, too
+            todo += box.without(own[name])
+            if found is not None:
+                yield piece, found
+
+    def _refused(self, regions: dict[str, Region]) -> dict[str, Region]:
+        """The values for which forward raises what it raises for those of the regions."""
+        with suppress(SymgradError):
+            trace_request(with_regions(self.request, regions))
+        return regions
+
+    def _piece(self, regions: dict[str, Region]) -> tuple[Piece, Report | None]:
+        """The verdict on values; None where it is not known.  Raises what forward raises."""
+        sample = with_values(self.request, {name: one.value for name, one in regions.items()})
+        general, found = self._judged(self.request, regions, trace_request(sample))
+        return Piece(general, regions), found
+
+
+def _regions(values: Mapping[str, Any], levels: Mapping[str, int]) -> dict[str, Region]:
+    """The values that each number is taken for."""
+    regions = {name: Region(name, values[name]) for name in levels if levels[name] < VALUE}
+    for name, region in regions.items():
+        if levels[name] == SIGN:
+            region.to_sign()
+    return regions
 
 
 def _wrong(report: Report) -> str:
@@ -80,25 +243,48 @@ def _wrong(report: Report) -> str:
     return ""
 
 
+def _beside(report: Report, values: Mapping[str, int | float]) -> Iterator[str]:
+    """A note on a point at which plain numbers have other values, and backward is wrong."""
+    for one in report.inputs.values():
+        found = one.counterexample
+        if found is not None and any(found.inputs.get(name) != values[name] for name in values):
+            yield f"it is not right for other values of plain numbers either: {found}"
+            return
+
+
+def _noted(piece: Piece, report: Report) -> str:
+    """The verdict on a piece as a note."""
+    shown = [one.counterexample for one in report.inputs.values() if one.counterexample is not None]
+    conditions = "; ".join(_assumed(report)) if report.verdict is Verdict.PROVED else ""
+    why = f": {shown[0]}" if shown else f", under: {conditions}" if conditions else ""
+    return f"for {piece.condition} it is {report.verdict}{why}"
+
+
+def _once(notes: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(notes))
+
+
 def _next(level: int, value: float) -> int:
     return SIGN if level == ANY and value != 0 else VALUE
 
 
-def _trace(request: Request, regions: Mapping[str, Region], plain: FunctionGraphs) -> None:
+def _trace(general: Request, regions: Mapping[str, Region], plain: FunctionGraphs) -> None:
     """Trace with regions, which shrink to where the program does the same, or are settled.
 
-    ``plain``: the trace with the defaults.
+    ``plain``: the trace with their values.
     """
-    graphs = trace_request(with_regions(request, regions))
-    if not any(region.settled for region in regions.values()) and not _agree(
-        graphs, plain, regions
-    ):
+    graphs = trace_request(general)
+    if not _are_settled(regions) and not _agree(graphs, plain, regions):
         _blame(regions)
+
+
+def _are_settled(regions: Mapping[str, Region]) -> bool:
+    return any(region.settled for region in regions.values())
 
 
 def _blame(regions: Mapping[str, Region]) -> None:
     """Something went wrong with symbols: settle what asked, or the integers, or all."""
-    if any(region.settled for region in regions.values()):
+    if _are_settled(regions):
         return
     whole = [region for region in regions.values() if region.whole]
     for region in whole or regions.values():
@@ -116,18 +302,29 @@ def _spoken_of(report: Report, names: Iterable[str]) -> set[str]:
     return {name for name in names if any(re.search(rf"\b{name}\b", text) for text in texts)}
 
 
-def _said(report: Report, regions: Mapping[str, Region]) -> Report:
-    """The report that says for which values it holds."""
-    texts = tuple(str(region) for region in regions.values())
-    values = tuple(pair for pair in report.values if pair[0] not in regions)
+def _said(done: Quantified, others: Sequence[Report]) -> Report:
+    """The report that says for which values it holds.
+
+    ``others``: the reports on the pieces but the first, whose conditions it prints as well.
+    """
+    report = done.report
+    found = {name: one for name, one in done.unions.items() if not one.is_point}
+    texts = tuple(one.text for one in found.values())
+    values = tuple(pair for pair in report.values if pair[0] not in found)
     known = tuple(
-        Condition("declared", region.condition)
-        for region in regions.values() if not region.is_everything
+        Condition("declared", one.condition) for one in found.values() if one.condition
     )  # fmt: skip
-    inputs = {
-        name: replace(one, conditions=(*one.conditions, *known))
-        for name, one in report.inputs.items()
-    }
+    inputs = {}
+    for name, one in report.inputs.items():
+        more = []
+        for piece, other in zip(done.pieces[1:], others, strict=True):
+            own = other.inputs[name].conditions if name in other.inputs else ()
+            more += [
+                replace(c, text=f"{c.text}, where {piece.condition}")
+                for c in own
+                if c not in one.conditions and c.kind != "declared"
+            ]
+        inputs[name] = replace(one, conditions=(*one.conditions, *known, *more))
     quantified = (*texts, *report.quantified)
     return replace(report, values=values, quantified=quantified, inputs=inputs)
 

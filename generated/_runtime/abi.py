@@ -8,7 +8,7 @@ A kernel is one C function.  Its parameters, in this order:
 
 1. one ``int64_t`` for each size symbol, in the order of ``Kernel.sizes``;
 2. for each input: ``const T *restrict name``, then one ``int64_t name_s<axis>`` (counted in
-   elements) for each axis named in ``Array.strides``;
+   elements) for each axis named in ``Array.strides``; or ``T name`` for a plain number;
 3. for each output: ``T *restrict name``, C-contiguous;
 4. ``void *workspace``, aligned to 64 bytes, of at least the bytes that the companion function
    ``int64_t <name>_workspace(int64_t sizes...)`` returns.
@@ -81,7 +81,8 @@ class Array(Record):
     array is contiguous, with ``(0,)`` of a matrix each row is.  The caller copies an array that
     does not comply.  ``batch``: a name, an axis and a count, in the arrays of an op only.  So many
     axes from there on stand for any number of axes of an array: the last has as many elements as
-    all of these together, those before it have one.
+    all of these together, those before it have one.  ``by_value``: it is a plain number, which the
+    kernel takes itself.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Array(Record):
     _: KW_ONLY
     strides: tuple[int, ...] = ()
     batch: tuple[str, int, int] | None = None
+    by_value: bool = False
 
     def __str__(self) -> str:
         dims = list(self.dims)
@@ -133,7 +135,8 @@ class Residual(Record):
     """An array that forward keeps for backward.
 
     ``source`` is ``"input"`` or ``"output"`` where it is one of the op's own (``position`` says
-    which), else ``"kernel"``: an extra output of the forward kernel.
+    which), ``"number"`` where it is one of ``Op.numbers``, else ``"kernel"``: an extra output of
+    the forward kernel.
     """
 
     array: Array
@@ -166,7 +169,8 @@ class Case(Record):
 
     ``bindings``: how the sizes are read off the shapes of the inputs.  ``inference`` computes the
     outputs alone; ``forward`` also the residuals of source ``"kernel"``: the same kernel where
-    there are none.  ``apart``: the numbers of batch axes that they do not serve.
+    there are none.  ``apart``: the numbers of batch axes that they do not serve.  ``where``: what
+    must hold of the plain numbers.
     """
 
     _: KW_ONLY
@@ -179,6 +183,7 @@ class Case(Record):
     backward: tuple[Backward, ...]
     conditions: tuple[str, ...] = ()
     apart: tuple[int, ...] = ()
+    where: tuple[str, ...] = ()
 
     @property
     def arrays(self) -> tuple[Array, ...]:
@@ -215,7 +220,9 @@ class Value(Record):
     """A plain argument, and the ``text`` of the value that the op is compiled for.
 
     ``place``: where it stands among the positional arguments, None where it goes by name alone.
-    ``exact``: no other value has this text.
+    ``exact``: no other value has this text.  ``number``: the dtype of one that each call passes, of
+    which ``text`` is the default; empty where the value is part of the kernels.  ``condition``: an
+    expression that must hold of it; empty where any number will do.
     """
 
     name: str
@@ -223,6 +230,8 @@ class Value(Record):
     _: KW_ONLY
     place: int | None = None
     exact: bool = True
+    number: str = ""
+    condition: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -240,6 +249,11 @@ class Op(Record):
     header: str
     blas: bool = False
     values: tuple[Value, ...] = ()
+
+    @property
+    def numbers(self) -> tuple[Value, ...]:
+        """The plain arguments that each call passes to the kernels."""
+        return tuple(one for one in self.values if one.number)
 
     @property
     def module(self) -> str:

@@ -1,11 +1,15 @@
-"""Does a call pass the values that the op was compiled for?
+"""The plain arguments of a call: numbers that kernels take, values that are part of them.
 
-In: an ``Op`` and what a call passes.  Out: the tensors among it, or an error.
+In: an ``Op`` and what a call passes.  Out: the tensors among it and the plain numbers, or an error.
 
-A plain argument is part of a kernel, as the shape of a loop is.  A call may leave it out, or pass
-the value that was compiled in, of the same type; a function or class only where it is the same.
-A NumPy scalar counts as the bool, int or float of its value.  2 does not count as 2.0: a program
-tells them apart, as the dtype of ``integers * alpha`` does.
+A number for which the op was proved whatever it is goes to the kernels.  Where it is a float, an
+integer or a bool counts as the float of its value; where it is an integer of 64 bits, a float does
+not count.  NaN and infinities are floats, but meet no condition.
+
+Any other plain argument is part of a kernel, as the shape of a loop is.  A call may leave it out,
+or pass the value that was compiled in, of the same type; a function or class only where it is the
+same.  Then 2 does not count as 2.0: a program tells them apart, as the dtype of ``integers *
+alpha`` does.  A NumPy scalar counts as the bool, int or float of its value.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from typing import Any
 
 import numpy
 
-from .abi import Op, Value
+from .abi import Case, Op, Value, evaluate
 from .errors import KernelArgumentError, KernelTypeError
 from .plain_values import described, is_same, literal, stated
 
@@ -30,9 +34,20 @@ class _AsCompiled:
 AS_COMPILED: Any = _AsCompiled()
 
 
+def _called(value: Any) -> str:
+    """What a value of a wrong type is called in a message."""
+    kind = type(value).__name__
+    literally = isinstance(value, (str, float, complex, type(None)))
+    return described(value) if literally else f"a {kind}"
+
+
 def given(op: Op) -> str:
-    """`` for alpha = 1.0``: the values of an op."""
-    return stated((one.name, one.text) for one in op.values)
+    """`` for all real beta; for alpha = 1.0``: what an op takes, and the values that it has."""
+    kinds = {"float64": "real", "int64": "integer"}
+    taken = [f"all {kinds[one.number]} {one.condition or one.name}" for one in op.numbers]
+    fixed = ((one.name, one.text) for one in op.values if not one.number)
+    separate = ";" if taken and len(taken) < len(op.values) else ""
+    return stated((), [", ".join(taken)]) + separate + stated(fixed)
 
 
 def _as_python(value: Any) -> Any:
@@ -49,6 +64,66 @@ class Values:
         self.objects = objects
         self.by_name = {one.name: one for one in op.values}
         self.by_place = {one.place: one for one in op.values if one.place is not None}
+
+    def numbers(self, where: str, given: Sequence[Any]) -> dict[str, Any]:
+        """The plain numbers that the kernels take, by name; ``given``: all of them, or none.
+
+        Raises KernelTypeError and KernelArgumentError.
+        """
+        known = self.op.numbers
+        values = given or [AS_COMPILED] * len(known)
+        return {
+            one.name: self._number(where, one, value)
+            for one, value in zip(known, values, strict=True)
+        }
+
+    def cases(self, where: str, numbers: Mapping[str, Any]) -> list[Case]:
+        """The cases for these plain numbers.  Raises KernelArgumentError where there is none."""
+        found = [
+            case for case in self.op.cases
+            if all(evaluate(condition, numbers) for condition in case.where)
+        ]  # fmt: skip
+        if not found:
+            given = ", ".join(f"{name} is {described(value)}" for name, value in numbers.items())
+            served = dict.fromkeys(" and ".join(case.where) for case in self.op.cases)
+            raise KernelArgumentError(
+                f"{where}: {given}, and the op is compiled for {' or '.join(served)}",
+                hint="pass numbers for which that holds",
+            )
+        return found
+
+    def _number(self, where: str, known: Value, value: Any) -> Any:
+        """The number that a kernel takes for a value."""
+        whole = known.number == "int64"
+        if value is AS_COMPILED:
+            return int(known.text) if whole else float(known.text)
+        if isinstance(value, numpy.ndarray) and value.ndim == 0:
+            value = value[()]
+        value = float(value) if isinstance(value, numpy.floating) else _as_python(value)
+        if not isinstance(value, (int, float) if not whole else int):
+            raise KernelTypeError(
+                f"{where}: {known.name} is {_called(value)}, and "
+                f"{'an integer' if whole else 'a number'} is expected",
+                hint=f"pass {'an int' if whole else 'a float'}, such as {known.text}",
+            )
+        try:
+            found = int(value) if whole else float(value)
+            fits = not whole or -(1 << 63) <= found < 1 << 63
+        except OverflowError:
+            fits = False
+        if not fits:
+            raise KernelArgumentError(
+                f"{where}: {known.name} is {described(value)}, which {known.number} does not hold",
+                hint="pass a smaller number",
+            )
+        if known.condition and not evaluate(known.condition, {known.name: found}):
+            raise KernelArgumentError(
+                f"{where}: {known.name} is {described(value)}, and the op is compiled for "
+                f"{known.condition}",
+                hint=f"pass a number for which that holds, or compile the op for this one: "
+                f"static={{{known.name!r}: {described(value)}}}",
+            )
+        return found
 
     def check(self, where: str, name: str, value: Any) -> None:
         """Is it the value that was compiled in?
@@ -72,22 +147,30 @@ class Values:
             hint=hint,
         )
 
-    def without(self, where: str, inputs: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
-        """The tensors of a call, which passes these alone or what ``apply`` takes."""
-        for name, value in named.items():
-            self.check(where, name, value)
-        if len(inputs) <= len(self.op.differentiable):
-            return inputs
-        tensors = []
-        for place, value in enumerate(inputs):
-            known = self.by_place.get(place)
-            if known is None:
-                tensors.append(value)
-            elif known.name in named:
-                raise KernelTypeError(f"{where}: {known.name} is given twice")
-            else:
-                self.check(where, known.name, value)
-        return tensors
+    def taken(
+        self, where: str, inputs: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[Sequence[Any], tuple[Any, ...]]:
+        """The tensors of a call, and the plain numbers in the order of ``Op.numbers``.
+
+        A call passes the tensors alone, or what ``apply`` takes.
+        """
+        passed = dict(named)
+        tensors = inputs
+        if len(inputs) > len(self.op.differentiable):
+            tensors = []
+            for place, value in enumerate(inputs):
+                known = self.by_place.get(place)
+                if known is None:
+                    tensors.append(value)
+                elif known.name in named:
+                    raise KernelTypeError(f"{where}: {known.name} is given twice")
+                else:
+                    passed[known.name] = value
+        for name, value in passed.items():
+            if not self._named(where, name).number:
+                self.check(where, name, value)
+        given = [passed.get(one.name, AS_COMPILED) for one in self.op.numbers]
+        return tensors, tuple(self.numbers(where, given).values())
 
     def _named(self, where: str, name: str) -> Value:
         if name not in self.by_name:

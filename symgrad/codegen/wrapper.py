@@ -33,13 +33,17 @@ from symgrad.errors import CodegenError
 
 @dataclass(frozen=True)
 class ArrayView:
-    """An array in straight-line code: a local name, the name of its pointer ("" for none)."""
+    """An array in straight-line code: a local name, the name of its pointer ("" for none).
+
+    ``number``: the Python type where it is a plain number, which has no pointer.
+    """
 
     name: str
     pointer: str
     dtype: str
     shape: str
     axes: str = ""
+    number: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,9 @@ class CaseView:
     residuals_class: str
     residual_fields: str
     residual_names: str
+    residual_numbers: str
     inputs: tuple[ArrayView, ...]
+    where: tuple[str, ...]
     solved: tuple[str, ...]
     differs: tuple[str, ...]
     conditions: tuple[str, ...]
@@ -117,6 +123,16 @@ class ValueView:
 
 
 @dataclass(frozen=True)
+class NumberView:
+    """A plain number that the kernels take: its parameter and type, and what must not hold."""
+
+    local: str
+    type: str
+    text: str
+    differs: str
+
+
+@dataclass(frozen=True)
 class WrapperView:
     """All that ``wrapper.py.j2`` is shown."""
 
@@ -128,7 +144,11 @@ class WrapperView:
     op_literal: str
     parameters: str
     arguments: str
+    fixed: bool
     values: tuple[ValueView, ...]
+    numbers: tuple[NumberView, ...]
+    number_arguments: str
+    number_names: str
     cotangents: tuple[str, ...]
     cotangent_arguments: str
     inputs: str
@@ -152,10 +172,12 @@ class PackageView:
 
 
 WIDTH = 100
+PYTHON = {"float64": "float", "int64": "int"}
+"""What Python calls the type of a plain number."""
 # What a wrapper needs for itself; its classes are Residuals, Residuals1 and so on.
 RESERVED = WORDS.union(
     ("OP", "backward", "forward", "inference", "needs_input_grad", "out", "residuals"),
-    ("annotations", "type", "tuple", "Any", "bool", "int", "zip"),
+    ("annotations", "type", "tuple", "Any", "bool", "float", "int", "zip"),
 )
 
 
@@ -186,9 +208,11 @@ class Names:
         self._sizes = renamed(sizes, self._reserved)
         self._taken = {self._sizes.get(size, size) for size in sizes}
         self._given: dict[tuple[str, str], str] = {}
+        self._numbers = tuple(one.name for one in op.numbers)
         for case in op.cases:
             for array in case.arrays:
-                self.of(array.name)
+                if not array.by_value:
+                    self.of(array.name)
 
     def of(self, wanted: str, kind: str = "array") -> str:
         """The local name for ``wanted`` as an array, cotangent or gradient; always the same."""
@@ -197,6 +221,10 @@ class Names:
             self._given[key] = safe_name(wanted, self._taken, self._reserved)
             self._taken.add(self._given[key])
         return self._given[key]
+
+    def of_numbers(self, expression: str) -> str:
+        """An expression over plain numbers, in their local names."""
+        return with_names(expression, {one: self.of(one, "value") for one in self._numbers})
 
     def local(self, expression: str) -> str:
         """An expression over sizes, in their local names; ``*name``: the axes of this name."""
@@ -256,12 +284,18 @@ class CaseMaker:
         case = self.case
         fields = (*(residual.array.name for residual in case.residuals), *case.sizes)
         ordered = sorted(case.backward, key=lambda one: one.mask != self.full)[:MOST_STRAIGHT_MASKS]
-        words = [f"{literal_text(r.array.name)} ({r.array})" for r in case.residuals]
+        kept = [r.array for r in case.residuals]
+        words = [
+            f"{literal_text(one.name)} ({PYTHON[one.dtype] if one.by_value else one})"
+            for one in kept
+        ]
         return CaseView(
             residuals_class=self.residuals_class,
             residual_fields=literal(fields),
             residual_names=", ".join(words) or "nothing but sizes",
+            residual_numbers=literal(_numbers_of(case)) if _numbers_of(case) else "",
             inputs=tuple(self._input(index) for index in range(len(case.inputs))),
+            where=tuple(map(self.names.of_numbers, case.where)),
             solved=tuple(self._solved()),
             differs=tuple(self._differs()),
             conditions=tuple(map(self.names.local, case.conditions)),
@@ -269,6 +303,8 @@ class CaseMaker:
         )
 
     def _view(self, array: Array, name: str, pointer: bool = True) -> ArrayView:
+        if array.by_value:
+            return ArrayView(name, name, array.dtype, "()", number=PYTHON[array.dtype])
         shape = self.names.shape(array)
         return ArrayView(name, f"_p_{name}" if pointer else "", array.dtype, shape)
 
@@ -346,7 +382,11 @@ class CaseMaker:
         return ", ".join([*words, "_workspace.pointer", "_workspace.size"])
 
     def _forward_call(self, kernel: Kernel, result: str) -> CallView:
-        inputs = {a.name: self._view(a, self.names.of(a.name)) for a in self.case.inputs}
+        inputs = {
+            a.name: self._view(a, self.names.of(a.name, "value"))
+            for a in kernel.inputs if a.by_value
+        }  # fmt: skip
+        inputs |= {a.name: self._view(a, self.names.of(a.name)) for a in self.case.inputs}
         own = {a.name: self._view(a, self.names.of(a.name)) for a in self.case.outputs}
         extras = {
             r.array.name: self._view(r.array, self.names.of(r.array.name))
@@ -364,7 +404,7 @@ class CaseMaker:
         return CallView(
             kernel=kernel.name,
             arguments=self._arguments(kernel, [view.pointer for view in reads], writes),
-            reads=tuple(reads),
+            reads=tuple(one for one in reads if not one.number),
             outputs=tuple(own.values()),
             extras=tuple(extras.values()),
             out_targets=", ".join(view.name for view in own.values()),
@@ -377,13 +417,18 @@ class CaseMaker:
         sources = {"input": self.case.inputs, "output": self.case.outputs}
         if residual.source in sources:
             return self.names.of(sources[residual.source][residual.position].name)
+        if residual.source == "number":
+            return self.names.of(residual.array.name, "value")
         return self.names.of(residual.array.name)
 
     # -- backward
 
     def _backward(self, backward: Backward) -> BackwardView:
         case = self.case
-        locals_ = [self.names.of(residual.array.name) for residual in case.residuals]
+        locals_ = [
+            self.names.of(one.array.name, "value" if one.array.by_value else "array")
+            for one in case.residuals
+        ]
         needed = [one if i in backward.residuals else "_" for i, one in enumerate(locals_)]
         residuals = tuple(
             self._view(case.residuals[index].array, locals_[index]) for index in backward.residuals
@@ -467,9 +512,13 @@ def wrapper_view(
     outputs, inputs = _common(op, "outputs"), [names.of(name) for name in _common(op, "inputs")]
     cotangents = tuple(names.of(f"grad_{name}", "cotangent") for name in outputs)
     shown, behind, among = _values(names, len(inputs), op.values)
+    numbers = _numbers(names, op.numbers)
     makers = [CaseMaker(names, *one, op.differentiable, cotangents) for one in enumerate(op.cases)]
     cases = tuple(maker.view() for maker in makers)
-    dtypes = {array.dtype: C_TYPES[array.dtype] for case in op.cases for array in case.arrays}
+    dtypes = {
+        array.dtype: C_TYPES[array.dtype]
+        for case in op.cases for array in case.arrays if not array.by_value
+    }  # fmt: skip
     return WrapperView(
         name=op.name,
         summary=tuple(map(literal_text, summary)),
@@ -481,7 +530,11 @@ def wrapper_view(
             [*(f"{one}: _Array" for one in inputs), *behind, "*", *among, "out: Any = None"]
         ),
         arguments=tuple_text(inputs),
+        fixed=len(op.numbers) < len(op.values),
         values=shown,
+        numbers=numbers,
+        number_arguments=tuple_text(one.local for one in numbers) if numbers else "",
+        number_names=literal(tuple(one.local for one in numbers)),
         cotangents=cotangents,
         cotangent_arguments=tuple_text(cotangents),
         inputs=_described(inputs, [one.inputs for one in op.cases]),
@@ -538,10 +591,28 @@ def _values(
         if not one.name.isidentifier():
             continue
         local = names.of(one.name, "value")
-        shown.append(ValueView(local, literal(one.name), literal_text(one.text)))
         last = one.place == inputs + position
-        (behind if last else among).append(f"{local}: Any = _AS_COMPILED")
+        default = f"{PYTHON[one.number]} = {one.text}" if one.number else "Any = _AS_COMPILED"
+        (behind if last else among).append(f"{local}: {default}")
+        if not one.number:
+            shown.append(ValueView(local, literal(one.name), literal_text(one.text)))
     return tuple(shown), behind, among
+
+
+def _numbers(names: Names, numbers: Sequence[Value]) -> tuple[NumberView, ...]:
+    """The plain numbers that the kernels take, in the order of the record."""
+    found = []
+    for one in numbers:
+        local = names.of(one.name, "value")
+        differs = f"not ({names.of_numbers(one.condition)})" if one.condition else ""
+        whole = one.number == "int64"
+        which = f"{'an integer' if whole else 'a number'}{one.condition and f', {one.condition}'}"
+        found.append(NumberView(local, PYTHON[one.number], literal_text(which), differs))
+    return tuple(found)
+
+
+def _numbers_of(case: Case) -> tuple[str, ...]:
+    return tuple(one.array.name for one in case.residuals if one.array.by_value)
 
 
 def _functions(cases: Sequence[CaseView], makers: Sequence[CaseMaker]) -> tuple[FunctionView, ...]:

@@ -136,6 +136,7 @@ def _case(
         answers=tuple(questions.answers.values()),
         observed=tuple(asked),
         assumed=tuple(questions.assumed),
+        plain=tuple(session.plain),
     )
 
 

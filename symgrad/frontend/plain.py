@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -25,9 +25,10 @@ from symgrad.frontend.request import Argument, Kind, Request, parameters
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.ir.assume import Assumption
-from symgrad.ir.dtype import DType
+from symgrad.ir.dtype import DType, float64
 from symgrad.ir.function import RELATIONS
 from symgrad.ir.graph import Node
+from symgrad.plain_values import PlainArgument
 
 PLAIN = "plain"
 """The kind of the assumption that an input is a plain number, with which nothing is generic."""
@@ -54,6 +55,11 @@ class Region:
         """Is it an integer?"""
         return isinstance(self.value, int)
 
+    @property
+    def dtype(self) -> str:
+        """What kernels take it as: Python's float, or an integer of 64 bits."""
+        return "int64" if self.whole else "float64"
+
     def compare(self, relation: str, literal: int | float) -> bool:
         """The answer for the value; the region shrinks to where it is the same."""
         answer = RELATIONS[relation](self.value, literal)
@@ -64,7 +70,8 @@ class Region:
             elif relation in (">=", "<"):
                 self._above(bound, is_open=False)
             else:
-                self.settled = True
+                self._above(bound, is_open=False)
+                self._below(bound, is_open=False)
         elif self.value > literal:
             self._above(bound, is_open=relation in ("==", "!=", "<=", ">"))
         else:
@@ -99,6 +106,8 @@ class Region:
     def condition(self) -> str:
         """``alpha > 0``, ``0 <= alpha < 2``; empty where it is everything."""
         below, above = "<" if self.high_open else "<=", ">" if self.low_open else ">="
+        if self.is_point:
+            return f"{self.name} == {_number(Fraction(self.value))}"
         if self.low is None:
             return "" if self.high is None else f"{self.name} {below} {_number(self.high)}"
         if self.high is None:
@@ -106,11 +115,83 @@ class Region:
         reached = "<" if self.low_open else "<="
         return f"{_number(self.low)} {reached} {self.name} {below} {_number(self.high)}"
 
+    @property
+    def is_point(self) -> bool:
+        """Is it a single value?"""
+        return self.low is not None and self.low == self.high
+
     def __str__(self) -> str:
-        kind = "integer" if self.whole else "real"
-        if self.low is not None and self.high is not None:
-            return f"all {kind} {self.name} in {self.interval}"
-        return f"all {kind} {self.condition or self.name}"
+        if self.low is not None and self.high is not None and not self.is_point:
+            return f"all {self._kind} {self.name} in {self.interval}"
+        return f"all {self._kind} {self.condition or self.name}"
+
+    @property
+    def _kind(self) -> str:
+        return "integer" if self.whole else "real"
+
+    def copy(self) -> Region:
+        """Another one like it."""
+        return replace(self)
+
+    def without(self, other: Region) -> list[Region]:
+        """What of it is left outside of another region that lies in it, with values of its own."""
+        found = []
+        if other.low is not None and (other.low, other.low_open) != (self.low, self.low_open):
+            below = self.copy()
+            below.high, below.high_open = other.low, not other.low_open
+            found.append(below)
+        if other.high is not None and (other.high, other.high_open) != (self.high, self.high_open):
+            above = self.copy()
+            above.low, above.low_open = other.high, not other.high_open
+            found.append(above)
+        return [one for one in found if one._find_value()]
+
+    def _find_value(self) -> bool:
+        """Take a value in it, not at an end if possible; is there one that a float can be?"""
+        low, high = self.low, self.high
+        if self.whole:
+            low, high = self._least, self._greatest
+            if low is not None and high is not None and low > high:
+                return False
+        if low is not None:
+            middle = low + 1 if high is None else (low + high) / 2
+        else:
+            middle = Fraction(0) if high is None else high - 1
+        if self.whole:
+            self.value = math.floor(middle)
+            return True
+        try:
+            self.value = float(middle)
+        except OverflowError:
+            return False
+        exact = Fraction(self.value)
+        if low is not None and low == high:
+            return exact == low and not self.low_open and not self.high_open
+        return (low is None or exact > low) and (high is None or exact < high)
+
+    @property
+    def _least(self) -> Fraction | None:
+        """The least integer in it."""
+        if self.low is None:
+            return None
+        return Fraction(math.floor(self.low) + 1 if self.low_open else math.ceil(self.low))
+
+    @property
+    def _greatest(self) -> Fraction | None:
+        """The greatest integer in it."""
+        if self.high is None:
+            return None
+        return Fraction(math.ceil(self.high) - 1 if self.high_open else math.floor(self.high))
+
+    def touches(self, other: Region) -> bool:
+        """Is there nothing between it and a region above it?"""
+        if self.high is None or other.low is None:
+            return True
+        if self.whole and self._greatest is not None and other._least is not None:
+            return other._least <= self._greatest + 1
+        return other.low < self.high or (
+            other.low == self.high and not (self.high_open and other.low_open)
+        )
 
     def assumptions(self) -> tuple[Assumption, ...]:
         """What the proof may take for granted of it."""
@@ -125,6 +206,45 @@ class Region:
         return tuple(found)
 
 
+@dataclass(frozen=True)
+class Union:
+    """Values of one number: regions that do not touch, in order."""
+
+    regions: tuple[Region, ...]
+
+    @property
+    def is_point(self) -> bool:
+        """Is it a single value?"""
+        return len(self.regions) == 1 and self.regions[0].is_point
+
+    @property
+    def condition(self) -> str:
+        """``alpha < 0 or alpha > 1``; empty where it is everything."""
+        return " or ".join(filter(None, (one.condition for one in self.regions)))
+
+    @property
+    def text(self) -> str:
+        """``all real alpha > 0``, ``all real alpha with alpha < 0 or alpha > 1``."""
+        first = self.regions[0]
+        if len(self.regions) == 1:
+            return str(first)
+        if all(one.is_point for one in self.regions):
+            values = " or ".join(map(_number, (Fraction(one.value) for one in self.regions)))
+            return f"{first.name} = {values}"
+        return f"all {first._kind} {first.name} with {self.condition}"
+
+
+def union(regions: Iterable[Region]) -> Union:
+    """The values of regions of one number."""
+    found: list[Region] = []
+    for one in sorted(regions, key=lambda one: (one.low is not None, one.low or 0, one.low_open)):
+        if found and found[-1].touches(one):
+            found[-1].high, found[-1].high_open = one.high, one.high_open
+        else:
+            found.append(one.copy())
+    return Union(tuple(found))
+
+
 def _number(value: Fraction) -> str:
     return str(value) if value.denominator == 1 else repr(float(value))
 
@@ -136,8 +256,11 @@ def numbers(request: Request) -> dict[str, int | float]:
     """The plain numbers of a request that nobody stated: the defaults that forward takes."""
     known = {one.name: one for one in request.arguments}
     found = {}
+    sizes = {*request.sizes, *request.batches.values()}
     for one in parameters(request.function):
         argument = known.get(one.name)
+        if one.name in sizes:
+            continue  # a report could not tell the two apart
         if one.kind not in (Kind.POSITIONAL_OR_KEYWORD, Kind.KEYWORD_ONLY):
             continue
         if argument is not None and (argument.is_tensor or argument.given):
@@ -179,8 +302,61 @@ def with_regions(request: Request, regions: Mapping[str, Region]) -> Request:
     )  # fmt: skip
 
 
-def _is_default(one: Argument, regions: Mapping[str, Region]) -> bool:
-    return one.name in regions and not one.is_tensor and not one.given
+def as_numbers(
+    request: Request, found: Mapping[str, Union] | None = None
+) -> tuple[PlainArgument, ...]:  # fmt: skip
+    """The plain arguments of a request, with what stands for numbers said to be passed by calls.
+
+    ``found``: for which values they may be passed, if it is not as the request says.
+    """
+    values = request.plain_values()
+    names = [one.name for one in parameters(request.function) if one.kind is not Kind.KEYWORD_ONLY]
+    if found is None:
+        found = {
+            one.name: union([one.value]) for one in values if isinstance(one.value, Region)
+        }  # fmt: skip
+    made = []
+    defaults = numbers(request)
+    for one in values:
+        place = one.place
+        if found and (one.name in found or place is not None) and one.name in names:
+            place = names.index(one.name)  # numbers are passed by name in a trace
+        if one.name in found:
+            known, value = found[one.name], defaults[one.name]
+            number = "" if known.regions[0].settled or known.is_point else known.regions[0].dtype
+            condition = known.condition if number else ""
+            made.append(PlainArgument(one.name, value, place, number, condition))
+        else:
+            made.append(replace(one, place=place))
+    return tuple(made)
+
+
+def with_values(request: Request, values: Mapping[str, int | float]) -> Request:
+    """The request with other numbers, in all shapes that are inferred for it too."""
+    known = {one.name for one in request.arguments}
+    passed = numbers(request)
+    arguments = tuple(
+        replace(one, value=values[one.name]) if _is_default(one, values) else one
+        for one in request.arguments
+    )
+    left = tuple(
+        Argument(name, value=value, keyword=True, given=False)
+        for name, value in values.items() if name not in known and name in passed
+    )  # fmt: skip
+    guess = request.guess
+    if guess is not None:
+        guess = replace(
+            guess,
+            presences=tuple(
+                replace(one, request=with_values(one.request, values)) for one in guess.presences
+            ),
+            others=tuple(with_values(one, values) for one in guess.others),
+        )
+    return replace(request, arguments=(*arguments, *left), guess=guess)
+
+
+def _is_default(one: Argument, values: Mapping[str, Any]) -> bool:
+    return one.name in values and not one.is_tensor and not one.given
 
 
 # -- while a Function is traced
@@ -228,12 +404,12 @@ class PlainNumber(SymFloat):
         raise TypeError("the class of a number cannot be set")
 
     def node(self, dtype: DType) -> Node:
-        """It as a number of the graph in progress."""
+        """It as a number of the graph in progress: computed as Python does, then rounded."""
         session = current()
         if not dtype.is_float:
             return session.constant(self.settle(), dtype)
         if self.op != PLAIN:
-            return super().node(dtype)
+            return session.cast(super().node(float64), dtype)
         return session.cast(session.plain_number(self.regions[0].name), dtype)
 
     @property

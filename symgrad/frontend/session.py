@@ -25,7 +25,7 @@ from symgrad.frontend.caller import frame_location, here, user_frame, warn_user
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
 from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.dim import Dim, DimLike
-from symgrad.ir.dtype import DType, float32
+from symgrad.ir.dtype import DType, float32, float64
 from symgrad.ir.function import InnerCall, SizeCondition
 from symgrad.ir.graph import Graph, Node, current_location
 from symgrad.ir.types import TensorType
@@ -211,10 +211,10 @@ class Session:
         return self.graph.constant(value, dtype)
 
     def plain_number(self, name: str) -> Node:
-        """The input of rank 0 that a plain number is."""
+        """The input of rank 0 that a plain number is, in the precision of Python's floats."""
         if name not in self.plain:
             self.namer.reserve(name)
-            self.plain[name] = self.graph.input(name, TensorType(self.dtype, ()))
+            self.plain[name] = self.graph.input(name, TensorType(float64, ()))
         return self.plain[name]
 
     def size(self, dim: DimLike, dtype: DType) -> Node:

@@ -18,6 +18,7 @@ from symgrad.errors import ControlFlowError, SpecError, SymgradError, counted
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import class_location, has_backward, is_once, method_sources
+from symgrad.frontend.plain import as_numbers
 from symgrad.frontend.questions import requires
 from symgrad.frontend.request import AnyFunction, Request, bind
 from symgrad.frontend.session import Session, refuses_sizes
@@ -63,7 +64,7 @@ def trace_request(
     Raises what forward raises; what goes wrong in backward is recorded in the case.  Sizes that
     forward itself refuses have no case.
     """
-    values = request.plain_values()
+    asked = request
     request = written_out(request, dtype, batch_rank)
     decided = {**needed(request, needs_input_grad), **(answers or {})}
     options = CaseOptions(request, decided, given_cotangents, histories=histories)
@@ -89,7 +90,7 @@ def trace_request(
             arg.name for arg in request.tensors if decided.get(requires(arg.name), True)
         ),
         once=has_backward(request.function) and is_once(request.function),
-        values=values,
+        values=as_numbers(asked),
         answers=tuple(decided.items()),
     )  # fmt: skip
 

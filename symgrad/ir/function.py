@@ -154,8 +154,9 @@ class Asked:
 class FunctionCase:
     """One trace.  ``graph`` holds everything; the rest says which node is what.
 
-    ``inputs``: the tensor inputs in call order.  ``cotangents``: one for each output, None for an
-    output that has none (integers, marked non-differentiable).  ``gradients``: one for each
+    ``inputs``: the tensor inputs in call order, then the plain numbers that are symbols and that
+    the program computes with, whose names are ``plain``.  ``cotangents``: one for each output, None
+    for an output that has none (integers, marked non-differentiable).  ``gradients``: one for each
     differentiable input, in order; empty when ``backward`` is None.  ``saved``: what forward
     keeps for backward (``save_for_backward`` and tensors set on ctx), by the name it was saved
     from.  ``problem``: backward raised; the gradients are empty.  ``written``: saved tensors,
@@ -165,7 +166,8 @@ class FunctionCase:
     without a gradient (integers) of which backward returned one.  ``materializes``:
     backward gets zeros, not None, for an output without a cotangent.  ``any_rank``: it serves any
     number of batch axes.  ``answers``: the questions that split it; ``observed``: what the program
-    asked that has no answer for all calls; ``assumed``: what the verdict has to print.
+    asked that has no answer for all calls; ``assumed``: what the verdict has to print.  ``where``:
+    what must hold of plain numbers, as expressions.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -186,6 +188,18 @@ class FunctionCase:
     answers: tuple[Answer, ...] = ()
     observed: tuple[Asked, ...] = ()
     assumed: tuple[Asked, ...] = ()
+    plain: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+
+    @property
+    def tensors(self) -> tuple[Node, ...]:
+        """The tensor inputs."""
+        return tuple(node for node in self.inputs if node.attributes["name"] not in self.plain)
+
+    @property
+    def numbers(self) -> tuple[Node, ...]:
+        """The plain numbers that are symbols."""
+        return tuple(node for node in self.inputs if node.attributes["name"] in self.plain)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def choose_saved(joint: Joint) -> tuple[Node, ...]:
     backward = [node for node in ancestors(gradients) if node.index not in inside]
     network = nx.DiGraph()
     network.add_nodes_from(("source", "sink"))
-    own = {node.index for node in (*joint.inputs, *joint.outputs)}
+    own = {node.index for node in (*joint.inputs, *joint.outputs, *joint.numbers)}
     once = own | compared(ancestors(gradients))
     for node in forward:
         arriving, leaving = (node.index, "in"), (node.index, "out")
@@ -61,7 +61,7 @@ def saved_to_compare(joint: Joint) -> tuple[Node, ...]:
     made of it.
     """
     gradients = [node for node in joint.gradients if node is not None]
-    border = {*joint.saved, *joint.inputs}
+    border = {*joint.saved, *joint.inputs, *joint.numbers}
     again = ancestors(gradients, stop=border)
     there = {node.index for node in again}
     made = [node for node in joint.saved if node.index in there]

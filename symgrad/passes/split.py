@@ -20,8 +20,8 @@ from symgrad.ir.rewrite import extract, rewrite
 class ResidualNode:
     """A node of the joint graph that backward reads.
 
-    ``source``: ``"input"`` or ``"output"`` when it is one of the op's own, which ``position``
-    tells; else ``"kernel"``.
+    ``source``: ``"input"``, ``"output"`` or ``"number"`` when it is one of the op's own, which
+    ``position`` tells; else ``"kernel"``.
     """
 
     name: str
@@ -60,7 +60,8 @@ class Joint:
     """What there is to split.
 
     ``gradients``: one for each input, None where there is none; ``cotangents``: one for each
-    output, None where it has none; ``saved``: what forward keeps for backward.
+    output, None where it has none; ``saved``: what forward keeps for backward; ``numbers``: the
+    inputs of rank 0 that plain numbers are.
     """
 
     inputs: tuple[Node, ...]
@@ -69,6 +70,7 @@ class Joint:
     cotangents: tuple[Node | None, ...]
     gradients: tuple[Node | None, ...]
     saved: tuple[Node, ...]
+    numbers: tuple[Node, ...] = ()
 
 
 def split(joint: Joint, masks: Sequence[tuple[bool, ...]]) -> Split:
@@ -100,13 +102,13 @@ def cotangent_names(joint: Joint) -> list[str]:
 def _own_names(joint: Joint) -> set[str | None]:
     """The names of inputs, outputs and gradients."""
     inputs = {name for node in joint.inputs for name in (node.name, gradient_name(node))}
-    return {*inputs, *joint.output_names}
+    return {*inputs, *joint.output_names, *(node.name for node in joint.numbers)}
 
 
 def _residuals(joint: Joint) -> tuple[ResidualNode, ...]:
     """What the gradients reach first: saved nodes and inputs."""
     roots = [node for node in joint.gradients if node is not None]
-    border = {*joint.saved, *joint.inputs}
+    border = {*joint.saved, *joint.inputs, *joint.numbers}
     reached = [node for node in ancestors(roots, stop=border) if node in border]
     taken = {*_own_names(joint), *cotangent_names(joint)}
     found: list[ResidualNode] = []
@@ -114,6 +116,9 @@ def _residuals(joint: Joint) -> tuple[ResidualNode, ...]:
         if node in joint.inputs:
             position = joint.inputs.index(node)
             found.append(ResidualNode(str(node.name), node, "input", position))
+        elif node in joint.numbers:
+            position = joint.numbers.index(node)
+            found.append(ResidualNode(str(node.name), node, "number", position))
         elif node in joint.outputs:
             position = joint.outputs.index(node)
             found.append(ResidualNode(joint.output_names[position], node, "output", position))
@@ -131,9 +136,11 @@ def _fresh(wanted: str, taken: set[str | None]) -> str:
 
 
 def _forward(joint: Joint, extra: Sequence[ResidualNode]) -> Graph:
-    """A graph of the outputs and the extra residuals; every input stays, used or not."""
+    """A graph of the outputs and the extra residuals; every tensor input stays, used or not."""
     outputs = dict(zip(joint.output_names, joint.outputs, strict=True))
-    return extract(outputs | {one.name: one.node for one in extra}, joint.inputs)
+    outputs |= {one.name: one.node for one in extra}
+    read = set(ancestors(outputs.values()))
+    return extract(outputs, (*joint.inputs, *(node for node in joint.numbers if node in read)))
 
 
 def _backward(

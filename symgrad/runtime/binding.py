@@ -149,6 +149,9 @@ def _parameters(kernel: Kernel) -> list[str]:
     """The kernel's parameters but for the workspace, with names by their position."""
     found = [f"int64_t size{index}" for index in range(len(kernel.sizes))]
     for index, array in enumerate(kernel.inputs):
+        if array.by_value:
+            found.append(f"{C_TYPES[array.dtype]} array{index}")
+            continue
         found.append(f"const {C_TYPES[array.dtype]} *array{index}")
         found += [f"int64_t array{index}_s{axis}" for axis in array.strides]
     first = len(kernel.inputs)
@@ -190,14 +193,14 @@ def _call(kernel: Kernel) -> str:
     spans = [
         f"        {{(uintptr_t)array{index}, sizeof({C_TYPES[array.dtype]}),"
         f" {_count(kernel, index, array)}}},"
-        for index, array in enumerate(arrays)
-    ]
+        for index, array in enumerate(arrays) if not array.by_value
+    ]  # fmt: skip
     parameters = _parameters(kernel)
     return _CALL % {
         "prototype": f"static {_prototype(kernel)}",
         "spans": "\n".join(spans),
-        "inputs": len(kernel.inputs),
-        "arrays": len(arrays),
+        "inputs": len(spans) - len(kernel.outputs),
+        "arrays": len(spans),
         "name": kernel.name,
         "sizes": _arguments(parameters[: len(kernel.sizes)]),
         "arguments": _arguments([*parameters, "void *workspace"]),

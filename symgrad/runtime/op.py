@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import importlib.util
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,6 +22,32 @@ from symgrad.runtime.digests import digest
 from symgrad.runtime.load import keep_in_memory
 from symgrad.runtime.support import Caller
 from symgrad.runtime.values import given
+
+
+@dataclass(frozen=True)
+class OpAt:
+    """An op at values of its plain numbers, which are ``numbers`` by name."""
+
+    op: Any
+    numbers: Mapping[str, Any]
+    inference: Callable[..., Any]
+    forward: Callable[..., Any]
+
+    @property
+    def name(self) -> str:
+        """What the op is called."""
+        return str(self.op.name)
+
+    @property
+    def caller(self) -> Caller:
+        """The careful way to call it."""
+        found: Caller = self.op.caller
+        return found
+
+    @property
+    def backward(self) -> Any:
+        """The gradients, from residuals that hold the numbers."""
+        return self.op.backward
 
 
 class CompiledOp:
@@ -51,15 +79,27 @@ class CompiledOp:
         """The outputs alone: one array, or a tuple of several; tensors for tensors.
 
         ``values``: plain arguments, which may also stand among the inputs as ``apply`` takes them:
-        those that the op is compiled for.  Raises KernelArgumentError for others, and
-        KernelTypeError for a name that is none of theirs.
+        numbers that the kernels take, and values that the op is compiled for.  Raises
+        KernelArgumentError for others, and KernelTypeError for a name that is none of theirs.
         """
+        op: Any = self
         if values or self.caller.op.values:
-            inputs = tuple(self.caller.values.without(self.name, inputs, values))
+            taken, numbers = self.caller.values.taken(self.name, inputs, values)
+            inputs = tuple(taken)
+            op = self.at(numbers) if numbers else self
         interpreter = interpreter_of(inputs)
         if interpreter is not None:
-            return interpreter.compiled(self, inputs, out)
-        return self.inference(*inputs, out=out)
+            return interpreter.compiled(op, inputs, out)
+        return op.inference(*inputs, out=out)
+
+    def at(self, numbers: Sequence[Any]) -> OpAt:
+        """The op at values of the plain numbers that its kernels take."""
+        named = dict(zip(self.module._NUMBERS, numbers, strict=True))
+        names = (one.name for one in self.caller.op.numbers)
+        return OpAt(
+            self, dict(zip(names, numbers, strict=True)), partial(self.inference, **named),
+            partial(self.forward, **named),
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<compiled op {self.name}{given(self.caller.op)}: {self.library_path}>"

@@ -5,18 +5,19 @@ In: an op's ``Case`` and whatever a caller passed.  Out: the arrays and sizes, c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from symgrad.abi import Case, Sizes, all_sizes, evaluate
-from symgrad.errors import KernelArgumentError, counted
+from symgrad.abi import Array, Case, Sizes, all_sizes, evaluate
+from symgrad.errors import KernelArgumentError, KernelTypeError, counted
 from symgrad.runtime.arguments import NDArray, as_array, checked_shape, describe
 
 
 class Residuals(tuple[Any, ...]):
     """What forward of ``op`` keeps for backward: arrays, then sizes, named by ``fields``.
 
-    What is called ``*batch`` is the tuple of these axes.
+    What is called ``*batch`` is the tuple of these axes.  Plain numbers, which ``numbers`` names,
+    stand among the arrays.
 
     Inputs and outputs among the arrays are the caller's own, not copies.  Backward checks their
     shapes and dtypes; what is written into them before it runs is what it computes with.
@@ -24,22 +25,28 @@ class Residuals(tuple[Any, ...]):
 
     __slots__ = ()
     fields: ClassVar[tuple[str, ...]] = ()
+    numbers: ClassVar[tuple[str, ...]] = ()
     op: ClassVar[str] = "another op"
 
     @property
     def arrays(self) -> dict[str, NDArray]:
         """The arrays by name."""
-        return {
-            n: v for n, v in zip(self.fields, self, strict=True) if not isinstance(v, (int, tuple))
-        }
+        return {n: v for n, v in self._named() if not isinstance(v, (int, tuple))}
 
     @property
     def sizes(self) -> dict[str, int]:
         """The sizes by name."""
-        return {n: v for n, v in zip(self.fields, self, strict=True) if isinstance(v, int)}
+        return {n: v for n, v in self._named() if isinstance(v, int)}
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        """All but the plain numbers."""
+        pairs = zip(self.fields, self, strict=True)
+        return (pair for pair in pairs if pair[0] not in self.numbers)
 
     def __repr__(self) -> str:
         shapes = [f"{name}: {array.dtype}{array.shape}" for name, array in self.arrays.items()]
+        named = dict(zip(self.fields, self, strict=True))
+        shapes += [f"{name} = {named[name]}" for name in self.numbers]
         return f"<residuals of {self.op}: {', '.join(shapes) or 'sizes alone'}>"
 
 
@@ -55,8 +62,8 @@ def serves(case: Case, sizes: Sizes) -> bool:
 
 def taken_apart(
     where: str, case: Case, residuals: Any
-) -> tuple[list[NDArray], Sizes]:  # fmt: skip
-    """The arrays and sizes of ``residuals``, if they are what forward can have kept.
+) -> tuple[list[Any], Sizes]:  # fmt: skip
+    """The arrays, numbers and sizes of ``residuals``, if they are what forward can have kept.
 
     Raises KernelTypeError or KernelArgumentError where they are not: they were made by hand, or an
     array among them has another shape or dtype since.
@@ -77,9 +84,12 @@ def taken_apart(
             f" {describe(sizes)}",
             hint=f"pass the second result of {where.removesuffix('backward')}forward",
         )
-    arrays = []
+    arrays: list[Any] = []
     for residual, value in zip(case.residuals, values, strict=False):
         wanted = residual.array
+        if wanted.by_value:
+            arrays.append(_number(where, wanted, value))
+            continue
         array = as_array(f"{where}: the residual {wanted.name}", value, wanted)
         shape = checked_shape(where, wanted, sizes)
         if array.shape != shape:
@@ -91,6 +101,17 @@ def taken_apart(
             )
         arrays.append(array)
     return arrays, sizes
+
+
+def _number(where: str, wanted: Array, value: object) -> Any:
+    """A plain number that forward was given.  Raises KernelTypeError for anything else."""
+    if type(value) is (int if wanted.dtype == "int64" else float):
+        return value
+    raise KernelTypeError(
+        f"{where}: the residual {wanted.name} is a {type(value).__name__}, not the number that "
+        "forward was given",
+        hint=f"pass the second result of {where.removesuffix('backward')}forward",
+    )
 
 
 def _is_size(name: str, value: object) -> bool:

@@ -74,34 +74,45 @@ class Caller:
         self.residuals = residuals
         self.values = Values(op, {})
 
-    def inference(self, inputs: Sequence[object], out: object = None) -> Any:
-        """The outputs alone: one array, or a tuple of several."""
+    def inference(
+        self, inputs: Sequence[object], out: object = None, numbers: Sequence[Any] = ()
+    ) -> Any:
+        """The outputs alone: one array, or a tuple of several.
+
+        ``numbers``: the plain numbers that the kernels take; their defaults where there are none.
+        """
         where = self.op.name
-        case, arrays, sizes = self._case(where, inputs)
+        known = self.values.numbers(where, numbers)
+        case, arrays, sizes = self._case(where, inputs, known)
         outputs = self._allocate(where, case.outputs, sizes, out)
-        self._run(where, case.inference, sizes, arrays, outputs)
+        self._run(where, case.inference, sizes, {**known, **arrays}, outputs)
         return _one_or_tuple([outputs[array.name] for array in case.outputs])
 
-    def forward(self, inputs: Sequence[object], out: object = None) -> tuple[Any, Residuals]:
+    def forward(
+        self, inputs: Sequence[object], out: object = None, numbers: Sequence[Any] = ()
+    ) -> tuple[Any, Residuals]:
         """The outputs, and what backward needs.
 
         Inputs and outputs are kept as they are: writing to one before ``backward`` changes the
         gradients.
         """
         where = f"{self.op.name}.forward"
-        case, arrays, sizes = self._case(where, inputs)
+        known = self.values.numbers(where, numbers)
+        case, arrays, sizes = self._case(where, inputs, known)
         outputs = self._allocate(where, case.outputs, sizes, out)
         produced = dict(outputs)
         for residual in case.residuals:
             if residual.source == "kernel":
                 shape = checked_shape(where, residual.array, sizes)
                 produced[residual.array.name] = numpy.empty(shape, residual.array.dtype)
-        used = self._run(where, case.forward, sizes, arrays, produced)
+        used = self._run(where, case.forward, sizes, {**known, **arrays}, produced)
         kept: list[Any] = []
         for residual in case.residuals:
             if residual.source == "input":
                 name = case.inputs[residual.position].name
                 kept.append(_in_shape(used.get(name, arrays[name]), arrays[name].shape))
+            elif residual.source == "number":
+                kept.append(known[residual.array.name])
             elif residual.source == "output":
                 kept.append(outputs[case.outputs[residual.position].name])
             else:
@@ -135,7 +146,10 @@ class Caller:
             arrays[wanted.name] = kept[position]
         gradients = self._gradients(where, case, backward, mask, buffers, sizes)
         if out is not None:
-            others = {f"the cotangent or residual {n}": array for n, array in arrays.items()}
+            others = {
+                f"the cotangent or residual {one.name}": arrays[one.name]
+                for one in backward.kernel.inputs if not one.by_value
+            }  # fmt: skip
             named = {case.inputs[p].name: gradient for p, gradient in gradients.items()}
             check_apart(where, named, others)
         for position in backward.zeros:
@@ -168,12 +182,12 @@ class Caller:
     # -- which kernels
 
     def _case(
-        self, where: str, inputs: Sequence[object]
+        self, where: str, inputs: Sequence[object], numbers: Mapping[str, Any]
     ) -> tuple[Case, dict[str, NDArray], dict[str, Any]]:
         """The case that serves these inputs, the arrays by name, and the sizes."""
         problem: KernelArgumentError | None = None
         unserved: Sizes | None = None
-        for case in self.op.cases:
+        for case in self.values.cases(where, numbers):
             names = [array.name for array in case.inputs]
             try:
                 arrays = [
@@ -315,19 +329,25 @@ class Caller:
         where: str,
         kernel: Kernel,
         sizes: Sizes,
-        inputs: Mapping[str, NDArray],
+        inputs: Mapping[str, Any],
         outputs: Mapping[str, NDArray],
-    ) -> dict[str, NDArray]:
+    ) -> dict[str, Any]:
         """Call a kernel; return its inputs as they were passed, packed where that was needed."""
-        check_apart(where, outputs, inputs)
+        arrays = {name: one for name, one in inputs.items() if isinstance(one, numpy.ndarray)}
+        check_apart(where, outputs, arrays)
         used = {
-            array.name: laid_out(_in_shape(inputs[array.name], shape_of(array, sizes)), array)
+            array.name: inputs[array.name]
+            if array.by_value
+            else laid_out(_in_shape(inputs[array.name], shape_of(array, sizes)), array)
             for array in kernel.inputs
         }
         status = self._call(kernel, sizes, used, outputs)
         if status == OVERLAP:
             # Interleaved, with no element in common: copies lie apart.
-            used = {name: array.copy(order="C") for name, array in used.items()}
+            used = {
+                array.name: used[array.name] if array.by_value else used[array.name].copy(order="C")
+                for array in kernel.inputs
+            }
             status = self._call(kernel, sizes, used, outputs)
         if status == WORKSPACE_TOO_SMALL:
             needed = getattr(self.library.lib, f"{kernel.name}_workspace")
@@ -341,13 +361,16 @@ class Caller:
         self,
         kernel: Kernel,
         sizes: Sizes,
-        inputs: Mapping[str, NDArray],
+        inputs: Mapping[str, Any],
         outputs: Mapping[str, NDArray],
     ) -> int:
         ffi = self.library.ffi
         arguments: list[Any] = [sizes[name] for name in kernel.sizes]
         for array in kernel.inputs:
             value = inputs[array.name]
+            if array.by_value:
+                arguments.append(value)
+                continue
             arguments.append(ffi.cast("void *", value.ctypes.data))
             arguments += [steps_of(value)[axis] for axis in array.strides]
         for array in kernel.outputs:

@@ -10,12 +10,15 @@ and kernels of the derivative are compiled; where that cannot be, the Function r
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from symgrad.budgets import MOST_READY
 from symgrad.errors import BuildError, CacheError, KernelArgumentError, counted
 from symgrad.frontend.function import class_of, is_instance_style
 from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import active
+from symgrad.runtime.op import OpAt
 from symgrad.runtime.strict import fall_back
 from symgrad.tensor.batched import levels
 from symgrad.tensor.gradients import grad_where_recorded
@@ -37,6 +40,23 @@ class OpKernels:
         self.differentiable: Mask = op.caller.op.differentiable
         self._variants: dict[Any, Variant] = {}
         self._hopeless = False
+        self._at: dict[tuple[Any, ...], OpKernels] = {}
+
+    def at(self, op: Any) -> OpKernels:
+        """The same at values of the plain numbers of an op, an ``OpAt``."""
+        key = tuple((type(one), repr(one)) for one in op.numbers.values())
+        if key in self._at:
+            return self._at[key]
+        left = dict(op.numbers)
+        arguments = [
+            replace(one, value=left.pop(one.name)) if one.name in left else one
+            for one in self.arguments
+        ]
+        arguments += [Argument(name, value=value, keyword=True) for name, value in left.items()]
+        if len(self._at) >= MOST_READY:
+            self._at.pop(next(iter(self._at)))
+        self._at[key] = OpKernels(op, self.function, arguments)
+        return self._at[key]
 
     def apply(self, *tensors: Any) -> Any:
         """The Function itself, for tensors or in a trace."""
@@ -90,6 +110,8 @@ def on_tape(
 
 def kernels_of(op: Any) -> OpKernels:
     """What is behind the tape for an op that ``sg.compile`` made.  Raises KernelArgumentError."""
+    if isinstance(op, OpAt):
+        return kernels_of(op.op).at(op)
     if op.behind_tape is None:
         if op.origin is None:
             raise KernelArgumentError(

@@ -365,7 +365,7 @@ def regen(check: bool) -> None:
     names = {function: name for name, function in SHIPPED.items()}
     difference = _regenerate(root / TABLES, check)
     difference += compiler.build(
-        list(names), target, check=check, compiled=False, root=root, names=names
+        list(names), target, check=check, compiled=False, root=root, names=names, fixed=True
     )
     _finish(difference, check, target)
 

@@ -18,6 +18,7 @@ from symgrad.codegen.wrapper import (
     CallView,
     CaseView,
     FunctionView,
+    NumberView,
     PackageView,
     ValueView,
     WrapperView,
@@ -38,7 +39,7 @@ VIEWS: dict[str, type[Any]] = {
     "slot": SlotView, "product": ProductView, "drawing": DrawingView, "panel": PanelView,
     "arrow": ArrowView, "box": BoxView, "op": WrapperView, "package": PackageView,
     "case": CaseView, "function": FunctionView, "call": CallView, "backward": BackwardView,
-    "value": ValueView,
+    "value": ValueView, "number": NumberView,
     **dict.fromkeys(("input", "output", "extra", "array", "cotangent", "zero"), ArrayView),
 }  # fmt: skip
 

@@ -234,7 +234,7 @@ def test_a_package_has_the_values_in_header_manifest_and_calls(
     folder = tmp_path / "plain_package"
     run("build", f"{ops}:Scale", "-o", folder, "--no-compile")
     for name in ("scale.h", "scale.c", "scale.py"):
-        assert f"PROVED for {SAID}" in (folder / name).read_text()
+        assert f"PROVED for all real beta; for {SAID}" in (folder / name).read_text()
     manifest = json.loads((folder / "MANIFEST.json").read_text())
     assert manifest["ops"]["scale"]["proof"]["values"]["alpha"] == "1.0"
     assert f"PROVED again for {SAID}" in run(
@@ -246,6 +246,7 @@ def test_a_package_has_the_values_in_header_manifest_and_calls(
         mode = ast.literal_eval(manifest["ops"]["scale"]["proof"]["values"]["mode"])
         for found in (scale.inference(X, 1.0), scale.forward(X, alpha=1.0, mode=mode)[0]):
             np.testing.assert_array_equal(found, X)
+        np.testing.assert_array_equal(scale.inference(X, beta=2.5), 2.5 * X)
         for wrong in ({"alpha": 2.0}, {"alpha": 1}, {"mode": mode[::-1]}, {"absent": X}):
             with pytest.raises(ValueError, match="is compiled for"):
                 scale.forward(X, **wrong)

@@ -25,7 +25,7 @@ class Array:
 
     ``strides``: the C name of the stride of each axis, "" where it is contiguous from there on;
     ``constant``: the kernel does not write it; ``origin``: the indices that its first element has,
-    where it holds only a part.
+    where it holds only a part; ``by_value``: it is a number that the kernel takes in this dtype.
     """
 
     name: str
@@ -34,6 +34,7 @@ class Array:
     strides: tuple[str, ...] = ()
     constant: bool = True
     origin: tuple[Dim, ...] = ()
+    by_value: DType | None = None
 
     @property
     def strided(self) -> tuple[int, ...]:
@@ -124,6 +125,9 @@ class EmitContext:
 
     def element(self, array: Array, indices: Sequence[Dim]) -> Expression:
         """An element of an array."""
+        if array.by_value is not None:
+            found = name(array.name)
+            return found if array.by_value == array.dtype else Cast(array.dtype.c, found)
         if self.flat is not None and tuple(i for i in indices if i != 0) == self.flat.indices:
             return Element(array.name, name(self.flat.variable))
         return Element(array.name, self.address(array, indices))

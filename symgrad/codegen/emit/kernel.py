@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from symgrad import abi
 from symgrad.abi import Kernel
 from symgrad.codegen.calls import SizeNames
 from symgrad.codegen.emit.context import Array, EmitContext
@@ -35,6 +36,7 @@ from symgrad.codegen.schedule.scheduler import Schedule, schedule
 from symgrad.codegen.schedule.storage import Storage, allocate
 from symgrad.index.text import IndexText
 from symgrad.ir.dim import product
+from symgrad.ir.dtype import BY_NAME
 from symgrad.ir.expr import Access
 from symgrad.ir.function import BatchAxes
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -101,12 +103,14 @@ class EmittedKernel:
 
 
 def emit_kernel(
-    graph: Graph, name: str, doc: KernelDoc | None = None, sizes: SizeNames | None = None
-) -> EmittedKernel:
+    graph: Graph, name: str, doc: KernelDoc | None = None, sizes: SizeNames | None = None,
+    numbers: Mapping[str, str] | None = None,
+) -> EmittedKernel:  # fmt: skip
     """The kernel that computes the outputs of ``graph`` from its inputs.
 
     ``sizes``: the sizes in the order in which it takes them; others come behind, as shapes mention
-    them.  Raises CodegenError for a graph that has no outputs, or an op that has no C.
+    them.  ``numbers``: the inputs that are passed by value, with their dtypes.  Raises
+    CodegenError for a graph that has no outputs, or an op that has no C.
     """
     scheduled = schedule(build_program(graph))
     program = scheduled.program
@@ -115,6 +119,8 @@ def emit_kernel(
     storage = allocate(entries)
     sizes = sizes or SizeNames(_sizes(graph))
     context = _interface(graph, program, rows.values(), storage, sizes)
+    for one, dtype in (numbers or {}).items():
+        context.arrays[one] = replace(context.arrays[one], by_value=BY_NAME[dtype])
     _name_loops(context, scheduled, storage)
     nests = Nests(context, program, storage)
     interchanged = {
@@ -134,8 +140,7 @@ def emit_kernel(
         name,
         sizes=tuple(map(sizes.of, needed)),
         inputs=tuple(
-            sizes.array(one, node, context.arrays[one].strided)
-            for one, node in graph.inputs.items()
+            _record(one, node, context.arrays[one], sizes) for one, node in graph.inputs.items()
         ),
         outputs=tuple(sizes.array(one, node) for one, node in graph.outputs.items()),
         statuses=statuses,
@@ -149,6 +154,12 @@ def emit_kernel(
         helpers=tuple(sorted(context.used.helpers.items())),
         combines=tuple(sorted(context.combines, key=lambda reduction: reduction.combine)),
     )
+
+
+def _record(name: str, node: Node, array: Array, sizes: SizeNames) -> abi.Array:
+    if array.by_value is not None:
+        return abi.Array(name, str(array.by_value), (), by_value=True)
+    return sizes.array(name, node, array.strided)
 
 
 def _interface(
@@ -264,6 +275,9 @@ def _view(
     parameters: list[tuple[str, str]] = [(f"int64_t {size}", size) for size in size_names]
     for tensor in graph.inputs:
         array = context.arrays[tensor]
+        if array.by_value is not None:
+            parameters.append((f"{array.by_value.c} {array.name}", array.name))
+            continue
         parameters.append((f"const {array.dtype.c} *restrict {array.name}", array.name))
         parameters += [(f"int64_t {stride}", stride) for stride in array.strides if stride]
     for output in graph.outputs:
@@ -312,7 +326,11 @@ def _promise(
     """What goes in, what comes out, and what the kernel returns beside 0."""
     lines = []
     for title, nodes in (("in:  ", graph.inputs), ("out: ", graph.outputs)):
-        arrays = ", ".join(described(name, node) for name, node in nodes.items())
+        arrays = ", ".join(
+            described(name, node) if by_value is None else f"{name} {by_value.short}"
+            for name, node in nodes.items()
+            for by_value in (context.arrays[name].by_value if title == "in:  " else None,)
+        )
         lines.append(f"{title} {arrays or 'nothing'}")
     text = IndexText((), {tensor: array.name for tensor, array in context.arrays.items()})
     ranges = [f"0 <= {text.dim(check.index)} < {check.bound}" for check in program.checks]
