@@ -1,15 +1,13 @@
 """``type`` as a traced program calls it.
 
 In: the modules of a Function whose code is not plain.  Out: the same modules with a ``type`` that
-gives the classes of real values: ``int`` for a size, symgrad's or torch's Tensor for a tensor.
+gives the classes of real values: ``int`` for a size, symgrad's Tensor for a tensor.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
 from symgrad.frontend.caller import here
@@ -45,27 +43,12 @@ def _class_of(value: Any) -> type:
         return int if value.is_whole else float
     if not isinstance(value, SymbolicTensor):
         return type(value)
-    frame = sys._getframe(2)
-    parameter = value.is_parameter
-    word = "Parameter" if parameter else "Tensor"
-    found = _tensor_class(frame.f_globals, word) or public_class(parameter=parameter)
+    found = public_class(parameter=value.is_parameter)
     known = questions()
     if known is not None:
         package = found.__module__.partition(".")[0]
         known.assume(f"the classes of tensors are those of the module {package}", here())
     return found
-
-
-def _tensor_class(names: Mapping[str, Any], word: str) -> type | None:
-    """The class that a module knows as Tensor or Parameter: torch's if it imports torch."""
-    torch = any(
-        isinstance(one, ModuleType) and one.__name__.partition(".")[0] == "torch"
-        for one in names.values()
-    )
-    homes = {"Tensor": "symgrad.tensor.tensor", "Parameter": "symgrad.nn.parameter"}
-    home = "torch.nn" if torch and word == "Parameter" else "torch" if torch else homes[word]
-    found = getattr(sys.modules.get(home), word, None)
-    return found if isinstance(found, type) else None
 
 
 @contextmanager

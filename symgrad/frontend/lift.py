@@ -63,9 +63,15 @@ def _no_operand(value: Any) -> OperationTypeError:
         if tensors:
             hint = "unpack it, as in (x,) = ctx.saved_tensors; or make one tensor with sg.stack"
     return OperationTypeError(
-        f"a tensor or a number is needed here, not {type(value).__name__}", location=here(),
+        f"a tensor or a number is needed here, not {_class_name(value)}", location=here(),
         hint=hint,
     )  # fmt: skip
+
+
+def _class_name(value: Any) -> str:
+    """Of a value; with its library where that has tensors of its own."""
+    kind = type(value)
+    return f"torch.{kind.__name__}" if kind.__module__ == "torch" else kind.__name__
 
 
 def as_index(node: Node, *others: DType) -> Node:

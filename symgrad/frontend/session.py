@@ -333,15 +333,15 @@ def activate(session: Session) -> Iterator[Session]:
 # -- errors of the user's own code
 
 
-_TOOLS = ("numpy", "sympy")
+_TOOLS = ("numpy", "sympy", "torch")
 _REFUSALS = (ValueError, AssertionError, RuntimeError, IndexError)
 
 
 def blame(error: BaseException) -> tuple[Location | None, bool]:
     """The innermost line outside symgrad that an exception passed, and whether it arose there.
 
-    What NumPy and SymPy raise arose where they were called, and a name that is not there where it
-    was asked for.
+    What NumPy, SymPy and torch raise arose where they were called, and a name that is not there
+    where it was asked for.
     """
     location: Location | None = None
     own = False

@@ -417,13 +417,14 @@ def _is_hidden(name: str) -> bool:
                             "__torch"))  # fmt: skip
 
 
-_TENSORS = {"symgrad.tensor.tensor": "Tensor", "torch": "Tensor"}
-_PARAMETERS = {"symgrad.nn.parameter": "Parameter", "torch.nn": "Parameter"}
+_TENSORS = {"symgrad.tensor.tensor": "Tensor"}
+_PARAMETERS = {"symgrad.nn.parameter": "Parameter"}
 
 
 def public_class(*, parameter: bool) -> type:
-    """The class that the program knows tensors by: symgrad's, or torch's where that is in use.
+    """The class that the program knows tensors by: symgrad's, as when it runs on values.
 
+    Never torch's: torch's C code reads the memory of what says that it is a ``torch.Tensor``.
     A Parameter is a Tensor, also where no class of that name is loaded.
     """
     tensors = _loaded(_TENSORS)

@@ -18,6 +18,7 @@ from symgrad.frontend import unsupported
 from symgrad.frontend.caller import here
 from symgrad.frontend.functions.casting import to as symbolic_to
 from symgrad.frontend.functions.creation import new as symbolic_new
+from symgrad.frontend.functions.torch_protocol import torch_function
 from symgrad.frontend.session import current
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor import creation, errors, printing, selection
@@ -31,7 +32,10 @@ _PYTHONS = (
     "__class__", "__copy__", "__dict__", "__doc__", "__init__", "__module__", "__new__",
     "__weakref__",
 )  # fmt: skip
-_OTHERWISE = ("__getattr__", "__array_ufunc__", "__array_function__", "__getitem__", "__setitem__")
+_OTHERWISE = (
+    "__getattr__", "__array_ufunc__", "__array_function__", "__torch_function__", "__getitem__",
+    "__setitem__",
+)  # fmt: skip
 _SYMBOLIC = ("known_node", "shared", "write", "lies_contiguous", "node")
 _NOT_TAKEN = frozenset((*_PYTHONS, *_OTHERWISE, *_SYMBOLIC))
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
@@ -227,6 +231,7 @@ for _name, _call in (
     *((name, _reshaped_in_place(name)) for name in _TURNED),
     ("normal_", _filled_at_random("normal_", _normal)),
     ("resize_", _resize_), ("resize_as_", _resize_as_), ("new", _new),
+    ("__torch_function__", classmethod(torch_function)),
 ):  # fmt: skip
     setattr(Tensor, _name, _call)
 

@@ -25,5 +25,6 @@ from symgrad.frontend.functions import (  # noqa: F401
     reductions,
     scans,
     sorting,
+    torch_protocol,
 )
 from symgrad.frontend.table import FUNCTIONS as FUNCTIONS
