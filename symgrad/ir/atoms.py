@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -65,7 +66,14 @@ class Axis(Atom):
     name: str
     extent: Dim
 
-    @property
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.extent))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
     def key(self) -> str:
         """Text that is equal for equal atoms only; it orders them."""
         return f"~{self.name}<{self.extent}"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Union
 
 from symgrad.budgets import QUOTIENT_STEPS
@@ -132,10 +132,11 @@ class Dim:
     def at_least(self, value: DimLike, *, least_size: int | Callable[[Size], int] = 0) -> bool:
         """Is it provably ``>= value``, given that every size is ``>= least_size``?"""
         difference = self - value
+        if not callable(least_size):
+            return _at_least_zero(difference, least_size)
         if difference.least is not None and difference.least >= 0:
             return True
-        least = least_size if callable(least_size) else lambda size: least_size
-        return nonnegative(dict(difference.terms), _Ranges(least))
+        return nonnegative(dict(difference.terms), _Ranges(least_size))
 
     # -- arithmetic
 
@@ -331,6 +332,13 @@ class _Ranges:
     def order(self, atom: Atom) -> tuple[bool, str]:
         """Quotients before the indices in them."""
         return isinstance(atom, Axis), atom.key
+
+
+@lru_cache(maxsize=4096)
+def _at_least_zero(dim: Dim, least_size: int) -> bool:
+    if dim.least is not None and dim.least >= 0:
+        return True
+    return nonnegative(dict(dim.terms), _Ranges(lambda size: least_size))
 
 
 def _divided(dim: Dim, divisor: int) -> Terms:

@@ -275,17 +275,18 @@ def substitute(pool: ExprPool, root: Expr, mapping: Mapping[Axis, Dim]) -> Expr 
 
 def _decided(function: str, left: Dim, right: Dim) -> bool | None:
     """The truth of a relation where it holds, or fails, for all sizes >= 1."""
-    below = (right - left - 1).at_least(0, least_size=1)
-    above = (left - right - 1).at_least(0, least_size=1)
-    at_most = (right - left).at_least(0, least_size=1)
-    at_least = (left - right).at_least(0, least_size=1)
-    shown = {
-        "eq": at_most and at_least, "ne": below or above, "lt": below, "le": at_most,
-        "gt": above, "ge": at_least,
-    }  # fmt: skip
-    if shown[function]:
+    if _shown(function, left, right):
         return True
-    return False if shown[_OPPOSITE[function]] else None
+    return False if _shown(_OPPOSITE[function], left, right) else None
+
+
+def _shown(function: str, left: Dim, right: Dim) -> bool:
+    if function == "eq":
+        return _shown("le", left, right) and _shown("ge", left, right)
+    if function == "ne":
+        return _shown("lt", left, right) or _shown("gt", left, right)
+    difference = right - left if function in ("lt", "le") else left - right
+    return difference.at_least(int(function in ("lt", "gt")), least_size=1)
 
 
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}

@@ -34,7 +34,7 @@ from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.nullsets import KIND as NULL_SET
-from symgrad.proof.oracle.refute import Counterexample, check_element, suspicious
+from symgrad.proof.oracle.refute import Counterexample, agrees, check_element, suspicious
 from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError
@@ -89,6 +89,8 @@ def _still_wrong(subject: Subject, name: str, found: Counterexample | None) -> b
         except Unsatisfiable:
             continue
         for one in (point, *_at_sizes(subject, name, point)):
+            if agrees(subject, one, name):
+                continue
             elements = np.ndindex(*(size.at(sizes) for size in subject.by_name[name].shape))
             if any(check_element(subject, name, one, at) for at in islice(elements, MOST_CHECKED)):
                 return True

@@ -808,10 +808,16 @@ def _may_coincide(poly: Poly) -> bool:
 
 def has_real_leaf(item: Any) -> bool:
     """Does an element of a real tensor occur in it, at any depth but not in an index?"""
-    return any(
-        atom.data[2] == "real" if atom.kind == kinds.LEAF else has_real_leaf(atom.data)
-        for atom in direct_atoms(item)
-    )
+    todo, seen = [*direct_atoms(item)], set[Atom]()
+    while todo:
+        atom = todo.pop()
+        if atom.kind == kinds.LEAF:
+            if atom.data[2] == "real":
+                return True
+        elif atom not in seen:
+            seen.add(atom)
+            todo.extend(direct_atoms(atom.data))
+    return False
 
 
 def _has_infinity(poly: Poly) -> bool:

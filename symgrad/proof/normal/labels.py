@@ -10,7 +10,7 @@ sums are seen to be equal: any labelling is sound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from symgrad.budgets import MOST_LABELLINGS
@@ -167,13 +167,12 @@ def _refine(
     touching = {
         binder: [(a, e) for a, e in factors.items() if binder in a.free] for binder in binders
     }
-    colouring = Colouring(context.facts.symmetric)
     while True:
         context.spend(len(binders))
         split: dict[Atom, tuple[int, tuple[int, ...]]] = {}
         for binder in binders:
-            marked = {**colours, binder: -7}
-            seen = [hash((colouring.atom(a, marked), hash(e))) for a, e in touching[binder]]
+            colouring = Colouring(context.facts.symmetric, {**colours, binder: -7})
+            seen = [hash((colouring.atom(a), hash(e))) for a, e in touching[binder]]
             split[binder] = (colours[binder], tuple(sorted(seen)))
         ranks = {value: rank for rank, value in enumerate(sorted(set(split.values())))}
         refined = {binder: ranks[split[binder]] for binder in binders}
@@ -183,51 +182,65 @@ def _refine(
 
 
 class Colouring:
-    """Keys of atoms in which index variables are replaced by their colours."""
+    """Keys of atoms in which index variables are replaced by their colours, each found once."""
 
-    def __init__(self, symmetric: frozenset[str]) -> None:
+    def __init__(self, symmetric: frozenset[str], colours: Colours) -> None:
         self._symmetric = symmetric
+        self._colours = colours
+        self._coloured = frozenset(colours)
+        self._keys: dict[Atom, int] = {}
 
-    def atom(self, atom: Atom, colours: Mapping[Atom, int]) -> int:
+    def atom(self, atom: Atom) -> int:
         """The key of an atom."""
-        if atom.kind == kinds.INDEX:
-            return hash((colours[atom], 3)) if atom in colours else atom.key
-        if not any(v in colours for v in atom.free):
+        if self._coloured.isdisjoint(atom.free):
             return atom.key
-        if atom.kind == kinds.SUM:
-            inner = {**colours, **{b: hash((b.data[1].key, 5)) for b in atom.data[0]}}
-            return hash((kinds.text_key(atom.kind), self._monomial(atom.data[1], inner)))
-        if atom.kind in kinds.BINDERS:
-            inner = {**colours, atom.data[0]: hash((atom.data[0].data[1].key, 5))}
-            return hash((kinds.text_key(atom.kind), self._item(atom.data[1], inner)))
-        if atom.kind == kinds.LEAF:
-            indices = [self._item(index, colours) for index in atom.data[1]]
-            if atom.data[0] in self._symmetric:
-                indices[-2:] = sorted(indices[-2:])
-            return hash((kinds.text_key(atom.data[0]), tuple(indices)))
-        if atom.kind == kinds.EQUAL:
-            sides = (self._item(atom.data[0], colours), self._item(-atom.data[0], colours))
-            return hash((kinds.text_key(atom.kind), min(sides), max(sides)))
-        if atom.kind == kinds.ATLEAST:  # either way round, so that orienting it is well defined
-            rest = Poly({m: c for m, c in atom.data[0].terms.items() if m})
-            sides = (self._item(rest, colours), self._item(-rest, colours))
-            return hash((kinds.text_key(atom.kind), min(sides), max(sides)))
-        parts = [self._item(item, colours) for item in atom.data]
-        return hash((kinds.text_key(atom.kind), *parts))
+        found = self._keys.get(atom)
+        if found is None:
+            found = self._keys[atom] = self._key(atom)
+        return found
 
-    def _item(self, item: Any, colours: Mapping[Atom, int]) -> int:
-        if isinstance(item, Atom):
-            return self.atom(item, colours)
+    def _key(self, atom: Atom) -> int:
+        kind, data = atom.kind, atom.data
+        if kind == kinds.INDEX:
+            return hash((self._colours[atom], 3))
+        name = kinds.text_key(kind)
+        if kind == kinds.SUM:
+            return hash((name, self._inside(data[0])._monomial(data[1])))
+        if kind in kinds.BINDERS:
+            return hash((name, self._inside(data[:1])._item(data[1])))
+        if kind == kinds.LEAF:
+            indices = [self._item(index) for index in data[1]]
+            if data[0] in self._symmetric:
+                indices[-2:] = sorted(indices[-2:])
+            return hash((kinds.text_key(data[0]), tuple(indices)))
+        if kind in (kinds.EQUAL, kinds.ATLEAST):  # either way round
+            rest = data[0]
+            if kind == kinds.ATLEAST:  # so that orienting it is well defined
+                rest = Poly({m: c for m, c in rest.terms.items() if m})
+            sides = (self._item(rest), self._item(-rest))
+            return hash((name, min(sides), max(sides)))
+        return hash((name, *[self._item(item) for item in data]))
+
+    def _inside(self, binders: Iterable[Atom]) -> Colouring:
+        """The same inside a binder of index variables, which have a colour of their own there."""
+        inner = {binder: hash((binder.data[1].key, 5)) for binder in binders}
+        return Colouring(self._symmetric, {**self._colours, **inner})
+
+    def _item(self, item: Any) -> int:
         if isinstance(item, Poly):
-            if not any(v in colours for v in item.free):
+            if self._coloured.isdisjoint(item.free):
                 return item.key
             terms = item.terms.items()
-            parts = [hash((self._monomial(m, colours), hash(c))) for m, c in terms]
-            return hash(tuple(sorted(parts)))
+            parts = [hash((self._monomial(monomial), hash(value))) for monomial, value in terms]
+            parts.sort()
+            return hash(tuple(parts))
+        if isinstance(item, Atom):
+            return self.atom(item)
         if isinstance(item, tuple):
-            return hash(tuple(self._item(part, colours) for part in item))
+            return hash(tuple([self._item(part) for part in item]))
         return kinds.text_key(item) if isinstance(item, str) else hash(item)
 
-    def _monomial(self, monomial: Monomial, colours: Mapping[Atom, int]) -> int:
-        parts = [hash((self.atom(atom, colours), hash(e))) for atom, e in monomial]
-        return hash(tuple(sorted(parts)))
+    def _monomial(self, monomial: Monomial) -> int:
+        parts = [hash((self.atom(atom), hash(exponent))) for atom, exponent in monomial]
+        parts.sort()
+        return hash(tuple(parts))

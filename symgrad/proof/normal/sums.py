@@ -273,10 +273,7 @@ def _divided_solution(context: Proof, poly: Poly, order: list[Atom]) -> Solution
 def _split_flattened(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
     """A variable k with ``k // m`` in a factor runs as ``m a + b``.  [rule: flatten]."""
     bound = frozenset(binders)
-    found: list[tuple[Number, Atom, Poly, Poly]] = []
-    for atom in factors:
-        if atom.divides and atom.free & bound:
-            _find_quotients(atom, bound, found)
+    found = _quotients([a for a in factors if a.divides and a.free & bound], bound)
     if not found:
         return None
     found.sort(key=lambda item: (item[0], item[2].key), reverse=True)
@@ -287,13 +284,17 @@ def _split_flattened(context: Proof, binders: list[Atom], factors: Exponents) ->
     return sum_over(context, [v for v in binders if v is not index] + [high, low], body)
 
 
-def _find_quotients(
-    item: object, bound: frozenset[Atom], found: list[tuple[Number, Atom, Poly, Poly]]
-) -> None:
-    """Quotients of a bound variable by a divisor of its extent, the largest first."""
-    for atom in direct_atoms(item):
-        if not (atom.divides and atom.free & bound):
+def _quotients(
+    todo: list[Atom], bound: frozenset[Atom]
+) -> list[tuple[Number, Atom, Poly, Poly]]:  # fmt: skip
+    """Quotients of a bound variable by a divisor of its extent, in these atoms."""
+    found: list[tuple[Number, Atom, Poly, Poly]] = []
+    seen: set[Atom] = set()
+    while todo:
+        atom = todo.pop()
+        if atom in seen or not (atom.divides and atom.free & bound):
             continue
+        seen.add(atom)
         if atom.kind == kinds.FLOORDIV:
             index, divisor = atom.data[0].atom, atom.data[1]
             if index in bound and index is not None:
@@ -301,7 +302,8 @@ def _find_quotients(
                 if parts is not None:
                     found.append((_magnitude(divisor), index, divisor, parts))
         elif atom.kind != kinds.INDEX:
-            _find_quotients(atom.data, bound, found)
+            todo.extend(direct_atoms(atom.data))
+    return found
 
 
 def _magnitude(poly: Poly) -> Number:

@@ -419,10 +419,15 @@ def _mentions(item: object, atom: Atom) -> bool:
     """Does ``atom`` occur in it, at any depth?"""
     if atom.kind == kinds.INDEX:
         return any(atom in part.free for part in direct_atoms(item))
-    return any(
-        part is atom or (part.depth > atom.depth and _mentions(part.data, atom))
-        for part in direct_atoms(item)
-    )
+    todo, seen = [*direct_atoms(item)], set[Atom]()
+    while todo:
+        part = todo.pop()
+        if part is atom:
+            return True
+        if part.depth > atom.depth and part not in seen:
+            seen.add(part)
+            todo.extend(direct_atoms(part.data))
+    return False
 
 
 # -- free axes
@@ -431,7 +436,7 @@ def _mentions(item: object, atom: Atom) -> bool:
 def split_free_indices(context: Proof, poly: Poly) -> Poly:
     """A free flattened index k with ``k // m`` in it is written ``m a + b``.  [rule: flatten]."""
     for variable in sorted(poly.free, key=lambda v: v.key):
-        divisor = _divisor_of(poly, variable)
+        divisor = _divisor_of(poly, variable, set()) if poly.divides else None
         if divisor is None:
             continue
         parts = quotient(variable.data[1], divisor)
@@ -442,11 +447,16 @@ def split_free_indices(context: Proof, poly: Poly) -> Poly:
     return poly
 
 
-def _divisor_of(item: object, variable: Atom) -> Poly | None:
+def _divisor_of(item: object, variable: Atom, seen: set[Atom]) -> Poly | None:
+    """What the variable is divided by in it; ``seen``: atoms in which it is not."""
     if isinstance(item, Poly):
-        parts: list[object] = [a for m in item.terms for a, _ in m if variable in a.free]
-        parts.sort(key=lambda a: a.key if isinstance(a, Atom) else 0)
+        held = [a for m in item.terms for a, _ in m if a.divides and variable in a.free]
+        held.sort(key=lambda a: a.key)
+        parts: list[object] = [*held]
     elif isinstance(item, Atom):
+        if item in seen:
+            return None
+        seen.add(item)
         if item.kind == kinds.FLOORDIV and item.data[0].atom is variable:
             divisor: Poly = item.data[1]
             return divisor
@@ -455,7 +465,8 @@ def _divisor_of(item: object, variable: Atom) -> Poly | None:
         parts = list(item)
     else:
         return None
-    return next((d for part in parts if (d := _divisor_of(part, variable)) is not None), None)
+    found = (_divisor_of(part, variable, seen) for part in parts)
+    return next((divisor for divisor in found if divisor is not None), None)
 
 
 def _split_axis(context: Proof, poly: Poly) -> str | None:

@@ -10,6 +10,7 @@ the point is discarded.  Then both sides are enclosed at the point, which is rat
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -81,6 +82,18 @@ def confirmed(subject: Subject, point: Point, name: str, direction: Array | None
             return False
 
 
+def agrees(subject: Subject, point: Point, name: str) -> bool:
+    """Is a whole gradient what the difference quotient says, in 60 digits?"""
+    with precisely():
+        try:
+            at = subject.evaluate_precise(point)
+            return bool(
+                subject.compare(at, {name: subject.direction(name, at)}).gap <= tolerance(subject)
+            )
+        except DomainError:
+            return False
+
+
 def _contradicting(subject: Subject, at: Evaluation, along: Mapping[str, Array]) -> Any | None:
     """The difference quotient, where gradients differ from it and sympy's derivative does not."""
     comparison = subject.compare(at, along)
@@ -124,10 +137,7 @@ def _counterexample(
         return None
     gradient = rough.values[subject.gradients[name]]
     elements = list(np.ndindex(*gradient.shape))
-    wrong = [at for at in elements[:64] if _differs(subject, rough, name, [at])]
-    if not wrong:
-        wrong = _wrong_one(subject, rough, name, elements[64:])
-    wrong = sorted(wrong, key=lambda at: bool(np.isfinite(gradient[at])))[:4]
+    wrong = itertools.islice(_wrong_elements(subject, rough, name, elements), 4)
     for at in elements[:16] if exactly else wrong:
         found = check_element(subject, name, point, at)
         if found is not None:
@@ -136,6 +146,20 @@ def _counterexample(
 
 
 Element = tuple[int, ...]
+
+
+def _wrong_elements(
+    subject: Subject, rough: Evaluation, name: str, elements: list[Element]
+) -> Iterator[Element]:
+    """Elements that look wrong, those that are no numbers first; of those after 64, one."""
+    gradient = rough.values[subject.gradients[name]]
+    seen = False
+    for at in sorted(elements[:64], key=lambda at: bool(np.isfinite(gradient[at]))):
+        if _differs(subject, rough, name, [at]):
+            seen = True
+            yield at
+    if not seen:
+        yield from _wrong_one(subject, rough, name, elements[64:])
 
 
 def _wrong_one(

@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -129,6 +130,7 @@ DENOMINATOR = 997 * 3989 * 10**6
 
 MODES = ("real", "positive", "unit", "small", "above", "definite", "negative")
 _GENERIC = (3, 2, 5, 4)
+_RANDOM = (1, 2, 3, 4, 5, 7)
 FARTHEST = 10**6
 """Ends of intervals beyond it are never met by a sample."""
 _LARGEST = Fraction(2**62, DENOMINATOR)
@@ -204,23 +206,35 @@ class Sampler:
         self.shapes = list(dict.fromkeys(size for node in nodes for size in node.shape))
         self.symbols = _symbols(self.shapes, self.assumptions)
         self.modes = {node.attributes["name"]: "real" for node in self.inputs}
+        self._candidates: tuple[tuple[int, ...], ...] | None = None
+        self._tried = 0
+        self._chosen: dict[tuple[int, ...], dict[str, int]] = {}
 
     # -- sizes
 
     def size_choices(self) -> Iterator[dict[str, int]]:
         """Sizes to try, generic ones first, then each axis by itself over 1, 2, 3, 5."""
-        seen: set[tuple[int, ...]] = set()
-        for values in itertools.chain(self._planned(), self._random()):
+        number = 0
+        while number < len(self._chosen) or self._choose():
+            yield dict(next(itertools.islice(self._chosen.values(), number, None)))
+            number += 1
+
+    def _choose(self) -> bool:
+        """Take the next sizes that are allowed; False where there are no more."""
+        if self._candidates is None:
+            self._candidates = (*self._planned(), *_random_sizes(len(self.symbols)))
+        while self._tried < len(self._candidates):
+            values = self._candidates[self._tried]
+            self._tried += 1
             sizes = dict(zip(self.symbols, values, strict=True))
-            if values not in seen and self.allows(sizes):
-                seen.add(values)
-                yield sizes
+            if values not in self._chosen and self.allows(sizes):
+                self._chosen[values] = sizes
+                return True
+        return False
 
     def small_choices(self, limit: int = 60) -> list[dict[str, int]]:
         """Sizes in order of how many elements they make, for the smallest counterexample."""
-        ranges = itertools.product((1, 2, 3), repeat=len(self.symbols))
-        found = list(itertools.islice(ranges, 2000))
-        found.sort(key=lambda values: (math.prod(values), sum(values), values))
+        found = _small_sizes(len(self.symbols))
         choices = (dict(zip(self.symbols, values, strict=True)) for values in found)
         return list(itertools.islice(filter(self.allows, choices), limit))
 
@@ -246,11 +260,6 @@ class Sampler:
         numbers = {side.constant for c in self.conditions for side in (c.left, c.right)}
         around = {n + step for n in numbers if n is not None for step in (-1, 0, 1)}
         return sorted(n for n in around if 8 < n <= MOST_ELEMENTS)
-
-    def _random(self) -> Iterator[tuple[int, ...]]:
-        random = np.random.default_rng(7)
-        for _ in range(400):
-            yield tuple(int(v) for v in random.choice((1, 2, 3, 4, 5, 7), len(self.symbols)))
 
     def allows(self, sizes: Mapping[str, int]) -> bool:
         """Do the sizes meet the case's conditions, and is no shape negative or huge?"""
@@ -324,8 +333,8 @@ class Sampler:
         )
         values = values * style.scale.numerator // style.scale.denominator
         mode = style.modes[name]
-        if mode == "real" and style.thresholds:
-            near = np.asarray(random.choice(self.literals, shape))
+        if mode == "real" and style.thresholds and self.literals is not None:
+            near = self.literals[random.integers(0, len(self.literals), shape)]
             chosen = random.random(shape) < style.thresholds
             values = np.where(chosen, near + values // 7, values)
         return _in_mode(values, mode)
@@ -357,6 +366,20 @@ class Sampler:
             chosen = random.random(shape) < 0.3
             values = np.where(chosen, random.choice(special, shape), values)
         return np.asarray(values, dtype=np.int64)
+
+
+@lru_cache(maxsize=16)
+def _small_sizes(count: int) -> tuple[tuple[int, ...], ...]:
+    ranges = itertools.product((1, 2, 3), repeat=count)
+    found = list(itertools.islice(ranges, 2000))
+    found.sort(key=lambda values: (math.prod(values), sum(values), values))
+    return tuple(found)
+
+
+@lru_cache(maxsize=16)
+def _random_sizes(count: int) -> tuple[tuple[int, ...], ...]:
+    rows = np.random.default_rng(7).integers(0, len(_RANDOM), (400, count)).tolist()
+    return tuple(tuple(_RANDOM[place] for place in row) for row in rows)
 
 
 def impose(assumption: Assumption, values: Array, random: Any) -> Array:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
 import mpmath
 import numpy as np
 
-from symgrad.budgets import MODE_CHOICES, REDRAWS
+from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, REDRAWS
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import SizeCondition
@@ -118,6 +118,8 @@ class Subject:
         """Nodes of forward with kinks that a report names, once they are known."""
         self.returned: dict[str, Node] = {}
         """Gradients whose shape does not fit their inputs, as backward returned them."""
+        self._drawn: dict[Any, Evaluation | None] = {}
+        self._precise: dict[int, Evaluation] = {}
 
     def changed(
         self, names: Iterable[str] | None = None, *, graph: Graph | None = None,
@@ -195,7 +197,12 @@ class Subject:
 
     def evaluate_precise(self, point: Point) -> Evaluation:
         """In 60 digits; call inside ``mpmath.workdps(DIGITS)``."""
-        return self.evaluate(point, self.precise)
+        found = self._precise.get(id(point))
+        if found is None or found.point is not point:
+            if len(self._precise) >= KEPT_EVALUATIONS:
+                self._precise.clear()
+            found = self._precise[id(point)] = self.evaluate(point, self.precise)
+        return found
 
     def compare(self, at: Evaluation, directions: Mapping[str, Array]) -> Comparison:
         """Difference quotient against hand-written gradients, along ``directions`` by input."""
@@ -209,7 +216,7 @@ class Subject:
                     claimed = np.nan if gradient.dtype != object else mpmath.nan
                     break
                 claimed = claimed + inner(gradient, direction)
-                scale = scale + np.sum(abs(gradient * direction))
+                scale = scale + np.add.reduce(abs(gradient * direction), axis=None)
             double = gradient_is_double(at)
             floor = 1e-3 * _mass(self.outputs, at) + 1e-9
             return Comparison(quotient, claimed, scale + (floor if double else floor / 1000))
@@ -230,8 +237,7 @@ class Subject:
         Inputs of one shape have different ones: what depends on differences alone is seen too.
         """
         shape = at.values[self.by_name[name]].shape
-        random = np.random.default_rng((seed, *name.encode(), *shape))
-        numbers = random.integers(300, 1000, shape) * np.where(random.random(shape) < 0.5, -1, 1)
+        numbers = _direction(name, seed, shape)
         if gradient_is_double(at):
             return np.asarray(numbers / 512)
         exact = np.empty(shape, dtype=object)
@@ -243,13 +249,24 @@ class Subject:
     def draw(self, sizes: Mapping[str, int], number: int) -> Evaluation | None:
         """A point of these sizes where the forward is finite, evaluated in doubles; or None."""
         for attempt in range(REDRAWS):
-            style = self.sampler.style(number)
-            try:
-                point = self.sampler.point(sizes, number + 1000 * attempt, style)
-                return self.evaluate_double(point)
-            except (DomainError, Unsatisfiable):
-                continue
+            found = self._at(sizes, number, attempt)
+            if found is not None:
+                return found
         return None
+
+    def _at(self, sizes: Mapping[str, int], number: int, attempt: int = 0) -> Evaluation | None:
+        """The point that an attempt at drawing one gives, or None; the last few are kept."""
+        sampler = self.sampler
+        key = tuple(sizes.items()), number, attempt, tuple(sampler.modes.values())
+        if key not in self._drawn:
+            if len(self._drawn) >= KEPT_EVALUATIONS:
+                self._drawn.clear()
+            try:
+                point = sampler.point(sizes, number + 1000 * attempt, sampler.style(number))
+                self._drawn[key] = self.evaluate_double(point)
+            except (DomainError, Unsatisfiable):
+                self._drawn[key] = None
+        return self._drawn[key]
 
     def settle_as(self, modes: Mapping[str, str]) -> None:
         """Take the modes that were found for another subject of the same forward."""
@@ -287,9 +304,7 @@ class Subject:
     def _success(self, sizes: Mapping[str, int]) -> float:
         good = 0
         for attempt in range(4):
-            try:
-                self.evaluate_double(self.sampler.point(sizes, attempt))
-            except (DomainError, Unsatisfiable):
+            if self._at(sizes, attempt) is None:
                 if not good and attempt == 1:
                     return 0.0
                 continue
@@ -309,6 +324,13 @@ class Subject:
                 yield dict.fromkeys(names, "real") | dict(zip(names, modes, strict=False))
 
 
+@lru_cache(maxsize=2048)
+def _direction(name: str, seed: int, shape: tuple[int, ...]) -> Array:
+    random = np.random.default_rng((seed, *name.encode(), *shape))
+    numbers = random.integers(300, 1000, shape) * np.where(random.random(shape) < 0.5, -1, 1)
+    return np.asarray(numbers)
+
+
 def gradient_is_double(at: Evaluation) -> bool:
     """Was this evaluated in double precision?"""
     return at.differences.arithmetic is _DOUBLE
@@ -317,7 +339,7 @@ def gradient_is_double(at: Evaluation) -> bool:
 def _mass(outputs: Sequence[tuple[Node, Node]], at: Evaluation) -> Any:
     """How much is summed in the objective: what cancellation in doubles is measured by."""
     parts = (at.values[node] * at.weights[cotangent] for node, cotangent in outputs)
-    return sum(float(np.sum(abs(part))) for part in parts)
+    return sum(float(np.add.reduce(abs(part), axis=None)) for part in parts)
 
 
 def precisely() -> Any:

@@ -10,6 +10,7 @@ derivatives either: PROVED needs its consent, and REFUTED that of both.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -20,7 +21,7 @@ from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ops.record import get
-from symgrad.proof.oracle.numbers import Arithmetic, Array, Precise
+from symgrad.proof.oracle.numbers import Arithmetic, Array, Precise, Step
 
 _UNDEFINED = (SymgradError, IndexError, ZeroDivisionError, ValueError, TypeError)
 DOUBLE_STEP = 2.0**-17
@@ -36,7 +37,8 @@ class DomainError(Exception):
 class Evaluator:
     """The nodes that some results need, in order; evaluated at many points.
 
-    ``known``: nodes whose values are given instead of computed.
+    ``known``: nodes whose values are given instead of computed.  How a node is computed is looked
+    up once for each arithmetic that keeps its steps.
     """
 
     def __init__(self, results: Sequence[Node], known: Sequence[Node] = ()) -> None:
@@ -44,6 +46,18 @@ class Evaluator:
         stop = set(known)
         self.nodes = [node for node in ancestors(results, stop=stop) if node not in stop]
         self.known = tuple(known)
+        self._programs: dict[Arithmetic, Program] = {}
+
+    def _program(self, arithmetic: Arithmetic) -> Program:
+        found = self._programs.get(arithmetic)
+        if found is None:
+            found = [
+                (node, node.args, None if node.op == "input" else arithmetic.step(node))
+                for node in self.nodes
+            ]
+            if arithmetic.steady:
+                self._programs[arithmetic] = found
+        return found
 
     def run(
         self,
@@ -56,17 +70,21 @@ class Evaluator:
         found = {} if values is None else dict(values)
         size = size_function(sizes)
         with np.errstate(all="ignore"):
-            for node in self.nodes:
+            for node, args, step in self._program(arithmetic):
                 deadline.check()
-                if node.op == "input":
+                if step is None:
                     found[node] = _array(feeds[node.attributes["name"]])
                     continue
                 try:
-                    given = [found[arg] for arg in node.args]
-                    found[node] = _array(arithmetic.apply(node, given, size))
+                    value = step([found[arg] for arg in args], size)
                 except _UNDEFINED as error:
                     raise DomainError(f"{node.label}: {error}") from error
+                found[node] = value if type(value) is np.ndarray else _array(value)
         return found
+
+
+Program = list[tuple[Node, tuple[Node, ...], Step | None]]
+"""Nodes with their arguments and how they are computed; None for what is fed."""
 
 
 def _array(value: Any) -> Array:
@@ -80,18 +98,31 @@ def _array(value: Any) -> Array:
 
 def size_function(sizes: Mapping[str, int]) -> Callable[[DimLike], int]:
     """The value of a Dim at concrete sizes."""
-    return lambda dim: Dim.of(dim).at(sizes)
+    return _size_function(tuple(sizes.items()))
+
+
+@lru_cache(maxsize=512)
+def _size_function(items: tuple[tuple[str, int], ...]) -> Callable[[DimLike], int]:
+    sizes, known = dict(items), dict[DimLike, int]()
+
+    def value(dim: DimLike) -> int:
+        found = known.get(dim)
+        if found is None:
+            found = known[dim] = Dim.of(dim).at(sizes)
+        return found
+
+    return value
 
 
 def inner(left: Array, right: Array) -> Any:
     """The sum of the products of the elements."""
-    return np.sum(left * right) if left.size else 0
+    return np.add.reduce(left * right, axis=None) if left.size else 0
 
 
 def is_finite(array: Array) -> bool:
     """Are all elements real and finite?"""
     if array.dtype != object:
-        return bool(np.all(np.isfinite(array)))
+        return bool(np.isfinite(array).all())
     return all(isinstance(x, mpmath.mpf) and mpmath.isfinite(x) for x in array.ravel())
 
 
