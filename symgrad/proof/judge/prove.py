@@ -31,7 +31,7 @@ from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Access, Expr, rebuild
-from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.graph import Node
 from symgrad.ops.record import get
 from symgrad.proof.judge.equality import Equality, merge
 from symgrad.proof.judge.reference import gradient, gradient_indices
@@ -177,6 +177,11 @@ class Pieces:
         self.subject, self.equal = subject, equal
         self.opaque = tuple(contractions)
         self.proved: dict[Node, Node] = {}
+        self._places: dict[Node, int] = {}
+        self._users: dict[Node, list[Node]] = {}
+        for user in subject.forward.nodes:
+            for arg in dict.fromkeys(user.args):
+                self._users.setdefault(arg, []).append(user)
         self.found: list[Equality] = []
         candidates = matches(subject)
         order = [
@@ -193,6 +198,7 @@ class Pieces:
         for candidate in candidates[:2]:
             equality = self._equal(node, f"%{node.index}", candidate)
             if equality.equal:
+                self._places[node] = len(self.proved)
                 self.proved[node] = candidate
                 self.found.append(equality)
                 return
@@ -241,10 +247,16 @@ class Pieces:
 
     def _readers(self, node: Node) -> list[Node]:
         """The proved nodes that read ``node`` with no other proved node in between."""
-        return [
-            reader for reader in self.proved
-            if reader is not node and _reads(reader, node, self.proved)
-        ]  # fmt: skip
+        found: dict[Node, None] = {}
+        todo, seen = list(self._users.get(node, ())), set[Node]()
+        while todo:
+            user = todo.pop()
+            if user in self.proved:
+                found[user] = None
+            elif user not in seen:
+                seen.add(user)
+                todo.extend(self._users.get(user, ()))
+        return sorted(found, key=self._places.__getitem__)
 
     def _chain_rule(
         self, lowering: Lowering, node: Node, wrt: str, at: Sequence[Dim], readers: Sequence[Node]
@@ -264,12 +276,6 @@ class Pieces:
         if own is None or others is None:
             return others if own is None else own
         return lowering.pool.call("add", own, others, dtype=own.dtype)
-
-
-def _reads(reader: Node, node: Node, proved: Iterable[Node]) -> bool:
-    """Does ``reader`` depend on ``node`` without another proved node in between?"""
-    stop = set(proved) - {node}
-    return node in set(ancestors(reader.args, stop=stop))
 
 
 def unfold(lowering: Lowering, expr: Expr, leaves: Mapping[str, Node]) -> Expr:

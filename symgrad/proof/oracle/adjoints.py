@@ -7,6 +7,7 @@ Nothing here is trusted: the op records' VJPs and doubles only say what is worth
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
@@ -64,19 +65,21 @@ def matches(subject: Subject, points: int = 2) -> dict[Node, list[Node]]:
     samples = _samples(subject, program, points)
     if not samples:
         return {}
-    by_shape: dict[object, list[Node]] = {}
+    by_shape: dict[object, _Candidates] = {}
     for node in backward:
-        by_shape.setdefault(node.shape, []).append(node)
+        by_shape.setdefault(node.shape, _Candidates(samples)).add(node)
+    none = _Candidates(samples)
     return {
         node: found
         for node in wanted
-        if (found := _close(node, adjoints[node], by_shape.get(node.shape, []), samples))
+        if (found := by_shape.get(node.shape, none).close(adjoints[node]))
     }
 
 
-def _samples(
-    subject: Subject, program: Evaluator, points: int
-) -> list[tuple[Mapping[Node, Array], Mapping[Node, Array]]]:
+Samples = Sequence[tuple[Mapping[Node, Array], Mapping[Node, Array]]]
+
+
+def _samples(subject: Subject, program: Evaluator, points: int) -> Samples:
     found: list[tuple[Mapping[Node, Array], Mapping[Node, Array]]] = []
     for number, sizes in enumerate(subject.sampler.size_choices()):
         if len(found) == points or number > 3 * points:
@@ -88,16 +91,41 @@ def _samples(
     return found
 
 
-def _close(
-    node: Node,
-    adjoint: Node,
-    candidates: Sequence[Node],
-    samples: Sequence[tuple[Mapping[Node, Array], Mapping[Node, Array]]],
-) -> list[Node]:
-    return [
-        candidate for candidate in candidates
-        if all(_same(hand[candidate], derived[adjoint]) for hand, derived in samples)
-    ]  # fmt: skip
+class _Candidates:
+    """Nodes of one shape, to be found by their values; sorted by their first element."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._samples = samples
+        self._nodes: list[Node] = []
+        self._sorted: list[tuple[float, int]] | None = None
+
+    def add(self, node: Node) -> None:
+        """One more."""
+        self._nodes.append(node)
+
+    def close(self, adjoint: Node) -> list[Node]:
+        """Those that have the values of an adjoint, in the order in which they were added."""
+        hand, derived = self._samples[0]
+        wanted = derived[adjoint]
+        scale = float(np.max(np.abs(wanted), initial=0.0))
+        if not np.isfinite(scale) or scale == 0.0:
+            return []
+        if self._sorted is None:
+            firsts = ((_first(hand[node]), place) for place, node in enumerate(self._nodes))
+            self._sorted = sorted(one for one in firsts if np.isfinite(one[0]))
+        low, high = (_first(wanted) + sign * _CLOSE * scale for sign in (-1, 1))
+        near = self._sorted[
+            bisect_left(self._sorted, (low, -1)) : bisect_right(self._sorted, (high, len(hand)))
+        ]
+        places = sorted(place for _, place in near)
+        return [
+            self._nodes[place] for place in places
+            if all(_same(hand[self._nodes[place]], true[adjoint]) for hand, true in self._samples)
+        ]  # fmt: skip
+
+
+def _first(array: Array) -> float:
+    return float(array.flat[0]) if array.size else 0.0
 
 
 def _same(left: Array, right: Array) -> bool:
