@@ -213,6 +213,10 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
     "--audit", is_flag=True, help="Evaluate both sides of what is PROVED at random points as well."
 )
 @_timeout
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N",
+    help="Judge so many Functions at the same time, each in a process of its own.",
+)  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
 @click.option("--suggest", is_flag=True, help="Print a diff that fixes the backward: patch -p1.")
@@ -234,7 +238,7 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 )
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
-    order: int, audit: bool, timeout: float, as_json: bool, quiet: bool, suggest: bool,
+    order: int, audit: bool, timeout: float, jobs: int, as_json: bool, quiet: bool, suggest: bool,
     sarif: Path | None, junit: Path | None, write_test: Path | None, certificate: Path | None,
     root: Path | None,
 ) -> None:  # fmt: skip
@@ -254,14 +258,15 @@ def verify(
     from rich.markup import escape
 
     from symgrad.tools import discover
-    from symgrad.tools.judging import judge_all, summary
+    from symgrad.tools.judging import Asked, judge_all, summary
 
     console = Console(stderr=as_json, highlight=False)
     chosen = [function for target in targets for function in discover.functions(target)]
     facts = _pairs(assume, "--assume")
-    judged = judge_all(
-        chosen, console, _specs(shapes), _static(static), facts, order, audit, timeout or None
+    asked = Asked(
+        _specs(shapes), _static(static), facts, order, audit, timeout or None, suggest=suggest
     )
+    judged = judge_all(chosen, console, asked, jobs=1 if write_test is not None else jobs)
     if as_json:
         _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:

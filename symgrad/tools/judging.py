@@ -6,9 +6,11 @@ request, and the report or the error; a table of many.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -31,19 +33,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judged:
-    """The verdict on one Function, or the error that binding or tracing it raised."""
+    """The verdict on one Function, or the error that binding or tracing it raised.
+
+    ``request``: what was judged, where this process judged it.  ``guess``: the inferred shapes.
+    """
 
     function: type[Function]
     request: Request | None = None
     report: Report | None = None
     error: SymgradError | None = None
+    guess: str = ""
 
     @property
     def inferred(self) -> str:
         """The inferred shapes; empty where all shapes were stated."""
         if self.report is not None:
             return self.report.inferred
-        return str(self.request.guess) if self.request and self.request.guess else ""
+        return self.guess
 
     @property
     def name(self) -> str:
@@ -117,7 +123,8 @@ def judge(
         report = compiler.in_time(function, timeout, verdict)
         return Judged(function, request, report)
     except SymgradError as error:
-        return Judged(function, request, error=error)
+        guess = str(request.guess) if request is not None and request.guess else ""
+        return Judged(function, request, error=error, guess=guess)
 
 
 # -- many at once
@@ -125,25 +132,98 @@ def judge(
 STYLES = {"PROVED": "green", "REFUTED": "red", "UNDECIDED": "yellow", "ERROR": "red"}
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of each Function.  ``suggest``: diffs of repairs are wanted, too."""
+
+    specs: Sequence[str | None] = ()
+    static: Static = None
+    assume: Assume = None
+    order: int = 1
+    audit: bool = False
+    timeout: float | None = VERDICT_SECONDS
+    suggest: bool = False
+
+    def judge(self, function: type[Function]) -> Judged:
+        """The verdict on one Function.
+
+        Raises SpecError where what is stated for all Functions is wrong.
+        """
+        one = judge(
+            function, self.specs, self.static, self.assume, self.order, self.audit, self.timeout
+        )
+        wrong = one.error if self.specs or self.static or self.assume else None
+        if isinstance(wrong, SpecError) and wrong.location is None:
+            raise wrong
+        if self.suggest and one.report is not None:
+            _ = one.report.diff  # made now, so that what the program prints comes in its place
+        return one
+
+
 def judge_all(
-    functions: Sequence[type[Function]], console: Console, specs: Sequence[str | None] = (),
-    static: Static = None, assume: Assume = None, order: int = 1, audit: bool = False,
-    timeout: float | None = VERDICT_SECONDS,
-) -> list[Judged]:  # fmt: skip
-    """Judge each Function, also after an error of another.
+    functions: Sequence[type[Function]], console: Console, asked: Asked, jobs: int = 1
+) -> list[Judged]:
+    """Judge each Function, also after an error of another, in ``jobs`` processes.
 
     Raises SpecError for stated shapes, values or assumptions that are wrong.
     """
+    if min(jobs, len(functions)) > 1 and hasattr(os, "fork"):
+        return list(_in_processes(functions, console, asked, min(jobs, len(functions))))
     judged = []
     with _progress(console, len(functions)) as begin:
         for function in functions:
             begin(function.__qualname__)
-            one = judge(function, specs, static, assume, order, audit, timeout)
-            wrong = one.error if specs or static or assume else None
-            if isinstance(wrong, SpecError) and wrong.location is None:
-                raise wrong
-            judged.append(one)
+            judged.append(asked.judge(function))
     return judged
+
+
+def _in_processes(
+    functions: Sequence[type[Function]], console: Console, asked: Asked, jobs: int
+) -> Iterator[Judged]:
+    import symgrad.proof.verify  # noqa: F401  (once, and not in each process)
+    from symgrad.tools import parallel
+
+    def work(number: int) -> Sent:
+        try:
+            return _sent(asked.judge(functions[number]), asked.suggest)
+        except SpecError as error:
+            return Sent(error=_bare(error), wrong=True)
+
+    with ExitStack() as stack:
+
+        def begin() -> Callable[[], None]:
+            advance = stack.enter_context(_progress(console, len(functions)))
+            advance(f"{jobs} processes")
+            return lambda: advance(f"{jobs} processes")
+
+        for number, sent in enumerate(parallel.in_processes(work, len(functions), jobs, begin)):
+            if sent.wrong and sent.error is not None:
+                raise sent.error
+            yield Judged(functions[number], None, sent.report, sent.error, sent.guess)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What one process tells another of a judged Function; ``wrong``: the call is."""
+
+    report: Report | None = None
+    error: SymgradError | None = None
+    guess: str = ""
+    wrong: bool = False
+
+
+def _sent(one: Judged, suggest: bool) -> Sent:
+    """Without graphs, and without what is made on demand."""
+    report = one.report
+    if report is not None:
+        diff = report.diff if suggest else ""
+        report = replace(report, details={}, repair=partial(str, diff) if diff else None)
+    return Sent(report, _bare(one.error) if one.error is not None else None, one.guess)
+
+
+def _bare(error: SymgradError) -> SymgradError:
+    """The error, without what it refers to in a trace."""
+    return type(error)(error.what, location=error.location, hint=error.hint)
 
 
 @contextmanager

@@ -57,7 +57,7 @@ def run(program: Callable[[], Any]) -> None:
         child = os.fork()
         if child == 0:
             os.close(kept)
-            _end_with_parent(closed_with_parent)
+            end_with_parent(closed_with_parent)
             _work(program, _Report(file))
         os.close(closed_with_parent)
         ended = _wait(child)
@@ -82,6 +82,18 @@ def answer(text: str) -> None:
     _report.answer = text
 
 
+def end_with_parent(pipe: int) -> None:
+    """End this process where its parent is killed, which alone holds the other end of the pipe.
+
+    The default action of SIGIO is to end.
+    """
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+
+
 def _work(program: Callable[[], Any], report: _Report) -> None:
     """Run the program in the child.  An exception passes through and leaves no status."""
     global _report
@@ -99,15 +111,6 @@ def _unnamed() -> IO[bytes]:
     if hasattr(os, "memfd_create"):  # needs no folder that can be written
         return open(os.memfd_create("symgrad"), "w+b")
     return tempfile.TemporaryFile()
-
-
-def _end_with_parent(pipe: int) -> None:
-    """End the child where the parent is killed: the default action of SIGIO is to end."""
-    with suppress(ImportError, AttributeError, OSError):
-        import fcntl
-
-        fcntl.fcntl(pipe, fcntl.F_SETOWN, os.getpid())
-        fcntl.fcntl(pipe, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
 
 
 def _wait(child: int) -> int:
