@@ -291,7 +291,7 @@ def _gelu(input: Any) -> Tensor:
     return mul(mul(input, 0.5), add(scaled, 1))
 
 
-@backward_of(lambda x: sg.gelu(x, "tanh"))
+@backward_of(lambda x: sg.gelu(x, approximate="tanh"))
 def GELUTanh(grad_y: Any, x: Each) -> Any:
     """The approximation of GELU by tanh (Hendrycks and Gimpel, 2016)."""
     inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
@@ -308,7 +308,7 @@ def _gelu_tanh(input: Any) -> Tensor:
 
 
 @operation("gelu", method=False, elementwise=True)
-def gelu(input: Any, approximate: str = "none") -> Tensor:
+def gelu(input: Any, *, approximate: str = "none") -> Tensor:
     """``x Φ(x)``, or its approximation by tanh (Hendrycks and Gimpel, 2016)."""
     if approximate not in ("none", "tanh"):
         raise OperationValueError(

@@ -16,6 +16,7 @@ from symgrad.frontend.functions.casting import constant
 from symgrad.frontend.functions.comparisons import where
 from symgrad.frontend.functions.normalization import softmax
 from symgrad.frontend.functions.products import BATCH, contract, matmul
+from symgrad.frontend.functions.reductions import amax
 from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, elementwise
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim, as_size
@@ -218,21 +219,24 @@ def _drawing() -> UnsupportedOpError:
 
 
 def _probabilities(query: Any, key: Any, mask: Any, scale: Any, causal: bool) -> Any:
-    """The softmax of the scores, over the keys."""
+    """The softmax of the scores, over the keys; 0 for a query that the mask lets see none."""
     scores = (query @ key.transpose(1, 2)) * scale
     scores = scores if mask is None else scores + mask
     if causal:
         rows = sg.arange(scores.shape[1]).unsqueeze(1)
         columns = sg.arange(scores.shape[2])
         scores = scores.masked_fill(columns > rows, -math.inf)
-    powers = sg.exp(scores - scores.amax(-1, keepdim=True))
-    return powers / powers.sum(-1, keepdim=True)
+    top = scores.amax(-1, keepdim=True)
+    powers = sg.exp(scores - top)
+    probabilities = powers / powers.sum(-1, keepdim=True)
+    return probabilities if mask is None else sg.where(top == -math.inf, 0.0, probabilities)
 
 
 class ScaledDotProductAttention(Function):
     """``softmax(scale Q Kᵀ + mask) V`` for each example of a batch.
 
-    ``mask``: added to the scores; ``keep``: what the probabilities are multiplied with (dropout);
+    ``mask``: added to the scores; a query for which all are ``-inf`` sees nothing, and gives 0.
+    ``keep``: what the probabilities are multiplied with (dropout);
     ``causal``: a query sees the keys up to its own place.
     """
 
@@ -277,6 +281,9 @@ def _attention(
         plain = mask.dtype.is_float
         scores = add(scores, mask) if plain else where(mask, scores, float("-inf"))
     probabilities = softmax(scores, -1)
+    if mask is not None:
+        blocked = elementwise("eq", amax(scores, -1, keepdim=True), float("-inf"))
+        probabilities = where(blocked, 0.0, probabilities)
     return matmul(probabilities if keep is None else mul(probabilities, keep), value)
 
 

@@ -18,7 +18,6 @@ from symgrad.frontend.caller import here, warn_user
 from symgrad.frontend.function import assume, backward_of, own_backward
 from symgrad.frontend.functions.activations import xlogy
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
-from symgrad.frontend.functions.casting import constant
 from symgrad.frontend.functions.comparisons import where
 from symgrad.frontend.functions.composed import broadcast_tensors
 from symgrad.frontend.functions.gathering import gather
@@ -68,12 +67,12 @@ def _spread(grad: Any, count: Any, reduction: str) -> Any:
     return grad / count if reduction == "mean" else grad
 
 
-def _weighted(losses: Tensor, weight: Any, reduction: str) -> Tensor:
-    """Weighted losses; their mean is divided by the sum of the weights."""
+def _weighted(losses: Tensor, weight: Tensor, reduction: str, share: bool) -> Tensor:
+    """Weighted losses; ``share``: their mean is divided by the sum of the weights."""
     scaled = mul(losses, weight)
-    if reduction != "mean":
+    if reduction != "mean" or not share:
         return _reduced(scaled, reduction)
-    return div(sum(scaled), sum(as_tensor(weight).expand(losses.shape)))
+    return div(sum(scaled), sum(weight))
 
 
 def _pair(input: Any, target: Any) -> tuple[Tensor, Tensor]:
@@ -92,13 +91,44 @@ def _pair(input: Any, target: Any) -> tuple[Tensor, Tensor]:
 
 def _of_pair(
     loss: Callable[..., Tensor], input: Any, target: Any, weight: Any, reduction: str,
-    *parameters: float,
+    *parameters: float, share: bool = True,
 ) -> Tensor:  # fmt: skip
-    """``loss`` of a pair in one shape, weighted where there is a weight."""
+    """``loss`` of a pair in one shape, weighted where there is a weight.
+
+    ``share``: the mean of weighted losses is divided by the sum of the weights.
+    """
     pair = _pair(input, target)
     if weight is None:
         return loss(*pair, *parameters, reduction)
-    return _weighted(loss(*pair, *parameters, "none"), weight, reduction)
+    weights = as_tensor(weight)
+    if weights.node.shape != as_tensor(input).node.shape:
+        raise ShapeError("Weights and input must have the same size.", location=here())
+    return _weighted(loss(*pair, *parameters, "none"), weights, reduction, share)
+
+
+def _one_float_dtype(input: Any, target: Any, name: str) -> None:
+    """Raises what torch raises where the two are not of one float dtype."""
+    first, second = as_tensor(input).dtype, as_tensor(target).dtype
+    if not first.is_float:
+        raise OperationCallError(
+            f"\"{name}_cpu\" not implemented for '{first.scalar_type}'", location=here()
+        )
+    if first != second:
+        raise OperationCallError(
+            f"Found dtype {second.scalar_type} but expected {first.scalar_type}", location=here(),
+            hint=f"convert the target with .to(sg.{first})",
+        )  # fmt: skip
+
+
+def _no_integers(words: str, *tensors: Any) -> None:
+    """Raises what torch raises for tensors of integers or bools."""
+    for one in tensors:
+        kind = as_tensor(one).dtype
+        if not kind.is_float:
+            raise OperationCallError(
+                words.format(kind=kind.scalar_type), location=here(),
+                hint="convert it with .float()",
+            )  # fmt: skip
 
 
 # -- of differences
@@ -182,13 +212,19 @@ def _huber_loss(input: Tensor, target: Tensor, delta: Any, scale: Any, reduction
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
 ) -> Tensor:
-    """``d² / 2`` where ``|d| <= delta``, else ``delta (|d| - delta / 2)``."""
+    """``d² / 2`` where ``|d| <= delta``, else ``delta (|d| - delta / 2)``.
+
+    The mean is one over the elements, weighted or not.
+    """
     reduction = chosen(reduction)
     if delta <= 0:
         raise OperationValueError(
             "huber_loss does not support non-positive values for delta.", location=here()
         )
-    return _of_pair(_huber_loss, input, target, weight, reduction, delta, 1.0)
+    _one_float_dtype(input, target, "huber")
+    return _of_pair(
+        _huber_loss, input, target, weight, reduction, delta, 1.0, share=False
+    )  # fmt: skip
 
 
 @operation("smooth_l1_loss", method=False)
@@ -203,6 +239,8 @@ def smooth_l1_loss(
             "smooth_l1_loss does not support negative values for beta.", location=here()
         )
     pair = _pair(input, target)
+    if beta and not any(one.dtype.is_float for one in pair):
+        _no_integers("\"smooth_l1_cpu\" not implemented for '{kind}'", *pair)
     return _huber_loss(*pair, beta, beta, reduction) if beta else _l1_loss(*pair, reduction)
 
 
@@ -255,6 +293,7 @@ def binary_cross_entropy(
         input, target, "Using a target size ({target}) that is different to the input size "
         "({input}) is deprecated. Please ensure they have the same size.",
     )  # fmt: skip
+    _one_float_dtype(*pair, "binary_cross_entropy")
     if weight is None:
         return _binary_cross_entropy(*pair, reduction)
     return _reduced(mul(_binary_cross_entropy(*pair, "none"), weight), reduction)
@@ -283,14 +322,20 @@ def binary_cross_entropy_with_logits(
     x, t = _must_match(
         input, target, "Target size ({target}) must be the same as input size ({input})"
     )
-    if pos_weight is None:
-        if weight is None:
-            return _with_logits(x, t, reduction)
-        losses = _with_logits(x, t, "none")
-    else:
+    if x.dtype.is_float:
+        words = f"result type {x.dtype.scalar_type} can't be cast to the desired output type "
+        _no_integers(words + "{kind}", t)
+    if pos_weight is not None:
         scale = add(mul(sub(pos_weight, 1), t), 1)
         losses = sub(mul(sub(1, t), x), mul(scale, elementwise("log_sigmoid", x)))
-    return _reduced(losses if weight is None else mul(losses, weight), reduction)
+    else:
+        losses = _with_logits(x, t, reduction if weight is None else "none")
+    if weight is not None:
+        losses = mul(losses, weight)
+    if weight is not None or pos_weight is not None:
+        losses = _reduced(losses, reduction)
+    narrow = t.dtype.is_float and losses.dtype == x.dtype != t.dtype
+    return losses.to(t.dtype) if narrow else losses
 
 
 def _reduced_kl(x: Any, target: Any, reduction: str, log_target: bool) -> Any:
@@ -341,6 +386,7 @@ def kl_div(
             "release."
         )
     x, goal = as_tensor(input), as_tensor(target)
+    _no_integers("kl_div: Integral inputs not supported.", x, goal)
     if x.node.shape != goal.node.shape:
         x, goal = broadcast_tensors(x, goal)
     found = (_kl_div_log if log_target else _kl_div)(x, goal, "sum" if batch_mean else reduction)
@@ -516,7 +562,7 @@ def _by_class(
 
 def _class_weights(labels: Tensor, weight: Any, ignore_index: int) -> Tensor:
     valid = elementwise("ne", labels, ignore_index)
-    return where(valid, constant(as_tensor(weight))[where(valid, labels, 0)], 0.0)
+    return where(valid, as_tensor(weight)[where(valid, labels, 0)], 0.0)
 
 
 @operation("nll_loss", method=False)
@@ -550,11 +596,13 @@ def cross_entropy(
     Shapes as for ``nll_loss``.
     """
     reduction = chosen(reduction, size_average, reduce)
-    if not 0.0 <= label_smoothing <= 1.0:
+    if label_smoothing > 1.0:
         raise OperationCallError(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}",
             location=here(),
         )
+    if not label_smoothing > 0.0:  # as torch does
+        label_smoothing = 0.0
     source, goal = as_tensor(input), as_tensor(target)
     if goal.dtype.is_float:
         return _against_probabilities(source, goal, weight, reduction, label_smoothing)
@@ -575,7 +623,7 @@ def cross_entropy(
 
 def _smooth(logs: Tensor, labels: Tensor, weight: Any, ignore_index: int, reduction: str) -> Tensor:
     """The weighted loss against every class at once."""
-    scale = constant(as_tensor(weight)).reshape(-1, *[1] * (logs.ndim - 2))
+    scale = as_tensor(weight).reshape(-1, *[1] * (logs.ndim - 2))
     valid = elementwise("ne", labels, ignore_index)
     smooth = where(valid, neg(sum(mul(logs, scale), 1)), 0.0)
     if reduction == "none":
@@ -599,5 +647,5 @@ def _against_probabilities(
     if label_smoothing:
         wanted = add(mul(wanted, 1 - label_smoothing), label_smoothing / rows.shape[1])
     if weight is not None:
-        wanted = mul(wanted, constant(as_tensor(weight)).reshape(-1, *[1] * (rows.ndim - 2)))
+        wanted = mul(wanted, as_tensor(weight).reshape(-1, *[1] * (rows.ndim - 2)))
     return _shaped(_soft_cross_entropy(rows, wanted, reduction), input, reduction)
