@@ -75,7 +75,7 @@ def boundaries(nodes: Iterable[Node]) -> dict[Boundary, Meeting]:
     """The boundaries of all comparisons of reals among some nodes."""
     found: dict[Boundary, Meeting] = {}
     for node in nodes:
-        for boundary, sides in _changes(node):
+        for boundary, sides in changes(node):
             found.setdefault(boundary, Meeting(node)).sides.append(sides)
     return found
 
@@ -108,7 +108,8 @@ def _chosen(condition: Node) -> bool | None:
     return None
 
 
-def _changes(node: Node) -> Iterator[tuple[Boundary, Sides]]:
+def changes(node: Node) -> Iterator[tuple[Boundary, Sides]]:
+    """The boundaries of a comparison of reals, each with what is chosen on its sides."""
     if not node.args or not node.args[0].dtype.is_float:
         return
     if node.op in COMPARISONS:
@@ -124,16 +125,16 @@ def _changes(node: Node) -> Iterator[tuple[Boundary, Sides]]:
 def kinked(node: Node) -> Iterator[Boundary]:
     """The boundaries on which a node of forward may have no derivative."""
     if node.op in ("abs", "relu", "sqrt", "root"):
-        changes = _against("gt", node.args[0], Fraction(0))
+        found = _against("gt", node.args[0], Fraction(0))
     elif node.op in ("maximum", "minimum"):
-        changes = chain(*(_compared("gt", *two) for two in combinations(_operands(node), 2)))
+        found = chain(*(_compared("gt", *two) for two in combinations(_operands(node), 2)))
     elif node.op in ("amax", "amin"):
-        changes = iter([(Boundary(bare(node.args[0]), node), _SIDES["eq"])])
+        found = iter([(Boundary(bare(node.args[0]), node), _SIDES["eq"])])
     elif node.op == "where":
-        changes = _changes(node.args[0])
+        found = changes(node.args[0])
     else:
-        changes = _changes(node)
-    for boundary, _ in changes:
+        found = changes(node)
+    for boundary, _ in found:
         yield boundary
 
 
@@ -350,6 +351,11 @@ def both_sides(boundary: Boundary) -> bool:
     if affine(point) or (point.op in _GROWING and affine(point.args[0])):
         return True
     return value != 0 and homogeneous(point) not in (None, 0)
+
+
+def name_of(node: Node) -> str:
+    """What a node is called in index notation where it is read as it is."""
+    return str(node.attributes["name"]) if node.op == "input" else f"%{node.index}"
 
 
 def inputs_of(*nodes: Node) -> frozenset[str]:

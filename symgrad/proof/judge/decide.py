@@ -412,7 +412,7 @@ class _Decision:
         if self._wrong_at_sizes(equality.doubtful, name) or self._wrong_in_a_corner(name):
             return
         almost = self._on_null_sets(ready.prover, name, equality)
-        if almost is None:
+        if almost is None or (almost and self._proved_as_read(name, len(almost))):
             return
         found = (*ready.conditions, *equality.conditions)
         said = (*(one for one in found if not defined.always(one)), *almost)
@@ -423,6 +423,22 @@ class _Decision:
             recognised=self.subject.recognised,
             passed=tuple(point.sizes for point in self.evidence[name].passed),
         )
+
+    def _proved_as_read(self, name: str, most: int) -> bool:
+        """Is it right on more null sets where rounded constants are read as what they round?"""
+        again = self._recognising([name])
+        if again is None:
+            return False
+        other = _Decision(again, self.budget)
+        if other._consult([name]):
+            return False
+        other._prove([name])
+        found = other.found[name]
+        left = sum(one.kind in (nullsets.KIND, "kink") for one in found.conditions)
+        if found.verdict is not Verdict.PROVED or left >= most:
+            return False
+        self.found[name] = found
+        return True
 
     def _readings(self) -> Iterable[Condition]:
         return (Condition("reading", said) for said in self.subject.read_as)

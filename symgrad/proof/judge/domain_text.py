@@ -11,20 +11,21 @@ the names of its variables.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from symgrad.budgets import DOMAIN_CANDIDATES, DOMAIN_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.graph import Graph, Node
+from symgrad.proof.judge.masks import is_mask
 from symgrad.proof.judge.positivity import holds, primitive
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.algebra import POSITIVE, factor_sign, substitute
+from symgrad.proof.normal.algebra import POSITIVE, by_condition, factor_sign, substitute
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Proof, Requirement
 from symgrad.proof.normal.from_expr import Conversion
-from symgrad.proof.normal.poly import ONE, Poly, of_atom
+from symgrad.proof.normal.poly import ONE, Poly, direct_atoms, of_atom
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import restricted_operands
 from symgrad.proof.words.code import CodeWriter, NoSpelling
@@ -56,9 +57,10 @@ def domain_conditions(
             said = PolyText(leaves).relation(requirement.poly, requirement.relation)
             found.append(Condition("domain", said))
             continue
-        if not holds(context, requirement.poly, requirement.relation):
-            for poly in _parts(context, requirement):
-                _take(entries, context, poly, requirement.relation, leaves)
+        for piece in _beside_masks(context, requirement):
+            if not holds(context, piece.poly, piece.relation):
+                for poly in _parts(context, piece):
+                    _take(entries, context, poly, piece.relation, leaves)
     words = _user_words(context, graph, leaves) if graph is not None and entries else {}
     found += _of_branches(entries, context, leaves)
     for key, entry in entries.items():
@@ -70,6 +72,18 @@ def domain_conditions(
         about = condition_about(context, entry.poly, "!=" if relation == "==" else relation, leaves)
         found.append(Condition(kind, f"{text} {relation} 0{always}", about))
     return list(dict.fromkeys(found))
+
+
+MOST_MASKS = 3
+
+
+def _beside_masks(context: Proof, requirement: Requirement) -> list[Requirement]:
+    """What it demands where the masks in it hold, and where they do not."""
+    masks = sorted((a for a in direct_atoms(requirement.poly) if is_mask(a)), key=lambda a: a.key)
+    pieces = [requirement.poly]
+    for one in masks[:MOST_MASKS]:
+        pieces = [part for piece in pieces for part in by_condition(context, piece, one)]
+    return [replace(requirement, poly=piece) for piece in dict.fromkeys(pieces)]
 
 
 def _of_branches(

@@ -26,6 +26,7 @@ import mpmath
 
 from symgrad.budgets import FAMILY_CASES, FAMILY_POINTS, FAMILY_WORK, LARGEST_DEGREE
 from symgrad.errors import SymgradError
+from symgrad.proof.judge.masks import is_mask
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import (
     POSITIVE,
@@ -68,6 +69,8 @@ ENTIRE = frozenset(("sin", "cos", "erf", "digamma", "trigamma", "tetragamma"))
 UNBOUNDED = frozenset(("atan", "asinh"))
 """Functions with branches that are analytic at each real number."""
 
+MOST_MASKS = 4
+"""How many masks a base is taken apart by."""
 _INTEGERS = frozenset((kinds.INDEX, kinds.SIZE, kinds.FLOORDIV))
 _MARGIN = Fraction(1, 10**9)
 
@@ -105,12 +108,28 @@ class Families:
         self.context.work, self.context.budget = 0, FAMILY_WORK
         saved, mpmath.iv.dps = mpmath.iv.dps, DIGITS
         try:
-            return _Search(self, apart).of([orient(self.context, base)])
+            return self._in_all_pieces(orient(self.context, base), apart)
         except (Undecided, SymgradError, NotEvaluable, ZeroDivisionError, ValueError):
             return None
         finally:
             mpmath.iv.dps = saved
             self.context.work, self.context.budget = before
+
+    def _in_all_pieces(self, base: Poly, apart: tuple[Poly, ...]) -> list[Poly] | None:
+        """Where the base may vanish identically for some values of the masks in it.
+
+        At each point it is one of its pieces: it vanishes on a null set where each of them does.
+        """
+        masks = [one for one in _conditions(base) if is_mask(one)]
+        if not 0 < len(masks) <= MOST_MASKS:
+            return _Search(self, apart).of([base])
+        pieces = [base]
+        for condition in sorted(masks, key=lambda one: one.key):
+            pieces = [part for one in pieces for part in by_condition(self.context, one, condition)]
+        if any(not piece.terms for piece in pieces):
+            return None
+        parts = [_Search(self, apart).of([orient(self.context, piece)]) for piece in pieces]
+        return None if None in parts else _joined(parts)
 
     def definition(self, tensor: str) -> Element | None:
         """What an element of a cut node is; None: not known."""

@@ -22,8 +22,9 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.linalg import matmul, transpose, triangle
 from symgrad.ops.sorting import sort
+from symgrad.proof.judge.boundaries import name_of
 from symgrad.proof.judge.equality import Equality
-from symgrad.proof.judge.prove import Goal, definitions, is_atom, name_of, opaque_atoms
+from symgrad.proof.judge.prove import Goal, definitions, is_atom, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.subject import Subject

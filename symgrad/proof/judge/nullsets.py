@@ -17,8 +17,9 @@ is a boundary that backward alone knows, or on which forward is smooth all the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import product
 
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
@@ -30,17 +31,21 @@ from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
+from symgrad.ops.record import get
 from symgrad.proof.judge.boundaries import (
     Boundary,
     Meeting,
     both_sides,
     boundaries,
+    changes,
     entangled,
     kinked,
+    name_of,
     over_the_reals,
 )
 from symgrad.proof.judge.kinks import bends
-from symgrad.proof.judge.prove import Equal, Goal, definitions, name_of
+from symgrad.proof.judge.masks import masks_of, name_of_mask
+from symgrad.proof.judge.prove import Equal, Goal, definitions
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
@@ -129,17 +134,21 @@ def unproved(
     bent = {b for node in nodes if node.op not in asking for b in kinked(node)}
     open_ones = {b: m for b, m in found.items() if b in bent}
     own = [boundary for boundary in found if boundary not in bent]
-    known = {str(one) for one in conditions}
+    known = [*conditions]
+    texts, values = {str(one) for one in known}, {one.about for one in known if one.about}
+
+    def is_known(one: Condition) -> bool:
+        return str(one) in texts or one.about in values
 
     def holds(some: list[Boundary]) -> bool:
-        for opaque in cuts:
+        for outputs, opaque in product(_beside(subject, some), cuts):
             try:
-                goal = forced(subject, name, some, opaque)
+                goal = forced(subject, name, some, opaque, outputs)
                 answer = None if goal is None else equal(goal)
             except SymgradError:
                 continue
-            if answer is not None and answer.equal:
-                return all(str(one) in known for one in answer.conditions)
+            if answer is not None and answer.equal and all(map(is_known, answer.conditions)):
+                return True
         return False
 
     while own and not (len(own) <= MOST_FORCED and holds(own)):
@@ -149,12 +158,29 @@ def unproved(
     return open_ones
 
 
+def _beside(subject: Subject, found: Sequence[Boundary]) -> Iterator[Sequence[tuple[Node, Node]]]:
+    """The outputs of forward beside some boundaries: continued, and with arbitrary comparisons."""
+    wanted = set(found)
+    if any(
+        node.op in COMPARISONS and any(boundary in wanted for boundary, _ in changes(node))
+        for node in subject.forward.nodes
+    ):
+        from symgrad.proof.judge.continuation import continued  # sympy is needed here alone
+
+        own = continued(subject, found, {a.name for a in subject.assumptions if a.kind in DISCRETE})
+        if own is not None:
+            yield own
+    yield _freed(subject, found)
+
+
 def forced(
-    subject: Subject, name: str, found: Sequence[Boundary], opaque: Iterable[Node]
-) -> Goal | None:
+    subject: Subject, name: str, found: Sequence[Boundary], opaque: Iterable[Node],
+    outputs: Sequence[tuple[Node, Node]],
+) -> Goal | None:  # fmt: skip
     """The goal of a gradient, with points that are their values wherever a mask says so.
 
-    None where that cannot be said: where an index is computed.
+    ``outputs``: of forward as it is beside the boundaries.  None where that cannot be said: where
+    an index is computed.
     """
     points: dict[str, list[Boundary]] = {}
     for one in found:
@@ -165,9 +191,8 @@ def forced(
     cuts = list(dict.fromkeys([*opaque, *own]))
     lowering = Lowering(subject.graph, cuts)
     at = gradient_indices(subject.by_name[name].shape)
-    outputs = _freed(subject, found)
     reference = gradient(lowering, outputs, name, at, through=cuts)
-    hand = lowering.element(subject.gradients[name], at)
+    hand = lowering.element(_off_branches(subject.gradients[name], found), at)
     put = _putting(lowering, points)
     goals = [hand] if reference is None else [hand, reference]
     new = rebuild(lowering.pool, goals, put)
@@ -198,6 +223,56 @@ def _freed(subject: Subject, found: Iterable[Boundary]) -> list[tuple[Node, Node
     return [(new[node], cotangent) for node, cotangent in subject.outputs]
 
 
+_ELEMENTWISE = (*COMPARISONS, "expand", "where", "logical_not")
+
+
+def _off_branches(root: Node, found: Sequence[Boundary]) -> Node:
+    """The same where elements lie on boundaries: branches for elsewhere need no value there.
+
+    In ``where(x == 0, a, sin(x) / x)`` the other branch reads 1 for the elements that the mask puts
+    on the boundary.
+    """
+    graph = root.graph
+    masks = dict(zip(found, masks_of(graph, found), strict=True))
+
+    def rule(node: Node, args: Sequence[Node]) -> Node | None:
+        own = list(changes(_without_not(node.args[0]))) if node.op == "where" else []
+        if len(own) != 1 or own[0][0] not in masks or node.args[0].op == "expand":
+            return None
+        boundary, sides = own[0]
+        if sides not in ((False, True, False), (True, False, True)):
+            return None
+        turned = node.args[0].op == "logical_not"
+        place = 2 if (sides[1] is not turned) else 1
+        point = boundary.point
+        parts = node.args[0], node.args[place]
+        if not all(_elementwise(one, point) for one in parts):
+            return None
+        if not isinstance(boundary.value, Fraction):
+            return None
+        away = graph.lift(float(boundary.value + 1), point)
+        put = {point: graph.apply("where", masks[boundary], away, point)}
+        new = rewrite(graph, [args[place]], put, named=False)[args[place]]
+        return graph.apply("where", *(new if k == place else arg for k, arg in enumerate(args)))
+
+    return rewrite(graph, [root], None, rule, named=False)[root]
+
+
+def _without_not(node: Node) -> Node:
+    return node.args[0] if node.op == "logical_not" else node
+
+
+def _elementwise(root: Node, point: Node) -> bool:
+    """Does an element of a node depend on the same element of the point alone?"""
+    moving = {point}
+    for node in ancestors([root], stop=[point]):
+        if node is not point and any(arg in moving for arg in node.args):
+            if get(node.op).scalar is None and node.op not in _ELEMENTWISE:
+                return False
+            moving.add(node)
+    return root in moving
+
+
 def _putting(
     lowering: Lowering, points: Mapping[str, Sequence[Boundary]]
 ) -> Callable[[Expr, Mapping[Expr, Expr]], Expr | None]:
@@ -214,7 +289,7 @@ def _putting(
                 _written(lowering, value, part) if isinstance(value, Fraction)
                 else lowering.element(value, _places(value, part.indices))
             )  # fmt: skip
-            mask = pool.access(f"@{count}{part.tensor}", part.indices, part.dtype)
+            mask = pool.access(name_of_mask(part.tensor, count), part.indices, part.dtype)
             holds = pool.call("gt", mask, pool.literal(0.0, part.dtype), dtype=bool_)
             result = pool.select(holds, chosen, result)
         return result

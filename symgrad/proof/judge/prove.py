@@ -84,11 +84,6 @@ def definitions(lowering: Lowering) -> Callable[[str, tuple[Dim, ...]], Expr | N
     return define
 
 
-def name_of(node: Node) -> str:
-    """What a node is called in index notation where it is read as it is."""
-    return str(node.attributes["name"]) if node.op == "input" else f"%{node.index}"
-
-
 Equal = Callable[[Goal], Equality]
 Stage = Callable[[str, "int | None"], Equality]
 
