@@ -14,9 +14,9 @@ from symgrad.budgets import MOST_CONSTANTS
 from symgrad.errors import DTypeError, ShapeError, TraceError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, number_category, promoted
+from symgrad.frontend.kinds import OperationTypeError, class_name, tensor_hint
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import Shape, SymFloat, SymInt
-from symgrad.frontend.table import OperationTypeError
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import concatenate
 from symgrad.ir.dim import Dim
@@ -51,27 +51,11 @@ def as_node(value: Any, dtype: DType | None = None) -> Node:
     elif isinstance(value, complex):
         raise DTypeError("complex numbers are not supported", location=here())
     else:
-        raise _no_operand(value)
+        raise OperationTypeError(
+            f"a tensor or a number is needed here, not {class_name(value)}", location=here(),
+            hint=tensor_hint(value),
+        )  # fmt: skip
     return node if dtype is None else session.cast(node, dtype)
-
-
-def _no_operand(value: Any) -> OperationTypeError:
-    hint = ""
-    if isinstance(value, (list, tuple)):
-        tensors = any(isinstance(one, SymbolicTensor) for one in value)
-        hint = "sg.tensor(...) makes a tensor of numbers"
-        if tensors:
-            hint = "unpack it, as in (x,) = ctx.saved_tensors; or make one tensor with sg.stack"
-    return OperationTypeError(
-        f"a tensor or a number is needed here, not {_class_name(value)}", location=here(),
-        hint=hint,
-    )  # fmt: skip
-
-
-def _class_name(value: Any) -> str:
-    """Of a value; with its library where that has tensors of its own."""
-    kind = type(value)
-    return f"torch.{kind.__name__}" if kind.__module__ == "torch" else kind.__name__
 
 
 def as_index(node: Node, *others: DType) -> Node:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from symgrad.errors import ProtocolError, TraceError
 from symgrad.frontend.caller import here
+from symgrad.frontend.kinds import OperationTypeError, checked
 from symgrad.frontend.session import active
 from symgrad.frontend.sizes import Shape
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
@@ -22,12 +23,12 @@ FUNCTIONS: dict[str, Any] = {}
 """The public functions over tensors, by name."""
 
 
-class OperationTypeError(TraceError, TypeError):
-    """Arguments that an operation does not take."""
-
-
 class OperationValueError(TraceError, ValueError):
     """A value that an operation does not take."""
+
+
+class OperationAssertionError(TraceError, AssertionError):
+    """A value for which torch has an assertion."""
 
 
 class OperationCallError(TraceError, RuntimeError):
@@ -65,7 +66,7 @@ def operation(
     def enter(call: AnyFunction) -> AnyFunction:
         if elementwise:
             marked_elementwise(call)
-        entered = with_numpy_names(_knowing(call))
+        entered = with_numpy_names(_knowing(call, checked(call)))
         for name in names or (call.__name__,):
             if function:
                 FUNCTIONS[name] = public(name, entered)
@@ -102,19 +103,19 @@ def check_ignored(name: str, ignored: Mapping[str, Any]) -> None:
             )
 
 
-def _knowing(call: Callable[..., Any]) -> Callable[..., Any]:
-    """``call`` itself unless it ignores arguments: it refuses those that it does not know, then."""
+def _knowing(call: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
+    """``inner`` itself unless ``call`` ignores arguments: then unknown ones are refused."""
     own = inspect.signature(call).parameters
     if "ignored" not in own:
-        return call
+        return inner
 
     @functools.wraps(call)
-    def checked(*args: Any, **kwargs: Any) -> Any:
+    def knowing(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             check_ignored(call.__name__, {word: kwargs[word] for word in kwargs.keys() - own})
-        return call(*args, **kwargs)
+        return inner(*args, **kwargs)
 
-    return checked
+    return knowing
 
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}

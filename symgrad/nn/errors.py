@@ -12,6 +12,10 @@ class ModuleValueError(SymgradError, ValueError):
     """A value that a module or a function of modules does not take."""
 
 
+class ModuleAssertionError(SymgradError, AssertionError):
+    """A setting for which torch has an assertion."""
+
+
 class ModuleTypeError(SymgradError, TypeError):
     """Something of another type stands where a module or a parameter is needed."""
 

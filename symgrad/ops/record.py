@@ -182,7 +182,8 @@ class Op:
     wherever there is one.
     ``ufunc``: the NumPy ufunc that ``numpy`` wraps, where it is one that keeps dtypes: callers
     that look after floating-point warnings themselves may call it directly, and broadcast.
-    ``program``: ``numpy`` as text that needs NumPy alone: see ``numpy_text``.
+    ``program``: ``numpy`` as text that needs NumPy alone: see ``numpy_text``.  ``prelude``: the
+    functions that it calls, as text that stands before it.
     ``code``: how users write it with tensors, as in PyTorch: ``{0}`` and ``{1}`` are the operands,
     ``{sg}`` the module, ``{over}`` the attribute ``axes`` as an argument; other names are
     attributes.  What depends on more than these is written by ``proof.words.code``.
@@ -201,6 +202,7 @@ class Op:
     tangent: Tangent | None = None
     ufunc: np.ufunc | None = None
     program: Program | None = None
+    prelude: str = ""
     code: str | None = None
     lacks: Mapping[str, str] = field(default_factory=dict)
 
@@ -283,6 +285,7 @@ def elementwise(
     c_integer: Spelling | None = None,
     chooses: bool = False,
     program: Program | None = None,
+    prelude: str = "",
     code: str | None = None,
     latex: str | Latex | None = None,
     bounds: Bounds | None = None,
@@ -292,7 +295,8 @@ def elementwise(
     """A scalar function applied to each element.  Among integers it wraps around, as in NumPy.
 
     ``numpy``: a ufunc, the text of an expression with ``{0}``, ``{1}`` for the operands, or
-    another function; ``program`` says the text where it is not NumPy's name of the ufunc.
+    another function; ``program`` says the text where it is not NumPy's name of the ufunc, and
+    ``prelude`` the text of the functions that it calls.
     ``code``: by default a method of its name, for several operands a function.  ``latex``: by
     default a function of its name.
 
@@ -322,8 +326,8 @@ def elementwise(
             sympy, c, cost, domain, kinks, c_integer, chooses, latex, bounds, rising, defined
         ),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
-        ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program, code=code,
-        lacks=lacks or {},
+        ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program,
+        prelude=prelude, code=code, lacks=lacks or {},
     )  # fmt: skip
     register(op)
     return op

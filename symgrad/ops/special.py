@@ -11,14 +11,13 @@ import math
 
 from symgrad.errors import UnsupportedOpError
 from symgrad.ir.graph import Node
-from symgrad.ops import special_c, special_numpy
+from symgrad.ops import special_c, special_numpy, special_programs
 from symgrad.ops.record import Bounds, Constraint, Function, Helper, apply, elementwise
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
 _POSITIVE = (Constraint("positive", lambda sp, x: x),)
 _NO_POLE = (Constraint("regular", lambda sp, x: x),)
-_NOT_IN_NUMPY = {"program": "neither NumPy nor the standard library has this function"}
 
 
 def _bell(x: Node) -> Node:
@@ -47,7 +46,8 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "erfinv", numpy=special_numpy.erfinv, sympy=lambda sp, x: sp.erfinv(x),
-    c=Helper("erfinv", special_c.ERFINV), cost=15.0, lacks=_NOT_IN_NUMPY,
+    c=Helper("erfinv", special_c.ERFINV), cost=15.0,
+    program="np.vectorize(_erfinv, otypes=[float])({0})", prelude=special_programs.ERFINV,
     domain=(Constraint("positive", lambda sp, x: 1 - x**2),),
     defined=(
         Constraint("positive", lambda sp, x: 1 + x), Constraint("positive", lambda sp, x: 1 - x),
@@ -63,18 +63,20 @@ elementwise(
 elementwise(
     "digamma", numpy=special_numpy.digamma, sympy=lambda sp, x: sp.digamma(x),
     c=Helper("digamma", special_c.DIGAMMA), cost=15.0, domain=_POSITIVE, defined=_NO_POLE,
-    lacks=_NOT_IN_NUMPY,
+    program="np.vectorize(_digamma, otypes=[float])({0})", prelude=special_programs.DIGAMMA,
     vjp=lambda g, y, x: (g * apply("trigamma", x),), latex=r"\psi",
 )  # fmt: skip
 elementwise(
     "trigamma", code="{sg}.polygamma(1, {0})", numpy=special_numpy.trigamma,
     sympy=lambda sp, x: sp.polygamma(1, x), c=Helper("trigamma", special_c.TRIGAMMA), cost=15.0,
-    domain=_POSITIVE, defined=_NO_POLE, lacks=_NOT_IN_NUMPY,
+    program="np.vectorize(_trigamma, otypes=[float])({0})", prelude=special_programs.TRIGAMMA,
+    domain=_POSITIVE, defined=_NO_POLE,
     vjp=lambda g, y, x: (g * apply("tetragamma", x),),
     latex=r"\psi_{1}",
 )  # fmt: skip
 elementwise(
     "tetragamma", code="{sg}.polygamma(2, {0})", numpy=special_numpy.tetragamma,
     sympy=lambda sp, x: sp.polygamma(2, x), c=Helper("tetragamma", special_c.TETRAGAMMA), cost=15.0,
-    domain=_POSITIVE, defined=_NO_POLE, vjp=_tetragamma_vjp, lacks=_NOT_IN_NUMPY, latex=r"\psi_{2}",
+    domain=_POSITIVE, defined=_NO_POLE, vjp=_tetragamma_vjp, latex=r"\psi_{2}",
+    program="np.vectorize(_tetragamma, otypes=[float])({0})", prelude=special_programs.TETRAGAMMA,
 )  # fmt: skip

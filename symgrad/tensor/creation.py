@@ -14,6 +14,7 @@ import numpy as np
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.dtypes import as_dtype, check_fits
 from symgrad.frontend.functions.creation import triangle_places
+from symgrad.frontend.kinds import checked
 from symgrad.frontend.session import active
 from symgrad.frontend.sizes import Shape, is_size
 from symgrad.frontend.table import FUNCTIONS, check_ignored
@@ -32,7 +33,7 @@ def entered(*names: str) -> Callable[[Any], Any]:
     """Enter a function under ``names`` (its own name when none is given)."""
 
     def enter(call: Any) -> Any:
-        EAGER.update(dict.fromkeys(names or (call.__name__,), call))
+        EAGER.update(dict.fromkeys(names or (call.__name__,), checked(call)))
         return call
 
     return enter

@@ -258,6 +258,25 @@ _naming_places("cross_entropy", _target_outside)
 _naming_places("embedding", lambda **given: "index out of range in self")
 
 
+def _bce() -> None:
+    """Let ``binary_cross_entropy`` refuse what is no probability, as torch does on its CPU."""
+    plain = FUNCTIONS["binary_cross_entropy"].__wrapped__
+
+    @functools.wraps(plain)
+    def call(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+        for name, value in (("input", input), ("target", target)):
+            if isinstance(value, Tensor):
+                array = real_array(value)
+                if not bool(((array >= 0) & (array <= 1)).all()):
+                    raise errors.AutogradError(f"all elements of {name} should be between 0 and 1")
+        return invoke("binary_cross_entropy", plain, (input, target, *args), kwargs)
+
+    creation.EAGER["binary_cross_entropy"] = call
+
+
+_bce()
+
+
 @entered()
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64: 1 at the index that each element gives, along a new last axis."""
@@ -277,7 +296,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 
 @entered()
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Each element is 0 with probability ``p``, else divided by ``1 - p``.
 
     The mask comes from the generator that ``sg.manual_seed`` restarts.
@@ -292,7 +311,8 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
 @entered()
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """``softmax(scale Q Kᵀ + mask) V``: (…, n, k), (…, m, k), (…, m, d) to (…, n, d).

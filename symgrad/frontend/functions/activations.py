@@ -119,7 +119,7 @@ def _prelu(input: Any, weight: Any) -> Tensor:
 
 
 @operation("prelu")
-def prelu(input: Any, weight: Any) -> Tensor:
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """``x`` above 0, ``weight * x`` elsewhere; one weight, or one for each index of axis 1."""
     source, slope = as_tensor(input), as_tensor(weight)
     count = slope.node.shape[0] if slope.ndim else 1
@@ -141,7 +141,7 @@ def _threshold(input: Any, threshold: Any, value: Any) -> Tensor:
 
 
 @operation("threshold", method=False, elementwise=True)
-def threshold(input: Any, threshold: Any, value: Any, inplace: bool = False) -> Tensor:
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """``x`` above the threshold, ``value`` elsewhere."""
     return _each(_threshold, input, inplace, threshold, value)
 
@@ -235,6 +235,8 @@ def _celu(input: Any, alpha: Any) -> Tensor:
 @operation("celu", method=False, elementwise=True)
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """``x`` above 0, ``alpha (exp(x / alpha) - 1)`` elsewhere."""
+    if alpha == 0:
+        raise OperationCallError("ZeroDivisionError: alpha cannot be 0 for CELU", location=here())
     return _each(_celu, input, inplace, alpha)
 
 
@@ -311,7 +313,7 @@ def _gelu_tanh(input: Any) -> Tensor:
 def gelu(input: Any, *, approximate: str = "none") -> Tensor:
     """``x Φ(x)``, or its approximation by tanh (Hendrycks and Gimpel, 2016)."""
     if approximate not in ("none", "tanh"):
-        raise OperationValueError(
+        raise OperationCallError(
             "approximate argument must be either none or tanh.", location=here()
         )
     return (_gelu if approximate == "none" else _gelu_tanh)(input)
@@ -412,7 +414,16 @@ def tanhshrink(input: Any) -> Tensor:
 def glu(input: Any, dim: int = -1) -> Tensor:
     """One half times the sigmoid of the other."""
     source = as_tensor(input)
-    left, right = source.chunk(2, axis_of(dim, source.ndim))
+    if not source.ndim:
+        raise OperationCallError("glu does not support 0-dimensional tensors", location=here())
+    axis = axis_of(dim, source.ndim)
+    size = source.node.shape[axis].constant
+    if size is not None and size % 2:
+        raise OperationCallError(
+            f"Halving dimension must be even, but dimension {axis} is size {size}",
+            location=here(),
+        )
+    left, right = source.chunk(2, axis)
     return mul(left, elementwise("sigmoid", right))
 
 

@@ -16,7 +16,7 @@ from symgrad.errors import DTypeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.lift import as_tensor, elementwise, is_operand, on_nodes, result_dtype
 from symgrad.frontend.session import current
-from symgrad.frontend.table import marked_elementwise, operation
+from symgrad.frontend.table import OperationCallError, marked_elementwise, operation
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import bool_
 
@@ -61,6 +61,11 @@ def div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Tensor:
         return floor_divide(x, y)
     if rounding_mode is None:
         return elementwise("div", x, y, floats=True)
+    if rounding_mode != "trunc":
+        raise OperationCallError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'", location=here(),
+        )  # fmt: skip
     if result_dtype((x, y)).is_float:
         return elementwise("trunc", elementwise("div", x, y))
     return floor_divide(sub(x, fmod(x, y)), y)  # nothing is left over
@@ -145,19 +150,19 @@ def _product_power(x: Any, count: int) -> Tensor:
 
 
 @operation("addcmul", inplace=True, elementwise=True)
-def addcmul(x: Any, y: Any, z: Any, *, value: Any = 1) -> Tensor:
+def addcmul(x: Tensor, y: Tensor, z: Tensor, *, value: Any = 1) -> Tensor:
     """``x + value * y * z``."""
     return add(x, _scaled(mul(y, z), value))
 
 
 @operation("addcdiv", inplace=True, elementwise=True)
-def addcdiv(x: Any, y: Any, z: Any, *, value: Any = 1) -> Tensor:
+def addcdiv(x: Tensor, y: Tensor, z: Tensor, *, value: Any = 1) -> Tensor:
     """``x + value * y / z``."""
     return add(x, _scaled(div(y, z), value))
 
 
 @operation("lerp", inplace=True, elementwise=True)
-def lerp(start: Any, end: Any, weight: Any) -> Tensor:
+def lerp(start: Tensor, end: Tensor, weight: Any) -> Tensor:
     """``start + weight * (end - start)``."""
     return add(start, mul(weight, sub(end, start)))
 

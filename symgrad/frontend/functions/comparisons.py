@@ -11,6 +11,7 @@ from typing import Any
 from symgrad.errors import DTypeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits, finfo
+from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import (
     as_node,
     as_tensor,
@@ -62,9 +63,16 @@ def as_bool(node: Node) -> Node:
     return session.apply("ne", node, session.expand(session.constant(0, node.dtype), node.shape))
 
 
-def _logic(op: str) -> Callable[..., Tensor]:
-    def call(*operands: Any) -> Tensor:
-        return on_nodes(lambda *nodes: current().apply(op, *map(as_bool, nodes)), operands, None)
+def _logic(op: str, operands: int = 2) -> Callable[..., Tensor]:
+    def one(input: Tensor) -> Tensor:
+        return on_nodes(lambda node: current().apply(op, as_bool(node)), (input,), None)
+
+    def two(input: Tensor, other: Tensor) -> Tensor:
+        return on_nodes(
+            lambda *nodes: current().apply(op, *map(as_bool, nodes)), (input, other), None
+        )
+
+    call: Callable[..., Tensor] = two if operands == 2 else one
 
     call.__name__ = call.__qualname__ = op
     call.__doc__ = f"The op ``{op}`` of each element's truth."
@@ -74,7 +82,7 @@ def _logic(op: str) -> Callable[..., Tensor]:
 logical_and = operation("logical_and", inplace=True)(_logic("logical_and"))
 logical_or = operation("logical_or", inplace=True)(_logic("logical_or"))
 logical_xor = operation("logical_xor", inplace=True)(_logic("logical_xor"))
-logical_not = operation("logical_not", inplace=True)(_logic("logical_not"))
+logical_not = operation("logical_not", inplace=True)(_logic("logical_not", 1))
 
 
 def _bitwise(symbol: str, call: Callable[..., Tensor], *names: str) -> Callable[..., Any]:
@@ -107,9 +115,11 @@ setattr(SymbolicTensor, "__invert__", _bitwise("~", logical_not, "bitwise_not"))
 
 
 @operation("where", method=False)
-def where(condition: Any, input: Any = None, other: Any = None) -> Tensor:
+def where(condition: Tensor, input: Any = None, other: Any = None) -> Tensor:
     """``input`` where the condition holds, ``other`` elsewhere."""
-    if input is None or other is None:
+    if (input is None) != (other is None):
+        raise refused("where", "input" if input is None else "other", "Tensor", None)
+    if input is None:
         raise UnsupportedOpError(
             "where(condition) alone has a shape that depends on values", location=here(),
             hint="give both values: where(condition, a, b)",
@@ -135,7 +145,7 @@ def as_number(value: Any, dtype: Any) -> Any:
 
 
 @operation("where", function=False)
-def where_method(self: Tensor, condition: Any, other: Any) -> Tensor:
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
     """``self`` where the condition holds, ``other`` elsewhere."""
     return where(condition, self, other)
 
@@ -174,7 +184,7 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = N
 
 
 @operation("masked_fill", inplace=True, elementwise=True)
-def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
+def masked_fill(input: Any, mask: Tensor, value: Any) -> Tensor:
     """``value`` where the mask is True."""
     source = as_tensor(input)
     number = as_number(value, source.dtype)
@@ -182,7 +192,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Tensor:
 
 
 @operation("heaviside", elementwise=True)
-def heaviside(input: Any, values: Any) -> Tensor:
+def heaviside(input: Tensor, values: Tensor) -> Tensor:
     """0 below 0, 1 above, ``values`` at 0."""
     step = where(elementwise("gt", input, 0), 1.0, 0.0)
     return where(elementwise("eq", input, 0), values, step)

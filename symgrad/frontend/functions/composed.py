@@ -28,10 +28,11 @@ from symgrad.frontend.functions.products import bmm
 from symgrad.frontend.functions.reductions import amax, any_, argmax, finite_shift, norm, sum
 from symgrad.frontend.functions.scans import cumsum, diag
 from symgrad.frontend.functions.sorting import Sorted, argsort
+from symgrad.frontend.kinds import OperationTypeError
 from symgrad.frontend.lift import as_tensor, broadcast_shapes, elementwise, result_dtype
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_size
-from symgrad.frontend.table import OperationTypeError, operation
+from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Slice
 from symgrad.ir.dim import Dim
@@ -44,26 +45,26 @@ Tensor = SymbolicTensor
 
 
 @operation("fmax", elementwise=True)
-def fmax(input: Any, other: Any) -> Tensor:
+def fmax(input: Tensor, other: Tensor) -> Tensor:
     """The greater of two, the first where they are equal; the other one where one is NaN."""
     first = logical_or(elementwise("ge", input, other), isnan(other))
     return where(first, input, other)
 
 
 @operation("fmin", elementwise=True)
-def fmin(input: Any, other: Any) -> Tensor:
+def fmin(input: Tensor, other: Tensor) -> Tensor:
     """The lesser of two; the other one where one is NaN."""
     return elementwise("neg", fmax(elementwise("neg", input), elementwise("neg", other)))
 
 
 @operation("copysign", inplace=True)
-def copysign(input: Any, other: Any) -> Tensor:
+def copysign(input: Tensor, other: Any) -> Tensor:
     """The size of one with the sign of the other."""
     return elementwise("copysign", input, other, floats=True)
 
 
 @operation("isclose", elementwise=True)
-def isclose(input: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8) -> Tensor:
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8) -> Tensor:
     """Where two tensors differ by no more than the tolerances."""
     allowed = add(mul(absolute(other), rtol), atol)
     return elementwise("le", absolute(sub(input, other)), allowed)
@@ -132,14 +133,14 @@ _MOST_DOUBLE, _LEAST_DOUBLE = sys.float_info.max, sys.float_info.min
 
 @operation("pairwise_distance", method=False)
 def pairwise_distance(
-    x1: Any, x2: Any, p: Any = 2.0, eps: float = 1e-6, keepdim: bool = False
+    x1: Tensor, x2: Tensor, p: Any = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:  # fmt: skip
     """The p-norm of ``x1 - x2 + eps`` along the last axis."""
     return norm(add(sub(x1, x2), eps), p, -1, keepdim)
 
 
 @operation("cdist", method=False)
-def cdist(x1: Any, x2: Any, p: Any = 2.0, compute_mode: Any = None) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: Any = 2.0, compute_mode: Any = None) -> Tensor:
     """The p-norm of the difference of each pair of rows."""
     left, right = as_tensor(x1), as_tensor(x2)
     return norm(sub(left.unsqueeze(-2), right.unsqueeze(-3)), p, -1)
@@ -161,7 +162,7 @@ def normalize(
 
 
 @operation("cosine_similarity", method=False)
-def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tensor:
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along an axis of their common shape.
 
     No length counts as less than ``eps``; the gradient is that of this, for shorter ones too.
@@ -176,7 +177,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Tens
 
 
 @operation("broadcast_tensors", method=False)
-def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors, each broadcast to their common shape."""
     found = [as_tensor(tensor) for tensor in tensors]
     shape = [as_size(size) for size in broadcast_shapes(*(one.node.shape for one in found))]
@@ -215,7 +216,22 @@ def diagflat(input: Any, offset: int = 0) -> Tensor:
 def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
     """Channels moved into an image that is larger by a factor."""
     source, by = as_tensor(input), upscale_factor
+    if by <= 0:
+        raise OperationCallError(
+            f"pixel_shuffle expects a positive upscale_factor, but got {by}", location=here()
+        )
+    if source.ndim < 3:
+        raise OperationCallError(
+            "pixel_shuffle expects input to have at least 3 dimensions, but got input with "
+            f"{source.ndim} dimension(s)", location=here(),
+        )  # fmt: skip
     *batch, channels, height, width = source.shape
+    if isinstance(channels, int) and channels % (by * by):
+        raise OperationCallError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={channels} is not divisible by {by * by}",
+            location=here(),
+        )
     split = source.reshape(*batch, channels // (by * by), by, by, height, width)
     rank = len(batch)
     order = (*range(rank), *(rank + axis for axis in (0, 3, 1, 4, 2)))
@@ -229,7 +245,9 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
 
 
 @operation("addbmm", inplace=True)
-def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addbmm(
+    input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
     """``beta * input + alpha * (sum of batch1 @ batch2)``."""
     return add(mul(input, beta), mul(sum(bmm(batch1, batch2), 0), alpha))
 

@@ -15,12 +15,13 @@ import numpy as np
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, check_fits
-from symgrad.frontend.functions.movement import shape_of
+from symgrad.frontend.functions.movement import shape_of, whole_shape
 from symgrad.frontend.history import unlinked
+from symgrad.frontend.kinds import is_tensor, refused
 from symgrad.frontend.lift import array_node, as_node, as_tensor, is_number, result_dtype
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, SymFloat, as_dim, is_size
-from symgrad.frontend.table import operation
+from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along
 from symgrad.ir.dim import Dim
@@ -32,6 +33,7 @@ Tensor = SymbolicTensor
 
 def filled(value: Any, shape: tuple[Dim, ...], dtype: DType | None = None) -> Tensor:
     """A tensor of one number (or of one rank-0 tensor)."""
+    whole_shape(shape)
     if dtype is not None:
         check_fits(value, dtype)
     return fresh(current().expand(as_node(value, dtype), shape))
@@ -145,6 +147,9 @@ def arange(
     """The numbers from ``start`` (0) up to ``end``, without it, by ``step``."""
     if end is None:
         start, end = 0, start
+    for name, value in (("start", start), ("end", end), ("step", step)):
+        if not isinstance(value, Tensor) and not is_number(value):
+            raise refused("arange", name, "Number", value)
     whole = all(is_size(value) for value in (start, end, step))
     kind = as_dtype(dtype) if dtype is not None else (int64 if whole else current().dtype)
     length = _ramp_length(start, end, step)
@@ -155,12 +160,17 @@ def _ramp_length(start: Any, end: Any, step: Any) -> Dim:
     """How many numbers there are; sizes are divided with floor, which is exact for integers."""
     if isinstance(step, (int, float)) and step == 0:
         raise ShapeError("arange: the step must not be 0", location=here())
+    plain = all(isinstance(value, (int, float)) for value in (start, end, step))
+    if plain and (end - start if step > 0 else start - end) < 0:
+        raise OperationCallError(
+            "upper bound and lower bound inconsistent with step sign", location=here()
+        )
     if any(isinstance(value, SymFloat) for value in (start, end, step)):
         raise ShapeError("arange: the length is not an integer", location=here())
     if all(is_size(value) for value in (start, end, step)):
         length = -((as_dim(start) - as_dim(end)) // as_dim(step))
         return length if current().truth(length, ">=", 0) else Dim.of(0)
-    if all(isinstance(value, (int, float)) for value in (start, end, step)):
+    if plain:
         return Dim.of(max(0, -int((start - end) // step)))
     raise ShapeError(
         "arange cannot mix symbolic sizes and floats", location=here(),
@@ -213,6 +223,7 @@ def eye(n: Any, m: Any = None, *, dtype: Any = None, **ignored: Any) -> Tensor:
     """The identity matrix; ``n`` rows, ``m`` columns."""
     session = current()
     shape = (as_dim(n), as_dim(n if m is None else m))
+    whole_shape(shape)
     rows, columns = (iota_along(session, shape, axis) for axis in (0, 1))
     return fresh(session.cast(session.apply("eq", rows, columns), _kind(dtype)))
 
@@ -241,9 +252,19 @@ for _name in ("tril_indices", "triu_indices"):
 
 
 @operation("meshgrid", method=False)
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Any, indexing: str | None = "ij") -> tuple[Tensor, ...]:
     """Coordinates of a grid: each vector broadcast along the axes of the others."""
+    if indexing is None:
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise OperationCallError(
+            'torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + indexing,
+            location=here(),
+        )
     vectors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    for vector in vectors:
+        if not is_tensor(vector):
+            raise refused("meshgrid", "tensors", "Tensor", vector)
     nodes = [as_tensor(vector).node for vector in vectors]
     order = list(range(len(nodes)))
     if indexing == "xy" and len(nodes) > 1:

@@ -15,6 +15,7 @@ from symgrad.frontend.functions.arithmetic import add, mul
 from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.functions.scattering import added_up, put
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
+from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import as_index, as_node, as_tensor, is_number
 from symgrad.frontend.session import current
 from symgrad.frontend.table import operation
@@ -46,10 +47,16 @@ def _same_rank(name: str, node: Node, index: Node) -> None:
 
 
 @operation("gather", "take_along_dim", "take_along_axis")
-def gather(input: Any, dim: Any, index: Any = None, *, axis: Any = None, **ignored: Any) -> Tensor:
+def gather(
+    input: Tensor, dim: Any, index: Any = None, *, axis: Any = None, **ignored: Any
+) -> Tensor:
     """``out[i][j] = input[i][index[i][j]]`` along the axis ``dim``."""
     if isinstance(dim, Tensor):  # take_along_dim(input, indices, dim)
         dim, index = (axis if index is None else index), dim
+        if dim is None:
+            return gather(as_tensor(input).flatten(), 0, as_tensor(index).flatten())
+    elif not (isinstance(index, Tensor) or hasattr(index, "__array__")):
+        raise refused("gather", "index", "Tensor", index)
     node, places = as_tensor(input).node, as_index(as_node(index))
     _same_rank("gather", node, places)
     place = axis_of(dim, node.rank)
@@ -86,7 +93,7 @@ def _source(input: Node, index: Node, src: Any) -> Node:
 
 @operation("scatter", inplace=True)
 def scatter(
-    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+    input: Any, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
     """``out[i][index[i][j]] = src[i][j]`` along the axis ``dim``, ``input`` elsewhere."""
     if reduce == "add":
@@ -105,7 +112,7 @@ def scatter(
 
 @operation("scatter_reduce", inplace=True)
 def scatter_reduce(
-    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+    input: Any, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:  # fmt: skip
     """``scatter_add``; other reductions are not there."""
     if reduce != "sum" or not include_self:
@@ -116,7 +123,7 @@ def scatter_reduce(
 
 
 @operation("scatter_add", inplace=True)
-def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Tensor:
+def scatter_add(input: Any, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """``out[i][index[i][j]] += src[i][j]`` along the axis ``dim``."""
     node, places = as_tensor(input).node, as_index(as_node(index))
     _same_rank("scatter_add", node, places)
@@ -145,7 +152,7 @@ def _vector(name: str, index: Any) -> Node:
 
 
 @operation("index_select")
-def index_select(input: Any, dim: int, index: Any) -> Tensor:
+def index_select(input: Any, dim: int, index: Tensor) -> Tensor:
     """The slices of an axis that ``index`` names."""
     node = as_tensor(input).node
     axis, session = axis_of(dim, node.rank), current()
@@ -155,7 +162,7 @@ def index_select(input: Any, dim: int, index: Any) -> Tensor:
 
 
 @operation("index_add", inplace=True)
-def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+def index_add(input: Any, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``source``, slice by slice, added to the slices of an axis that ``index`` names."""
     node, given = as_tensor(input).node, as_tensor(source)
     axis, session = axis_of(dim, node.rank), current()
@@ -184,14 +191,14 @@ def _put_slices(input: Any, dim: int, index: Any, value: Any) -> Tensor:
 
 
 @operation("index_fill", inplace=True)
-def index_fill(input: Any, dim: int, index: Any, value: Any) -> Tensor:
+def index_fill(input: Any, dim: int, index: Tensor, value: Any) -> Tensor:
     """A number in the slices of an axis that ``index`` names."""
     check_fits(value, as_tensor(input).dtype)
     return _put_slices(input, dim, index, value)
 
 
 @operation("index_copy", inplace=True)
-def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
+def index_copy(input: Any, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """``source``, slice by slice, in place of the slices of an axis that ``index`` names."""
     _check_dtype(
         as_tensor(input).node, source,
@@ -202,7 +209,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Tensor:
 
 
 @operation("take")
-def take(input: Any, index: Any) -> Tensor:
+def take(input: Any, index: Tensor) -> Tensor:
     """Elements by their place in the flattened tensor."""
     source, places = as_tensor(input), as_node(index)
     if places.dtype != int64:

@@ -87,7 +87,7 @@ def add_at(self: Tensor, key: Any, value: Any) -> None:
 
 
 @operation("masked_select")
-def masked_select(input: Any, mask: Any) -> Tensor:
+def masked_select(input: Any, mask: Tensor) -> Tensor:
     """``x[mask]``."""
     return getitem(input, mask)
 

@@ -18,11 +18,13 @@ from symgrad.frontend.functions.movement import (
     select_steps,
     share,
     sizes_of,
+    whole_shape,
 )
+from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import as_tensor, elementwise, result_dtype
 from symgrad.frontend.session import current
-from symgrad.frontend.sizes import Shape, as_dim
-from symgrad.frontend.table import operation
+from symgrad.frontend.sizes import Shape, as_dim, is_size
+from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Slice, concatenate
 from symgrad.ir.dim import Dim
@@ -32,9 +34,16 @@ from symgrad.ir.graph import Node
 Tensor = SymbolicTensor
 
 
+def _check_sequence(name: str, tensors: Any) -> None:
+    """Raises OperationTypeError for one tensor in place of several."""
+    if not isinstance(tensors, (list, tuple)):
+        raise refused(name, "tensors", "tuple of Tensors", tensors)
+
+
 @operation("cat", "concat", "concatenate", method=False)
 def cat(tensors: Sequence[Any], dim: int = 0) -> Tensor:
     """Tensors one after the other along an axis."""
+    _check_sequence("cat", tensors)
     pieces = [as_tensor(piece) for piece in tensors]
     if not pieces:
         raise ShapeError("cat needs at least one tensor", location=here())
@@ -59,6 +68,7 @@ def _check_fit(first: Node, node: Node, axis: int) -> None:
 @operation("stack", method=False)
 def stack(tensors: Sequence[Any], dim: int = 0) -> Tensor:
     """Tensors of one shape along a new axis."""
+    _check_sequence("stack", tensors)
     pieces = [as_tensor(piece) for piece in tensors]
     place = axis_of(dim, pieces[0].ndim + 1)
     return cat([piece.unsqueeze(place) for piece in pieces], place)
@@ -106,7 +116,12 @@ def split(tensor: Any, split_size_or_sections: Any = None, dim: int = 0, **named
                 f"split: sizes must not be negative, got {list(wanted)}", location=here()
             )
         return _pieces(source, axis, sizes)
-    return _pieces(source, axis, _equal_sizes(whole, as_dim(wanted)))
+    size = as_dim(wanted)
+    if size.constant is not None and size.constant < 0:
+        raise OperationCallError(
+            f"split expects split_size be non-negative, but got split_size={size}", location=here()
+        )
+    return _pieces(source, axis, _equal_sizes(whole, size))
 
 
 def _equal_sizes(whole: Dim, size: Dim) -> list[Dim]:
@@ -128,6 +143,10 @@ def _equal_sizes(whole: Dim, size: Dim) -> list[Dim]:
 @operation("chunk")
 def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """That many pieces of one size."""
+    if isinstance(chunks, int) and chunks <= 0:
+        raise OperationCallError(
+            f"chunk expects `chunks` to be greater than 0, got: {chunks}", location=here()
+        )
     source = as_tensor(input)
     axis = axis_of(dim, source.ndim)
     whole = source.node.shape[axis]
@@ -209,7 +228,7 @@ def diff(input: Any, n: int = 1, dim: int = -1) -> Tensor:
 def repeat(input: Any, *sizes: Any) -> Tensor:
     """The whole tensor, that many times along each axis."""
     source = as_tensor(input)
-    counts = [as_dim(size) for size in sizes_of(sizes)]
+    counts = list(whole_shape([as_dim(size) for size in sizes_of(sizes)]))
     if len(counts) < source.ndim:
         counts = [Dim.of(1)] * (source.ndim - len(counts)) + counts
     session = current()
@@ -233,6 +252,8 @@ def repeat_interleave(
     if dim is None:
         source, dim = source.flatten(), 0
     axis, count, session = axis_of(dim, source.ndim), as_dim(repeats), current()
+    if count.constant is not None and count.constant < 0:
+        raise OperationCallError("Repeats must be non-negative", location=here())
     shape = source.node.shape
     lined = (*shape[: axis + 1], Dim.of(1), *shape[axis + 1 :])
     wide = (*shape[: axis + 1], count, *shape[axis + 1 :])
@@ -273,12 +294,24 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved along axes; what leaves at one end comes in at the other."""
     source = as_tensor(input)
     if dims is None:
+        if isinstance(shifts, (list, tuple)) and len(shifts) != 1:
+            raise _misaligned(len(shifts), 0)
         return roll(source.flatten(), shifts, 0).reshape(*source.shape)  # type: ignore[no-any-return]
-    several = isinstance(dims, (list, tuple))
-    pairs = zip(shifts, dims, strict=True) if several else [(shifts, dims)]
-    for shift, dim in pairs:
+    for name, one in (("shifts", shifts), ("dims", dims)):
+        if not isinstance(one, (list, tuple)) and not is_size(one):
+            raise refused("roll", name, "tuple of ints", one)
+    moves, axes = (one if isinstance(one, (list, tuple)) else [one] for one in (shifts, dims))
+    if len(moves) != len(axes):
+        raise _misaligned(len(moves), len(axes))
+    for shift, dim in zip(moves, axes, strict=True):
         source = _rolled(source, as_dim(shift), axis_of(dim, source.ndim))
     return fresh(source.node)
+
+
+def _misaligned(shifts: int, dims: int) -> OperationCallError:
+    return OperationCallError(
+        f"shifts and dimensions must align. shifts: {shifts}, dims:{dims}", location=here()
+    )
 
 
 def _rolled(source: Tensor, shift: Dim, axis: int) -> Tensor:
@@ -330,6 +363,13 @@ def pad(input: Any, pad: Sequence[Any], mode: str = "constant", value: Any = Non
     if mode != "constant":
         raise UnsupportedOpError(f"pad has no mode {mode!r}, only 'constant'", location=here())
     tensor = as_tensor(input)
+    if len(pad) % 2:
+        raise OperationCallError("Padding length must be divisible by 2", location=here())
+    if len(pad) > 2 * tensor.ndim:
+        raise OperationCallError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(pad)} and input of dimension {tensor.ndim}", location=here(),
+        )  # fmt: skip
     for number in range(len(pad) // 2):
         axis = tensor.ndim - 1 - number
         before, behind = as_dim(pad[2 * number]), as_dim(pad[2 * number + 1])

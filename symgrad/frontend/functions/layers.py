@@ -20,7 +20,12 @@ from symgrad.frontend.functions.reductions import amax
 from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, elementwise
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim, as_size
-from symgrad.frontend.table import OperationCallError, OperationValueError, operation
+from symgrad.frontend.table import (
+    OperationAssertionError,
+    OperationCallError,
+    OperationValueError,
+    operation,
+)
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along
@@ -69,7 +74,7 @@ def _linear(x: Tensor, weight: Tensor, bias: Any) -> Tensor:
 
 
 @operation("linear", method=False)
-def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x Wᵀ + b`` along the last axis."""
     x, w = as_tensor(input), as_tensor(weight)
     if w.ndim not in (1, 2) or not x.ndim:
@@ -93,7 +98,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Tensor:
 
 
 @operation("one_hot", method=False)
-def one_hot(tensor: Any, num_classes: int = -1) -> Tensor:
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """int64: 1 at the index that each element gives, along a new last axis.
 
     In a trace, and inside ``vmap``, the number of classes has to be said.
@@ -144,7 +149,7 @@ def _embedding(table: Tensor, places: Tensor) -> Tensor:
 
 @operation("embedding", method=False)
 def embedding(
-    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
     """The rows of ``weight`` that the integers name; that at ``padding_idx`` has no gradient."""
@@ -159,7 +164,7 @@ def embedding(
         return rows
     count = table.shape[0]
     if isinstance(count, int) and not -count <= padding_idx < count:
-        raise OperationValueError("Padding_idx must be within num_embeddings", location=here())
+        raise OperationAssertionError("Padding_idx must be within num_embeddings", location=here())
     padding = padding_idx + count if padding_idx < 0 else padding_idx
     return where(elementwise("eq", places, padding).unsqueeze(-1), constant(rows), rows)
 
@@ -197,7 +202,7 @@ def check_probability(p: float) -> None:
 
 
 @operation("dropout", method=False, elementwise=True)
-def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element is 0 with probability ``p``, else divided by ``1 - p``.
 
     The mask comes from the generator that ``sg.manual_seed`` starts anew; a trace draws none.
@@ -345,8 +350,9 @@ def attended(
 
 @operation("scaled_dot_product_attention", method=False)
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
     """``softmax(scale Q Kᵀ + mask) V``: (…, n, k), (…, m, k), (…, m, d) to (…, n, d).
 

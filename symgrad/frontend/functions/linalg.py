@@ -15,6 +15,7 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.functions.movement import transpose
 from symgrad.frontend.functions.products import cross, matmul
 from symgrad.frontend.functions.reductions import norm
+from symgrad.frontend.kinds import checked
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS, operation, public
@@ -58,14 +59,14 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
 
 
 @operation("cholesky")
-def cholesky(input: Any, upper: bool = False) -> Tensor:
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The lower factor of symmetric positive definite matrices, or its transpose."""
     factor = fresh(current().apply("cholesky", as_tensor(input).node))
     return transpose(factor, -2, -1) if upper else factor
 
 
 @operation("cholesky_solve")
-def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
+def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """``A⁻¹ B`` by the Cholesky factor of A."""
     lower = transpose(as_tensor(L), -2, -1) if upper else as_tensor(L)
     half = solve_triangular(lower, B, upper=False)
@@ -73,7 +74,7 @@ def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
 
 
 @operation("cholesky_inverse")
-def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
+def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of a matrix by its Cholesky factor."""
     factor = as_tensor(L)
     own = transpose(factor, -2, -1)
@@ -82,7 +83,7 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
 
 @operation("solve_triangular", method=False)
 def solve_triangular(
-    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False
+    A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:  # fmt: skip
     """``A⁻¹ B``, reading one triangle of A (``B A⁻¹`` with ``left=False``)."""
     if unitriangular:
@@ -100,7 +101,7 @@ def solve_triangular(
 
 @operation("triangular_solve")
 def triangular_solve(
-    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The solution of a triangular system, and the matrix."""
     matrix = as_tensor(A)
@@ -110,7 +111,7 @@ def triangular_solve(
 
 
 @operation("solve", method=False)
-def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """``A⁻¹ B``; a vector is a column."""
     matrix, right = as_tensor(A), as_tensor(B)
     if not left:
@@ -122,7 +123,7 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
 
 
 @operation("matrix_power")
-def matrix_power(input: Any, n: int) -> Tensor:
+def matrix_power(input: Tensor, n: int) -> Tensor:
     """A matrix multiplied with itself."""
     source = as_tensor(input)
     if n < 0:
@@ -137,20 +138,20 @@ def matrix_power(input: Any, n: int) -> Tensor:
 
 
 def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:  # fmt: skip
     """The norm of all entries over ``dim`` (all axes by default)."""
     return norm(x, ord, dim, keepdim, dtype=dtype)
 
 
-def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
     """The Frobenius norm of each matrix."""
     if ord != "fro":
         raise UnsupportedOpError(f"there is no matrix norm {ord!r}", location=here())
     return norm(A, 2, dim, keepdim)
 
 
-def linalg_norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
+def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False) -> Tensor:
     """``torch.linalg.norm``: of vectors any order, of matrices the Frobenius norm."""
     axes = as_tensor(A).ndim if dim is None else len(dim) if isinstance(dim, (tuple, list)) else 1
     if ord is None or axes == 1:
@@ -167,5 +168,5 @@ _LINALG: dict[str, Callable[..., Any]] = {
     "matrix_norm": matrix_norm, "norm": linalg_norm,
 }  # fmt: skip
 FUNCTIONS["linalg"] = SimpleNamespace(
-    **{name: public(f"linalg.{name}", call) for name, call in _LINALG.items()}
+    **{name: public(f"linalg.{name}", checked(call)) for name, call in _LINALG.items()}
 )

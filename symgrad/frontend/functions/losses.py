@@ -26,7 +26,7 @@ from symgrad.frontend.functions.normalization import log_softmax
 from symgrad.frontend.functions.reductions import mean, sum
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import active, current
-from symgrad.frontend.sizes import size_text
+from symgrad.frontend.sizes import Shape, size_text
 from symgrad.frontend.table import OperationCallError, OperationValueError, operation
 from symgrad.frontend.table import functions as sg
 from symgrad.frontend.tensor import SymbolicTensor
@@ -148,8 +148,8 @@ def _mse_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 @operation("mse_loss", method=False)
 def mse_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", weight: Any = None,
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """``(x - t)²``; the mean is divided by the sum of the weights, where there are any."""
     reduction = chosen(reduction, size_average, reduce)
@@ -170,8 +170,8 @@ def _l1_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 @operation("l1_loss", method=False)
 def l1_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
-    reduction: str = "mean", weight: Any = None,
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """``|x - t|``; the mean is divided by the sum of the weights, where there are any."""
     reduction = chosen(reduction, size_average, reduce)
@@ -210,7 +210,11 @@ def _huber_loss(input: Tensor, target: Tensor, delta: Any, scale: Any, reduction
 
 @operation("huber_loss", method=False)
 def huber_loss(
-    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None
+    input: Tensor,
+    target: Tensor,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: Tensor | None = None,
 ) -> Tensor:
     """``d² / 2`` where ``|d| <= delta``, else ``delta (|d| - delta / 2)``.
 
@@ -229,7 +233,7 @@ def huber_loss(
 
 @operation("smooth_l1_loss", method=False)
 def smooth_l1_loss(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", beta: float = 1.0,
 ) -> Tensor:  # fmt: skip
     """``d² / (2 beta)`` where ``|d| < beta``, else ``|d| - beta / 2``."""
@@ -281,7 +285,7 @@ def _binary_cross_entropy(input: Tensor, target: Tensor, reduction: str) -> Tens
 
 @operation("binary_cross_entropy", method=False)
 def binary_cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """``-t log(x) - (1 - t) log(1 - x)``, probabilities between 0 and 1.
@@ -314,8 +318,8 @@ def _with_logits(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 @operation("binary_cross_entropy_with_logits", method=False)
 def binary_cross_entropy_with_logits(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
-    reduce: bool | None = None, reduction: str = "mean", pos_weight: Any = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Binary cross-entropy of ``sigmoid(x)``: ``(1 - t) x + softplus(-x)``, without overflow."""
     reduction = chosen(reduction, size_average, reduce)
@@ -371,7 +375,7 @@ def _kl_div_log(input: Tensor, target: Tensor, reduction: str) -> Tensor:
 
 @operation("kl_div", method=False)
 def kl_div(
-    input: Any, target: Any, size_average: bool | None = None, reduce: bool | None = None,
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: bool = False,
 ) -> Tensor:  # fmt: skip
     """``t (log(t) - x)``; ``input`` are logarithms, and so is ``target`` if ``log_target``."""
@@ -395,7 +399,7 @@ def kl_div(
 
 @operation("hinge_embedding_loss", method=False)
 def hinge_embedding_loss(
-    input: Any, target: Any, margin: float = 1.0, size_average: bool | None = None,
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """``x`` where the target is 1, ``max(0, margin - x)`` where it is -1."""
@@ -539,6 +543,19 @@ def _check_labels(input: Tensor, target: Tensor) -> None:
     )
 
 
+def _check_weight(weight: Any, input: Tensor) -> None:
+    """One weight for each class.  Raises ShapeError where there are more, or less."""
+    if weight is None:
+        return
+    classes, given = input.node.shape[min(input.ndim - 1, 1)], as_tensor(weight).node.shape
+    if given != (classes,):
+        raise ShapeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but "
+            f"got weight tensor of shape: {list(Shape.of(given))}", location=here(),
+            equal=list(zip(given, (classes,), strict=False)),
+        )  # fmt: skip
+
+
 def _rows(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Scores with the classes at axis 1, and their labels; those of one example as one row."""
     labels = target.to(int64)
@@ -567,7 +584,7 @@ def _class_weights(labels: Tensor, weight: Any, ignore_index: int) -> Tensor:
 
 @operation("nll_loss", method=False)
 def nll_loss(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """``-weight[label] x[label]``: ``input`` are logarithms of probabilities.
@@ -578,6 +595,7 @@ def nll_loss(
     reduction = chosen(reduction, size_average, reduce)
     source, goal = as_tensor(input), as_tensor(target)
     _check_labels(source, goal)
+    _check_weight(weight, source)
     rows, labels = _rows(source, goal)
     if weight is None:
         return _shaped(_nll_loss(rows, labels, ignore_index, reduction), source, reduction)
@@ -587,7 +605,7 @@ def nll_loss(
 
 @operation("cross_entropy", method=False)
 def cross_entropy(
-    input: Any, target: Any, weight: Any = None, size_average: bool | None = None,
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
@@ -607,6 +625,7 @@ def cross_entropy(
     if goal.dtype.is_float:
         return _against_probabilities(source, goal, weight, reduction, label_smoothing)
     _check_labels(source, goal)
+    _check_weight(weight, source)
     rows, labels = _rows(source, goal)
     if weight is None:
         found = _cross_entropy(rows, labels, ignore_index, reduction, label_smoothing)
@@ -643,6 +662,7 @@ def _against_probabilities(
             "Expected floating point type for target with class probabilities of the input's "
             f"shape {list(input.shape)}, got {list(target.shape)}", location=here(),
         )  # fmt: skip
+    _check_weight(weight, input)
     rows, wanted = (one.unsqueeze(0) if one.ndim == 1 else one for one in (input, target))
     if label_smoothing:
         wanted = add(mul(wanted, 1 - label_smoothing), label_smoothing / rows.shape[1])

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits
+from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import as_tensor, elementwise, on_nodes, result_dtype
 from symgrad.frontend.session import current
-from symgrad.frontend.table import operation
+from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import bool_
 
@@ -91,26 +93,26 @@ def frac(input: Any) -> Tensor:
 
 
 @operation("atan2", "arctan2", inplace=True)
-def atan2(input: Any, other: Any) -> Tensor:
+def atan2(input: Tensor, other: Tensor) -> Tensor:
     """The angle of the point (other, input)."""
     return elementwise("atan2", input, other, floats=True)
 
 
 @operation("hypot", inplace=True)
-def hypot(input: Any, other: Any) -> Tensor:
+def hypot(input: Tensor, other: Tensor) -> Tensor:
     """``sqrt(x² + y²)``."""
     return elementwise("hypot", input, other, floats=True)
 
 
 @operation("maximum")
-def maximum(input: Any, other: Any) -> Tensor:
+def maximum(input: Tensor, other: Tensor) -> Tensor:
     """The greater of two; NaN where either is."""
     bools = result_dtype((input, other)) == bool_
     return elementwise("logical_or" if bools else "maximum", input, other)
 
 
 @operation("minimum")
-def minimum(input: Any, other: Any) -> Tensor:
+def minimum(input: Tensor, other: Tensor) -> Tensor:
     """The lesser of two; NaN where either is."""
     bools = result_dtype((input, other)) == bool_
     return elementwise("logical_and" if bools else "minimum", input, other)
@@ -119,6 +121,10 @@ def minimum(input: Any, other: Any) -> Tensor:
 @operation("clamp", "clip", inplace=True, elementwise=True)
 def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
     """The nearest value in ``[min, max]``; its derivative at the ends is 1, as in torch."""
+    if min is None and max is None:
+        raise OperationCallError(
+            "torch.clamp: At least one of 'min' or 'max' must not be None", location=here()
+        )
     result = on_nodes(lambda node: node, (input,), None)
     if min is not None:
         result = _bounded("lt", result, min)
@@ -130,12 +136,16 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Tensor:
 @operation("clamp_min", inplace=True, elementwise=True)
 def clamp_min(input: Any, min: Any) -> Tensor:
     """``clamp(min=min)``."""
+    if min is None:
+        raise refused("clamp_min", "min", "Number", min)
     return clamp(input, min=min)
 
 
 @operation("clamp_max", inplace=True, elementwise=True)
 def clamp_max(input: Any, max: Any) -> Tensor:
     """``clamp(max=max)``."""
+    if max is None:
+        raise refused("clamp_max", "max", "Number", max)
     return clamp(input, max=max)
 
 
@@ -161,6 +171,6 @@ def rad2deg(input: Any) -> Tensor:
 
 
 @operation("logaddexp")
-def logaddexp(input: Any, other: Any) -> Tensor:
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     """``log(exp(x) + exp(y))``."""
     return elementwise("logaddexp", input, other)

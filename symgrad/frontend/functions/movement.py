@@ -10,10 +10,11 @@ from typing import Any
 
 from symgrad.errors import ShapeError, counted
 from symgrad.frontend.caller import here
+from symgrad.frontend.kinds import OperationTypeError, refused
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_dim, is_size
-from symgrad.frontend.table import operation
+from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice
 from symgrad.ir.dim import Dim, product
@@ -32,7 +33,7 @@ def axis_of(axis: Any, rank: int) -> int:
     if isinstance(axis, Tensor):
         axis = axis.__index__()
     if not isinstance(axis, int) or isinstance(axis, bool):
-        raise ShapeError(f"an axis must be an int, not {axis!r}", location=here())
+        raise OperationTypeError(f"an axis must be an int, not {axis!r}", location=here())
     if not -max(rank, 1) <= axis < max(rank, 1):
         raise ShapeError(
             f"axis {axis} is out of range for a tensor with {counted(rank, 'axis')}",
@@ -41,11 +42,16 @@ def axis_of(axis: Any, rank: int) -> int:
     return axis % max(rank, 1)
 
 
+def listed(axes: Sequence[Any]) -> list[Any]:
+    """Several axes; in a list of them True is 1, as in torch."""
+    return [int(axis) if isinstance(axis, bool) else axis for axis in axes]
+
+
 def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
     """Sorted non-negative axes from None (all), an int, or several ints."""
     if axes is None or (isinstance(axes, (tuple, list)) and not axes):
         return tuple(range(rank))
-    several = axes if isinstance(axes, (tuple, list)) else (axes,)
+    several = listed(axes) if isinstance(axes, (tuple, list)) else [axes]
     if not rank:
         for axis in several:
             axis_of(axis, rank)
@@ -68,12 +74,26 @@ def shape_of(sizes: Sequence[Any]) -> tuple[Dim, ...]:
     return tuple(map(as_dim, sizes_of(sizes)))
 
 
+def whole_shape(shape: Sequence[Dim]) -> Sequence[Dim]:
+    """The shape itself.  Raises OperationCallError for a negative size."""
+    for size in shape:
+        if size.constant is not None and size.constant < 0:
+            shown = ", ".join(map(str, shape))
+            raise OperationCallError(
+                f"Trying to create tensor with negative dimension {size}: [{shown}]",
+                location=here(),
+            )
+    return shape
+
+
 # -- reshaping
 
 
 @operation("view", function=False)
 def view(input: Tensor, *shape: Any) -> Tensor:
     """A view of another shape; -1 stands for what is left over."""
+    if len(shape) == 1 and (shape[0] is None or isinstance(shape[0], bool)):
+        raise refused("view", "size", "tuple of ints", shape[0])
     if len(shape) == 1 and not isinstance(shape[0], (tuple, list)) and not is_size(shape[0]):
         return input.to(shape[0])  # type: ignore[no-any-return]
     return share(input, Reshape(_complete(input, shape)))
@@ -221,7 +241,7 @@ def squeeze(input: Any, dim: Any = None) -> Tensor:
 def permute(input: Any, *dims: Any) -> Tensor:
     """The axes in another order."""
     source = as_tensor(input)
-    axes = tuple(axis_of(axis, source.ndim) for axis in sizes_of(dims))
+    axes = tuple(axis_of(axis, source.ndim) for axis in listed(sizes_of(dims)))
     if sorted(axes) != list(range(source.ndim)):
         raise ShapeError(
             f"permute: {axes} must name each of {source.ndim} axes once", location=here()
@@ -274,7 +294,21 @@ def movedim(input: Any, source: Any, destination: Any) -> Tensor:
     """Axes moved to other places, the rest in their order."""
     tensor = as_tensor(input)
     rank = tensor.ndim
-    taken = [axis_of(a, rank) for a in (source if isinstance(source, (tuple, list)) else [source])]
+    several = isinstance(source, (tuple, list))
+    if several != isinstance(destination, (tuple, list)):
+        kind = "tuple of ints" if several else "int"
+        raise refused("movedim", "destination", kind, destination)
+    if several and len(source) != len(destination):
+        raise OperationCallError(
+            f"movedim: Invalid source or destination dims: source ({list(source)} dims) should "
+            f"contain the same number of dims as destination ({list(destination)} dims)",
+            location=here(),
+        )
+    taken = [axis_of(a, rank) for a in (source if several else [source])]
+    if len(set(taken)) != len(taken):
+        raise OperationCallError(
+            f"movedim: repeated dim in `source` ({list(source)})", location=here()
+        )
     places = destination if isinstance(destination, (tuple, list)) else [destination]
     order: list[int | None] = [None] * rank
     for place, axis in zip(places, taken, strict=True):
@@ -301,7 +335,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
         old[axis - added] if size == -1 and axis >= added else size
         for axis, size in enumerate(wanted)
     )
-    return share(input, Expand(shape))
+    return share(input, Expand(tuple(whole_shape(shape))))
 
 
 @operation("broadcast_to")

@@ -19,6 +19,7 @@ from symgrad.frontend.function import Function, assume, backward_of, own_backwar
 from symgrad.frontend.functions.arithmetic import add, div, mul, neg, sub
 from symgrad.frontend.functions.casting import constant, converted
 from symgrad.frontend.functions.reductions import mean, shift, sum
+from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import as_tensor, elementwise
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_dim, size_text
@@ -67,7 +68,9 @@ def _softmax(input: Any, dim: int) -> Tensor:
 
 
 @operation("softmax")
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
     """``exp(x) / sum(exp(x))`` along an axis, shifted by the greatest element."""
     return _softmax(_in(dtype, input), _axis("softmax", input, dim))
 
@@ -87,14 +90,16 @@ def _log_softmax(input: Any, dim: int) -> Tensor:
 
 @operation("log_softmax")
 def log_softmax(
-    input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
 ) -> Tensor:  # fmt: skip
     """The logarithm of softmax."""
     return _log_softmax(_in(dtype, input), _axis("log_softmax", input, dim))
 
 
 @operation("softmin", method=False)
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None
+) -> Tensor:
     """``softmax(-x)``."""
     return _softmax(_in(dtype, neg(input)), _axis("softmin", input, dim))
 
@@ -124,7 +129,9 @@ def _over_rows(gradient: Any, axes: Sequence[int]) -> Any:
 
 def _last_axes(input: Tensor, normalized_shape: Any) -> tuple[int, ...]:
     """The axes that ``normalized_shape`` covers.  Raises ShapeError when it does not fit."""
-    given = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
+    if not isinstance(normalized_shape, (tuple, list)):
+        raise refused("layer_norm", "normalized_shape", "tuple of ints", normalized_shape)
+    given = normalized_shape
     wanted = tuple(map(as_dim, given))
     if not wanted or input.node.shape[max(input.ndim - len(wanted), 0) :] != wanted:
         words = ", ".join(str(size) for size in ("*", *given))
@@ -172,7 +179,8 @@ def _layer_norm(input: Tensor, weight: Any, bias: Any, eps: Any, axes: Any) -> T
 
 @operation("layer_norm", method=False)
 def layer_norm(
-    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
+    bias: Tensor | None = None, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last axes."""
     source = as_tensor(input)
@@ -211,7 +219,7 @@ def _rms_norm(input: Tensor, weight: Any, eps: Any, axes: Any) -> Tensor:
 
 @operation("rms_norm", method=False)
 def rms_norm(
-    input: Any, normalized_shape: Any, weight: Any = None, eps: float | None = None
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:  # fmt: skip
     """``x / sqrt(mean(x²) + eps) * weight`` over the last axes."""
     source = as_tensor(input)
@@ -285,7 +293,8 @@ def _group_norm(parts: Tensor, weight: Any, bias: Any, eps: Any) -> Tensor:
 
 @operation("group_norm", method=False)
 def group_norm(
-    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """Each group of channels of each example normalised, then scaled and shifted by channel."""
     source = as_tensor(input)
@@ -295,7 +304,11 @@ def group_norm(
             location=here(),
         )
     examples, channels = source.shape[:2]
-    if num_groups <= 0 or (isinstance(channels, int) and channels % num_groups):
+    if num_groups <= 0:
+        raise OperationCallError(
+            f"Expected num groups to be greater than 0, got {num_groups}", location=here()
+        )
+    if isinstance(channels, int) and channels % num_groups:
         raise ShapeError(
             "Expected number of channels in input to be divisible by num_groups, but got input of "
             f"shape {list(source.shape)} and num_groups={num_groups}", location=here(),
@@ -398,7 +411,8 @@ def _given(*params: Any) -> list[Any]:
 
 @operation("batch_norm", method=False)
 def batch_norm(
-    input: Any, running_mean: Any, running_var: Any, weight: Any = None, bias: Any = None,
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
+    weight: Tensor | None = None, bias: Tensor | None = None,
     training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """Each channel (axis 1) normalised: over the batch in training, else by running averages.
@@ -429,8 +443,9 @@ def batch_norm(
 
 @operation("instance_norm", method=False)
 def instance_norm(
-    input: Any, running_mean: Any = None, running_var: Any = None, weight: Any = None,
-    bias: Any = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+    weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
     """Each channel of each example normalised; by running averages if not ``use_input_stats``."""
     if not use_input_stats:

@@ -5,12 +5,13 @@ In: a ufunc or a function of NumPy's and its arguments.  Out: what the operation
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from symgrad.frontend import unsupported
 from symgrad.frontend.caller import here
-from symgrad.frontend.table import FUNCTIONS, NUMPY_NAMES
+from symgrad.frontend.table import FUNCTIONS, NUMPY_NAMES, public
 from symgrad.frontend.tensor import SymbolicTensor
 
 # NumPy's names where torch has another.
@@ -72,7 +73,10 @@ def _keywords(kwargs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _operation(name: str) -> Callable[..., Any] | None:
-    return FUNCTIONS.get(_OTHER_NAMES.get(name, name))
+    """The operation, which takes numbers wherever NumPy's function does."""
+    own = _OTHER_NAMES.get(name, name)
+    found = FUNCTIONS.get(own)
+    return public(own, inspect.unwrap(found)) if callable(found) else None
 
 
 setattr(SymbolicTensor, "__array_ufunc__", array_ufunc)  # noqa: B010

@@ -11,10 +11,11 @@ from symgrad.frontend.caller import here
 from symgrad.frontend.functions.arithmetic import add, mul, sub
 from symgrad.frontend.functions.joining import stack, unbind
 from symgrad.frontend.functions.movement import axis_of
+from symgrad.frontend.kinds import is_tensor, refused
 from symgrad.frontend.lift import as_tensor, broadcast_shapes
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape
-from symgrad.frontend.table import operation
+from symgrad.frontend.table import OperationCallError, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.views import permute
 from symgrad.ir.dtype import promote
@@ -51,7 +52,7 @@ def _mismatch(left: Node, right: Node, one: Any, other: Any) -> ShapeError:
 
 
 @operation("matmul")
-def matmul(input: Any, other: Any) -> Tensor:
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of matrices; vectors are rows on the left, columns on the right; batches too."""
     left, right = as_tensor(input).node, as_tensor(other).node
     if not left.rank or not right.rank:
@@ -111,37 +112,37 @@ def _of_ranks(name: str, spec: str, *operands: Any) -> Tensor:
 
 
 @operation("mm")
-def mm(input: Any, mat2: Any) -> Tensor:
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
     return _of_ranks("mm", "ik,kj->ij", input, mat2)
 
 
 @operation("bmm")
-def bmm(input: Any, mat2: Any) -> Tensor:
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices."""
     return _of_ranks("bmm", "bik,bkj->bij", input, mat2)
 
 
 @operation("mv")
-def mv(input: Any, vec: Any) -> Tensor:
+def mv(input: Tensor, vec: Tensor) -> Tensor:
     """A matrix times a vector."""
     return _of_ranks("mv", "ik,k->i", input, vec)
 
 
 @operation("dot", "vdot")
-def dot(input: Any, other: Any) -> Tensor:
+def dot(input: Tensor, other: Tensor) -> Tensor:
     """The inner product of two vectors."""
     return _of_ranks("dot", "k,k->", input, other)
 
 
 @operation("outer", "ger")
-def outer(input: Any, vec2: Any) -> Tensor:
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """All products of the elements of two vectors."""
     return _of_ranks("outer", "i,j->ij", input, vec2)
 
 
 @operation("inner")
-def inner(input: Any, other: Any) -> Tensor:
+def inner(input: Tensor, other: Tensor) -> Tensor:
     """Products summed over the last axes of both."""
     left, right = as_tensor(input), as_tensor(other)
     if not left.ndim or not right.ndim:
@@ -152,10 +153,21 @@ def inner(input: Any, other: Any) -> Tensor:
 
 
 @operation("tensordot")
-def tensordot(a: Any, b: Any, dims: Any = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Products summed over several axes: the last of one with the first of the other, or given."""
     left, right = as_tensor(a), as_tensor(b)
+    if not isinstance(dims, (int, tuple, list)):
+        raise OperationCallError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}", location=here(),
+        )  # fmt: skip
+    if not isinstance(dims, int) and not all(isinstance(one, (tuple, list)) for one in dims):
+        raise refused("tensordot", "dims", "tuple of ints", dims[0])
     if isinstance(dims, int):
+        if dims < 0:
+            raise OperationCallError(
+                f"tensordot expects dims >= 0, but got dims={dims}", location=here()
+            )
         dims = (list(range(left.ndim - dims, left.ndim)), list(range(dims)))
     first = [chr(ord("a") + axis) for axis in range(left.ndim)]
     second = [chr(ord("n") + axis) for axis in range(right.ndim)]
@@ -171,7 +183,7 @@ def _several(group: Any) -> list[int]:
 
 
 def _scaled_sum(name: str, multiply: Callable[[Any, Any], Tensor]) -> None:
-    def call(input: Any, *operands: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def call(input: Tensor, *operands: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
         *scales, left, right = operands  # old programs give beta, or beta and alpha, first
         if scales:
             beta = scales[0]
@@ -194,7 +206,7 @@ for _name, _multiply in (("addmm", mm), ("baddbmm", bmm), ("addmv", mv), ("addr"
 
 
 @operation("cross")
-def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vector product along an axis of size 3: the first such one where none is named."""
     left, right = as_tensor(input), as_tensor(other)
     if dim is None:
@@ -208,7 +220,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Tensor:
 
 
 @operation("kron")
-def kron(input: Any, other: Any) -> Tensor:
+def kron(input: Tensor, other: Tensor) -> Tensor:
     """Each element of one tensor times the whole other, side by side."""
     left, right = as_tensor(input), as_tensor(other)
     rank = max(left.ndim, right.ndim)
@@ -231,6 +243,9 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     given = (
         operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     )
+    for operand in given:
+        if not is_tensor(operand):
+            raise refused("einsum", "operands", "Tensor", operand)
     nodes = [as_tensor(operand).node for operand in given]
     words, result = _parse(equation, nodes)
     terms = [_diagonals(word, node) for word, node in zip(words, nodes, strict=True)]

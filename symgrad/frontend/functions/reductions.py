@@ -18,6 +18,7 @@ from symgrad.frontend.functions.casting import converted
 from symgrad.frontend.functions.comparisons import as_bool, isfinite, where
 from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
 from symgrad.frontend.functions.movement import axes_of, axis_of, shape_of
+from symgrad.frontend.kinds import OperationTypeError, refused
 from symgrad.frontend.lift import as_tensor, broadcast_axes, elementwise, is_operand
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_size
@@ -119,7 +120,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 @operation("var")
 def var(
-    input: Any, dim: Any = None, unbiased: Any = True, keepdim: bool = False, *,
+    input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *,
     correction: Any = None,
 ) -> Tensor:  # fmt: skip
     """The variance over axes, divided by the number of elements less ``correction`` (1)."""
@@ -134,9 +135,12 @@ def var(
 
 
 @operation("std")
-def std(*args: Any, **kwargs: Any) -> Tensor:
+def std(
+    input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *,
+    correction: Any = None,
+) -> Tensor:  # fmt: skip
     """The square root of the variance."""
-    return elementwise("root", var(*args, **kwargs))
+    return elementwise("root", var(input, dim, unbiased, keepdim, correction=correction))
 
 
 @operation("var_mean")
@@ -195,7 +199,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Tens
 def _extremum(
     op: str, arg: str, pairwise: Callable[[Any, Any], Tensor]
 ) -> Callable[..., Any]:  # fmt: skip
-    def call(input: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+    def call(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
         second = other if other is not None else dim if isinstance(dim, Tensor) else None
         if second is not None:
             return pairwise(input, second)
@@ -203,7 +207,10 @@ def _extremum(
         if dim is None:
             return fresh(_extreme(op, node, None, keepdim))
         if not isinstance(dim, int):
-            raise ShapeError(f"{op[1:]} takes one axis; use {op} for several", location=here())
+            raise OperationTypeError(
+                f"{op[1:]}(): argument 'dim' must be int, not {type(dim).__name__}",
+                location=here(), hint=f"use {op} for several axes",
+            )  # fmt: skip
         whole = current().cast(node, int64) if node.dtype == bool_ else node
         place = fresh(_position(arg, whole, dim, keepdim))
         found = reduce(op[1:], whole, dim, keepdim) if node.rank else whole
@@ -232,13 +239,13 @@ operation("min")(_extremum("amin", "argmin", minimum))
 
 
 @operation("argmax")
-def argmax(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the greatest element is: the first of them."""
     return fresh(_position("argmax", as_tensor(input).node, dim, keepdim))
 
 
 @operation("argmin")
-def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Tensor:
+def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """Where the least element is: the first of them."""
     return fresh(_position("argmin", as_tensor(input).node, dim, keepdim))
 
@@ -279,6 +286,8 @@ def norm(
     """The p-norm over axes (all by default), all entries taken as one vector, in ``dtype``."""
     source = as_tensor(input) if dtype is None else converted(as_tensor(input), as_dtype(dtype))
     if not is_operand(p):
+        if not isinstance(p, str) and p is not None:
+            raise refused("norm", "p", "Number", p)
         if p not in ("fro", None):
             raise UnsupportedOpError(f"there is no norm of order {p!r}", location=here())
         p = 2
@@ -322,6 +331,8 @@ def finite_shift(input: Any, dim: Any) -> Tensor:
 @operation("logsumexp")
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
     """``log(sum(exp(x)))``, shifted by the greatest element where that is finite."""
+    if dim is None:
+        raise refused("logsumexp", "dim", "tuple of ints", dim)
     high = finite_shift(input, dim)
     total = elementwise("log", sum(elementwise("exp", sub(input, high)), dim, True))
     result = add(total, high)
@@ -333,7 +344,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Tensor:
 
 
 @operation("dist", method=True)
-def dist(input: Any, other: Any, p: Any = 2) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The p-norm of the difference."""
     return norm(sub(input, other), p)
 

@@ -36,11 +36,9 @@ class Sorted(NamedTuple):
 
 
 @operation("sort")
-def sort(input: Any, dim: Any = -1, descending: bool = False, *, stable: Any = None) -> Sorted:
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Sorted:
     """An axis in order, and where each element came from; equal elements keep their order."""
     source = as_tensor(input)
-    if isinstance(dim, bool):
-        dim, descending = -1, dim
     if not source.ndim:
         return Sorted(fresh(source.node), fresh(current().constant(0, int64)))
     axis, session = axis_of(dim, source.ndim), current()

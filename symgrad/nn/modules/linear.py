@@ -11,7 +11,7 @@ from typing import Any
 import symgrad as sg
 from symgrad.nn import functional as F
 from symgrad.nn import init
-from symgrad.nn.errors import ModuleValueError, UnsupportedOptionError
+from symgrad.nn.errors import ModuleAssertionError, ModuleValueError, UnsupportedOptionError
 from symgrad.nn.modules.module import Module
 from symgrad.nn.parameter import Parameter
 from symgrad.tensor import Tensor
@@ -81,7 +81,7 @@ class Embedding(Module):
             )
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise ModuleValueError("Padding_idx must be within num_embeddings")
+                raise ModuleAssertionError("Padding_idx must be within num_embeddings")
             padding_idx %= num_embeddings
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx

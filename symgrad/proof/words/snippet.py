@@ -56,15 +56,15 @@ def numpy_snippet(subject: Subject, found: Counterexample) -> str | None:
     """The program; None where an op has none in NumPy: its record says why."""
     roots = [node for pair in subject.outputs for node in pair]
     gradient = subject.gradients[found.input]
+    writers = Writer(found.point.sizes), Writer(found.point.sizes)
     try:
-        forward = Writer(found.point.sizes).function(ancestors(roots), subject, "objective")
-        backward = Writer(found.point.sizes).function(
-            ancestors([gradient]), subject, "gradient", gradient
-        )  # fmt: skip
+        forward = writers[0].function(ancestors(roots), subject, "objective")
+        backward = writers[1].function(ancestors([gradient]), subject, "gradient", gradient)
     except NoProgram:
         return None
     names = ", ".join(node.attributes["name"] for node in subject.sampler.inputs)
-    lines = ["import math", "", "import numpy as np", "", *forward, "", *backward, ""]
+    preludes = [f"\n{text}" for text in writers[0].preludes | writers[1].preludes]
+    lines = ["import math", "", "import numpy as np", *preludes, "", *forward, "", *backward, ""]
     for node in subject.sampler.inputs:
         lines.append(f"{node.attributes['name']} = {_array(subject, found, node)}")
     index = f"[{', '.join(map(str, found.at))}]" if found.at else "[()]"
@@ -106,11 +106,15 @@ class NoProgram(Exception):
 
 
 class Writer:
-    """Nodes as NumPy statements at concrete sizes; ``names``: those that have a name already."""
+    """Nodes as NumPy statements at concrete sizes; ``names``: those that have a name already.
+
+    ``preludes``: the functions that the statements call, each once.
+    """
 
     def __init__(self, sizes: Mapping[str, int], names: Mapping[Node, str] | None = None) -> None:
         self.sizes = sizes
         self.names: dict[Node, str] = dict(names or {})
+        self.preludes: dict[str, None] = {}
 
     def function(
         self, nodes: Sequence[Node], subject: Subject, name: str, result: Node | None = None
@@ -133,9 +137,12 @@ class Writer:
 
     def expression(self, node: Node) -> str:
         """One node.  Raises NoProgram."""
-        text = get(node.op).numpy_text([self.names[arg] for arg in node.args], self.facts(node))
+        op = get(node.op)
+        text = op.numpy_text([self.names[arg] for arg in node.args], self.facts(node))
         if text is None:
             raise NoProgram(node.op)
+        if op.prelude:
+            self.preludes[op.prelude] = None
         return text
 
     def facts(self, node: Node) -> dict[str, Any]:
