@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from symgrad.ir.dim import Dim, Size
+from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node
 from symgrad.ops.record import get
 from symgrad.proof.words.spelling import (
@@ -74,6 +75,7 @@ class CodeWriter:
         self.module = module
         self.strict = strict
         self._memo: dict[Node, Text] = {}
+        self._numbers: dict[Node, bool] = dict.fromkeys(self.names, False)
 
     def text(self, node: Node, level: int = 0) -> str:
         """The node on one line; in parentheses where its precedence is below ``level``.
@@ -99,6 +101,7 @@ class CodeWriter:
             name = next(n for n in (f"t{i}" for i in range(1000)) if n not in taken)
             statements = self._statements(part, name)
             if statements:
+                self._is_number(part)  # is kept, whatever name it gets
                 taken.add(name)
                 lines += statements
                 self.names[part] = name
@@ -118,7 +121,7 @@ class CodeWriter:
         """The statements that compute a node; none where it is short enough to be repeated."""
         if node.op in WRITING:
             part = self.text(node.args[0])
-            zeros = f"{name} = {self._zeros(node.shape)}"
+            zeros = f"{name} = {self._filled(node, '0')}"
             flipped = whole_flip(node)
             if flipped:
                 return [f"{name} = {self.text(node.args[0], ATOM)}.flip({axes(flipped)})"]
@@ -162,9 +165,9 @@ class CodeWriter:
         if broadcasts(node):
             operands = self._operands(node)
         else:
-            first = ATOM if code.startswith("{0}.") else 0
-            levels = (first, *[0] * (len(node.args) - 1))
-            operands = [self._inside(a, level) for a, level in zip(node.args, levels, strict=True)]
+            operands = [self._inside(arg, 0) for arg in node.args]
+            if code.startswith("{0}."):
+                operands[0] = self._receiver(node.args[0])
         facts = node.attributes
         if "axes" in facts:
             facts = {**facts, "over": axes(facts["axes"])}
@@ -209,7 +212,7 @@ class CodeWriter:
             return self.numbers[value], ATOM
         if not finite(value):
             return f"float({str(value)!r})", ATOM
-        if isinstance(value, float) and value == int(value):
+        if isinstance(value, float) and abs(value) < _EXACT and value == int(value):
             value = int(value)
         return (repr(value), ATOM if value >= 0 else UNARY)
 
@@ -233,20 +236,73 @@ class CodeWriter:
             raise NoSpelling(name)
         return self.shapes.get(name, name)
 
-    def _zeros(self, shape: Sequence[Dim]) -> str:
-        like = self._like(shape, floats=True)
+    def _filled(self, node: Node, value: str) -> str:
+        """A tensor of a node's shape and dtype that holds one number everywhere."""
+        like = self._like(node.shape, node.dtype)
+        base = like or self._of_dtype(node.dtype)
+        shape = self._shape(node.shape)
+        if value == "0":
+            if like:
+                return f"{self.module}.zeros_like({like})"
+            if base:
+                return f"{base}.new_zeros({shape})"
+            return f"{self.module}.zeros({shape}{self._said(node.dtype)})"
+        sizes = f"({shape},)" if node.rank else "()"
         if like:
-            return f"{self.module}.zeros_like({like})"
-        return f"{self.module}.zeros({self._shape(shape)})"
+            return f"{self.module}.full_like({like}, {value})"
+        if base:
+            return f"{base}.new_full({sizes}, {value})"
+        return f"{self.module}.full({sizes}, {value}{self._said(node.dtype)})"
 
-    def _like(self, shape: Sequence[Dim], *, floats: bool = False) -> str:
+    def _said(self, dtype: DType) -> str:
+        """A dtype as an argument, where it is not the one of the program's floats."""
+        return "" if dtype.is_float else f", dtype={self.module}.{dtype}"
+
+    def _of_dtype(self, dtype: DType) -> str:
+        """A named tensor of a float dtype: the program may run in another than it was traced in."""
+        found = [
+            (node.op != "input", len(text), text) for node, text in self.names.items()
+            if dtype.is_float and node.dtype == dtype and text.isidentifier()
+        ]  # fmt: skip
+        return min(found)[-1] if found else ""
+
+    def _like(self, shape: Sequence[Dim], dtype: DType | None = None) -> str:
         """A named tensor of this shape; empty where there is none, or it has one axis only."""
         wanted = tuple(shape)
         found = [
             text for node, text in self.names.items()
-            if node.shape == wanted and (node.dtype.is_float or not floats)
+            if node.shape == wanted and dtype in (None, node.dtype)
         ]  # fmt: skip
         return min(found, key=len) if len(wanted) > 1 and found else ""
+
+    def _is_number(self, node: Node) -> bool:
+        """Is its code a number of Python's: computed from sizes and literals, and no tensor?"""
+        found = self._numbers.get(node)
+        if found is None:
+            code = get(node.op).code
+            plain = node.op in _OF_NUMBERS or (
+                code is not None and INFIX.fullmatch(code) is not None
+            )
+            found = not node.rank and plain and all(map(self._is_number, node.args))
+            self._numbers[node] = found
+        return found
+
+    def _receiver(self, node: Node) -> str:
+        """A node as a tensor whose method is called."""
+        text = self._inside(node, ATOM)
+        if not self._is_number(node):
+            return text
+        base = self._of_dtype(node.dtype)
+        if base:
+            return f"{base}.new_full((), {self._inside(node, 0)})"
+        return f"{self.module}.tensor({self._inside(node, 0)}{self._said(node.dtype)})"
+
+    def _root(self, node: Node) -> Text:
+        (inner,) = node.args
+        if not self._is_number(inner):
+            return self._by_record(node)
+        exponent = "0.5" if node.op == "sqrt" else "-0.5"
+        return f"{self._inside(inner, POWER + 1)} ** {exponent}", POWER
 
     def _shape(self, shape: Sequence[Dim]) -> str:
         like = self._like(shape)
@@ -255,15 +311,10 @@ class CodeWriter:
         return ", ".join(self.dim(Dim.of(size)) for size in shape)
 
     def _expand(self, node: Node) -> Text:
-        if node.args[0].op == "constant":
-            value = self._inside(node.args[0], 0)
-            if value == "0":
-                return self._zeros(node.shape), ATOM
-            like = self._like(node.shape, floats=True)
-            if like:
-                return f"{self.module}.full_like({like}, {value})", ATOM
-            return f"{self.module}.full(({self._shape(node.shape)},), {value})", ATOM
-        return f"{self._inside(node.args[0], ATOM)}.expand({self._shape(node.shape)})", ATOM
+        (inner,) = node.args
+        if self._is_number(inner):
+            return self._filled(node, self._inside(inner, 0)), ATOM
+        return f"{self._inside(inner, ATOM)}.expand({self._shape(node.shape)})", ATOM
 
     def _reshape(self, node: Node) -> Text:
         (arg,) = node.args
@@ -272,7 +323,7 @@ class CodeWriter:
         self.text(arg)
         if arg.shape == node.shape:
             return self._memo[arg]
-        inner = self._inside(arg, ATOM)
+        inner = self._receiver(arg)
         inserted = inserted_axes(arg.shape, node.shape)
         if inserted is not None:
             if inserted and arg.op == "sum" and arg not in self.names:
@@ -335,9 +386,12 @@ class CodeWriter:
         return f"{self._inside(arg, ATOM)}.mT" if turned else self._inside(arg, level)
 
     def _cast(self, node: Node) -> Text:
-        if node.dtype.is_float and node.args[0].dtype.is_float:
-            return self._memo[node.args[0]]
-        return f"{self._inside(node.args[0], ATOM)}.to({self.module}.{node.dtype})", ATOM
+        (inner,) = node.args
+        if node.dtype.is_float and (inner.dtype.is_float or self._is_number(inner)):
+            return self._memo[inner]
+        base = self._of_dtype(node.dtype)
+        dtype = f"{base}.dtype" if base else f"{self.module}.{node.dtype}"
+        return f"{self._inside(inner, ATOM)}.to({dtype})", ATOM
 
     def _concat(self, node: Node) -> Text:
         parts = ", ".join(self._inside(arg, 0) for arg in node.args)
@@ -382,11 +436,16 @@ class CodeWriter:
         return f"{self.module}.arange({self.dim(Dim.of(node.attributes['length']))})", ATOM
 
 
+_EXACT = 2.0**53
+"""Floats below it that are whole are written as integers; beyond, these would not fit int64."""
+_OF_NUMBERS = ("constant", "size", "neg", "sqrt", "rsqrt", "cast")
+"""Ops that are written for numbers of Python's too, beside the operators."""
 _HANDLERS: dict[str, Callable[[CodeWriter, Node], Text]] = {
     "neg": CodeWriter._negative, "logical_not": CodeWriter._not, "constant": CodeWriter._constant,
     "size": CodeWriter._size, "expand": CodeWriter._expand, "reshape": CodeWriter._reshape,
     "permute": CodeWriter._permute, "einsum": CodeWriter._einsum, "cast": CodeWriter._cast,
     "concat": CodeWriter._concat, "index": CodeWriter._index, "slice": CodeWriter._slice,
     "cumsum": CodeWriter._scan, "cumprod": CodeWriter._scan, "iota": CodeWriter._iota,
+    "sqrt": CodeWriter._root, "rsqrt": CodeWriter._root,
     "shift": lambda writer, node: writer._memo[node.args[0]],
 }  # fmt: skip
