@@ -96,8 +96,10 @@ class FunctionItem(pytest.Item):
         )
         if judged.inferred:
             self.user_properties.append((_SHAPES, judged.inferred))
-        if judged.report is not None and (judged.given or judged.derived):
-            self.user_properties.append((_VALUES, judged.report.stated))
+        report = judged.report
+        if report is not None and (judged.given or judged.derived or report.declared):
+            under = f", declared: {report.declared}" if report.declared else ""
+            self.user_properties.append((_VALUES, f"{report.stated}{under}"))
         if not judged.proved and judged.verdict not in _allowed(self.config):
             raise NotPassed(judged)
         self.add_report_section("call", "symgrad", judged.text)

@@ -237,10 +237,16 @@ def _regions(values: Mapping[str, Any], levels: Mapping[str, int]) -> dict[str, 
 
 def _wrong(report: Report) -> str:
     """What to note where backward is wrong for other values than the default; may be empty."""
-    for one in report.inputs.values():
-        if one.counterexample is not None:
-            return f"it is not right for all values of plain numbers: {one.counterexample}"
-    return ""
+    shown = _refuted(report)
+    return f"it is not right for all values of plain numbers: {shown[0]}" if shown else ""
+
+
+def _refuted(report: Report) -> list[str]:
+    """Counterexamples, and what of the protocol is refuted."""
+    points = [one.counterexample for one in report.inputs.values()]
+    return [str(one) for one in points if one is not None] + [
+        f"{one.name}: {one.text}" for one in report.protocol if one.verdict is Verdict.REFUTED
+    ]
 
 
 def _beside(report: Report, values: Mapping[str, int | float]) -> Iterator[str]:
@@ -254,7 +260,7 @@ def _beside(report: Report, values: Mapping[str, int | float]) -> Iterator[str]:
 
 def _noted(piece: Piece, report: Report) -> str:
     """The verdict on a piece as a note."""
-    shown = [one.counterexample for one in report.inputs.values() if one.counterexample is not None]
+    shown = _refuted(report)
     conditions = "; ".join(_assumed(report)) if report.verdict is Verdict.PROVED else ""
     why = f": {shown[0]}" if shown else f", under: {conditions}" if conditions else ""
     return f"for {piece.condition} it is {report.verdict}{why}"

@@ -23,7 +23,7 @@ from symgrad.frontend.function import (
     run_forward,
     state_of,
 )
-from symgrad.frontend.request import AnyFunction, Argument, Request
+from symgrad.frontend.request import AnyFunction, Argument, Request, parameters
 from symgrad.frontend.session import as_symgrad_error
 from symgrad.frontend.tensor import SymbolicTensor
 
@@ -107,6 +107,7 @@ def _both(request: Request, reference: Any, given: Mapping[str, Any]) -> Any:
     said = state_of(ctx)
     constant = said.non_differentiable
     tangents = [given.get(PREFIX + arg.name) for arg in request.positional]
+    tangents += [None] * _left_out(request)
     said.pushing = True
     try:
         found = run_jvp(function, ctx, tangents, outputs)
@@ -131,6 +132,16 @@ def _both(request: Request, reference: Any, given: Mapping[str, Any]) -> Any:
         pairs = [(one, tangent) for one, (_, tangent) in zip(others, pairs, strict=True)]
     values = [one * 1.0 if any(one is given for given in positional) else one for one, _ in pairs]
     return (*values, *(tangent for _, tangent in pairs))
+
+
+def _left_out(request: Request) -> int:
+    """How many trailing defaults of forward, which a call may pass, ``jvp`` has parameters for."""
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    own = inspect.signature(request.cls.jvp).parameters.values()
+    wanted = [one for one in own if one.kind in by_position and one.default is one.empty]
+    able = [one for one in parameters(request.function) if one.kind in by_position]
+    passed = len(request.positional)
+    return max(0, min(len(wanted) - 1, len(able)) - passed)
 
 
 def _fitting(output: SymbolicTensor, tangent: Any) -> Any:

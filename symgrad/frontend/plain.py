@@ -322,7 +322,8 @@ def as_numbers(
         if found and (one.name in found or place is not None) and one.name in names:
             place = names.index(one.name)  # numbers are passed by name in a trace
         if one.name in found:
-            known, value = found[one.name], defaults[one.name]
+            known = found[one.name]
+            value = defaults.get(one.name, known.regions[0].value)
             number = "" if known.regions[0].settled or known.is_point else known.regions[0].dtype
             condition = known.condition if number else ""
             made.append(PlainArgument(one.name, value, place, number, condition))

@@ -233,14 +233,16 @@ def _case(suite: ElementTree.Element, one: Judged) -> None:
 
 
 def _values(one: Judged) -> dict[str, str]:
-    """The plain arguments that a verdict holds for, and the optional ones."""
+    """The plain arguments that a verdict holds for, the optional ones, what is declared."""
     if one.report is None:
         return {}
     presences, quantified = one.report.presences, one.report.quantified
+    declared = one.report.declared
     return {
         **({"proved for": ", ".join(quantified)} if quantified else {}),
         **dict(one.report.values),
         **({"judged for": "; ".join(presences)} if presences else {}),
+        **({"declared": declared} if declared else {}),
     }
 
 

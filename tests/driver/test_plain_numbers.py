@@ -5,14 +5,17 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +27,7 @@ from symgrad.frontend.request import bind
 from symgrad.frontend.trace import trace_request
 from symgrad.kernels import plan
 from symgrad.numpy_op import NumpyOp
+from symgrad.tools.cli import main
 
 
 class Swish(sg.Function):
@@ -286,3 +290,68 @@ def test_a_package_takes_numbers_without_the_compiler(tmp_path: Path) -> None:
     x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_allclose((y, slope), swish(x, 2.5, 7), rtol=1e-5)
     assert "alpha is -1.0, and the op is compiled for alpha > 0" in error
+
+
+OUTPUTS = """
+import symgrad as sg
+
+
+class Mix(sg.Function):
+    assume = {"y": "constant"}
+
+    @staticmethod
+    def forward(
+        ctx, x: "f32[n]", y: "f32[n]", alpha=1.5, table={"a": 2.0}, dims=[1, 2], act=abs
+    ):
+        ctx.alpha, ctx.table, ctx.dims = alpha, table, dims
+        return alpha * x * table["a"] * dims[0] + y
+
+    @staticmethod
+    def backward(ctx, g):
+        return ctx.alpha * g * ctx.table["a"] * ctx.dims[0], None, None, None, None, None
+"""
+
+
+def test_every_output_names_symbols_fixed_values_and_what_is_constant(tmp_path: Path) -> None:
+    path = tmp_path / "mixed_ops.py"
+    path.write_text(OUTPUTS)
+    sarif, junit, folder = (tmp_path / name for name in ("log.sarif", "junit.xml", "built"))
+    run = CliRunner().invoke
+    said = "for all real alpha; for table = {'a': 2.0}, dims = [1, 2], act = builtins.abs"
+    constant = "y is constant"
+
+    def says(text: str) -> None:
+        flat = " ".join(text.replace("&#x27;", "'").replace(" * ", " ").split())
+        assert said in flat
+        assert constant in flat
+
+    printed = run(main, ["verify", str(path), "--sarif", str(sarif), "--junit", str(junit)])
+    assert printed.exit_code == 0
+    says(re.sub(r"[│┃]", " ", printed.output))
+    (one,) = json.loads(run(main, ["verify", str(path), "--json"]).stdout)
+    assert one["quantified"] == ["all real alpha"]
+    assert one["values"] == {"table": "{'a': 2.0}", "dims": "[1, 2]", "act": "builtins.abs"}
+    assert constant in one["inputs"]["x"]["conditions"][0]["text"]
+    expected = one["values"] | {
+        "proved for": "all real alpha",
+        "declared": "y is constant: no gradient by it is judged",
+    }
+    (log,) = json.loads(sarif.read_text())["runs"]
+    assert log["properties"]["judged"][0]["values"] == expected
+    (case,) = ElementTree.parse(junit).iter("testcase")
+    assert {one.get("name"): one.get("value") for one in case.iter("property")} == expected
+    run(main, ["build", str(path), "-o", str(folder), "--no-compile"], catch_exceptions=False)
+    for name in ("mix.h", "mix.c", "mix.py"):
+        says((folder / name).read_text())
+    proof = json.loads((folder / "MANIFEST.json").read_text())["ops"]["mix"]
+    assert proof["assume"] == {"y": "constant"}
+    assert proof["proof"]["quantified"] == ["all real alpha"]
+    assert proof["proof"]["values"] == one["values"]
+    assert constant in proof["proof"]["gradients"]["x"]["conditions"][0]
+    held = run(main, ["verify", "--certificate", str(folder), "--root", str(tmp_path)])
+    assert "the certificate holds" in held.output
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--symgrad", "-v", "-p", "no:cacheprovider", str(path)],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    says(done.stdout)

@@ -211,3 +211,37 @@ def test_a_kernel_takes_any_number_and_nothing_else() -> None:
     assert (op(sg.ones(2, 3), 7.0) == 7).all()
     with pytest.raises(SymgradError, match="alpha"):
         op(sg.ones(2, 3), "7.0")
+
+
+class Squared(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, alpha: float = 2.0) -> Any:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        ctx.alpha = alpha
+        return alpha * x * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * ctx.alpha * x * g, None
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any, _: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 2 * ctx.alpha * x * t
+
+
+class OnlyTwo(Squared):
+    @staticmethod
+    def jvp(ctx: Any, t: Any, _: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 4 * x * t
+
+
+def test_a_jvp_and_a_second_order_hold_for_all_numbers() -> None:
+    assert sg.verify(Squared, "n").stated == "PROVED for all real alpha"
+    assert sg.verify(Squared, "n", order=2).stated == "PROVED for all real alpha"
+    found = sg.verify(OnlyTwo, "n")
+    assert found.stated == "PROVED for alpha = 2.0"
+    assert any("jvp: it is not the derivative along tangent_x" in note for note in found.notes)

@@ -174,6 +174,13 @@ class Report(HasVerdict):
         found = [c for report in self.inputs.values() for c in report.conditions]
         return tuple(dict.fromkeys(found))
 
+    @property
+    def declared(self) -> str:
+        """What was declared of the inputs; the regions of plain numbers are in ``quantified``."""
+        said = " ".join(self.quantified)
+        found = (one.text for one in self.conditions if one.kind == "declared")
+        return "; ".join(text for text in found if text not in said)
+
     def raise_for_verdict(self) -> None:
         """Raise NotProvedError unless the verdict is PROVED."""
         if self.verdict is not Verdict.PROVED:
