@@ -78,6 +78,14 @@ class Region:
             self._below(bound, is_open=relation in ("==", "!=", ">=", "<"))
         return answer
 
+    def holds(self, value: float) -> bool:
+        """Is it one of the values?"""
+        if self.low is not None and not (
+            value >= self.low if not self.low_open else value > self.low
+        ):
+            return False
+        return self.high is None or (value < self.high if self.high_open else value <= self.high)
+
     def to_sign(self) -> None:
         """Shrink to the numbers of the value's sign."""
         (self._above if self.value > 0 else self._below)(Fraction(0), is_open=True)
@@ -380,6 +388,7 @@ class PlainNumber(SymFloat):
     """
 
     __slots__ = ("is_whole", "regions", "value")
+    is_number_of_a_trace = True
 
     def __init__(
         self, op: str, args: tuple[Any, ...], regions: tuple[Region, ...],

@@ -20,6 +20,7 @@ from symgrad.frontend.request import Argument, Request
 from symgrad.frontend.session import active
 from symgrad.runtime.op import OpAt
 from symgrad.runtime.strict import fall_back
+from symgrad.runtime.values import is_symbol
 from symgrad.tensor.batched import levels
 from symgrad.tensor.gradients import grad_where_recorded
 from symgrad.tensor.jit.variant import EmptyTensor, Variant
@@ -44,7 +45,8 @@ class OpKernels:
 
     def at(self, op: Any) -> OpKernels:
         """The same at values of the plain numbers of an op, an ``OpAt``."""
-        key = tuple((type(one), repr(one)) for one in op.numbers.values())
+        symbols = any(map(is_symbol, op.numbers.values()))
+        key = () if symbols else tuple((type(one), repr(one)) for one in op.numbers.values())
         if key in self._at:
             return self._at[key]
         left = dict(op.numbers)
@@ -53,10 +55,12 @@ class OpKernels:
             for one in self.arguments
         ]
         arguments += [Argument(name, value=value, keyword=True) for name, value in left.items()]
-        if len(self._at) >= MOST_READY:
-            self._at.pop(next(iter(self._at)))
-        self._at[key] = OpKernels(op, self.function, arguments)
-        return self._at[key]
+        found = OpKernels(op, self.function, arguments)
+        if not symbols:
+            if len(self._at) >= MOST_READY:
+                self._at.pop(next(iter(self._at)))
+            self._at[key] = found
+        return found
 
     def apply(self, *tensors: Any) -> Any:
         """The Function itself, for tensors or in a trace."""

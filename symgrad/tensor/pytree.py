@@ -1,11 +1,13 @@
 """Arguments and results as trees of tuples, lists and dicts, whose leaves are tensors.
 
-In: nested Python values.  Out: their tensors in order, and a key of everything else.
+In: nested Python values.  Out: their tensors in order, and a key of everything else.  Where it is
+asked for, a finite float is a leaf like a tensor: one of no axes, whose value is in no key.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,7 +17,7 @@ from symgrad.frontend.session import active
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.tensor.errors import TensorTypeError
 from symgrad.tensor.plans.dispatch import as_tensor
-from symgrad.tensor.tensor import Tensor
+from symgrad.tensor.tensor import Tensor, wrap
 
 Rebuild = Callable[[Sequence[Any]], Any]
 
@@ -27,10 +29,13 @@ class Hole:
 HOLE = Hole()
 
 
-def flatten(value: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
+def flatten(
+    value: Any, tensors: list[Tensor], rest: list[Any], numbers: list[int] | None = None
+) -> Any:
     """A key of a value: dtypes and shapes of its tensors, the values of its other leaves.
 
     Its tensors (arrays as constants) are appended to ``tensors``, its other leaves to ``rest``.
+    ``numbers``: finite floats are appended to ``tensors``, too, and their places there to this.
     Raises TensorTypeError for a leaf that has no hash.
     """
     kind = type(value)
@@ -38,11 +43,16 @@ def flatten(value: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
         tensors.append(value)
         return value._array.dtype.char, value._array.shape
     if kind is tuple or kind is list or isinstance(value, (tuple, list)):
-        return kind, tuple([flatten(item, tensors, rest) for item in value])
+        return kind, tuple([flatten(item, tensors, rest, numbers) for item in value])
     if isinstance(value, dict):
-        return kind, tuple([(name, flatten(value[name], tensors, rest)) for name in value])
+        named = [(name, flatten(value[name], tensors, rest, numbers)) for name in value]
+        return kind, tuple(named)
     if isinstance(value, np.ndarray):
         return flatten(as_tensor(value), tensors, rest)
+    if numbers is not None and is_number(value):
+        numbers.append(len(tensors))
+        tensors.append(wrap(np.asarray(value)))
+        return kind, None
     rest.append(value)
     if kind is float:
         return kind, value.hex()
@@ -56,6 +66,11 @@ def flatten(value: Any, tensors: list[Tensor], rest: list[Any]) -> Any:
             hint="pass tensors in tuples, lists and dicts, and anything else as a hashable value",
         ) from None
     return kind, value
+
+
+def is_number(value: Any) -> bool:
+    """Is it a finite float?"""
+    return type(value) is float and math.isfinite(value)
 
 
 def _of_slice(value: slice) -> Any:
@@ -107,11 +122,11 @@ def leaves_like(structure: Any, value: Any) -> list[Any] | None:
     return found
 
 
-def emptied(value: Any) -> Any:
-    """The value with ``HOLE`` in place of each of its tensors."""
-    if isinstance(value, (Tensor, np.ndarray)):
+def emptied(value: Any, numbers: bool = False) -> Any:
+    """The value with ``HOLE`` in place of each of its tensors, and of its finite floats."""
+    if isinstance(value, (Tensor, np.ndarray)) or (numbers and is_number(value)):
         return HOLE
-    return _mapped(value, emptied)
+    return _mapped(value, functools.partial(emptied, numbers=numbers))
 
 
 def filled(value: Any, leaves: Iterator[Any]) -> Any:

@@ -4,7 +4,8 @@ In: a function of tensors, a bound method, a module.  Out: the same function, co
 
 A function is traced once for each pattern of its arguments: dtypes and ranks of its tensors, which
 sizes are equal (those that are 1, or that a tensor it closes over has, are numbers), the values of
-everything else.  Other sizes of the same pattern run the same kernels.  What cannot be traced or
+everything else but floats.  These are passed to the kernels, unless the function asks for their
+values.  Other sizes of the same pattern run the same kernels.  What cannot be traced or
 compiled runs eagerly, with one warning.
 """
 
@@ -48,8 +49,10 @@ class _Jit:
     ) -> Any:  # fmt: skip
         """The function, compiled: one kernel forward, one backward, for every size.
 
-        Arguments and results are tensors in tuples, lists and dicts.  Any other argument counts by
-        its value, and is compiled again for each.  So do numbers, strings, None, functions, and
+        Arguments and results are tensors in tuples, lists and dicts.  A finite float is passed to
+        the kernels; where it is compared with a number, they are for the numbers on its side.  Any
+        other argument, and a float whose value is asked for, counts by its value, and is compiled
+        again for each.  So do numbers, strings, None, functions, and
         tuples, lists and dicts of them, that the function and those that it calls read from
         closures, defaults and globals; give as a tensor what changes often.  The function is run
         once for each, and nothing else that it reads may change: no attribute of an object that is
@@ -91,12 +94,15 @@ class Jitted:
             return self.function(*args, **kwargs)
         tensors: list[Tensor] = []
         rest: list[Any] = []
-        key = (pytree.flatten((args, kwargs), tensors, rest), self._modes(rest))
+        floats: list[int] = []
+        key = (pytree.flatten((args, kwargs), tensors, rest, floats), self._modes(rest))
         if key not in self._ready:
-            return self._first(key[0], args, kwargs, tensors, rest)
+            return self._first(key[0], args, kwargs, tensors, rest, floats)
         prepared = self._ready[key]
         if prepared is None:
             return self.function(*args, **kwargs)
+        if floats and not prepared.serves(tensors, floats):
+            return self._first(key[0], args, kwargs, tensors, rest, floats)
         try:
             inputs = prepared.inputs(tensors, [self.function, *rest])
         except StaleCapture:
@@ -104,16 +110,17 @@ class Jitted:
             return self(*args, **kwargs)
         kernels = prepared.entry.ready(prepared.needs(inputs))
         if kernels is None:
-            return self._first(key[0], args, kwargs, tensors, rest)
+            return self._first(key[0], args, kwargs, tensors, rest, floats)
         return prepared.run(kernels, inputs)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """What is compiled for these arguments.  Raises what tracing raises, and CodegenError."""
         tensors: list[Tensor] = []
         rest: list[Any] = []
-        pytree.flatten((args, kwargs), tensors, rest)
+        floats: list[int] = []
+        pytree.flatten((args, kwargs), tensors, rest, floats)
         roots = [self.function, *rest]
-        prepared = Variant(self.function, args, kwargs).prepare(tensors, roots)
+        prepared = Variant(self.function, args, kwargs, floats).prepare(tensors, roots)
         return Lowered(prepared, prepared.needs(prepared.inputs(tensors, roots)))
 
     # -- the first call of its kind
@@ -125,15 +132,16 @@ class Jitted:
         return state.dtype.name, flags, self._watched.key()
 
     def _first(
-        self, shape: Any, args: Any, kwargs: Any, tensors: list[Tensor], rest: list[Any]
-    ) -> Any:
+        self, shape: Any, args: Any, kwargs: Any, tensors: list[Tensor], rest: list[Any],
+        floats: list[int],
+    ) -> Any:  # fmt: skip
         """Trace and compile; run it eagerly where that fails."""
         self._watched.renew()
         before = self._watched.key()
         general = _without_sizes(shape)
         variant = self._variants.get((general, self._modes(rest)))
         if variant is None:
-            variant = Variant(self.function, args, kwargs)
+            variant = Variant(self.function, args, kwargs, floats)
         result, prepared = self._tried(variant, args, kwargs, tensors, [self.function, *rest])
         self._watched.settle(before)
         modes = self._modes(rest)

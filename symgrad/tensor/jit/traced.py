@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from symgrad.abi import Op
 from symgrad.autodiff import recorded_vjp
 from symgrad.budgets import MOST_TRACED_NODES
 from symgrad.forks import forks_wait
@@ -24,14 +25,22 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.kernels import OpPlan, plan
 from symgrad.ops.markers import without_markers
+from symgrad.passes.evaluate import evaluate
+from symgrad.plain_values import PlainArgument
 from symgrad.runtime.op import CompiledOp, make_op
+from symgrad.runtime.residuals import Residuals
 from symgrad.tensor.modes import enable_grad
 from symgrad.tensor.tape import kernelnode
 from symgrad.tensor.tape.kernelnode import Mask
 from symgrad.tensor.tensor import Tensor, wrap
 from symgrad.tensor.trace.lifting import LiftingSession, Untraceable, number_of, satisfied
 
-Sizes = Mapping[str, int]
+NUMBER = "@"
+"""What the names of floats begin with among the sizes."""
+_AGREEMENT = 1e-6
+"""Relative differences below it are rounding."""
+Sizes = Mapping[str, Any]
+"""Sizes, and floats that are passed."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +110,26 @@ class Traced:
                 if gradient is not None
             ),
             saved=(),
+            plain=tuple(
+                str(node.name) for node, one in zip(self.inputs, self.passed, strict=True) if one
+            ),
         )  # fmt: skip
         graphs = FunctionGraphs(
             name=self.name, location=None, cases=(case,), derived=True,
-            input_names=tuple(str(node.name) for node in self.inputs),
+            input_names=tuple(
+                str(node.name) for node, one in zip(self.inputs, self.passed, strict=True)
+                if not one
+            ),
             differentiable=tuple(gradient.input for gradient in case.gradients),
+            values=tuple(PlainArgument(name, 0.0, number="float64") for name in case.plain),
         )  # fmt: skip
         return plan(graphs, pruned=False)
+
+    @property
+    def passed(self) -> Mask:
+        """Which of the inputs are floats, that the kernels take themselves."""
+        numbers = self.session.plain.values()
+        return tuple(any(node is one for one in numbers) for node in self.inputs)
 
 
 class Entry:
@@ -121,7 +143,13 @@ class Entry:
     def serves(self, sizes: Sizes) -> bool:
         """Do the conditions that the trace used hold?"""
         conditions = self.traced.session.conditions.values()
-        return all(satisfied(condition, sizes) for condition in conditions)
+        served = all(satisfied(condition, sizes) for condition in conditions)
+        return served and self.admits(sizes)
+
+    def admits(self, sizes: Sizes) -> bool:
+        """Does the trace do the same for these floats?"""
+        regions = self.traced.session.regions
+        return all(region.holds(sizes[name]) for name, region in regions.items())
 
     def ready(self, needs: Mask) -> TracedKernels | None:
         """The kernels for these needs, where there are some."""
@@ -141,15 +169,72 @@ class TracedKernels:
     def __init__(self, entry: Entry, needs: Mask) -> None:
         self.label = f"{entry.traced.name}Backward"
         self.plan = entry.traced.planned(needs)
-        self.differentiable = self.plan.differentiable
+        passed = entry.traced.passed
+        able = iter(self.plan.differentiable)
+        self.differentiable = tuple(not one and next(able) for one in passed)
         self.family = entry.family
-        self.op = compiled(self.plan)
+        self.op: Any = compiled(self.plan)
+        if any(passed):
+            self.op = PassingOp(self.op, passed)
 
     def differentiate(
         self, inputs: Sequence[Tensor], cotangents: Sequence[Tensor | None], mask: Mask
     ) -> Sequence[Tensor | None]:
         """The gradients by the kernels of the derivative, which are recorded in turn."""
         return self.family.differentiate(inputs, cotangents, mask)
+
+
+class PassingOp:
+    """An op whose numbers are given as arrays of no axes among its tensors.
+
+    ``passed``: which of the arrays are numbers.
+    """
+
+    def __init__(self, op: CompiledOp, passed: Mask) -> None:
+        self.op = op
+        self.passed = passed
+        places = [place for place, one in enumerate(passed) if not one]
+        record = op.caller.op
+        cases = tuple(
+            replace(
+                case,
+                residuals=tuple(
+                    replace(one, position=places[one.position]) if one.source == "input" else one
+                    for one in case.residuals
+                ),
+            )
+            for case in record.cases
+        )
+        self.caller = _Caller(replace(record, cases=cases), op.caller.residuals)
+
+    def inference(self, *arrays: Any) -> Any:
+        """The outputs alone."""
+        return self._at(arrays).inference(*self._tensors(arrays))
+
+    def forward(self, *arrays: Any) -> Any:
+        """The outputs, and what backward needs."""
+        return self._at(arrays).forward(*self._tensors(arrays))
+
+    def backward(self, residuals: Any, *cotangents: Any, needs_input_grad: Mask) -> tuple[Any, ...]:
+        """The gradients, None for a number."""
+        mask = tuple(self._tensors(needs_input_grad))
+        found = iter(self.op.backward(residuals, *cotangents, needs_input_grad=mask))
+        return tuple(None if one else next(found) for one in self.passed)
+
+    def _at(self, arrays: Sequence[Any]) -> Any:
+        pairs = zip(arrays, self.passed, strict=True)
+        return self.op.at([array.item() for array, one in pairs if one])
+
+    def _tensors(self, values: Sequence[Any]) -> list[Any]:
+        return [value for value, one in zip(values, self.passed, strict=True) if not one]
+
+
+@dataclass(frozen=True)
+class _Caller:
+    """What the tape reads of the caller of an op."""
+
+    op: Op
+    residuals: Sequence[type[Residuals]]
 
 
 def compiled(planned: OpPlan) -> CompiledOp:
@@ -216,6 +301,37 @@ class Family:
             needs = tuple(tensor.requires_grad for tensor in tensors)
             found = iter(kernelnode.call(entry.kernels(needs), tensors))
         return [next(found) if there else None for there in entry.traced.present]
+
+
+def agree(one: Traced, other: Traced, sizes: Sizes) -> bool:
+    """Do two traces compute the same, at inputs that are drawn?  One has values for symbols."""
+    if [node.type for node in one.inputs] != [node.type for node in other.inputs]:
+        return False
+    random = np.random.default_rng(0)
+    values = {
+        region.name: sizes[name] for name, region in one.session.regions.items()
+    }  # fmt: skip
+    drawn = []
+    for node in one.inputs:
+        shape = tuple(number_of(dim, sizes) for dim in node.shape)
+        some = random.uniform(0.5, 1.5, shape) if node.dtype.is_float else np.ones(shape)
+        found = values.get(node.attributes["name"], some) if not shape else some
+        drawn.append(np.asarray(found, str(node.dtype)))
+    return all(map(_close, _values(one, drawn, sizes), _values(other, drawn, sizes)))
+
+
+def _values(traced: Traced, drawn: Sequence[Any], sizes: Sizes) -> list[Any]:
+    """The outputs of a trace at these inputs."""
+    new = without_markers(Graph(), [*traced.outputs, *traced.inputs])
+    names = [node.attributes["name"] for node in traced.inputs]
+    known = {name: size for name, size in sizes.items() if not name.startswith(NUMBER)}
+    outputs = [new[node] for node in traced.outputs]
+    return evaluate(outputs, dict(zip(names, drawn, strict=True)), known)
+
+
+def _close(left: Any, right: Any) -> bool:
+    alike = left.shape == right.shape and left.dtype == right.dtype
+    return alike and np.allclose(left, right, rtol=_AGREEMENT, atol=_AGREEMENT, equal_nan=True)
 
 
 def _zeros(output: Node, sizes: Sizes) -> Tensor:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symgrad.budgets import MOST_PATTERNS
+from symgrad.frontend.plain import PlainNumber, Region
 from symgrad.frontend.session import activate, as_symgrad_error
 from symgrad.frontend.sizes import SymFloat, SymInt, symbolic_math
 from symgrad.frontend.tensor import SymbolicTensor
@@ -20,14 +21,17 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
 from symgrad.tensor import pytree
 from symgrad.tensor.jit.captures import Path, find_paths, follow
-from symgrad.tensor.jit.traced import Entry, Family, Sizes, Traced
+from symgrad.tensor.jit.traced import NUMBER, Entry, Family, Sizes, Traced, agree
 from symgrad.tensor.modes import enable_grad, state
 from symgrad.tensor.tape import kernelnode
 from symgrad.tensor.tensor import Tensor
 from symgrad.tensor.trace.lifting import LiftingSession, NeedsNumbers, Untraceable
 
-Pattern = tuple[tuple[int, ...], ...]
-"""For each tensor its sizes: a number, or -1 - k for the k-th symbol."""
+Pattern = tuple[tuple[int, ...] | float | None, ...]
+"""For each tensor its sizes: a number, or -1 - k for the k-th symbol.
+
+For a float that is passed it is None, or its value where the trace needs that.
+"""
 
 
 class StaleCapture(Exception):
@@ -38,11 +42,20 @@ class StaleCapture(Exception):
 class Prepared:
     """Kernels for arguments of certain dtypes, shapes and values.
 
-    ``paths``: where the tensors are that the function closes over.
+    ``paths``: where the tensors are that the function closes over; ``pattern``: of the arguments.
     """
 
     entry: Entry
     paths: tuple[Path, ...]
+    pattern: Pattern
+
+    def serves(self, tensors: Sequence[Tensor], numbers: Sequence[int]) -> bool:
+        """Is it for these floats, which stand at ``numbers``?"""
+        for place in numbers:
+            value, known = tensors[place]._array.item(), self.pattern[place]
+            if known is not None and (value != known or str(value) != str(known)):
+                return False
+        return self.entry.admits({number_name(p): tensors[p]._array.item() for p in numbers})
 
     def inputs(self, tensors: Sequence[Tensor], roots: Sequence[Any]) -> list[Tensor]:
         """Everything that the kernels take.  Raises StaleCapture."""
@@ -76,12 +89,19 @@ def _alike(tensor: Any, other: Tensor) -> bool:
 class Variant:
     """The traces for arguments of certain dtypes, ranks and values.
 
-    ``numbers``: sizes that are written as numbers; ``exact``: all of them.
+    ``floats``: the places among its tensors where a float is passed, a symbol of the trace;
+    ``fixed``: those of which the trace needs the value.  ``numbers``: sizes that are written as
+    numbers; ``exact``: all of them.
     """
 
-    def __init__(self, function: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], args: Any, kwargs: Any,
+        floats: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
         self.function = function
-        self.template = pytree.emptied((args, kwargs))
+        self.template = pytree.emptied((args, kwargs), floats is not None)
+        self.floats = frozenset(floats or ())
+        self.fixed: frozenset[int] = frozenset()
         self.numbers: frozenset[int] = frozenset((0, 1))
         self.exact = False
         self.hopeless = False
@@ -100,7 +120,12 @@ class Variant:
                 return self._prepare(tensors, roots)
             except NeedsNumbers as wanted:
                 self.numbers |= wanted.sizes
+            except NeedsValues as needed:
+                self.fixed |= needed.places
             except Exception:
+                if self.floats - self.fixed:
+                    self.fixed = self.floats
+                    continue
                 if self.exact or not any(map(_symbols, self.pattern(tensors))):
                     raise
                 self.exact = True
@@ -121,23 +146,27 @@ class Variant:
     def _prepare(self, tensors: Sequence[Tensor], roots: Sequence[Any]) -> Prepared:
         pattern = self.pattern(tensors)
         if pattern not in self._families:
-            if len(self._families) >= MOST_PATTERNS:
+            shapes = [_shapes(one) for one in self._families if _values(one) == _values(pattern)]
+            if len(shapes) >= MOST_PATTERNS:
                 raise Untraceable(f"it is called with over {MOST_PATTERNS} patterns of sizes")
             kinds = [tensor.dtype for tensor in tensors]
             paths: list[tuple[Path, ...]] = []
-            trace = functools.partial(self._trace, pattern, kinds, list(roots), paths)
+            trace = functools.partial(self._checked, pattern, kinds, list(roots), paths)
             family = Family(trace, functools.partial(sizes_of, pattern))
             family.entry(family.sizes_of(tensors))
             self._families[pattern] = family, paths
         family, paths = self._families[pattern]
         entry = family.entry(family.sizes_of(tensors))
-        return Prepared(entry, paths[0])
+        return Prepared(entry, paths[0], pattern)
 
     def pattern(self, tensors: Sequence[Tensor]) -> Pattern:
         """Which sizes are numbers, and which of the others are equal."""
         names: dict[int, int] = {}
-        found = []
-        for tensor in tensors:
+        found: list[tuple[int, ...] | float | None] = []
+        for place, tensor in enumerate(tensors):
+            if place in self.floats:
+                found.append(tensor._array.item() if place in self.fixed else None)
+                continue
             sizes = []
             for size in tensor._array.shape:
                 known = self.exact or size in self.numbers
@@ -147,17 +176,36 @@ class Variant:
 
     # -- tracing
 
+    def _checked(
+        self, pattern: Pattern, kinds: Sequence[DType], roots: Sequence[Any],
+        paths: list[tuple[Path, ...]], sizes: Sizes,
+    ) -> Traced:  # fmt: skip
+        """The trace, whose symbols agree with the values at hand where floats are passed."""
+        found = self._trace(pattern, kinds, roots, paths, sizes)
+        symbols = [place for place, one in enumerate(pattern) if one is None]
+        if not symbols:
+            return found
+        plain = tuple(
+            sizes[number_name(place)] if one is None else one for place, one in enumerate(pattern)
+        )
+        other = self._trace(plain, kinds, roots, [], sizes)
+        if not agree(found, other, sizes):
+            raise NeedsValues(frozenset(symbols))
+        return found
+
     def _trace(
         self, pattern: Pattern, kinds: Sequence[DType], roots: Sequence[Any],
         paths: list[tuple[Path, ...]], sizes: Sizes,
     ) -> Traced:  # fmt: skip
-        session = LiftingSession(sizes, self.dtype)
+        session = LiftingSession(
+            {name: size for name, size in sizes.items() if not name.startswith(NUMBER)}, self.dtype
+        )
         session.namer.start(sys._getframe())
         with activate(session), symbolic_math(), enable_grad(), lifting():
             names = self._names()
             symbols = [
-                session.take(name, kind, [_dim(size) for size in shape])
-                for name, kind, shape in zip(names, kinds, pattern, strict=True)
+                self._symbol(session, place, *one, sizes)
+                for place, one in enumerate(zip(names, kinds, pattern, strict=True))
             ]
             args, kwargs = pytree.filled(self.template, iter(symbols))
             try:
@@ -169,6 +217,9 @@ class Variant:
             outputs = tuple(tensor.node for tensor in found)
             session.check_unwritten()
             session.namer.finish(session)
+        asked = [name for name, region in session.regions.items() if region.settled]
+        if asked:
+            raise NeedsValues(frozenset(int(name.removeprefix(NUMBER)) for name in asked))
         if not outputs:
             raise Untraceable("it returns no tensor")
         captured = tuple(tensor for tensor, _ in session.captured)
@@ -176,6 +227,21 @@ class Variant:
         inputs = tuple(node for _, node in session.given)
         name = getattr(self.function, "__name__", type(self.function).__name__)
         return Traced(_word(name), session, inputs, outputs, captured, rebuild)
+
+    def _symbol(
+        self, session: LiftingSession, place: int, name: str, kind: DType,
+        shape: tuple[int, ...] | float | None, sizes: Sizes,
+    ) -> Any:  # fmt: skip
+        """What stands for an argument in the trace."""
+        if isinstance(shape, tuple):
+            return session.take(name, kind, [_dim(size) for size in shape])
+        session.take(name, kind, ())
+        if shape is not None:
+            return shape
+        region = Region(name, sizes[number_name(place)])
+        session.regions[number_name(place)] = region
+        session.plain[name] = session.given[-1][1]
+        return PlainNumber.of(region)
 
     def _note_paths(
         self, session: LiftingSession, captured: Sequence[Tensor], roots: Sequence[Any],
@@ -216,6 +282,17 @@ class Variant:
                 yield name
 
 
+class NeedsValues(BaseException):
+    """The values of these floats have to be known: the trace is to be done again.
+
+    Not an ``Exception``, so that no handler in the traced program catches it.
+    """
+
+    def __init__(self, places: frozenset[int]) -> None:
+        self.places = places
+        super().__init__(sorted(places))
+
+
 class EmptyTensor(Untraceable):
     """A tensor has no elements: the call runs eagerly, without a warning."""
 
@@ -230,18 +307,34 @@ class lifting:
         state.lifting = self._before
 
 
-def sizes_of(pattern: Pattern, tensors: Sequence[Tensor]) -> dict[str, int]:
+def sizes_of(pattern: Pattern, tensors: Sequence[Tensor]) -> dict[str, Any]:
     """The numbers behind the symbols of a pattern."""
-    found: dict[str, int] = {}
-    for shape, tensor in zip(pattern, tensors, strict=False):
+    found: dict[str, Any] = {}
+    for place, (shape, tensor) in enumerate(zip(pattern, tensors, strict=False)):
+        if not isinstance(shape, tuple):
+            found[number_name(place)] = tensor._array.item()
+            continue
         for size, number in zip(shape, tensor._array.shape, strict=True):
             if size < 0:
                 found[_symbol(size)] = number
     return found
 
 
-def _symbols(shape: Sequence[int]) -> bool:
-    return any(size < 0 for size in shape)
+def number_name(place: int) -> str:
+    """What a float is called among the sizes."""
+    return f"{NUMBER}{place}"
+
+
+def _shapes(pattern: Pattern) -> tuple[Any, ...]:
+    return tuple(one for one in pattern if isinstance(one, tuple))
+
+
+def _values(pattern: Pattern) -> tuple[str, ...]:
+    return tuple(str(one) for one in pattern if not isinstance(one, tuple))
+
+
+def _symbols(shape: Any) -> bool:
+    return isinstance(shape, tuple) and any(size < 0 for size in shape)
 
 
 def _symbol(size: int) -> str:
@@ -254,6 +347,8 @@ def _dim(size: int) -> Dim:
 
 def _known(result: Any) -> Any:
     """The result.  Raises Untraceable where it holds a symbolic size."""
+    if type(result) is PlainNumber:
+        return result.settle()
     if isinstance(result, (SymInt, SymFloat)):
         raise Untraceable("it returns a size")
     if isinstance(result, (tuple, list)):

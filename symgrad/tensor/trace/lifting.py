@@ -17,6 +17,7 @@ from typing import Any
 from symgrad.frontend.facts import OPPOSITE, SizeFacts
 from symgrad.frontend.function import class_of, is_once
 from symgrad.frontend.history import History
+from symgrad.frontend.plain import Region
 from symgrad.frontend.session import Session
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.atoms import Size
@@ -76,7 +77,10 @@ class LiftedHistory(History):
 
 
 class LiftingSession(Session):
-    """``sizes``: the numbers behind the symbols.  ``captured``: tensors that were met, in order."""
+    """``sizes``: the numbers behind the symbols.  ``captured``: tensors that were met, in order.
+
+    ``regions``: for which floats the trace does the same, by their names among the sizes.
+    """
 
     history: LiftedHistory
 
@@ -86,6 +90,7 @@ class LiftingSession(Session):
         self.conditions: dict[tuple[Dim, str, Dim], SizeCondition] = {}
         self.captured: list[tuple[Tensor, SymbolicTensor]] = []
         self.given: list[tuple[SymbolicTensor, Node]] = []
+        self.regions: dict[str, Region] = {}
         self.history = LiftedHistory(self)
 
     @property
