@@ -41,6 +41,11 @@ def _called(value: Any) -> str:
     return described(value) if literally else f"a {kind}"
 
 
+def is_symbol(value: Any) -> bool:
+    """Is it a plain number of a trace in progress?"""
+    return getattr(type(value), "is_number_of_a_trace", False) is True
+
+
 def given(op: Op) -> str:
     """`` for all real beta; for alpha = 1.0``: what an op takes, and the values that it has."""
     kinds = {"float64": "real", "int64": "integer"}
@@ -95,6 +100,9 @@ class Values:
     def _number(self, where: str, known: Value, value: Any) -> Any:
         """The number that a kernel takes for a value."""
         whole = known.number == "int64"
+        if is_symbol(value) and (value.is_whole or not whole):
+            self._check(where, known, value)
+            return value
         if value is AS_COMPILED:
             return int(known.text) if whole else float(known.text)
         if isinstance(value, numpy.ndarray) and value.ndim == 0:
@@ -116,14 +124,18 @@ class Values:
                 f"{where}: {known.name} is {described(value)}, which {known.number} does not hold",
                 hint="pass a smaller number",
             )
-        if known.condition and not evaluate(known.condition, {known.name: found}):
+        self._check(where, known, found)
+        return found
+
+    def _check(self, where: str, known: Value, value: Any) -> None:
+        """Is it a number that the op is compiled for?  Raises KernelArgumentError."""
+        if known.condition and not evaluate(known.condition, {known.name: value}):
             raise KernelArgumentError(
                 f"{where}: {known.name} is {described(value)}, and the op is compiled for "
                 f"{known.condition}",
                 hint=f"pass a number for which that holds, or compile the op for this one: "
                 f"static={{{known.name!r}: {described(value)}}}",
             )
-        return found
 
     def check(self, where: str, name: str, value: Any) -> None:
         """Is it the value that was compiled in?
@@ -132,6 +144,8 @@ class Values:
         TypeError, as a function's is.
         """
         known = self._named(where, name)
+        if is_symbol(value):
+            value = value.settle()
         if value is AS_COMPILED or (known.exact and literal(_as_python(value)) == known.text):
             return
         if is_same(value, self.objects.get(name, AS_COMPILED)):
