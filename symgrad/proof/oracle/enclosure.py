@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, Scalar
 from symgrad.ops.record import Op, get
-from symgrad.proof.oracle import balls
+from symgrad.proof.oracle import balls, lines
 from symgrad.proof.oracle.balls import (
     HALF,
     NAN,
@@ -289,13 +290,17 @@ class Balls(Arithmetic):
         """A float literal: all that it may round."""
         return Jet(literal(value))
 
+    def elements(self, value: Any) -> Array:
+        """An array whose numbers are elements."""
+        return _elements(value)
+
     def full(self, number: Any) -> Array:
         """An element as an array of rank 0."""
         return as_object(number)
 
     def real(self, array: Array) -> Array:
         """Integers or truth values as reals."""
-        return _elements(array)
+        return self.elements(array)
 
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
         """An elementwise op on reals."""
@@ -327,7 +332,7 @@ class Balls(Arithmetic):
         if not any(arg.dtype.is_float for arg in node.args):
             result = op.numpy(*values, size=size, **attributes)
             if node.dtype.is_float:
-                return _elements(np.asarray(result))
+                return self.elements(np.asarray(result))
             return np.asarray(result, dtype=bool if node.dtype.name == "bool_" else np.int64)
         if node.op in balls._RELATIONS:
             asked = np.frompyfunc(partial(self.asking.compared, node.op), 2, 1)
@@ -339,7 +344,7 @@ class Balls(Arithmetic):
             raise Uncertain(f"no enclosure of {node.op}")
         if node.op == "einsum":
             return as_object(np.einsum(attributes["spec"], *values))
-        return _elements(op.numpy(*values, size=size, **attributes))
+        return self.elements(op.numpy(*values, size=size, **attributes))
 
     # what asks for an order
 
@@ -392,7 +397,7 @@ class Balls(Arithmetic):
     # matrices, by elimination with pivots that are not 0 for certain
 
     def _inverse(self, array: Array) -> Array:
-        identity = _elements(np.eye(array.shape[-1], dtype=np.int64))
+        identity = self.elements(np.eye(array.shape[-1], dtype=np.int64))
         return _each(array, lambda one: _eliminated(one, identity)[0])
 
     def _det(self, array: Array) -> Array:
@@ -415,7 +420,7 @@ class Balls(Arithmetic):
         return _each((array + np.swapaxes(array, -1, -2)) * Jet(HALF), self._factor)
 
     def _factor(self, matrix: Array) -> Array:
-        factor = _elements(np.zeros(matrix.shape, dtype=np.int64))
+        factor = self.elements(np.zeros(matrix.shape, dtype=np.int64))
         for i, j in zip(*np.tril_indices(len(matrix)), strict=True):
             rest = matrix[i, j] - sum((factor[i, k] * factor[j, k] for k in range(j)), Jet(ZERO))
             if i == j and balls.sign(rest.v) <= 0:
@@ -425,6 +430,41 @@ class Balls(Arithmetic):
         return factor
 
 
+class Lines(Balls):
+    """Nodes over ``Line`` elements, just ahead of a point or just behind it."""
+
+    def __init__(self, side: int) -> None:
+        self.asking: Any = lines.Beside(side)
+
+    def elements(self, value: Any) -> Array:
+        """An array whose numbers are lines."""
+        array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
+        return as_object(np.frompyfunc(lines.line, 1, 1)(array))
+
+    def number(self, value: Scalar) -> Any:
+        """A float literal: all that it may round."""
+        found = literal(value)
+        return lines.UNDEFINED if balls.is_special(found) else lines.line(Jet(found))
+
+    def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
+        """An elementwise op on reals."""
+        function = partial(lines.applied, op.name, self.asking)
+        return as_object(np.frompyfunc(function, len(values), 1)(*values))
+
+    def truncated(self, array: Array) -> Array:
+        """Reals as integers: not known."""
+        raise Uncertain("an integer of what moves")
+
+    def structural(
+        self, op: Op, values: Sequence[Array], size: SizeOf, attributes: dict[str, Any], node: Node
+    ) -> Array:
+        """Any other op, by its NumPy meaning on elements; of matrices nothing is known."""
+        if node.op in _MATRICES and any(arg.dtype.is_float for arg in node.args):
+            raise Uncertain(f"no series of {node.op}")
+        return super().structural(op, values, size, attributes, node)
+
+
+_MATRICES = ("inverse", "det", "logdet", "solve_triangular", "cholesky")
 _LINEAR = frozenset(("movement", "reduction", "contraction", "indexing", "source"))
 """Kinds of ops that move, add and multiply elements: their NumPy meaning serves for any number."""
 
@@ -521,12 +561,61 @@ def true_value(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -
     try:
         return derivative(along(0))
     except OnBoundary:
-        ahead, behind = along(1), along(-1)
         here = objective(subject, feeds(point), point.sizes)
-        smooth = balls.certainly_equal(derivative(ahead), derivative(behind))
-        if smooth and all(balls.certainly_equal(one.v, here.v) for one in (ahead, behind)):
-            return derivative(ahead)
-        raise Uncertain("forward may have no derivative there") from None
+        with suppress(Uncertain):
+            ahead, behind = along(1), along(-1)
+            smooth = balls.certainly_equal(derivative(ahead), derivative(behind))
+            if smooth and all(balls.certainly_equal(one.v, here.v) for one in (ahead, behind)):
+                return derivative(ahead)
+        with lines.sharing():
+            return _continued(subject, point, name, at)
+
+
+def _continued(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -> Number:
+    """The derivative where forward is one power series on both sides, and continuous.
+
+    Raises Uncertain.
+    """
+    found, answers = [], []
+    for side in (0, 1, -1):
+        arithmetic = Lines(side)
+        given = {
+            key: arithmetic.elements(value) if key in point.numerators else value
+            for key, value in feeds(point).items()
+        }
+        if side:
+            moved = given[name].copy()
+            moved[at] = lines.line(Jet(feeds(point)[name][at].v, ONE))
+            given[name] = moved
+        found.append(_along(subject, arithmetic, given, point.sizes))
+        answers.append(arithmetic.asking.asked)
+    here, ahead, behind = found
+    if ahead.low < 0 or behind.low < 0:
+        raise Uncertain("forward may not be finite there")
+    if not balls.certainly_equal(ahead.at(0), here.at(0)):
+        raise Uncertain("forward may not be continuous there")
+    alike = answers[1] == answers[2] or all(
+        balls.certainly_equal(ahead.at(power), behind.at(power)) for power in (0, 1)
+    )
+    if not alike:
+        raise Uncertain("forward may have no derivative there")
+    return ahead.at(1)
+
+
+def _along(
+    subject: Subject, arithmetic: Lines, given: Mapping[str, Array], sizes: Mapping[str, int]
+) -> lines.Line:
+    """``<cotangents, outputs>`` beside a point."""
+    wanted = [node for pair in subject.outputs for node in pair]
+    program = evaluator(subject, "objective", lambda: Evaluator(wanted))
+    values = program.run(arithmetic, given, sizes)
+    total = lines.line(Jet(ZERO))
+    for node, cotangent in subject.outputs:
+        for value, weight in zip(values[node].ravel(), values[cotangent].ravel(), strict=True):
+            total = total + value * weight
+    if total.parts is None:
+        raise Uncertain("forward has no series there")
+    return total
 
 
 def derivative(found: Jet) -> Number:

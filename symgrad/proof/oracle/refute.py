@@ -205,11 +205,11 @@ def check_element(
         if true is None:
             return None
         hand = _as_float(exact.values[subject.gradients[name]][at])
-    texts = _apart(subject, point, name, at, hand, float(true))
+    texts = apart(subject, point, name, at, hand, float(true))
     return None if texts is None else Counterexample(name, point, at, hand, float(true), *texts)
 
 
-def _apart(
+def apart(
     subject: Subject, point: Point, name: str, at: tuple[int, ...], hand: float, true: float
 ) -> tuple[str, str] | None:
     """Both values as texts that differ, if their enclosures are apart; None if they are not.

@@ -6,7 +6,9 @@ Such points are a null set, which no sampling meets: they are solved for, in sma
 There forward may change from one formula to another, and the derivative of the formula that is
 chosen at the point itself need not be that of forward (``where(x == 0, 1, sin(x) / x)``).  So the
 derivative is taken three times: by quotients ahead and behind, which must agree, and by sympy's
-partials at a point just ahead and one just behind.
+partials at a point just ahead and one just behind.  A gradient is wrong only where enclosures of
+both sides are apart (``oracle/enclosure.py``): where forward divides by what vanishes, of its power
+series along the element, which has to be the same on both sides and continuous.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import numpy as np
 from symgrad.budgets import BOUNDARY_ELEMENTS, BOUNDARY_NODES, BOUNDARY_NUMBERS, BOUNDARY_SHAPES
 from symgrad.ir.graph import Node
 from symgrad.proof.oracle.numbers import Array, Double
-from symgrad.proof.oracle.refute import Counterexample, simple_point
+from symgrad.proof.oracle.refute import Counterexample, apart, simple_point
 from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, meets
 from symgrad.proof.oracle.subject import Evaluation, Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator, is_finite
@@ -34,15 +36,21 @@ SMOOTH = 1e-9
 """Relative differences of derivatives below it come from the step."""
 WRONG = 1e-6
 EXACT = 1e-50
+POINTS = 6
+"""At how many points of a set a gradient is looked at."""
 _BOUNDS = ("interval", "positive", "nonnegative", "negative")
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was seen at points of a set: a wrong element; is forward without a derivative there?"""
+    """What was seen at points of a set: a wrong element; is forward without a derivative there?
+
+    ``unsure``: an element looks wrong, but no enclosures show it.
+    """
 
     wrong: Counterexample | None = None
     kinked: bool = False
+    unsure: bool = False
 
 
 def look(subject: Subject, name: str, node: Node, value: Fraction | Node) -> Found:
@@ -50,7 +58,7 @@ def look(subject: Subject, name: str, node: Node, value: Fraction | Node) -> Fou
 
     ``kinked`` where forward has no derivative at any of the points, and there are some.
     """
-    seen, kinked = 0, 0
+    seen, kinked, unsure = 0, 0, 0
     comparable = not isinstance(value, Node) or value.shape == node.shape
     if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
         return Found()
@@ -65,8 +73,8 @@ def look(subject: Subject, name: str, node: Node, value: Fraction | Node) -> Fou
                 continue
         if answer.wrong is not None:
             return answer
-        seen, kinked = seen + 1, kinked + answer.kinked
-        if seen >= 6:
+        seen, kinked, unsure = seen + 1, kinked + answer.kinked, unsure + answer.unsure
+        if seen - unsure >= POINTS or unsure >= 2 * POINTS:
             break
     return Found(kinked=seen > 0 and kinked == seen)
 
@@ -99,13 +107,16 @@ def _at_point(subject: Subject, name: str, at: Evaluation) -> Found:
     along = at.differences.along(mixed)
     if abs(along - np.sum(slopes * mixed[name])) > SMOOTH * (1 + abs(along)):
         return Found(kinked=True)
+    unsure = False
     for place in np.ndindex(*gradient.shape):
         true, hand = slopes[place], gradient[place]
         if abs(true - hand) > WRONG * (1 + abs(true)):
-            numbers = float(hand), float(true)
-            texts = [f"{one:.10g}" for one in numbers]
-            return Found(Counterexample(name, at.point, place, *numbers, *texts))
-    return Found()
+            texts = apart(subject, at.point, name, place, float(hand), float(true))
+            if texts is not None:
+                numbers = float(hand), float(true)
+                return Found(Counterexample(name, at.point, place, *numbers, *texts))
+            unsure = True
+    return Found(unsure=unsure)
 
 
 def _slope(
@@ -249,10 +260,7 @@ def _with(point: Point, name: str, place: Any, value: Fraction) -> Point:
 
 
 def _allowed(subject: Subject, name: str, value: Fraction) -> bool:
-    """May an element be this number, by what is declared and by where forward is finite?"""
-    signs = {"positive": value > 0, "negative": value < 0}
-    if not signs.get(subject.sampler.modes.get(name, "real"), True):
-        return False
+    """May an element be this number, by what is declared?"""
     numerator = np.asarray(round(value * DENOMINATOR))
     return all(
         one.kind in _BOUNDS and meets(one, numerator)
