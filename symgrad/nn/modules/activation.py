@@ -147,11 +147,14 @@ class GELU(_Activation):
     """``x Φ(x)``, or its approximation by tanh."""
 
     operation = "gelu"
-    settings = ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         self.approximate = approximate
+
+    def forward(self, input: Any) -> Any:
+        """The same shape."""
+        return F.gelu(input, approximate=self.approximate)
 
     def extra_repr(self) -> str:
         """The approximation."""
