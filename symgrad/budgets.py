@@ -68,6 +68,8 @@ PRECISE_POINTS = 3
 """Points with 60 digits beside a proof."""
 MORE_POINTS = 40
 """Points where nothing could be proved."""
+KEPT_ELEMENTS = 256
+"""Elements of a point whose random numbers are kept for other cases."""
 KEPT_EVALUATIONS = 32
 """Evaluations of a case at points, kept for whoever asks for the same again."""
 FOUND_POINTS = 6

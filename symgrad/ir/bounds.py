@@ -92,7 +92,12 @@ def _atoms(terms: Terms) -> dict[Any, None]:
 def replaced(terms: Terms, atom: Any, value: Terms) -> dict[Any, Number]:
     """Put a polynomial for an atom where it is a factor to a positive integer power."""
     result: dict[Any, Number] = {}
+    alone = ((atom, 1),)
     for monomial, coefficient in terms.items():
+        if monomial == alone:
+            for product, own in value.items():
+                result[product] = result.get(product, 0) + coefficient * own
+            continue
         part: Terms = {monomial: coefficient}
         for own, power in monomial:
             if own == atom:

@@ -54,7 +54,9 @@ class Dim:
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         kept = [(monomial, value) for monomial, value in terms.items() if value]
-        self.terms = tuple(sorted(kept, key=term_key))
+        if len(kept) > 1:
+            kept.sort(key=term_key)
+        self.terms = tuple(kept)
 
     @staticmethod
     def of(value: Atom | Dim | int) -> Dim:

@@ -249,7 +249,7 @@ class _Decision:
         except DomainError:
             return
         for name in names:
-            wrong = not fine and suspicious(self.subject, at, name)
+            wrong = not fine and (len(names) == 1 or suspicious(self.subject, at, name))
             seen = self.evidence[name]
             (seen.failed if wrong else seen.passed).append(at.point)
 

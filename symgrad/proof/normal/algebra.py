@@ -281,6 +281,15 @@ def _ratios(first: Poly, second: Poly) -> list[Number]:
 
 
 def _never_both_equal(context: Proof, left: Atom, right: Atom) -> bool:
+    memo = context.memo.setdefault("apart", {})
+    found = memo.get((left, right))
+    if found is None:
+        found = memo[left, right] = _are_apart(context, left, right)
+    known: bool = found
+    return known
+
+
+def _are_apart(context: Proof, left: Atom, right: Atom) -> bool:
     pairs = (left, right), (right, left)
     if any(_excluded_by_empty_count(context, *pair) for pair in pairs):
         return True
@@ -1195,8 +1204,65 @@ def _find_nonnegative(context: Proof, poly: Poly) -> bool:
         _integral(a) and factor_sign(context, a, 1) for m in poly.terms for a, _ in m
     ):
         return True
+    if _is_negative_somewhere(context, poly):
+        return False
     whole = is_whole(poly)
     return nonnegative(_divide_indices(context, poly).terms, _Ranges(context), whole=whole)
+
+
+def _is_negative_somewhere(context: Proof, poly: Poly) -> bool:
+    """Is it negative for some sizes and indices?  A quick no for most of what is asked.
+
+    Only polynomials in sizes and indices are looked at: sizes at their least or a little above,
+    all indices first, all last, or the first in one order first and the others last.
+    """
+    indices = []
+    for atom in dict.fromkeys(a for m in poly.terms for a, _ in m):
+        if atom.kind == kinds.INDEX:
+            indices.append(atom)
+        elif atom.kind != kinds.SIZE:
+            return False
+    ends = [frozenset[Atom](), frozenset(indices)]
+    if len(indices) > 1:
+        ends += [frozenset(indices[:1]), frozenset(indices[1:])]
+    values: list[dict[Atom, Number]] = [{}, {}]
+    for last in ends:
+        for above, sizes in enumerate(values):
+            value = _value_at(context, poly, sizes, above > 0, last)
+            if value is None:
+                return False
+            if value < 0:
+                return True
+    return False
+
+
+def _value_at(
+    context: Proof, poly: Poly, sizes: dict[Atom, Number], above: bool, last: frozenset[Atom]
+) -> Number | None:
+    """A polynomial where indices are last or 0; ``sizes``: their values, as far as known."""
+    total_value: Number = 0
+    for monomial, value in poly.terms.items():
+        for atom, exponent in monomial:
+            if not isinstance(exponent, int) or exponent < 0:
+                return None
+            own: Number | None
+            if atom.kind == kinds.SIZE:
+                own = sizes.get(atom)
+                if own is None:
+                    least = context.facts.least_sizes.get(atom.data[0], 1)
+                    own = sizes[atom] = least + (2 + atom.key % 11 if above else 0)
+            elif atom.kind != kinds.INDEX:
+                return None
+            elif atom in last:
+                extent = _value_at(context, atom.data[1], sizes, above, frozenset())
+                if extent is None or extent < 1:
+                    return None
+                own = extent - 1
+            else:
+                own = 0
+            value = value * own**exponent
+        total_value += value
+    return total_value
 
 
 class _Ranges:
@@ -1241,6 +1307,8 @@ def _integer_ends(context: Proof, atom: Atom) -> tuple[Poly, Poly] | None:
 
 def _divide_indices(context: Proof, poly: Poly) -> Poly:
     """Write k as ``q * (k // q) + remainder`` where ``k // q`` occurs and q divides the extent."""
+    if not poly.divides:
+        return poly
     for atom in sorted({a for m in poly.terms for a, _ in m}, key=lambda a: a.key):
         if atom.kind != kinds.FLOORDIV:
             continue

@@ -5,13 +5,14 @@ In: a rational number, or a primitive polynomial.  Out: factors with their multi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from math import lcm
+from math import gcd, lcm
 from typing import Any
 
 from symgrad.budgets import FACTORED_ATOMS, FACTORED_DEGREE, FACTORED_TERMS
-from symgrad.proof.normal.atoms import Atom, Number
+from symgrad.proof.normal.atoms import EXP, Atom, Number
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.poly import Poly, exact, ordered
 
@@ -55,12 +56,22 @@ def _find_factors(base: Poly) -> list[tuple[Poly, int]]:
     if len(atoms) > FACTORED_ATOMS or (multilinear and len(base.terms) in _PRIME_COUNTS):
         return whole
     scales = _denominators(base, atoms)
+    found = _split(base, atoms, scales)
+    if found is None or sum(len(part.terms) for part, _ in found) > 2 * len(base.terms) + 2:
+        coarse = _common_steps(base, atoms, scales)
+        if coarse != scales:  # exp(11 x) + 1 has factors in exp(x), but they are long
+            found = _split(base, atoms, coarse)
+    return whole if found is None else found
+
+
+def _split(
+    base: Poly, atoms: list[Atom], scales: Sequence[Number]
+) -> list[tuple[Poly, int]] | None:
+    """The factors as polynomials in ``atom**(1 / scale)``; None where there is but one."""
     shape = _shape(base, atoms, scales)
-    if shape is None:
-        return whole
-    split = _factor_shape(shape)
+    split = None if shape is None else _factor_shape(shape)
     if split is None:
-        return whole
+        return None
     sign, parts = split
     result = []
     for part, times in parts:
@@ -68,7 +79,17 @@ def _find_factors(base: Poly) -> list[tuple[Poly, int]]:
         if poly.terms[poly.lead] < 0:
             poly, sign = -poly, sign * (-1 if times % 2 else 1)
         result.append((poly, times))
-    return result if sign == 1 else whole
+    return result if sign == 1 else None
+
+
+def _common_steps(base: Poly, atoms: list[Atom], scales: list[int]) -> list[Number]:
+    """Of exponentials, and of what has fractional exponents, the greatest common exponent."""
+    found: list[Number] = []
+    for atom, scale in zip(atoms, scales, strict=True):
+        step = gcd(*(int(e * scale) for m in base.terms for a, e in m if a is atom))
+        free = atom.kind == EXP or scale > 1
+        found.append(Fraction(scale, step) if free and step > 1 else scale)
+    return found
 
 
 def _denominators(base: Poly, atoms: list[Atom]) -> list[int]:
@@ -79,7 +100,7 @@ def _denominators(base: Poly, atoms: list[Atom]) -> list[int]:
     return [scales[atom] for atom in atoms]
 
 
-def _shape(base: Poly, atoms: list[Atom], scales: list[int]) -> Shape | None:
+def _shape(base: Poly, atoms: list[Atom], scales: Sequence[Number]) -> Shape | None:
     rows = []
     for monomial, value in base.terms.items():
         exponents = dict(monomial)
@@ -90,11 +111,11 @@ def _shape(base: Poly, atoms: list[Atom], scales: list[int]) -> Shape | None:
     return tuple(sorted(rows))
 
 
-def _from_shape(shape: Shape, atoms: list[Atom], scales: list[int]) -> Poly:
+def _from_shape(shape: Shape, atoms: list[Atom], scales: Sequence[Number]) -> Poly:
     terms = {}
     for row, value in shape:
         exponents: dict[Atom, Number] = {
-            a: exact(Fraction(e, s)) for a, e, s in zip(atoms, row, scales, strict=True) if e
+            a: exact(Fraction(e) / s) for a, e, s in zip(atoms, row, scales, strict=True) if e
         }
         terms[ordered(exponents)] = value
     return Poly(terms)

@@ -21,7 +21,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.budgets import MOST_ELEMENTS
+from symgrad.budgets import KEPT_ELEMENTS, MOST_ELEMENTS
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int64
@@ -206,6 +206,7 @@ class Sampler:
         self.shapes = list(dict.fromkeys(size for node in nodes for size in node.shape))
         self.symbols = _symbols(self.shapes, self.assumptions)
         self.modes = {node.attributes["name"]: "real" for node in self.inputs}
+        self._only_reals = not self.assumptions and all(n.dtype.is_float for n in self.inputs)
         self._candidates: tuple[tuple[int, ...], ...] | None = None
         self._tried = 0
         self._chosen: dict[tuple[int, ...], dict[str, int]] = {}
@@ -307,37 +308,44 @@ class Sampler:
 
     def point(self, sizes: Mapping[str, int], seed: int, style: Style | None = None) -> Point:
         """A point of these sizes."""
-        random = np.random.default_rng((seed, *sizes.values()))
         style = style or self.style(seed)
+        shapes = [tuple([size.at(sizes) for size in node.shape]) for node in self.inputs]
+        start = (seed, *sizes.values())
+        if self._only_reals:
+            wanted = [self._draws(n.attributes["name"], style) for n in self.inputs]
+            drawn = _kept_draws(start, tuple(zip(shapes, wanted, strict=True)))
+            names = [node.attributes["name"] for node in self.inputs]
+            reals = [
+                self._reals(name, draws, style) for name, draws in zip(names, drawn, strict=True)
+            ]
+            return Point(dict(sizes), dict(zip(names, reals, strict=True)), {})
+        random = np.random.default_rng(start)
         numerators: dict[str, Array] = {}
         integers: dict[str, Array] = {}
-        for node in self.inputs:
+        for node, shape in zip(self.inputs, shapes, strict=True):
             name = node.attributes["name"]
-            shape = tuple(size.at(sizes) for size in node.shape)
             if node.dtype.is_float:
-                drawn = self._reals(random, name, shape, style)
-                if style.sparse and name in self.cotangents:
-                    drawn = np.where(random.random(shape) < 0.5, 0, drawn)
-                numerators[name] = self._declared(random, name, drawn)
+                draws = _draw(random, shape, *self._draws(name, style))
+                numerators[name] = self._declared(random, name, self._reals(name, draws, style))
             elif node.dtype == bool_:
                 integers[name] = random.integers(0, 2, shape).astype(bool)
             else:
                 integers[name] = self._integers(random, name, shape, sizes, style)
         return Point(dict(sizes), numerators, integers)
 
-    def _reals(self, random: Any, name: str, shape: tuple[int, ...], style: Style) -> Array:
-        scale = DENOMINATOR // 3989
-        units = np.where(random.random(shape) < 0.5, DENOMINATOR // 997, scale)
-        values = (
-            random.integers(1, 3900, shape) * units * np.where(random.random(shape) < 0.5, -1, 1)
-        )
-        values = values * style.scale.numerator // style.scale.denominator
-        mode = style.modes[name]
-        if mode == "real" and style.thresholds and self.literals is not None:
-            near = self.literals[random.integers(0, len(self.literals), shape)]
-            chosen = random.random(shape) < style.thresholds
-            values = np.where(chosen, near + values // 7, values)
-        return _in_mode(values, mode)
+    def _draws(self, name: str, style: Style) -> tuple[int, bool]:
+        """What is drawn for a real: a literal among so many, whether it is 0."""
+        near = style.modes[name] == "real" and style.thresholds
+        literals = len(self.literals) if near and self.literals is not None else 0
+        return literals, style.sparse and name in self.cotangents
+
+    def _reals(self, name: str, draws: Draws, style: Style) -> Array:
+        values = draws.values * style.scale.numerator // style.scale.denominator
+        if draws.literal is not None and self.literals is not None:
+            chosen = draws.near < style.thresholds
+            values = np.where(chosen, self.literals[draws.literal] + values // 7, values)
+        values = _in_mode(values, style.modes[name])
+        return values if draws.kept is None else np.where(draws.kept, values, 0)
 
     def _declared(self, random: Any, name: str, values: Array) -> Array:
         for assumption in self.assumptions.get(name, ()):
@@ -366,6 +374,45 @@ class Sampler:
             chosen = random.random(shape) < 0.3
             values = np.where(chosen, random.choice(special, shape), values)
         return np.asarray(values, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What is random about a real input: numerators, and which are at a literal or 0.
+
+    ``literal``: the place of the literal; ``near``: it is taken where this is below the share.
+    """
+
+    values: Array
+    literal: Array | None
+    near: Array
+    kept: Array | None
+
+
+def _draw(random: Any, shape: tuple[int, ...], literals: int, sparse: bool) -> Draws:
+    units = np.where(random.random(shape) < 0.5, DENOMINATOR // 997, DENOMINATOR // 3989)
+    values = random.integers(1, 3900, shape) * units * np.where(random.random(shape) < 0.5, -1, 1)
+    literal = random.integers(0, literals, shape) if literals else None
+    near = random.random(shape) if literals else units
+    kept = ~(random.random(shape) < 0.5) if sparse else None
+    return Draws(values, literal, near, kept)
+
+
+Wanted = tuple[tuple[tuple[int, ...], tuple[int, bool]], ...]
+
+
+def _kept_draws(start: tuple[int, ...], wanted: Wanted) -> tuple[Draws, ...]:
+    """The draws for several inputs; those of few elements are kept for other cases."""
+    elements = sum(math.prod(shape) for shape, _ in wanted)
+    return _few_draws(start, wanted) if elements <= KEPT_ELEMENTS else _all_draws(start, wanted)
+
+
+def _all_draws(start: tuple[int, ...], wanted: Wanted) -> tuple[Draws, ...]:
+    random = np.random.default_rng(start)
+    return tuple(_draw(random, shape, *rest) for shape, rest in wanted)
+
+
+_few_draws = lru_cache(maxsize=2048)(_all_draws)
 
 
 @lru_cache(maxsize=16)

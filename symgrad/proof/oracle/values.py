@@ -69,9 +69,9 @@ class Evaluator:
         """The values of all nodes.  Raises DomainError where an index leaves its range."""
         found = {} if values is None else dict(values)
         size = size_function(sizes)
+        deadline.check()
         with np.errstate(all="ignore"):
             for node, args, step in self._program(arithmetic):
-                deadline.check()
                 if step is None:
                     found[node] = _array(feeds[node.attributes["name"]])
                     continue
