@@ -6,14 +6,18 @@ from fractions import Fraction
 
 import mpmath
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from symgrad.proof.normal.algebra import substitute
+from symgrad.ir.bounds import nonnegative
+from symgrad.proof.normal.algebra import _is_negative_somewhere, _Ranges, substitute
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
-from symgrad.proof.normal.poly import Poly
+from symgrad.proof.normal.poly import ONE, ZERO, Poly
 from tests.proof.normal_terms import Standard
 
 HALF = Fraction(1, 2)
+_INTEGER_TERMS = ("1", "n", "i", "k", "i k", "n i")
 
 
 @pytest.fixture
@@ -87,11 +91,34 @@ def test_roots_of_products_of_unknown_sign_stay_whole(a: Standard) -> None:
     assert whole * whole == a.x * a.y
 
 
+@given(st.lists(st.tuples(st.integers(-3, 3), st.sampled_from(_INTEGER_TERMS)), max_size=4))
+def test_what_is_negative_somewhere_is_never_shown_to_be_nonnegative(
+    terms: list[tuple[int, str]],
+) -> None:
+    """[rule: integer-range]."""
+    a = Standard()
+    known = {"1": a.term(ONE), "n": a.n, "i": a.i, "k": a.k, "i k": a.i * a.k, "n i": a.n * a.i}
+    poly = sum((value * known[name] for value, name in terms), a.term(ZERO)).poly
+    if _is_negative_somewhere(a.context, poly):
+        assert not nonnegative(poly.terms, _Ranges(a.context))
+
+
 def test_bases_are_factored(a: Standard) -> None:
     """[rule: factor]."""
     assert 1 / (a.x**2 - a.y**2) == 1 / (a.x - a.y) / (a.x + a.y)
     assert (a.x**2 + 2 * a.x + 1) ** -1 == (a.x + 1) ** -2
     assert (a.x * a.y + a.x + a.y + 1) ** -1 == (a.x + 1) ** -1 * (a.y + 1) ** -1
+
+
+@pytest.mark.parametrize("beta", [7, 11, Fraction(11, 4), Fraction(7, 2), Fraction(851, 500)])
+def test_exponentials_are_factored_at_their_common_exponent(beta: int | Fraction) -> None:
+    """[rule: factor]: in exp(x / 4), exp(11 x / 4) + 1 has a factor of eleven terms."""
+    a = Standard()
+    e = a.exp(beta * a.x)
+    s = 1 / (1 + e)
+    assert s * (1 - s) == e * s**2
+    assert (e**2 - 1) * s == e - 1
+    assert len((a.x * s * (1 - s)).poly.terms) <= 4
 
 
 def test_leading_monomials_reduce(a: Standard) -> None:

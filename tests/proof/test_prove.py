@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
+
 import pytest
 
+from symgrad.budgets import DEEP_NODES
 from symgrad.ir.assume import parse_all
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
@@ -26,6 +29,33 @@ def test_a_deep_chain_is_proved_piece_by_piece() -> None:
     found = judge(chain(12))
     assert {judgement.verdict for judgement in found.values()} == {Verdict.PROVED}
     assert all(judgement.method.startswith("piece by piece") for judgement in found.values())
+
+
+def _steps(count: int) -> int:
+    """The calls of Python functions that judging so many nested sines takes."""
+
+    def sines(x: Node) -> list[Node]:
+        found = [x]
+        for _ in range(count):
+            found.append(x.graph.apply("sin", found[-1]))
+        return found
+
+    def backward(g: Node, y: Node, x: Node) -> list[Node]:
+        for inner in reversed(sines(x)[:-1]):
+            g = g * g.graph.apply("cos", inner)
+        return [g]
+
+    one = subject({"x": tensor(N)}, lambda x: sines(x)[-1], backward)
+    profile = Profile()
+    found = profile.runcall(judge, one)
+    assert {judgement.verdict for judgement in found.values()} == {Verdict.PROVED}
+    return sum(entry.callcount for entry in profile.getstats())
+
+
+def test_the_work_of_a_long_chain_is_linear_in_it() -> None:
+    _steps(DEEP_NODES + 10)  # what is made once
+    short, long = _steps(DEEP_NODES + 10), _steps(3 * (DEEP_NODES + 10))
+    assert long < 4 * short
 
 
 def test_a_deep_chain_with_one_slip_is_refuted_below_it() -> None:

@@ -14,7 +14,14 @@ from symgrad.ir.dtype import int64
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.judge.decide import judge
-from symgrad.proof.oracle.sample import DENOMINATOR, Sampler, Unsatisfiable, impose, integer_uses
+from symgrad.proof.oracle.sample import (
+    DENOMINATOR,
+    Sampler,
+    Unsatisfiable,
+    _few_draws,
+    impose,
+    integer_uses,
+)
 from symgrad.proof.oracle.subject import Subject
 from tests.proof.builders import K, M, N, elementwise, tensor
 from tests.proof.builders import subject as build
@@ -33,6 +40,16 @@ def test_every_size_goes_by_itself_over_1_2_3_5() -> None:
         seen = {(sizes[name], sizes[other]) for sizes in choices}
         for value in (1, 2, 3, 5):
             assert any(a == value and b != a for a, b in seen)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_a_point_is_the_same_in_every_case_that_draws_it(number: int) -> None:
+    sampler, sizes = _sampler(), {"n": 3, "m": 2}
+    first = sampler.point(sizes, number).numerators["x"]
+    _few_draws.cache_clear()
+    again = _sampler().point(sizes, number).numerators["x"]
+    assert again is not first
+    assert np.array_equal(again, first)
 
 
 def test_conditions_on_sizes_hold() -> None:
