@@ -276,6 +276,8 @@ MOST_PATTERNS = 64
 """A function that is called with more patterns of sizes runs eagerly on other ones."""
 MOST_OBJECTS = 20_000
 """Objects that are searched for values that a function closes over."""
+MOST_VERDICTS = 8192
+"""Verdicts that are kept on disk, of a few kilobytes each."""
 MOST_PLANS = 8192
 """Plans of eager operations that are kept."""
 MOST_REGIONS = 8

@@ -42,11 +42,12 @@ from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.ir.dtype import float64
-from symgrad.ir.function import FunctionGraphs, OtherCall
+from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
 from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
 from symgrad.stages import STAGES
+from symgrad.verdicts import report_on
 
 if TYPE_CHECKING:
     from symgrad.numpy_op import NumpyOp
@@ -461,8 +462,6 @@ def _rank_dependence(request: Request, graphs: FunctionGraphs) -> Observation | 
 
     If nothing does: the numbers that some traces treat by themselves.
     """
-    from symgrad.proof.verify import patterns
-
     apart: frozenset[int] = frozenset()
     programs: list[tuple[Request, Mapping[str, Any]]] = [(request, {})]
     paths = _paths(request, graphs, lambda answers: trace_request(request, answers=answers))
@@ -502,8 +501,6 @@ def _judged_rank(
     request: Request, graphs: FunctionGraphs, suggest: bool, rank: int | None
 ) -> Report:
     """The verdict for one number of batch axes, against the surrogate where one is declared."""
-    from symgrad.proof.verify import VerifyOptions, patterns, verify_function
-
     declared = _surrogate(request)
     surrogate = trace_request(declared, batch_rank=rank) if declared is not None else None
 
@@ -520,16 +517,37 @@ def _judged_rank(
 
     paths = _paths(request, graphs, traced)
     twice = [None, *paths.answers] if _is_judged_twice(request, graphs) else []
-    options = VerifyOptions(
-        surrogate=surrogate, variants=paths.traced, untraced=unjudged(paths),
-        undefined=[traced(None, given=given) for given in patterns(graphs)],
-        order=request.order, suggest=suggest, pushes=_pushes(request, rank), audit=request.audit,
-        histories=[traced(answers, True) for answers in twice],
-        calls=None if graphs.derived or asks_nothing(request) else calls,
-        wide=lambda: trace_request(request, batch_rank=rank, dtype=float64),
+    seen: dict[str, Any] = {
+        "surrogate": surrogate,
+        "variants": paths.traced,
+        "untraced": unjudged(paths),
+        "undefined": [traced(None, given=given) for given in patterns(graphs)],
+        "order": request.order,
+        "suggest": suggest,
+        "pushes": _pushes(request, rank),
+        "audit": request.audit,
+        "histories": [traced(answers, True) for answers in twice],
+    }
+    traces: dict[str, Callable[..., Any]] = {
+        "wide": lambda: trace_request(request, batch_rank=rank, dtype=float64)
+    }
+    if not (graphs.derived or asks_nothing(request)):
+        traces["calls"] = calls
+    return report_on(
+        (graphs, seen, sorted(traces)), traces,
+        lambda traces: _proved(request, graphs, rank, {**seen, **traces}),
     )  # fmt: skip
-    if not suggest or graphs.derived:
-        return verify_function(with_backward(graphs), options)
+
+
+def _proved(
+    request: Request, graphs: FunctionGraphs, rank: int | None, options: Mapping[str, Any]
+) -> Report:
+    """The verdict that the proof gives, and a repair of what is refuted, where one is wanted."""
+    from symgrad.proof.verify import VerifyOptions, verify_function
+
+    how = VerifyOptions(**options)
+    if not how.suggest or graphs.derived:
+        return verify_function(with_backward(graphs), how)
     from symgrad.pasting.repairs import Pasting, verify_and_repair
 
     def again(changed: AnyFunction) -> FunctionGraphs:
@@ -539,8 +557,8 @@ def _judged_rank(
         return _for_presences(replace(request, function=changed), False)
 
     places = {argument.name: place for place, argument in enumerate(request.positional)}
-    pasting = Pasting(request.function, again, options, places)
-    return verify_and_repair(graphs, options, pasting, whole)
+    pasting = Pasting(request.function, again, how, places)
+    return verify_and_repair(graphs, how, pasting, whole)
 
 
 def _pushes(request: Request, rank: int | None) -> FunctionGraphs | SymgradError | None:

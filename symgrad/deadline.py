@@ -88,6 +88,14 @@ def under_way() -> tuple[str, ...]:
     return _steps.get()
 
 
+def passed() -> bool:
+    """Was anything stopped by a limit that is around here?"""
+    limit = _limit.get()
+    while limit is not None and not limit.passed:
+        limit = limit.outer
+    return limit is not None
+
+
 @contextmanager
 def step(words: str) -> Iterator[None]:
     """What is under way inside, for the message of TimeUp."""

@@ -29,7 +29,7 @@ _NEVER = ("setup.py", "__main__.py", "conftest.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--symgrad``, ``-allow``, ``-order`` and ``-timeout``, and the same as ini options."""
+    """``--symgrad``, ``-allow``, ``-order``, ``-timeout``, also as ini options; ``-no-cache``."""
     group = parser.getgroup("symgrad", "hand-written backwards, proved")
     group.addoption(
         "--symgrad", action="store_true", default=None,
@@ -47,6 +47,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--symgrad-timeout", type=float, default=None, metavar="SECONDS",
         help="processor time for each verdict, 30 by default; 0: no limit",
     )  # fmt: skip
+    group.addoption(
+        "--symgrad-no-cache", action="store_true", help="prove again what was PROVED before"
+    )
     parser.addini("symgrad", "collect every symgrad.Function as a test", type="bool", default=False)
     parser.addini("symgrad_allow", "verdicts other than PROVED that pass: UNDECIDED", type="args")
     parser.addini("symgrad_order", "1, or 2 to judge the backward of the backward too", default="1")
@@ -92,8 +95,9 @@ class FunctionItem(pytest.Item):
         from symgrad.tools.judging import judge
 
         judged = judge(
-            self.function, order=_order(self.config), timeout=_timeout(self.config) or None
-        )
+            self.function, order=_order(self.config), timeout=_timeout(self.config) or None,
+            cached=not self.config.getoption("symgrad_no_cache"),
+        )  # fmt: skip
         if judged.inferred:
             self.user_properties.append((_SHAPES, judged.inferred))
         report = judged.report

@@ -6,10 +6,12 @@ In: what the frontend found.  Out: frozen records that the later stages read.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
+from symgrad.budgets import MOST_OUTPUTS
 from symgrad.errors import Location, SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Atom, Dim
@@ -276,3 +278,29 @@ class FunctionGraphs:
     answers: tuple[tuple[str, bool], ...] = ()
     told: str = ""
     real: bool = True
+
+
+Pattern = Sequence[bool]
+"""For each output: is its cotangent given?"""
+
+
+def patterns(graphs: FunctionGraphs) -> list[Pattern]:
+    """For each output, is its cotangent given: all that backward may get but all and none.
+
+    Those with the fewest given come first.  Of very many outputs only each alone, and all but each.
+    Empty where backward never gets None.
+    """
+    found: list[Pattern] = []
+    for case in graphs.cases:
+        if not case.materializes:
+            one = [node is not None for node in case.cotangents]
+            found += [mask for mask in _masks(one) if mask not in found]
+    return sorted(found, key=sum)
+
+
+def _masks(differentiable: Sequence[bool]) -> Iterator[Pattern]:
+    count = sum(differentiable)
+    for mask in product(*((True, False) if one else (False,) for one in differentiable)):
+        given = sum(mask)
+        if 0 < given < count and (count <= MOST_OUTPUTS or given in (1, count - 1)):
+            yield mask

@@ -232,6 +232,11 @@ def get(name: str) -> Op:
     return found
 
 
+def is_own(op: Op) -> bool:
+    """Is it an elementwise op of symgrad, and not one that a user defined?"""
+    return op.scalar is not None and op.scalar.sympy.__module__.startswith("symgrad.ops.")
+
+
 def vector_operands() -> dict[str, int]:
     """The functions of ``math.h`` that libmvec has and an op is: how many operands they take."""
     found = {}

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
 
 from symgrad import deadline
 from symgrad.budgets import (
@@ -774,28 +773,6 @@ def _fixed_sizes(one: JudgedCase) -> dict[str, int]:
 UNDEFINED = "None for outputs that are not used"
 
 Pattern = tuple[bool, ...]
-
-
-def patterns(graphs: FunctionGraphs) -> list[Pattern]:
-    """For each output, is its cotangent given: all that backward may get but all and none.
-
-    Those with the fewest given come first.  Of very many outputs only each alone, and all but each.
-    Empty where backward never gets None.
-    """
-    found: list[Pattern] = []
-    for case in graphs.cases:
-        if not case.materializes:
-            one = [node is not None for node in case.cotangents]
-            found += [mask for mask in _masks(one) if mask not in found]
-    return sorted(found, key=sum)
-
-
-def _masks(differentiable: Sequence[bool]) -> Iterator[Pattern]:
-    count = sum(differentiable)
-    for mask in product(*((True, False) if one else (False,) for one in differentiable)):
-        given = sum(mask)
-        if 0 < given < count and (count <= MOST_OUTPUTS or given in (1, count - 1)):
-            yield mask
 
 
 def with_none(

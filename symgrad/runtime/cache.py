@@ -44,6 +44,7 @@ _LOCK_SECONDS = 600
 # The layout of entries; another layout lives beside it.
 _LAYOUT = "kernels-1"
 _LOCKS = 64
+_NOTE = ".note"
 _SELF = Path("/proc/self/fd")
 _private: dict[str, Path] = {}
 # The folders that are held open, by their paths, and where the entries found in them are loaded.
@@ -55,15 +56,15 @@ class CacheWarning(RuntimeWarning):
     """The cache cannot be used; kernels are recompiled in every process."""
 
 
-def cache_folder() -> Path:
+def cache_folder(layout: str = _LAYOUT) -> Path:
     """Where entries are kept.  It need not exist."""
     chosen = os.environ.get("SYMGRAD_CACHE_DIR", "")
     if chosen:
-        return Path(chosen).expanduser().absolute() / _LAYOUT
+        return Path(chosen).expanduser().absolute() / layout
     with forks_wait():
         import platformdirs
 
-    return Path(platformdirs.user_cache_dir("symgrad", appauthor=False)) / _LAYOUT
+    return Path(platformdirs.user_cache_dir("symgrad", appauthor=False)) / layout
 
 
 def entry(key: str, fill: Callable[[Path], None]) -> Path:
@@ -308,23 +309,39 @@ def _stay_private(key: str, fill: Callable[[Path], None]) -> Path:
     return folder
 
 
-def read_note(name: str) -> str | None:
-    """A short text kept under ``name``; None where there is none."""
-    root = cache_folder()
+# -- notes: a line of text each, with its digest
+
+
+def read_note(name: str, layout: str = _LAYOUT) -> str | None:
+    """A line of text kept under ``name``; None where there is none, or a damaged one."""
     try:
-        note = read_inside(_hold(root), f"{name}.note")
+        note = read_inside(_hold(cache_folder(layout)), f"{name}{_NOTE}")
         text, _, check = note.decode("utf-8").partition("\n")
     except (OSError, UnicodeDecodeError, Untrusted):
         return None
     return text if check == digest(text) else None
 
 
-def write_note(name: str, text: str) -> None:
-    """Keep one line of text; where that is not possible, do nothing."""
-    root = cache_folder()
+def write_note(name: str, text: str, layout: str = _LAYOUT, most: int | None = None) -> None:
+    """Keep one line of text; where that is not possible, do nothing.
+
+    ``most``: so many notes are kept, the latest.
+    """
     with suppress(OSError, Untrusted):
-        way = _way(root, _hold(root, create=True))
+        way = _way(root := cache_folder(layout), _hold(root, create=True))
         descriptor, path = tempfile.mkstemp(prefix=_TEMPORARY, dir=way)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(f"{text}\n{digest(text)}")
-        os.replace(path, way / f"{name}.note")
+        os.replace(path, way / f"{name}{_NOTE}")
+        if most is not None:
+            _keep_latest(way, most)
+
+
+def _keep_latest(way: Path, most: int) -> None:
+    """Delete the oldest notes where there are too many: a quarter more than that, at once."""
+    with os.scandir(way) as found:
+        notes = [(entry.stat().st_mtime, entry.path) for entry in found if _NOTE in entry.name]
+    if len(notes) > most:
+        _sweep(way)
+        for _, path in sorted(notes)[: len(notes) - most + most // 4]:
+            _remove(Path(path))

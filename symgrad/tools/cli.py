@@ -217,6 +217,7 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
     "-j", "--jobs", type=click.IntRange(min=1), default=1, metavar="N",
     help="Judge so many Functions at the same time, each in a process of its own.",
 )  # fmt: skip
+@click.option("--no-cache", is_flag=True, help="Prove again what was PROVED before.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
 @click.option("--suggest", is_flag=True, help="Print a diff that fixes the backward: patch -p1.")
@@ -238,9 +239,9 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 )
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
-    order: int, audit: bool, timeout: float, jobs: int, as_json: bool, quiet: bool, suggest: bool,
-    sarif: Path | None, junit: Path | None, write_test: Path | None, certificate: Path | None,
-    root: Path | None,
+    order: int, audit: bool, timeout: float, jobs: int, no_cache: bool, as_json: bool,
+    quiet: bool, suggest: bool, sarif: Path | None, junit: Path | None, write_test: Path | None,
+    certificate: Path | None, root: Path | None,
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
 
@@ -264,7 +265,14 @@ def verify(
     chosen = [function for target in targets for function in discover.functions(target)]
     facts = _pairs(assume, "--assume")
     asked = Asked(
-        _specs(shapes), _static(static), facts, order, audit, timeout or None, suggest=suggest
+        _specs(shapes),
+        _static(static),
+        facts,
+        order,
+        audit,
+        timeout or None,
+        suggest,
+        cached=not no_cache,
     )
     judged = judge_all(chosen, console, asked, jobs=1 if write_test is not None else jobs)
     if as_json:

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from symgrad import compiler
+from symgrad import compiler, verdicts
 from symgrad.budgets import VERDICT_SECONDS
 from symgrad.compiler import Assume, Static
 from symgrad.errors import Location, SpecError, SymgradError
@@ -109,9 +109,12 @@ class Judged:
 def judge(
     function: type[Function], specs: Sequence[str | None] = (), static: Static = None,
     assume: Assume = None, order: int = 1, audit: bool = False,
-    timeout: float | None = VERDICT_SECONDS,
+    timeout: float | None = VERDICT_SECONDS, cached: bool = True,
 ) -> Judged:  # fmt: skip
-    """The verdict; an error that a user can cause is returned, not raised."""
+    """The verdict; an error that a user can cause is returned, not raised.
+
+    ``cached``: what was PROVED before need not be proved again.
+    """
     request: Request | None = None
 
     def verdict() -> Report:
@@ -120,7 +123,8 @@ def judge(
         return compiler.verify_request(request, timeout=None)
 
     try:
-        report = compiler.in_time(function, timeout, verdict)
+        with verdicts.used(cached):
+            report = compiler.in_time(function, timeout, verdict)
         return Judged(function, request, report)
     except SymgradError as error:
         guess = str(request.guess) if request is not None and request.guess else ""
@@ -143,6 +147,7 @@ class Asked:
     audit: bool = False
     timeout: float | None = VERDICT_SECONDS
     suggest: bool = False
+    cached: bool = True
 
     def judge(self, function: type[Function]) -> Judged:
         """The verdict on one Function.
@@ -150,7 +155,14 @@ class Asked:
         Raises SpecError where what is stated for all Functions is wrong.
         """
         one = judge(
-            function, self.specs, self.static, self.assume, self.order, self.audit, self.timeout
+            function,
+            self.specs,
+            self.static,
+            self.assume,
+            self.order,
+            self.audit,
+            self.timeout,
+            self.cached,
         )
         wrong = one.error if self.specs or self.static or self.assume else None
         if isinstance(wrong, SpecError) and wrong.location is None:

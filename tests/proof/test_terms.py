@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import symgrad.ops  # noqa: F401  (registers them)
 from symgrad.ir.registry import in_order
-from symgrad.ops.record import Constraint, Kink, Op, get
+from symgrad.ops.record import Constraint, Kink, Op, get, is_own
 from symgrad.proof.scalars import bodies, symbolic, tables, terms, values
 from symgrad.proof.scalars.terms import OPERANDS, Term, linear, term
 
-OWN = [op for op in map(get, in_order()) if values.is_own(op)]
+OWN = [op for op in map(get, in_order()) if is_own(op)]
 
 
 def as_sympy(found: Term) -> Any:

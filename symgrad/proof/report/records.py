@@ -138,7 +138,7 @@ class Report(HasVerdict):
     beside: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     timed_out: bool = False
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
     repair: Callable[[], str] | None = field(default=None, repr=False, compare=False)
 
     @cached_property

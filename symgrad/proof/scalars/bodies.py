@@ -18,10 +18,10 @@ from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
 from symgrad.ir.registry import changes, in_order
-from symgrad.ops.record import Op, get
+from symgrad.ops.record import Op, get, is_own
 from symgrad.proof.scalars import tables, terms
 from symgrad.proof.scalars.terms import OPERANDS, Term, decoded
-from symgrad.proof.scalars.values import function_of, is_own
+from symgrad.proof.scalars.values import function_of
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -22,7 +22,7 @@ import sympy
 
 from symgrad.errors import GraphError
 from symgrad.ir.registry import in_order
-from symgrad.ops.record import Op, get
+from symgrad.ops.record import Op, get, is_own
 from symgrad.proof.scalars import values
 from symgrad.proof.scalars.terms import (
     FALSE,
@@ -173,7 +173,7 @@ from typing import Any
 
 def tables() -> str:
     """The text of ``symgrad/proof/scalars/tables.py``."""
-    ops = [op for op in map(get, in_order()) if values.is_own(op)]
+    ops = [op for op in map(get, in_order()) if is_own(op)]
     meanings = {op.name: tuple(_said(op)) for op in ops}
     functions = {}
     for op in ops:

@@ -11,8 +11,6 @@ from typing import Any
 
 import mpmath
 
-from symgrad.ops.record import Op
-
 OWN: dict[str, Callable[..., Any]] = {
     "Heaviside": lambda value, *_: mpmath.mpf(1 if value > 0 else 0),
     "sign": mpmath.sign,
@@ -20,12 +18,6 @@ OWN: dict[str, Callable[..., Any]] = {
     "loggamma": lambda value: mpmath.log(abs(mpmath.gamma(value))),
 }
 """Functions that mpmath lacks, or has another way."""
-
-
-def is_own(op: Op) -> bool:
-    """Is it an elementwise op of symgrad, and not one that a user defined?"""
-    scalar = op.scalar
-    return scalar is not None and scalar.sympy.__module__.startswith("symgrad.ops.")
 
 
 def function_of(text: str, arity: int) -> Callable[..., Any]:
