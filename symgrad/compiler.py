@@ -37,7 +37,7 @@ from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import class_location, class_of, surrogate_of
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
-from symgrad.frontend.plain import as_numbers
+from symgrad.frontend.plain import as_numbers, with_passed
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.trace import BATCH_RANK, trace_request
@@ -287,7 +287,7 @@ def judged_plan(
         )
     check_none(report)
     served = general or [_served(request, graphs, ranks)]
-    return plan(served[0], name=name), report
+    return plan(with_passed(request, served[0]), name=name), report
 
 
 def _for_all_values(

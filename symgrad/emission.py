@@ -180,7 +180,8 @@ def _contract(plan: OpPlan) -> Iterator[str]:
             kind = "an integer (int64_t)" if whole else "a number (double)"
             yield (
                 f"{value.name} is {kind}, rounded to the precision of what it meets; "
-                f"{value.text} by default{value.condition and f', {value.condition}'}."
+                f"{f'{value.text} by default' if value.text else 'each call gives it'}"
+                f"{value.condition and f', {value.condition}'}."
             )
     for name, size in _batches(plan).items():
         yield f"*{name} is any number of axes, taken as one: {size} is the number of all elements."

@@ -22,13 +22,24 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _AS_WRITTEN = (type(None), bool, float, complex, str, bytes, type(Ellipsis))
 
 
+class _Required:
+    """Stands for the default of a number that has none."""
+
+    def __repr__(self) -> str:
+        return ""
+
+
+REQUIRED = _Required()
+
+
 @dataclass(frozen=True)
 class PlainArgument:
     """An argument that is not a tensor, and its value.
 
     ``place``: where it stands among the positional arguments, None where it goes by name alone.
-    ``number``: the dtype of a number that each call passes, of which ``value`` is the default;
-    empty where the value is fixed.  ``condition``: what must hold of the number; empty for nothing.
+    ``number``: the dtype of a number that each call passes, of which ``value`` is the default,
+    or REQUIRED; empty where the value is fixed.  ``condition``: what must hold of the number; empty
+    for nothing.
     """
 
     name: str

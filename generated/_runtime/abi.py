@@ -221,8 +221,8 @@ class Value(Record):
 
     ``place``: where it stands among the positional arguments, None where it goes by name alone.
     ``exact``: no other value has this text.  ``number``: the dtype of one that each call passes, of
-    which ``text`` is the default; empty where the value is part of the kernels.  ``condition``: an
-    expression that must hold of it; empty where any number will do.
+    which ``text`` is the default, empty for none; empty where the value is part of the kernels.
+    ``condition``: an expression that must hold of it; empty where any number will do.
     """
 
     name: str

@@ -104,6 +104,10 @@ class Values:
             self._check(where, known, value)
             return value
         if value is AS_COMPILED:
+            if not known.text:
+                raise KernelTypeError(
+                    f"{where}: {known.name} is missing", hint=f"pass a number, {known.name}=1.0"
+                )
             return int(known.text) if whole else float(known.text)
         if isinstance(value, numpy.ndarray) and value.ndim == 0:
             value = value[()]
@@ -112,7 +116,7 @@ class Values:
             raise KernelTypeError(
                 f"{where}: {known.name} is {_called(value)}, and "
                 f"{'an integer' if whole else 'a number'} is expected",
-                hint=f"pass {'an int' if whole else 'a float'}, such as {known.text}",
+                hint=f"pass {'an int' if whole else 'a float'}, such as {known.text or '1.0'}",
             )
         try:
             found = int(value) if whole else float(value)

@@ -592,7 +592,9 @@ def _values(
             continue
         local = names.of(one.name, "value")
         last = one.place == inputs + position
-        default = f"{PYTHON[one.number]} = {one.text}" if one.number else "Any = _AS_COMPILED"
+        value = f" = {one.text}" if one.text else ""
+        default = f"{PYTHON[one.number]}{value}" if one.number else "Any = _AS_COMPILED"
+        last = last and (bool(value) or not any("=" in other for other in behind))
         (behind if last else among).append(f"{local}: {default}")
         if not one.number:
             shown.append(ValueView(local, literal(one.name), literal_text(one.text)))

@@ -11,9 +11,10 @@ raised, so that no handler in the traced program can hide a question.
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -26,9 +27,9 @@ from symgrad.frontend.session import current
 from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import DType, float64
-from symgrad.ir.function import RELATIONS
+from symgrad.ir.function import RELATIONS, FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
-from symgrad.plain_values import PlainArgument
+from symgrad.plain_values import REQUIRED, PlainArgument
 
 PLAIN = "plain"
 """The kind of the assumption that an input is a plain number, with which nothing is generic."""
@@ -338,6 +339,42 @@ def as_numbers(
         else:
             made.append(replace(one, place=place))
     return tuple(made)
+
+
+def with_passed(request: Request, graphs: FunctionGraphs) -> FunctionGraphs:
+    """The cases with the numbers that have no default, ``alpha: float``, passed as numbers.
+
+    A proof takes them for inputs of no axes that are constant.
+    """
+    symbols = {one.name for one in request.assumptions if one.kind == PLAIN}
+    names = [one.name for one in request.tensors if one.name in symbols]
+    if not names:
+        return graphs
+    order = [one.name for one in parameters(request.function) if one.kind is not Kind.KEYWORD_ONLY]
+    passed = tuple(
+        PlainArgument(name, REQUIRED, order.index(name) if name in order else None, "float64")
+        for name in names
+    )
+    kept = [name not in names for name in graphs.input_names]
+    return replace(
+        graphs,
+        cases=tuple(_with_passed(case, names, kept) for case in graphs.cases),
+        input_names=tuple(itertools.compress(graphs.input_names, kept)),
+        differentiable=tuple(name for name in graphs.differentiable if name not in names),
+        values=(*passed, *graphs.values),
+    )
+
+
+def _with_passed(case: FunctionCase, names: Sequence[str], kept: Sequence[bool]) -> FunctionCase:
+    ranks = case.any_rank
+    if ranks is not None:
+        ranks = replace(ranks, inputs=tuple(itertools.compress(ranks.inputs, kept)))
+    return replace(
+        case,
+        plain=(*names, *case.plain),
+        gradients=tuple(one for one in case.gradients if one.input not in names),
+        any_rank=ranks,
+    )
 
 
 def with_values(request: Request, values: Mapping[str, int | float]) -> Request:

@@ -27,6 +27,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
 from symgrad.ir.assume import Assumption, check_names, parse_all
+from symgrad.ir.dtype import float64
 from symgrad.plain_values import PlainArgument
 
 AnyFunction = type[Function] | Function
@@ -403,7 +404,8 @@ class _Binder:
         if spec is not None:
             self.found.append(Argument(name, spec.with_own_axes(name), keyword=keyword))
         elif self._is_symbol(parameter):
-            self.found.append(Argument(name, TensorSpec(()), keyword=keyword))
+            spec = TensorSpec((), dtype=float64)  # as Python computes with it
+            self.found.append(Argument(name, spec, keyword=keyword))
             self.symbols.append(name)
         elif self.specs and not keyword and self._takes_spec(default):
             self._add(name, self.specs.pop(0), keyword=False)

@@ -51,7 +51,7 @@ class OpKernels:
             return self._at[key]
         left = dict(op.numbers)
         arguments = [
-            replace(one, value=left.pop(one.name)) if one.name in left else one
+            replace(one, value=left.pop(one.name), spec=None) if one.name in left else one
             for one in self.arguments
         ]
         arguments += [Argument(name, value=value, keyword=True) for name, value in left.items()]

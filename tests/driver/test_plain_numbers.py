@@ -20,12 +20,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import symgrad as sg
-from symgrad.compiler import build
+from symgrad.compiler import build, judged_plan
+from symgrad.emission import emit
 from symgrad.errors import KernelArgumentError, KernelTypeError
 from symgrad.frontend.plain import Region, with_regions
 from symgrad.frontend.request import bind
 from symgrad.frontend.trace import trace_request
 from symgrad.kernels import plan
+from symgrad.manifest import proof_line
 from symgrad.numpy_op import NumpyOp
 from symgrad.tools.cli import main
 
@@ -355,3 +357,46 @@ def test_every_output_names_symbols_fixed_values_and_what_is_constant(tmp_path: 
         cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
     says(done.stdout)
+
+
+class Required(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, alpha: float, beta: float = 2.0, *, gamma: float) -> Any:
+        ctx.factor = (1 - alpha) * beta + gamma
+        return x * ctx.factor
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * ctx.factor, None, None
+
+
+def test_a_number_without_a_default_is_what_each_call_gives() -> None:
+    kernels = sg.compile(Required, "f32[*batch m]")
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 3, 2)
+    for alpha, beta, gamma in ((0.1, 2.0, 3.0), (2, 0.5, -1), (1e-9, 1.0, 0)):
+        factor = np.float32((1 - alpha) * beta + gamma)
+        found, residuals = kernels.forward(x, alpha, beta, gamma=gamma)
+        np.testing.assert_allclose(found, x * factor, rtol=1e-6)
+        np.testing.assert_allclose(kernels(x, alpha, beta, gamma=gamma), found)
+        np.testing.assert_allclose(kernels(x, alpha=alpha, gamma=gamma, beta=beta), found)
+        slope: Any = kernels.backward(residuals, x)[0]
+        np.testing.assert_allclose(slope, x * factor, rtol=1e-6)
+        leaf = sg.tensor(x).requires_grad_()
+        kernels(leaf, alpha, beta, gamma=gamma).sum().backward()
+        assert leaf.grad is not None
+        np.testing.assert_allclose(leaf.grad.numpy(), np.full_like(x, factor), rtol=1e-6)
+    for call in (kernels, kernels.inference, kernels.forward):
+        with pytest.raises(TypeError, match=r"gamma is missing|argument: 'gamma'"):
+            call(x, 1.0)
+        with pytest.raises(TypeError, match=r"alpha is missing|argument: 'alpha'"):
+            call(x, gamma=1.0)
+    header = Path(str(kernels.c_paths[0])[:-1] + "h").read_text()
+    for name in ("alpha", "beta", "gamma"):
+        assert f"double {name}" in header
+
+
+def test_the_c_of_numbers_compiles_without_a_warning(golden: Any) -> None:
+    planned, report = judged_plan(bind(Branches, ["f32[n m]"]), ())
+    texts = emit(planned, proof_line(report)).texts
+    golden(texts["branches.c"], "branches.c")
+    golden(texts["branches.h"], "branches.h")
