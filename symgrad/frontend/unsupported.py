@@ -21,7 +21,7 @@ _RANDOM = _words(
 )
 _DATA_DEPENDENT = _words("argwhere bincount histc nonzero unique unique_consecutive")
 _OTHER_DTYPES = _words(
-    "bfloat16 byte cdouble cfloat char complex complex128 complex64 half imag int real short "
+    "bfloat16 byte cdouble cfloat char complex complex128 complex64 half imag real "
     "view_as_complex view_as_real"
 )
 _AUTOGRAD = _words("backward register_hook retain_grad retains_grad grad_mode")

@@ -64,13 +64,13 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "square", numpy=np.square, sympy=lambda sp, x: x**2, c=Template("{0} * {0}"), takes=number,
-    vjp=lambda g, out, x: (g * (x * 2.0),), latex="{0:atom}^{{2}}",
+    vjp=lambda g, out, x: (g * (x * 2.0),), latex="{0:atom}^{{2}}", bounds=Bounds(0, None),
 )  # fmt: skip
 elementwise(
     "sqrt", numpy=np.sqrt, sympy=lambda sp, x: sp.sqrt(x), c=Function("sqrt"), cost=0.15,
     domain=(Constraint("nonnegative", lambda sp, x: x),),
     kinks=(Kink(lambda sp, x: x, "the slope is infinite"),),
-    vjp=lambda g, out, x: (g / (out * 2.0),), latex=r"\sqrt{{{0}}}",
+    vjp=lambda g, out, x: (g / (out * 2.0),), latex=r"\sqrt{{{0}}}", growing=True,
 )  # fmt: skip
 elementwise(
     "root", numpy=np.sqrt, sympy=lambda sp, x: sp.sqrt(x), c=Function("sqrt"), cost=0.15,
@@ -78,7 +78,7 @@ elementwise(
     domain=(Constraint("nonnegative", lambda sp, x: x),),
     kinks=(Kink(lambda sp, x: x, "the derivative is taken as 0"),),
     vjp=lambda g, out, x: (choose(compare("eq", out, 0.0), 0.0, g / (out * 2.0)),),
-    latex=r"\sqrt{{{0}}}",
+    latex=r"\sqrt{{{0}}}", growing=True,
 )  # fmt: skip  # the square root of a sum of squares: a norm, a deviation
 elementwise(
     "hypot", numpy=np.hypot, sympy=lambda sp, x, y: sp.sqrt(x**2 + y**2),

@@ -19,34 +19,37 @@ _POSITIVE = (Constraint("positive", lambda sp, x: x),)
 
 elementwise(
     "exp", numpy=np.exp, sympy=lambda sp, x: sp.exp(x), c=Function("exp", vector=True), cost=0.35,
-    vjp=lambda g, y, x: (g * y,), latex="e^{{{0}}}", bounds=Bounds(0, None, open=True), rising=True,
+    vjp=lambda g, y, x: (g * y,), latex="e^{{{0}}}",
+    bounds=Bounds(0, None, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "expm1", numpy=np.expm1, sympy=lambda sp, x: sp.exp(x) - 1, c=Function("expm1", vector=True),
     cost=0.45, vjp=lambda g, y, x: (g * (y + 1.0),), latex=Latex("e^{{{0}}} - 1", "sum"),
+    bounds=Bounds(-1, None, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "exp2", numpy=np.exp2, sympy=lambda sp, x: 2**x, c=Function("exp2", vector=True), cost=0.35,
     vjp=lambda g, y, x: (g * (y * LN_2),), latex="2^{{{0}}}",
+    bounds=Bounds(0, None, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "log", numpy=np.log, sympy=lambda sp, x: sp.log(x), c=Function("log", vector=True), cost=0.35,
-    domain=_POSITIVE, vjp=lambda g, y, x: (g / x,), latex=r"\log",
+    domain=_POSITIVE, vjp=lambda g, y, x: (g / x,), latex=r"\log", growing=True,
 )  # fmt: skip
 elementwise(
     "log1p", numpy=np.log1p, sympy=lambda sp, x: sp.log(1 + x), c=Function("log1p", vector=True),
     cost=0.45, domain=(Constraint("positive", lambda sp, x: 1 + x),),
-    vjp=lambda g, y, x: (g / (x + 1.0),), latex=r"\log\left(1 + {0}\right)",
+    vjp=lambda g, y, x: (g / (x + 1.0),), latex=r"\log\left(1 + {0}\right)", growing=True,
 )  # fmt: skip
 elementwise(
     "log2", numpy=np.log2, sympy=lambda sp, x: sp.log(x) / sp.log(2),
     c=Function("log2", vector=True), cost=0.35, domain=_POSITIVE,
-    vjp=lambda g, y, x: (g / (x * LN_2),), latex=r"\log_{2}",
+    vjp=lambda g, y, x: (g / (x * LN_2),), latex=r"\log_{2}", growing=True,
 )  # fmt: skip
 elementwise(
     "log10", numpy=np.log10, sympy=lambda sp, x: sp.log(x) / sp.log(10),
     c=Function("log10", vector=True), cost=0.40, domain=_POSITIVE,
-    vjp=lambda g, y, x: (g / (x * LN_10),), latex=r"\log_{10}",
+    vjp=lambda g, y, x: (g / (x * LN_10),), latex=r"\log_{10}", growing=True,
 )  # fmt: skip
 
 
@@ -59,6 +62,7 @@ elementwise(
     "sigmoid", numpy="1 / (1 + np.exp(-{0}))", sympy=lambda sp, x: 1 / (1 + sp.exp(-x)),
     c=Template("{lit:1} / ({lit:1} + exp{f}(-{0}))", ("exp",)), cost=0.47,
     vjp=lambda g, y, x: (g * (y * (1.0 - y)),), latex=r"\sigma",
+    bounds=Bounds(0, 1, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "silu", code="{sg}.silu({0})", numpy="{0} / (1 + np.exp(-{0}))",
@@ -72,6 +76,7 @@ elementwise(
         "({0} < {lit:0} ? {lit:0} : {0}) + log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")
     ),
     cost=0.85, vjp=lambda g, y, x: (g * apply("sigmoid", x),),
+    bounds=Bounds(0, None, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "log_sigmoid", code="{sg}.logsigmoid({0})", numpy="-np.logaddexp(0, -{0})",
@@ -80,6 +85,7 @@ elementwise(
         "({0} > {lit:0} ? {lit:0} : {0}) - log1p{f}(exp{f}(-fabs{f}({0})))", ("exp", "log1p")
     ),
     cost=0.85, vjp=lambda g, y, x: (g * apply("sigmoid", -x),),
+    bounds=Bounds(None, 0, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "logaddexp", numpy=np.logaddexp, sympy=lambda sp, x, y: sp.log(sp.exp(x) + sp.exp(y)),

@@ -152,7 +152,8 @@ class Scalar:
     element in a vectorised loop, as measured.  ``domain``: where it has a value and, off its kinks,
     a derivative.  ``defined``: where it has a finite value, if that is more.  ``latex``: in
     formulas; None where it depends on more than the operands' texts.  ``bounds``: of its values.
-    ``rising``: it is continuous and increasing on the whole real line.
+    ``growing``: it is strictly increasing on its domain, with a derivative that does not vanish
+    inside.
     """
 
     sympy: Callable[..., Any]
@@ -164,8 +165,13 @@ class Scalar:
     chooses: bool = False
     latex: Latex | None = None
     bounds: Bounds | None = None
-    rising: bool = False
+    growing: bool = False
     defined: tuple[Constraint, ...] | None = None
+
+    @property
+    def rising(self) -> bool:
+        """Is it continuous and increasing on the whole real line?"""
+        return self.growing and not self.domain
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +300,7 @@ def elementwise(
     code: str | None = None,
     latex: str | Latex | None = None,
     bounds: Bounds | None = None,
-    rising: bool = False,
+    growing: bool = False,
     lacks: Mapping[str, str] | None = None,
 ) -> Op:
     """A scalar function applied to each element.  Among integers it wraps around, as in NumPy.
@@ -328,7 +334,7 @@ def elementwise(
     op = Op(
         name, "elementwise", arity, _one_dtype(name, takes, result), evaluate,
         scalar=Scalar(
-            sympy, c, cost, domain, kinks, c_integer, chooses, latex, bounds, rising, defined
+            sympy, c, cost, domain, kinks, c_integer, chooses, latex, bounds, growing, defined
         ),
         vjp=None if vjp is None else lambda node, g: vjp(g, node, *node.args),
         ufunc=numpy if isinstance(numpy, np.ufunc) else None, program=program,

@@ -36,7 +36,7 @@ elementwise(
     "erf", numpy=special_numpy.erf, sympy=lambda sp, x: sp.erf(x), c=Function("erf", vector=True),
     program="np.vectorize(math.erf, otypes=[float])({0})",
     cost=0.64, vjp=lambda g, y, x: (g * (_bell(x) * TWO_OVER_ROOT_PI),),
-    bounds=Bounds(-1, 1, open=True), rising=True,
+    bounds=Bounds(-1, 1, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "erfc", numpy=special_numpy.erfc, sympy=lambda sp, x: sp.erfc(x),
@@ -53,6 +53,7 @@ elementwise(
         Constraint("positive", lambda sp, x: 1 + x), Constraint("positive", lambda sp, x: 1 - x),
     ),
     vjp=lambda g, y, x: (g * (apply("exp", apply("square", y)) * (1 / TWO_OVER_ROOT_PI)),),
+    growing=True,
 )  # fmt: skip
 elementwise(
     "lgamma", numpy=special_numpy.lgamma, sympy=lambda sp, x: sp.loggamma(x),
@@ -65,6 +66,7 @@ elementwise(
     c=Helper("digamma", special_c.DIGAMMA), cost=15.0, domain=_POSITIVE, defined=_NO_POLE,
     program="np.vectorize(_digamma, otypes=[float])({0})", prelude=special_programs.DIGAMMA,
     vjp=lambda g, y, x: (g * apply("trigamma", x),), latex=r"\psi",
+    growing=True,
 )  # fmt: skip
 elementwise(
     "trigamma", code="{sg}.polygamma(1, {0})", numpy=special_numpy.trigamma,
@@ -79,4 +81,5 @@ elementwise(
     sympy=lambda sp, x: sp.polygamma(2, x), c=Helper("tetragamma", special_c.TETRAGAMMA), cost=15.0,
     domain=_POSITIVE, defined=_NO_POLE, vjp=_tetragamma_vjp, latex=r"\psi_{2}",
     program="np.vectorize(_tetragamma, otypes=[float])({0})", prelude=special_programs.TETRAGAMMA,
+    growing=True,
 )  # fmt: skip

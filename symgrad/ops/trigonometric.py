@@ -54,7 +54,7 @@ elementwise(
 elementwise(
     "asin", numpy=np.arcsin, sympy=lambda sp, x: sp.asin(x), c=Function("asin", vector=True),
     cost=0.50, domain=_INSIDE, defined=_WITHIN, latex=r"\arcsin",
-    vjp=lambda g, y, x: (g / _root(1.0 - _square(x)),),
+    vjp=lambda g, y, x: (g / _root(1.0 - _square(x)),), growing=True,
 )  # fmt: skip
 elementwise(
     "acos", numpy=np.arccos, sympy=lambda sp, x: sp.acos(x), c=Function("acos", vector=True),
@@ -64,7 +64,7 @@ elementwise(
 elementwise(
     "atan", numpy=np.arctan, sympy=lambda sp, x: sp.atan(x), c=Function("atan", vector=True),
     cost=0.50, vjp=lambda g, y, x: (g / (_square(x) + 1.0),), latex=r"\arctan",
-    bounds=Bounds(-2, 2, open=True), rising=True,
+    bounds=Bounds(-2, 2, open=True), growing=True,
 )  # fmt: skip
 
 
@@ -85,7 +85,7 @@ elementwise(
 )  # fmt: skip
 elementwise(
     "sinh", numpy=np.sinh, sympy=lambda sp, x: sp.sinh(x), c=Function("sinh", vector=True),
-    cost=0.60, vjp=lambda g, y, x: (g * apply("cosh", x),), latex=r"\sinh", rising=True,
+    cost=0.60, vjp=lambda g, y, x: (g * apply("cosh", x),), latex=r"\sinh", growing=True,
 )  # fmt: skip
 elementwise(
     "cosh", numpy=np.cosh, sympy=lambda sp, x: sp.cosh(x), c=Function("cosh", vector=True),
@@ -94,19 +94,20 @@ elementwise(
 elementwise(
     "tanh", numpy=np.tanh, sympy=lambda sp, x: sp.tanh(x), c=Function("tanh", vector=True),
     cost=0.44, vjp=lambda g, y, x: (g * (1.0 - _square(y)),), latex=r"\tanh",
-    bounds=Bounds(-1, 1, open=True), rising=True,
+    bounds=Bounds(-1, 1, open=True), growing=True,
 )  # fmt: skip
 elementwise(
     "asinh", numpy=np.arcsinh, sympy=lambda sp, x: sp.asinh(x), c=Function("asinh", vector=True),
-    cost=0.70, vjp=lambda g, y, x: (g / _root(_square(x) + 1.0),), rising=True,
+    cost=0.70, vjp=lambda g, y, x: (g / _root(_square(x) + 1.0),), growing=True,
 )  # fmt: skip
 elementwise(
     "acosh", numpy=np.arccosh, sympy=lambda sp, x: sp.acosh(x), c=Function("acosh", vector=True),
     cost=0.70, domain=(Constraint("positive", lambda sp, x: x - 1),),
     defined=(Constraint("nonnegative", lambda sp, x: x - 1),),
-    vjp=lambda g, y, x: (g / _root(_square(x) - 1.0),),
+    vjp=lambda g, y, x: (g / _root(_square(x) - 1.0),), growing=True,
 )  # fmt: skip
 elementwise(
     "atanh", numpy=np.arctanh, sympy=lambda sp, x: sp.atanh(x), c=Function("atanh", vector=True),
     cost=0.70, domain=_INSIDE, defined=_BETWEEN, vjp=lambda g, y, x: (g / (1.0 - _square(x)),),
+    growing=True,
 )  # fmt: skip

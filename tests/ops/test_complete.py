@@ -16,6 +16,9 @@ from hypothesis import given
 
 import symgrad as sg
 from symgrad.errors import DTypeError, GraphError
+from symgrad.frontend import unsupported
+from symgrad.frontend.functions import FUNCTIONS
+from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dtype import bool_, float32, float64
 from symgrad.ir.expr import ExprPool
 from symgrad.ir.types import TensorType
@@ -205,6 +208,40 @@ def test_what_rises_is_stated(name: str) -> None:
     assert scalar is not None
     x = REAL_LINE[np.abs(REAL_LINE) < 3]
     assert scalar.rising == bool(np.all(np.diff(_values(name, x)) > 0))
+
+
+GROWING = [
+    name for name in ELEMENTWISE
+    if get(name).arity == 1 and _takes_floats(name) and get(name).kind == "elementwise"
+    and name != "shift" and not name.startswith("wrap_")
+]  # fmt: skip
+
+
+def _inside_domain(domain: Any, at: float) -> bool:
+    """Is a number inside a domain?"""
+    symbol = sympy.Symbol("x", real=True)
+    for one in domain:
+        value = float(sympy.sympify(one.expression(sympy, symbol)).subs(symbol, at))
+        if not (abs(value) if one.kind == "nonzero" else value) > 1e-9:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_what_grows_on_its_domain_is_stated(name: str) -> None:
+    scalar = get(name).scalar
+    assert scalar is not None
+    x = np.array([one for one in np.linspace(-3, 3, 49) if _inside_domain(scalar.domain, one)])
+    values, h = _values(name, x), 1e-5
+    slopes = (_values(name, x + h) - _values(name, x - h)) / (2 * h)
+    grows = np.all(np.diff(values) > 0) and np.all(slopes > 1e-6)
+    assert scalar.growing == bool(grows)
+
+
+def test_what_is_there_is_not_called_unsupported() -> None:
+    """A name that is both a function and a method is none that torch alone has."""
+    listed = {name for name in FUNCTIONS if unsupported.known(name)}
+    assert not {name for name in listed if hasattr(SymbolicTensor, name)}
 
 
 @pytest.mark.parametrize("name", _functions())

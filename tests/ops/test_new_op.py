@@ -1,6 +1,7 @@
 """A new elementwise op is one record and one public function: everything else follows.
 
-The ops here exist only while this module runs.
+The ops here exist only while this module runs.  Their names are no names of torch's or NumPy's:
+those may become ops.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ def _bell() -> None:
     )  # fmt: skip
 
 
-def _logaddexp2_vjp(g: Node, z: Node, x: Node, y: Node) -> tuple[Node, Node]:
+def _smooth_greatest_vjp(g: Node, z: Node, x: Node, y: Node) -> tuple[Node, Node]:
     return g * apply("exp2", x - z), g * apply("exp2", y - z)
 
 
-def _logaddexp2() -> None:
+def _smooth_greatest() -> None:
     elementwise(
-        "logaddexp2", numpy=np.logaddexp2,
+        "smooth_greatest", numpy=np.logaddexp2,
         sympy=lambda sp, x, y: sp.log(2**x + 2**y) / sp.log(2),
         c=Template("log2{f}(exp2{f}({0}) + exp2{f}({1}))", ("log2", "exp2")), cost=0.9,
-        latex=Latex(r"\log_{{2}}\left(2^{{{0}}} + 2^{{{1}}}\right)"), vjp=_logaddexp2_vjp,
+        latex=Latex(r"\log_{{2}}\left(2^{{{0}}} + 2^{{{1}}}\right)"), vjp=_smooth_greatest_vjp,
     )  # fmt: skip
 
 
@@ -66,9 +67,9 @@ def bell(input: Any) -> Any:
     return on_operands("bell", input, floats=True)
 
 
-def logaddexp2(input: Any, other: Any) -> Any:
+def smooth_greatest(input: Any, other: Any) -> Any:
     """``log2(2**x + 2**y)``."""
-    return on_operands("logaddexp2", input, other, floats=True)
+    return on_operands("smooth_greatest", input, other, floats=True)
 
 
 # --
@@ -78,14 +79,17 @@ def _bell_backward(g: Any, x: Any) -> Any:
     return g * -2.0 * x * sg.square(sg.bell(x))
 
 
-def _logaddexp2_backward(g: Any, x: Any, y: Any) -> Any:
-    return g * sg.exp2(x - sg.logaddexp2(x, y)), g / (1 + sg.exp2(x - y))
+def _smooth_greatest_backward(g: Any, x: Any, y: Any) -> Any:
+    return g * sg.exp2(x - sg.smooth_greatest(x, y)), g / (1 + sg.exp2(x - y))
 
 
 NEW = {
     "bell": New(_bell, bell, _bell_backward, r"\operatorname{bell}\left(x_{i, j}\right)"),
-    "logaddexp2": New(
-        _logaddexp2, logaddexp2, _logaddexp2_backward, r"\log_{2}\left(2^{x_{i, j}} + "
+    "smooth_greatest": New(
+        _smooth_greatest,
+        smooth_greatest,
+        _smooth_greatest_backward,
+        r"\log_{2}\left(2^{x_{i, j}} + ",
     ),
 }
 

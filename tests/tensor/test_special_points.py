@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from symgrad.ops.record import get
+from tests.ops.cases import ELEMENTWISE as ELEMENTWISE_OPS
 
 pytestmark = pytest.mark.peers
 torch: Any = pytest.importorskip("torch")
@@ -48,6 +50,21 @@ OF_TWO = [
     "add", "sub", "mul", "div", "pow", "atan2", "fmod", "remainder", "maximum", "minimum", "fmax",
     "fmin", "hypot", "logaddexp", "xlogy", "copysign",
 ]  # fmt: skip
+
+
+COMPARED_ELSEWHERE = ("logical_not", "eq", "ne", "lt", "le", "gt", "ge", "logical_and",
+                      "logical_or", "logical_xor")  # fmt: skip
+"""Functions that give bools: ``tests/ops/test_peers.py`` compares them."""
+
+
+def test_every_elementwise_op_that_torch_has_is_here() -> None:
+    """A new op is compared at these points, or it stands in a list that says why not."""
+    here = {*ELEMENTWISE, *ACTIVATIONS, *OF_TWO, *COMPARED_ELSEWHERE}
+    public = {
+        name for name in ELEMENTWISE_OPS
+        if get(name).arity in (1, 2) and hasattr(sg, name) and hasattr(torch, name)
+    }  # fmt: skip
+    assert public <= here, public - here
 
 
 def _home(lib: Any, name: str) -> Any:

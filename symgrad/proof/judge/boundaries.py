@@ -23,6 +23,7 @@ from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
+from symgrad.ops.record import get
 from symgrad.proof.scalars import literals
 
 Sides = tuple[object, object, object]
@@ -35,12 +36,6 @@ _SIDES: dict[str, Sides] = {
 }  # fmt: skip
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _MOVED = ("expand", "reshape", "permute", "shift", "detach")
-_GROWING = frozenset((
-    "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "root", "sigmoid", "tanh",
-    "softplus", "log_sigmoid", "atan", "asinh", "sinh", "erf", "asin", "atanh", "logit", "cbrt",
-))  # fmt: skip
-"""Strictly increasing functions, with a derivative that does not vanish inside their domain."""
-_ABOVE_ZERO = frozenset(("exp", "exp2", "sigmoid", "softplus"))
 _LINEAR = (*_MOVED, "slice", "concat", "unslice", "sum", "diagonal", "cumsum", "index", "neg")
 
 
@@ -262,6 +257,23 @@ def _is_square(node: Node) -> bool:
     return node.op == "mul" and node.args[0] is node.args[1]
 
 
+def _never(point: Node, value: Fraction) -> bool:
+    """Do the bounds of an op keep it from a value?"""
+    scalar = get(point.op).scalar
+    if scalar is None or scalar.bounds is None:
+        return False
+    low, high, is_open = scalar.bounds.low, scalar.bounds.high, scalar.bounds.open
+    if low is not None and (value < low or (is_open and value == low)):
+        return True
+    return high is not None and (value > high or (is_open and value == high))
+
+
+def _grows(node: Node) -> bool:
+    """Is it a growing function of its argument?"""
+    scalar = get(node.op).scalar
+    return scalar is not None and scalar.growing
+
+
 def _simpler(point: Node, value: Fraction) -> tuple[Node, Fraction, bool] | None:
     """An equation with the same solutions, and whether above and below are exchanged."""
     if point.op in _MOVED or (point.op == "cast" and point.args[0].dtype.is_float):
@@ -299,11 +311,7 @@ def _parts(op: str, point: Node, value: Fraction) -> _Parts | None:
     if point.op == "sign":
         same = {(op, Fraction(0)): op, ("eq", Fraction(1)): "gt", ("eq", Fraction(-1)): "lt"}
         return [(same.get((op, value), "eq"), point.args[0], Fraction(0))]
-    if (value < 0 and (point.op in ("abs", "square") or _is_square(point))) or (
-        value <= 0 and point.op in _ABOVE_ZERO
-    ):
-        return []
-    if point.op == "cosh" and value < 1:
+    if (value < 0 and _is_square(point)) or _never(point, value):
         return []
     if point.op == "abs" and value > 0:
         inner = point.args[0]
@@ -348,7 +356,7 @@ def both_sides(boundary: Boundary) -> bool:
             one.op == "input" and one.attributes["name"] not in inputs_of(other)
             for one, other in ((bare(point), value), (bare(value), point))
         )
-    if affine(point) or (point.op in _GROWING and affine(point.args[0])):
+    if affine(point) or (_grows(point) and affine(point.args[0])):
         return True
     return value != 0 and homogeneous(point) not in (None, 0)
 

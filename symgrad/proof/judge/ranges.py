@@ -402,5 +402,4 @@ _RULES: dict[str, Rule] = {
     "rsqrt": lambda ranges, node, args: POSITIVE,
     "relu": lambda ranges, node, args: args[0].meet(NONNEGATIVE) if args[0].positive
     else NONNEGATIVE,
-    **dict.fromkeys(("sigmoid", "softplus"), lambda ranges, node, args: POSITIVE),
 }  # fmt: skip
