@@ -8,18 +8,23 @@ A kink at which nothing flows back (the shift of a softmax by its maximum) is no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 import numpy as np
 
 from symgrad.budgets import MOST_KINKS
 from symgrad.errors import SymgradError
-from symgrad.ir.graph import Node
+from symgrad.ir.dtype import bool_
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
+from symgrad.proof.judge.boundaries import number
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
+from symgrad.proof.oracle.thresholds import broken
 from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import kink_equation
@@ -36,14 +41,18 @@ def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condi
     ``name``: the input whose gradient is reported.  ``names``: nodes to be printed by name.
     """
     ranked = _ranked(subject.forward.nodes, CodeWriter(names))
-    flowing = bends(subject)
-    if not flowing:
+    flowing, jumping = bends(subject), jumps(subject)
+    if not flowing and not jumping:
         return ranked
     at = _generic(subject)
     writer = CodeWriter(names)
     found: list[Condition] = ranked
     for node in flowing:
         condition = _condition(subject, name, node, writer, at)
+        if condition is not None and condition not in found:
+            found.append(condition)
+    for node in jumping:
+        condition = _jump(subject, name, node, writer, at)
         if condition is not None and condition not in found:
             found.append(condition)
     if len(found) > MOST_KINKS:
@@ -73,6 +82,93 @@ def bends(subject: Subject) -> list[Node]:
         flowing = _flowing(subject, candidates, _generic(subject)) if candidates else []
         subject.bends = tuple(flowing)
     return list(subject.bends)
+
+
+def jumps(subject: Subject) -> list[Node]:
+    """What forward's numbers depend on without a derivative, where that is more than a choice.
+
+    Comparisons of reals that become numbers, or that choose together with others, reals that
+    become integers, and places of maxima.  Comparisons that hold on a null set alone are left out
+    where forward is continuous there.
+    """
+    readers: dict[Node, list[Node]] = {}
+    discrete = {a.name for a in subject.assumptions if a.kind in _DISCRETE}
+    for node in subject.forward.nodes:
+        if node.op == "copysign":
+            readers[node] = [node]
+        elif node.dtype.is_float and not _may_kink(node):
+            for source in _sources(node):
+                if _is_asked(source, discrete):
+                    readers.setdefault(source, []).append(node)
+    if not readers:
+        return []
+    candidates = list(dict.fromkeys(node for nodes in readers.values() for node in nodes))
+    flowing = set(_flowing(subject, candidates, _generic(subject)))
+    return [
+        source for source, nodes in sorted(readers.items(), key=lambda pair: pair[0].index)
+        if not flowing.isdisjoint(nodes)
+        and not (source.op in _ON_NULL_SETS and not broken(subject, *_compared(source)))
+    ]  # fmt: skip
+
+
+_DISCRETE = ("binary", "one-hot")
+_ON_NULL_SETS = ("eq", "ne", "cast")
+
+
+def _sources(node: Node) -> Iterator[Node]:
+    """What makes integers or truth values of reals, of those that a node reads."""
+    todo, seen = list(node.args), set[Node]()
+    while todo:
+        one = todo.pop()
+        if one in seen or one.dtype.is_float:
+            continue
+        seen.add(one)
+        if any(arg.dtype.is_float for arg in one.args):
+            yield one
+        todo += one.args
+
+
+def _is_asked(source: Node, discrete: set[str]) -> bool:
+    """Is it one that changes with real inputs, but for those that are 0 or 1 by declaration?"""
+    kinds = (*_JUMPS, "eq", "ne", "cast", *_PLACES)
+    real = [
+        node for node in ancestors(source.args)
+        if node.op == "input" and node.dtype.is_float and node.attributes["name"] not in discrete
+    ]  # fmt: skip
+    return source.op in kinds and bool(real)
+
+
+_PLACES = {"argmax": "maximum", "argmin": "minimum"}
+
+
+def _compared(source: Node) -> tuple[Node, Node | Fraction]:
+    """What has to be equal for a comparison, or a cast to a truth value, to change."""
+    if source.op == "cast":
+        return source.args[0], Fraction(0)
+    left, right = source.args
+    value = number(right)
+    return (left, right) if value is None else (left, value)
+
+
+def _jump(
+    subject: Subject, name: str, node: Node, writer: CodeWriter, at: Evaluation | None
+) -> Condition | None:
+    try:
+        if node.op in _PLACES:
+            said = f"the {_PLACES[node.op]} of {_text(writer, node.args[0])}"
+            return Condition("ties", f"{said} is reached more than once")
+        if node.op == "cast" and node.dtype != bool_:
+            text = _text(writer, node.args[0])
+            return Condition("kink", f"{text} - floor({text}) == 0")
+        left, right = node.args if node.op in COMPARISONS else (node.args[-1], None)
+        value = _number(right)
+        if value is not None and not math.isfinite(value):
+            return None
+        equal = "0" if right is None else _text(writer, right)
+        where = f"{_text(writer, left)} == {equal}"
+        return Condition("kink", where + _there(subject, name, left, right, at))
+    except NoSpelling:
+        return None
 
 
 def _may_kink(node: Node) -> bool:

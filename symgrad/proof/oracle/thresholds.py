@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import mpmath
@@ -36,6 +37,8 @@ SMOOTH = 1e-9
 """Relative differences of derivatives below it come from the step."""
 WRONG = 1e-6
 EXACT = 1e-50
+ON_SET, NEAR, JUMP = 1e-9, 1e-7, 1e-4
+"""In doubles: what counts as equal, a step aside, and a change that no step explains."""
 POINTS = 6
 """At how many points of a set a gradient is looked at."""
 _BOUNDS = ("interval", "positive", "nonnegative", "negative")
@@ -77,6 +80,31 @@ def look(subject: Subject, name: str, node: Node, value: Fraction | Node) -> Fou
         if seen - unsure >= POINTS or unsure >= 2 * POINTS:
             break
     return Found(kinked=seen > 0 and kinked == seen)
+
+
+def broken(subject: Subject, node: Node, value: Fraction | Node) -> bool:
+    """Does forward jump at some point at which ``node`` is ``value``, in doubles?"""
+    comparable = not isinstance(value, Node) or value.shape == node.shape
+    if len(subject.everything.nodes) > BOUNDARY_NODES or not comparable:
+        return True
+    for point in islice(points(subject, node, value), POINTS):
+        with suppress(DomainError):
+            here = subject.evaluate_double(point)
+            if _gap_at(here, node, value) > ON_SET:
+                continue
+            along = {
+                name: subject.direction(name, here)
+                for name, one in subject.by_name.items() if one.dtype.is_float
+            }  # fmt: skip
+            beside = [here.differences.moved(along, step) for step in (NEAR, -NEAR)]
+            if any(abs(one - here.objective) > JUMP * (1 + abs(here.objective)) for one in beside):
+                return True
+    return False
+
+
+def _gap_at(at: Evaluation, node: Node, value: Fraction | Node) -> float:
+    other = at.values[value] if isinstance(value, Node) else float(value)
+    return float(np.min(np.abs(at.values[node] - other), initial=np.inf))
 
 
 def _there(at: Evaluation, node: Node, value: Fraction | Node) -> bool:

@@ -161,20 +161,21 @@ class Differences:
     def along(self, directions: Mapping[str, Array]) -> Any:
         """The derivative along ``directions`` (arrays by input name)."""
         step = self._step()
-        ends = [self._at(directions, step), self._at(directions, -step)]
+        ends = [self.moved(directions, step), self.moved(directions, -step)]
         return (ends[0] - ends[1]) / (2 * step)
 
     def bend(self, directions: Mapping[str, Array]) -> Any:
         """How far the derivatives ahead and behind are apart: 0 where there is no corner."""
         step = self._step()
-        ahead, here, behind = (self._at(directions, by * step) for by in (1, 0, -1))
+        ahead, here, behind = (self.moved(directions, by * step) for by in (1, 0, -1))
         return abs(ahead - 2 * here + behind) / step
 
     def _step(self) -> Any:
         precise = isinstance(self.arithmetic, Precise)
         return mpmath.mpf(10) ** -PRECISE_STEP_DIGITS if precise else DOUBLE_STEP
 
-    def _at(self, directions: Mapping[str, Array], step: Any) -> Any:
+    def moved(self, directions: Mapping[str, Array], step: Any) -> Any:
+        """The objective a step away from the point."""
         moved = dict(self.feeds)
         for name, direction in directions.items():
             moved[name] = moved[name] + direction * step

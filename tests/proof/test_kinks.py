@@ -1,0 +1,79 @@
+"""Where forward jumps or bends, the report names it, however forward comes to it."""
+
+from __future__ import annotations
+
+import pytest
+
+import symgrad as sg
+from tests.suite.adversarial.program import class_of, class_text
+
+JUMPS = {
+    "x * x + (x > 3).to(x.dtype)": {"x == 3"},
+    "x * x + (x == 3).to(x.dtype)": {"x == 3"},
+    "x * x + ((x > 1) & (x < 2)).to(x.dtype)": {"x == 1", "x == 2"},
+    "x * x + (x > 3).any().to(x.dtype)": {"x == 3"},
+    "x * x + x.long().to(x.dtype)": {"x - floor(x) == 0"},
+    "x * x + x.bool().to(x.dtype)": {"x == 0"},
+    "x * x + x.floor()": {"x - floor(x) == 0"},
+    "x * x + x // 2": {"-floor(x/2) + x/2 == 0"},
+    "x * x + x.sign()": {"x == 0"},
+    "x * x + sg.heaviside(x, x * 0)": {"x == 0"},
+    "x * x + sg.copysign(x * 0 + 1, x)": {"x == 0", "x * 0 + 1 == 0"},
+    "x * x + x.argmax().to(x.dtype)": {"the maximum of x is reached more than once"},
+    "x * x + (x > x.mean()).to(x.dtype)": {"x == x.mean(0)"},
+    "sg.where(x == 3, 100.0, x * x)": {"x == 3"},
+    "x * x + sg.where((x > 1) & (x < 2), 1.0, 0.0)": {"x == 1", "x == 2"},
+}
+SMOOTH = (
+    "sg.where(x == 3, 9.0, x * x)",
+    "z = x == 0; s = sg.where(z, 1.0, x); x * x + 0 * sg.where(z, 1.0, s.sin() / s)",
+    "x * x + 0 * (x > 3).to(x.dtype)",
+    "i = sg.arange(x.shape[0]); x * x + (i > 2).to(x.dtype)",
+)
+
+
+def kinks(forward: str) -> set[str]:
+    text = class_text("Judged", forward, "2 * g * x", "x")
+    found = sg.verify(class_of("Judged", text, sg), "n", suggest=False)
+    assert found.verdict == sg.PROVED, str(found)
+    return {str(c).partition(" (yours")[0] for c in found.conditions if c.kind in ("kink", "ties")}
+
+
+@pytest.mark.parametrize("forward", JUMPS)
+def test_jumps_of_forward_are_named(forward: str) -> None:
+    assert kinks(forward) == JUMPS[forward]
+
+
+@pytest.mark.parametrize("forward", SMOOTH)
+def test_nothing_is_named_where_forward_is_smooth(forward: str) -> None:
+    assert kinks(forward) == set()
+
+
+def test_numbers_that_are_declared_binary_meet_no_threshold() -> None:
+    text = class_text("Judged", "x * x + (y > 0.5).to(x.dtype)", "2 * g * x, None", "xy")
+    specs, assume = ("n", "n"), {"y": "binary"}
+    found = sg.verify(class_of("Judged", text, sg), *specs, assume=assume, suggest=False)
+    assert not [c for c in found.conditions if c.kind == "kink"], str(found)
+
+
+# jumps of what rounds: what backward has there is refuted, or not said to be proved
+FLOORS = tuple(
+    backward.format(u=u)
+    for u in ("x", "(x / 7 + 0.3)", "(x * x / 13 + 0.1)", "x.exp()")
+    for backward in (
+        "u = {u}\n2 * g * x * (u.ceil() - u.floor())",
+        "u = {u}\n-2 * g * x * (u.floor() + (-u).floor())",
+        "u = {u}\n2 * g * x * (1.0 + (u == u.floor()) * 1.0)",
+        "u = {u}\n2 * g * x * ((u - u.floor()) > 0)",
+        "u = {u}\nsg.where(u % 1 == 0, 0.0, 2 * g * x)",
+        "u = {u}\n2 * g * x * (-(u // 1) - ((-u) // 1))",
+    )
+)
+
+
+@pytest.mark.parametrize("backward", FLOORS[::3])
+def test_what_is_wrong_where_a_floor_jumps_is_not_proved(backward: str) -> None:
+    text = class_text("Judged", "x * x", backward, "x")
+    found = sg.verify(class_of("Judged", text, sg), "n", suggest=False)
+    said = [c for c in found.conditions if c.kind == "null set"]
+    assert found.verdict != sg.PROVED or said, str(found)
