@@ -11,7 +11,10 @@ PYTEST := $(PY) -m pytest
 # Each worker takes neighbouring tests, which share fixtures and kernels; one that is done takes
 # over half of what the other has left.
 WORKERS := -n 2 --dist worksteal
-PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+# Python compiles the modules that it imports; pip would compile all there are.
+PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check --no-compile
+# setuptools is there once symgrad is: it compiles kernels.
+PIP_ADD := $(PIP_INSTALL) --no-build-isolation
 
 .PHONY: help demo test quick check style types layers suite test-peers clean
 .DEFAULT_GOAL := help
@@ -34,11 +37,11 @@ $(VENV)/.symgrad-run: pyproject.toml
 	@touch $@
 
 $(VENV)/.symgrad-test: $(VENV)/.symgrad-run
-	$(PIP_INSTALL) --editable '.[test]'
+	$(PIP_ADD) --editable '.[test]'
 	@touch $@
 
 $(VENV)/.symgrad-peers: $(VENV)/.symgrad-test
-	$(PIP_INSTALL) --editable '.[test,peers]'
+	$(PIP_ADD) --editable '.[test,peers]'
 	@touch $@
 
 demo: $(VENV)/.symgrad-run
