@@ -10,10 +10,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random, SystemRandom
 from typing import Any
 
 import numpy as np
 import sympy
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from symgrad.errors import DTypeError, ShapeError
@@ -26,7 +28,6 @@ from symgrad.ir.types import TensorType
 from symgrad.ops.record import Op, get
 
 Array = np.ndarray[Any, Any]
-Draw = Callable[[st.SearchStrategy[Any]], Any]
 Uses = tuple[list[TensorType], dict[str, Any]]
 
 OPS = [name for name in names() if get(name).kind not in ("source", "marker")]
@@ -34,6 +35,7 @@ ELEMENTWISE = [name for name in OPS if get(name).kind == "elementwise"]
 FLOATS = (dtypes.float32, dtypes.float64)
 SYMBOLS = ("n", "m", "k")
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -2.5, 3.0, np.inf, -np.inf, np.nan)
+_DIMS = (*map(Dim.size, SYMBOLS), Dim.of(1), Dim.of(2), Dim.of(3))
 MARGIN = 0.05
 """How far from kinks and the ends of domains ordinary data stays."""
 
@@ -45,6 +47,11 @@ class Case:
     node: Node
     feeds: Mapping[str, Array]
     sizes: Mapping[str, int]
+    seed: int = 0
+
+    def source(self) -> np.random.Generator:
+        """Of what a test draws besides: the same for the same use."""
+        return np.random.default_rng((self.seed, 1))
 
     @property
     def args(self) -> tuple[Node, ...]:
@@ -68,26 +75,58 @@ class Case:
         return f"Case({self.node!r}, {dict(self.node.attrs)}, {dict(self.feeds)}, {self.sizes})"
 
 
-@st.composite
-def cases(
-    draw: Draw, name: str, *, floats: bool = False, special: bool = False, double: bool = False,
+def use(
+    name: str,
+    seed: int,
+    *,
+    floats: bool = False,
+    special: bool = False,
+    double: bool = False,
     least: int = 0,
-) -> Case:  # fmt: skip
-    """Uses of the op ``name``.
+) -> Case:
+    """A use of the op ``name``, drawn from ``seed``.
 
     ``floats``: of float dtype only (``double``: f64); ``special``: with infinities, NaN, zeros
     and ties, else inside the domain and off the kinks; ``least``: of the symbolic sizes.
     """
-    lengths = st.sampled_from([length for length in (3, 2, 4, 1, 0) if length >= least])
-    sizes = {symbol: draw(lengths) for symbol in SYMBOLS}
+    draw = Random(seed)
+    sizes = {symbol: draw.choice(range(least, 5)) for symbol in SYMBOLS}
     wanted = (dtypes.float64,) if double else FLOATS if floats else dtypes.ALL
     types, attrs = _uses(draw, get(name), sizes, wanted)
     graph = Graph()
     args = [graph.input(f"x{i}", type) for i, type in enumerate(types)]
     node = graph.apply(name, *args, **attrs)
-    source = np.random.default_rng(draw(st.integers(0, 2**16)))
-    arrays = _data(source, get(name), node, sizes, special)
-    return Case(node, {f"x{i}": array for i, array in enumerate(arrays)}, sizes)
+    arrays = _data(np.random.default_rng(seed), get(name), node, sizes, special)
+    return Case(node, {f"x{i}": array for i, array in enumerate(arrays)}, sizes, seed)
+
+
+def cases(name: str, **options: Any) -> st.SearchStrategy[Case]:
+    """Uses of the op ``name`` as a strategy; ``options`` are those of ``use``."""
+    return st.integers(0, 2**32 - 1).map(lambda seed: use(name, seed, **options))
+
+
+def for_uses(name: str, **options: Any) -> Callable[[Callable[[Case], None]], Callable[[], None]]:
+    """A test of as many uses of the op as the profile of hypothesis says.
+
+    Hypothesis itself would take most of the time, and could only make the seed smaller: a use is
+    small as it is.
+    """
+    profile = settings()
+    random = Random(0) if profile.derandomize else SystemRandom()
+
+    def test(check: Callable[[Case], None]) -> Callable[[], None]:
+        def run() -> None:
+            for _ in range(profile.max_examples):
+                case = use(name, random.getrandbits(32), **options)
+                try:
+                    check(case)
+                except BaseException:
+                    print(f"seed {case.seed}: {case}")
+                    raise
+
+        return run
+
+    return test
 
 
 def resized(case: Case, sizes: Mapping[str, int], special: bool) -> Case:
@@ -105,28 +144,26 @@ def differentiable(name: str) -> bool:
 # -- shapes and attributes
 
 
-def _dims(draw: Draw, count: int) -> tuple[Dim, ...]:
-    one = st.sampled_from([*map(Dim.size, SYMBOLS), Dim.of(1), Dim.of(2), Dim.of(3)])
-    return tuple(draw(one) for _ in range(count))
+def _dims(draw: Random, count: int) -> tuple[Dim, ...]:
+    return tuple(draw.choices(_DIMS, k=count))
 
 
-def _shape(draw: Draw, least: int = 0, most: int = 3) -> tuple[Dim, ...]:
-    return _dims(draw, draw(st.integers(least, most)))
+def _shape(draw: Random, least: int = 0, most: int = 3) -> tuple[Dim, ...]:
+    return _dims(draw, draw.randint(least, most))
 
 
-def _uses(draw: Draw, op: Op, sizes: Mapping[str, int], wanted: Sequence[DType]) -> Uses:
+def _uses(draw: Random, op: Op, sizes: Mapping[str, int], wanted: Sequence[DType]) -> Uses:
     if op.name in STRUCTURES:
-        dtype = draw(st.sampled_from([d for d in wanted if _accepts(op.name, d)]))
+        dtype = draw.choice([d for d in wanted if _accepts(op.name, d)])
         return STRUCTURES[op.name](draw, dtype, sizes)
     if op.kind == "elementwise":
-        signature = draw(st.sampled_from(signatures(op.name, tuple(wanted))))
+        signature = draw.choice(signatures(op.name, tuple(wanted)))
         shape = _shape(draw)
         return [TensorType(dtype, shape) for dtype in signature], {}
     assert op.kind == "reduction", f"say in STRUCTURES how {op.name!r} is used"
-    dtype = draw(st.sampled_from([d for d in wanted if _accepts(op.name, d)]))
+    dtype = draw.choice([d for d in wanted if _accepts(op.name, d)])
     shape = _shape(draw, least=1)
-    positions = st.sets(st.integers(0, len(shape) - 1), min_size=1)
-    axes = tuple(sorted(draw(positions)))
+    axes = tuple(sorted(draw.sample(range(len(shape)), draw.randint(1, len(shape)))))
     one_axis = op.name in ("argmax", "argmin", "max", "min")
     return [TensorType(dtype, shape)], {"axes": axes[:1] if one_axis else axes}
 
@@ -181,52 +218,52 @@ def _accepts(name: str, dtype: DType) -> bool:
     return True
 
 
-def _cast(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
-    wanted = FLOATS if dtype.is_float and draw(st.booleans()) else dtypes.ALL
-    return [TensorType(dtype, _shape(draw))], {"dtype": draw(st.sampled_from(wanted))}
+def _cast(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+    wanted = FLOATS if dtype.is_float and draw.random() < 0.5 else dtypes.ALL
+    return [TensorType(dtype, _shape(draw))], {"dtype": draw.choice(wanted)}
 
 
-def _expand(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _expand(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     shape = _shape(draw)
-    kept = tuple(Dim.of(1) if draw(st.booleans()) else size for size in shape)
-    return [TensorType(dtype, kept[draw(st.integers(0, len(kept))) :])], {"shape": shape}
+    kept = tuple(Dim.of(1) if draw.random() < 0.5 else size for size in shape)
+    return [TensorType(dtype, kept[draw.randint(0, len(kept)) :])], {"shape": shape}
 
 
-def _reshape(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _reshape(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     """Factors, grouped in two ways."""
-    factors = _dims(draw, draw(st.integers(0, 4)))
+    factors = _dims(draw, draw.randint(0, 4))
 
     def grouped() -> tuple[Dim, ...]:
         shape: list[Dim] = []
         for factor in factors:
-            if shape and draw(st.booleans()):
+            if shape and draw.random() < 0.5:
                 shape[-1] = shape[-1] * factor
             else:
                 shape.append(factor)
-            if draw(st.integers(0, 5)) == 0:
+            if draw.randint(0, 5) == 0:
                 shape.append(Dim.of(1))
         return tuple(shape)
 
     return [TensorType(dtype, grouped())], {"shape": grouped()}
 
 
-def _permute(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _permute(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     shape = _shape(draw, most=4)
-    return [TensorType(dtype, shape)], {"axes": tuple(draw(st.permutations(range(len(shape)))))}
+    return [TensorType(dtype, shape)], {"axes": tuple(draw.sample(range(len(shape)), len(shape)))}
 
 
-def _scan(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _scan(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     shape = _shape(draw, least=1)
-    axis = draw(st.integers(0, len(shape) - 1))
-    return [TensorType(dtype, shape)], {"axis": axis, "reverse": draw(st.booleans())}
+    axis = draw.randint(0, len(shape) - 1)
+    return [TensorType(dtype, shape)], {"axis": axis, "reverse": draw.random() < 0.5}
 
 
-def _parts(draw: Draw, part: Sequence[Dim]) -> tuple[Any, Any, tuple[Dim, ...]]:
+def _parts(draw: Random, part: Sequence[Dim]) -> tuple[Any, Any, tuple[Dim, ...]]:
     """Starts and steps of a part, and a whole that it fits in."""
     starts, steps, whole = [], [], []
     for size in part:
-        before, after = draw(st.integers(0, 2)), draw(st.integers(0, 2))
-        step = draw(st.sampled_from([1, 1, 2, 3, -1, -2]))
+        before, after = draw.randint(0, 2), draw.randint(0, 2)
+        step = draw.choice([1, 1, 2, 3, -1, -2])
         covered = size * abs(step)
         starts.append(Dim.of(before) if step > 0 else covered + (before - 1))
         steps.append(step)
@@ -234,84 +271,84 @@ def _parts(draw: Draw, part: Sequence[Dim]) -> tuple[Any, Any, tuple[Dim, ...]]:
     return tuple(starts), tuple(steps), tuple(whole)
 
 
-def _slice(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _slice(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     part = _shape(draw)
     starts, steps, whole = _parts(draw, part)
     return [TensorType(dtype, whole)], {"starts": starts, "steps": steps, "sizes": part}
 
 
-def _unslice(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _unslice(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     part = _shape(draw)
     starts, steps, whole = _parts(draw, part)
     return [TensorType(dtype, part)], {"starts": starts, "steps": steps, "shape": whole}
 
 
-def _concat(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _concat(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     shape = _shape(draw, least=1)
-    axis = draw(st.integers(0, len(shape) - 1))
-    lengths = _dims(draw, draw(st.integers(1, 3)))
+    axis = draw.randint(0, len(shape) - 1)
+    lengths = _dims(draw, draw.randint(1, 3))
     types = [TensorType(dtype, (*shape[:axis], size, *shape[axis + 1 :])) for size in lengths]
     return types, {"axis": axis}
 
 
-def _diagonal(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
-    offset = draw(st.integers(-2, 2))
+def _diagonal(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+    offset = draw.randint(-2, 2)
     rows, columns = _dims(draw, 2)
     shape = [rows + max(-offset, 0), columns + max(offset, 0)]
-    if extra := draw(st.booleans()):
-        shape.insert(draw(st.integers(0, 2)), _dims(draw, 1)[0])
-    axes = tuple(draw(st.permutations(range(2 + extra)))[:2])
+    if extra := draw.random() < 0.5:
+        shape.insert(draw.randint(0, 2), _dims(draw, 1)[0])
+    axes = tuple(draw.sample(range(2 + extra), 2))
     shape[axes[0]] = rows + max(-offset, 0)
     shape[axes[1]] = columns + max(offset, 0)
     return [TensorType(dtype, tuple(shape))], {"offset": offset, "axes": axes}
 
 
-def _places(draw: Draw, sizes: Mapping[str, int]) -> tuple[tuple[Dim, ...], tuple[Dim, ...], int]:
+def _places(draw: Random, sizes: Mapping[str, int]) -> tuple[tuple[Dim, ...], tuple[Dim, ...], int]:
     """The shape of the places, the shape that is indexed, how many axes are."""
     whole, where = _shape(draw, least=1), _shape(draw, most=2)
-    count = draw(st.integers(1, len(whole)))
+    count = draw.randint(1, len(whole))
     if product(list(where)).at(sizes):  # there is something to index, so there must be room
         whole = tuple(size if size.at(sizes) else Dim.of(2) for size in whole)
     return where, whole, count
 
 
-def _index(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _index(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     where, whole, count = _places(draw, sizes)
     return [TensorType(dtype, whole)] + [TensorType(dtypes.int64, where)] * count, {}
 
 
-def _index_add(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _index_add(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     where, whole, count = _places(draw, sizes)
     part = TensorType(dtype, where + whole[count:])
     return [part, *[TensorType(dtypes.int64, where)] * count], {"shape": whole}
 
 
-def _einsum(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _einsum(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     extents = dict(zip("abcd", _dims(draw, 4), strict=True))
-    words = ["".join(draw(st.lists(st.sampled_from("abcd"), unique=True))) for _ in range(2)]
+    words = ["".join(draw.sample("abcd", draw.randint(0, 4))) for _ in range(2)]
     labels = sorted(set(words[0] + words[1]))
-    kept = draw(st.permutations(labels))[: draw(st.integers(0, len(labels)))]
+    kept = draw.sample(labels, draw.randint(0, len(labels)))
     types = [TensorType(dtype, tuple(extents[label] for label in word)) for word in words]
     return types, {"spec": f"{words[0]},{words[1]}->{''.join(kept)}"}
 
 
-def _matrix(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _matrix(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     size = _dims(draw, 1)
     return [TensorType(dtype, (*_shape(draw, most=1), *size, *size))], {}
 
 
-def _solve_triangular(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _solve_triangular(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     (matrix,), _ = _matrix(draw, dtype, sizes)
     right = TensorType(dtype, (*matrix.shape[:-1], *_dims(draw, 1)))
-    return [matrix, right], {"upper": draw(st.booleans())}
+    return [matrix, right], {"upper": draw.random() < 0.5}
 
 
-def _rank(draw: Draw, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+def _rank(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     types, attrs = _scan(draw, dtype, sizes)
-    return types, {"axis": attrs["axis"], "descending": draw(st.booleans())}
+    return types, {"axis": attrs["axis"], "descending": draw.random() < 0.5}
 
 
-STRUCTURES: dict[str, Callable[[Draw, DType, Mapping[str, int]], Uses]] = {
+STRUCTURES: dict[str, Callable[[Random, DType, Mapping[str, int]], Uses]] = {
     "cast": _cast, "expand": _expand, "reshape": _reshape, "permute": _permute,
     "cumsum": _scan, "cumprod": _scan, "slice": _slice, "unslice": _unslice, "concat": _concat,
     "diagonal": _diagonal, "index": _index, "index_add": _index_add, "einsum": _einsum,

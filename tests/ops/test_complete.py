@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy
-from hypothesis import given
 
 import symgrad as sg
 from symgrad.errors import DTypeError, GraphError
@@ -27,7 +26,7 @@ from symgrad.proof.scalars import bodies as scalars
 from symgrad.proof.words.code import CodeWriter
 from symgrad.proof.words.snippet import Writer
 from symgrad.proof.words.spelling import WRITING
-from tests.ops.cases import ELEMENTWISE, OPS, Case, cases, inside
+from tests.ops.cases import ELEMENTWISE, OPS, Case, for_uses, inside
 from tests.ops.test_meanings import assert_close
 
 FACTS = ("program", "code")
@@ -67,7 +66,7 @@ def test_every_op_has_a_numpy_program() -> None:
 def test_the_numpy_program_computes_the_op(name: str) -> None:
     """What a counterexample is shown with."""
 
-    @given(cases(name, least=1))
+    @for_uses(name, least=1)
     def check(case: Case) -> None:
         names = {arg: f"x{place}" for place, arg in enumerate(case.args)}
         writer = Writer(case.sizes, names)
@@ -96,7 +95,7 @@ def _written(case: Case) -> bool:
 def test_the_tensor_code_computes_the_op(name: str) -> None:
     """What repairs and conditions are written in."""
 
-    @given(cases(name, least=1))
+    @for_uses(name, least=1)
     def check(case: Case) -> None:
         names = {arg: f"x{place}" for place, arg in enumerate(case.args)}
         if not _written(case):
