@@ -10,6 +10,7 @@ import importlib.util
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,6 +39,23 @@ settings.register_profile(
     "explore", max_examples=1000, deadline=None, suppress_health_check=_SLOW_IS_FINE
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(scope="module")
+def unoptimised() -> Iterator[None]:
+    """Kernels of this module are compiled by ``-O0``, in a fifth of the time.
+
+    For tests of which kernels are made, of what and when.  What the optimiser makes of kernels is
+    tested in tests/codegen, and where kernels are shipped, trained with or compared with peers.
+    """
+    from symgrad.runtime import compiler
+
+    quick = ("-O0", *(flag for flag in compiler._COMMON if not flag.startswith("-O")))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiler, "_COMMON", quick)
+        compiler._probe.cache_clear()
+        yield
+    compiler._probe.cache_clear()
 
 
 def _missing_peers() -> list[str]:

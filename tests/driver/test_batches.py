@@ -26,6 +26,8 @@ from symgrad.numpy_op import NumpyOp
 from symgrad.passes.evaluate import evaluate
 from tests.frontend.anyrank_programs import BLIND
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 Array = np.ndarray[Any, Any]
 AXES = {0: (), 1: (6,), 2: (2, 3), 3: (3, 1, 2), 4: (1, 2, 2, 2)}
 NAMED = {"m": 4, "n": 3, "o": 2, "k": 5, "d": 2, "h": 2, "c": 2}

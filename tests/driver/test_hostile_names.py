@@ -30,6 +30,8 @@ from symgrad.tools.judging import judge
 from symgrad.tools.regression import regression_tests
 from tests.golden_files import compile_strictly
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 BODY = """
 def forward(ctx, {first}, {second}):
     {doc!r}

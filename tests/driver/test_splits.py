@@ -23,6 +23,8 @@ from symgrad.numpy_op import NumpyOp
 from symgrad.passes.evaluate import evaluate
 from tests.driver.splits import SPECS, programs
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
 Given = Sequence[Array | None]

@@ -10,6 +10,8 @@ import pytest
 import symgrad as sg
 from symgrad.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 
 class Cosine(sg.Function):
     @staticmethod

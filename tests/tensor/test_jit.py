@@ -18,7 +18,7 @@ from symgrad.errors import BuildError
 from symgrad.tensor.jit.jit import Jitted
 from symgrad.tensor.jit.watching import Watched
 
-pytestmark = pytest.mark.slow  # each program is compiled
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("unoptimised")]  # programs are compiled
 
 
 def tensor(*shape: int, seed: int = 0, grad: bool = True, dtype: Any = np.float64) -> Any:

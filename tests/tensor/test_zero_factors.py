@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 
+pytestmark = pytest.mark.usefixtures("unoptimised")
+
 SHAPE = (2, 3)
 COUNT = 6
 FACTORS = st.lists(st.sampled_from([0, 0, 1, 2, -3]), min_size=COUNT, max_size=COUNT)
