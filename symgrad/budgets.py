@@ -8,6 +8,10 @@ VERDICT_SECONDS = 30.0
 """Of processor time for one verdict, where nobody says otherwise."""
 PROOF_SHARE = 0.8
 """Of the time that is left, for the judgement of one case: conditions are to be found as well."""
+CONDITION_SECONDS = 4.0
+"""Of processor time, for conditions under which a refuted gradient is right."""
+REPAIR_SECONDS = 8.0
+"""Of processor time, for what is wrong with a gradient and for the proofs of what to write."""
 CHECKED_WORK = 256
 """Steps of rewriting after which the time is looked at."""
 
@@ -203,8 +207,14 @@ REPAIR_TERMS = 12
 """Terms of a gradient of which the sign of each is varied; a gradient of more terms has none."""
 REPAIR_EXTRAS = 4
 """Single changes outside of a return statement that are tried, each by itself."""
+HIDDEN_COUNTEREXAMPLES = 16
+"""Counterexamples with values that nearly agree, until the first of them is taken."""
+PLAIN_GAP = 1e-3
+"""Of a difference that a reader sees, relative to 1 and both values."""
 REPAIR_LINES = 20
 """Lines of code of a repair; a longer one is not offered."""
+DERIVED_LINES = 40
+"""Lines of code of a true gradient that is printed where there is no repair."""
 REPAIR_COLUMNS = 240
 """Characters of each of these lines."""
 REPAIR_OFFERS = 3

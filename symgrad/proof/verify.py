@@ -15,13 +15,14 @@ from functools import partial
 from symgrad import deadline
 from symgrad.budgets import (
     CONDITION_SCREEN,
+    CONDITION_SECONDS,
     GRADIENT_WORK,
     MOST_OUTPUTS,
     PROOF_SHARE,
     REPAIR_TOTAL_WORK,
     REPAIR_WORK,
 )
-from symgrad.deadline import TimeUp
+from symgrad.deadline import TimeUp, check, limited
 from symgrad.errors import (
     DependencyError,
     NotProvedError,
@@ -686,7 +687,7 @@ def _explained(
     found: Sequence[FoundCondition] = ()
     try:
         if name in chosen.judgements:
-            found = find_conditions(chosen.subject, name, decided, budget=options.budget)
+            found = _conditions(chosen.subject, name, decided, options)
         if not options.suggest:
             return found, Diagnosis()
         return found, diagnose(
@@ -697,6 +698,21 @@ def _explained(
         raise
     except (Exception, TimeUp) as error:  # whatever it is, the report says it
         return found, Diagnosis((f"no explanation was found: {failure(error)}",))
+
+
+def _conditions(
+    subject: Subject, name: str, decided: Judgement, options: VerifyOptions
+) -> Sequence[FoundCondition]:
+    """Under which conditions a refuted gradient is right, as far as a short time allows.
+
+    The true gradient and the repair, which come after it, are of more use.
+    """
+    try:
+        with limited(CONDITION_SECONDS):
+            return find_conditions(subject, name, decided, budget=options.budget)
+    except TimeUp:
+        check()  # was it the limit of the verdict?
+        return ()
 
 
 def _declared(graphs: FunctionGraphs) -> Iterator[Condition]:

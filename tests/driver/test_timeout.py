@@ -231,3 +231,37 @@ def test_in_pytest(pytester: pytest.Pytester) -> None:
     pytester.runpytest_inprocess().assert_outcomes(failed=1)
     pytester.runpytest_inprocess("--symgrad-timeout=0").assert_outcomes(passed=1)
     assert pytester.runpytest_inprocess("--symgrad-timeout=-2").ret != 0
+
+
+class HalfRight(sg.Function):
+    """Right where all sizes are 1."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return (x * x).mean(0)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * 2 * x
+
+
+def test_a_refutation_keeps_its_repair_where_conditions_take_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And the true gradient, where what is wrong takes too long as well."""
+    whole = sg.verify(HalfRight, "n m").inputs["x"]
+    assert whole.suggestion
+    assert any(one.kind == "found" for one in whole.conditions)
+    monkeypatch.setattr("symgrad.proof.verify.CONDITION_SECONDS", 0.0)
+    short = sg.verify(HalfRight, "n m").inputs["x"]
+    assert short.verdict == "REFUTED"
+    assert short.suggestion == whole.suggestion
+    assert not any(one.kind == "found" for one in short.conditions)
+    monkeypatch.setattr("symgrad.proof.repair.diagnose.REPAIR_SECONDS", 0.0)
+    shortest = sg.verify(HalfRight, "n m").inputs["x"]
+    assert shortest.verdict == "REFUTED"
+    assert shortest.suggestion is None
+    assert shortest.derived == whole.derived
+    assert any("time limit" in words for words in shortest.diagnosis)

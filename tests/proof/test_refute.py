@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import symgrad as sg
 from symgrad.ir.dim import Dim
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import judge
@@ -109,3 +111,44 @@ def test_the_snippet_needs_numpy_alone(op: str) -> None:
     written, quotient = (float(line.rpartition(" ")[2]) for line in run.stdout.splitlines())
     assert written == pytest.approx(found.hand, rel=1e-9)
     assert quotient == pytest.approx(found.true, rel=1e-4, abs=1e-6)
+
+
+class ForgottenRoot(sg.Function):
+    """The normalisation's factor is applied once where it has to be applied twice."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        root = sg.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6)
+        ctx.save_for_backward(x, root)
+        return x * root
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, root = ctx.saved_tensors
+        return root * (grad - x * root * (grad * x).mean(-1, keepdim=True))
+
+
+def test_a_counterexample_that_can_be_seen_is_taken_before_a_smaller_one() -> None:
+    """With one element in a row, both gradients are some millionths."""
+    found = sg.verify(ForgottenRoot, "n m").inputs["x"].counterexample
+    assert found is not None
+    assert abs(found.hand - found.true) > 0.01
+    assert "too small" not in found.snippet
+
+
+class HiddenEverywhere(sg.Function):
+    """Wrong by a millionth, wherever one looks."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return sg.sin(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * sg.cos(x) * (1 + 2**-20)
+
+
+def test_a_difference_that_is_small_everywhere_is_a_refutation_too() -> None:
+    assert sg.verify(HiddenEverywhere, "n").verdict == "REFUTED"

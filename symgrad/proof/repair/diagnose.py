@@ -10,14 +10,15 @@ has the wrong sign.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 
 import numpy as np
 
-from symgrad.budgets import REPAIR_CONSTANTS, REPAIR_OFFERS
+from symgrad.budgets import REPAIR_CONSTANTS, REPAIR_OFFERS, REPAIR_SECONDS
+from symgrad.deadline import TimeUp, check, limited
 from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, Gradient
 from symgrad.ir.graph import Node, ancestors
@@ -25,6 +26,7 @@ from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.search import Fix, complexity, fixes, shape_fixes, without_dead_terms
 from symgrad.proof.repair.suggest import (
+    Derived,
     Offer,
     Paste,
     Scope,
@@ -38,6 +40,7 @@ from symgrad.proof.repair.suggest import (
 )
 from symgrad.proof.repair.trials import Trials
 from symgrad.proof.report.records import Condition
+from symgrad.proof.report.verdict import failure
 
 _LONGEST_BLAMED = 60
 """Characters of the code of a blamed node; of a longer one the name of the op is printed."""
@@ -65,9 +68,29 @@ def diagnose(
 
     ``paste``: tries code in the user's own text; without it, code is proved by itself.
     """
-    trials = Trials(subject, name)
     shelf = _Shelf(subject, partial(_offered, subject, name, case, budget, paste))
+    true = derived_nodes(subject, name)
     words: list[str] = []
+    try:
+        with limited(REPAIR_SECONDS):
+            _explain(subject, name, case, shelf, true, words, paste)
+            words += _summed_down(subject, name, gradient)
+    except TimeUp as error:
+        check()  # was it the limit of the verdict?
+        words.append(f"no more was found: {failure(error)}")
+    offer = shelf.best
+    if paste is not None and offer is not None:
+        words += paste.take(name, offer)
+    code, conditions = (None, ()) if offer is None else (offer.code, offer.conditions)
+    return Diagnosis(tuple(words), code, derived_code(subject, true), conditions)
+
+
+def _explain(
+    subject: Subject, name: str, case: FunctionCase, shelf: _Shelf, true: Sequence[Derived],
+    words: list[str], paste: Paste | None,
+) -> None:  # fmt: skip
+    """Add to the words what is wrong, and to the shelf what is right."""
+    trials = Trials(subject, name)
     if trials.usable:
         found = islice(_candidates(subject, name, trials), REPAIR_OFFERS)
         for fix in sorted(found, key=lambda fix: complexity(fix.node)):
@@ -77,16 +100,9 @@ def diagnose(
                 break
         if not words:
             words += _explanations(subject, name, trials)
-    words += _summed_down(subject, name, gradient)
-    true = derived_nodes(subject, name)
     for one in true:
         if not trials.usable or trials.node_is_true(one.node):
             shelf.take(one.node, one.copies)
-    offer = shelf.best
-    if paste is not None and offer is not None:
-        words += paste.take(name, offer)
-    code, conditions = (None, ()) if offer is None else (offer.code, offer.conditions)
-    return Diagnosis(tuple(words), code, derived_code(subject, true), conditions)
 
 
 class _Shelf:

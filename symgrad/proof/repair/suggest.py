@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from symgrad.budgets import REPAIR_COLUMNS, REPAIR_LINES
+from symgrad.budgets import DERIVED_LINES, REPAIR_COLUMNS, REPAIR_LINES
 from symgrad.errors import SymgradError
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import FunctionCase
@@ -140,14 +140,14 @@ def spelled_in(
     return spelled(writer, node)
 
 
-def spelled(writer: CodeWriter, node: Node) -> str | None:
-    """The code of a node; None where there is none, or where it is too long to read."""
+def spelled(writer: CodeWriter, node: Node, *, most: int = REPAIR_LINES) -> str | None:
+    """The code of a node; None where there is none, or where it has too many lines to read."""
     try:
         code = writer.program(node)
     except NoSpelling:
         return None
     lines = code.splitlines()
-    readable = len(lines) <= REPAIR_LINES and all(len(line) <= REPAIR_COLUMNS for line in lines)
+    readable = len(lines) <= most and all(len(line) <= REPAIR_COLUMNS for line in lines)
     return code if readable else None
 
 
@@ -164,7 +164,9 @@ def derived_nodes(subject: Subject, name: str) -> list[Derived]:
 def derived_code(subject: Subject, found: Sequence[Derived]) -> str | None:
     """The true gradient as code in forward's names."""
     one = found[-1] if found else None
-    return None if one is None else spelled(writer_for(subject, one.copies), one.node)
+    if one is None:
+        return None
+    return spelled(writer_for(subject, one.copies), one.node, most=DERIVED_LINES)
 
 
 def _derived(subject: Subject, name: str, held: Sequence[Node]) -> Derived | None:
