@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 from symgrad.errors import ShapeError
@@ -228,6 +229,11 @@ class Storage:
 
 def contiguous_strides(shape: Sequence[Dim]) -> Shape:
     """The strides of a tensor whose rows follow one another."""
+    return _contiguous(tuple(shape))
+
+
+@lru_cache(maxsize=1024)
+def _contiguous(shape: Shape) -> Shape:
     found = []
     total = Dim.of(1)
     for size in reversed(shape):

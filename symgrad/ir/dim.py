@@ -109,7 +109,7 @@ class Dim:
             names.update(axis.extent.sizes)
         return tuple(sorted(names))
 
-    @property
+    @cached_property
     def axes(self) -> tuple[Axis, ...]:
         """The index variables in it, in order of their keys."""
         axes = (atom for atom in self.atoms if isinstance(atom, Axis))

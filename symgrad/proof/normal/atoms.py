@@ -129,20 +129,31 @@ class AtomTable:
 def _make(kind: str, data: tuple[Any, ...]) -> Atom:
     atom = Atom()
     atom.kind, atom.data = kind, data
-    parts = list(_parts(data))
-    atom.depth = 1 + max((part.depth for part in parts), default=0)
+    parts: list[Any] = []
+    _collect(data, parts)
+    depth = height = 0
+    divides, free = kind == FLOORDIV, _NONE
+    for part in parts:
+        depth, height = max(depth, part.depth), max(height, part.height)
+        divides = divides or part.divides
+        if part.free:
+            free = free | part.free if free else part.free
+    atom.depth = 1 + depth
     if atom.depth > DEPTH_LIMIT:
         raise Undecided(f"functions are nested more than {DEPTH_LIMIT} deep")
     atom.key = hash((text_key(kind), *map(_key, data)))
     atom._erased = None
     atom.index_cache = None
-    atom.divides = kind == FLOORDIV or any(part.divides for part in parts)
-    atom.height = max((part.height for part in parts), default=0)
+    atom.divides = divides
+    atom.height = height
     atom.piecewise = _is_piecewise(kind, data, parts)
     atom.indicator = kind in RELATIONS or (kind == LEAF and data[2] == "bool")
     atom.special = atom.indicator or kind in (POWER, NUMBER, FUNCTION, INFINITY)
-    _bind(atom, parts)
+    _bind(atom, free)
     return atom
+
+
+_NONE: frozenset[Atom] = frozenset()
 
 
 def _is_piecewise(kind: str, data: tuple[Any, ...], parts: list[Any]) -> bool:
@@ -156,28 +167,24 @@ def _is_piecewise(kind: str, data: tuple[Any, ...], parts: list[Any]) -> bool:
     return any(part.piecewise for part in parts)
 
 
-def _bind(atom: Atom, parts: list[Any]) -> None:
+def _bind(atom: Atom, free: frozenset[Atom]) -> None:
+    """The index variables that an atom depends on; ``free``: those of its parts."""
     if atom.kind == INDEX:
-        atom.free = frozenset((atom,))
-        return
-    free: frozenset[Atom] = frozenset()
-    for part in parts:
-        if part.free:
-            free = free | part.free if free else part.free
-    if atom.kind in BINDERS:
+        free = frozenset((atom,))
+    elif atom.kind in BINDERS:
         binders = atom.data[0] if atom.kind == SUM else (atom.data[0],)
         free = free - frozenset(binders)
         atom.height += 1
     atom.free = free
 
 
-def _parts(data: Any) -> Any:
+def _collect(data: tuple[Any, ...], found: list[Any]) -> None:
     """The atoms and polynomials directly inside ``data``."""
     for item in data:
-        if isinstance(item, tuple):
-            yield from _parts(item)
-        elif not isinstance(item, (str, int, Fraction)):
-            yield item
+        if type(item) is tuple:
+            _collect(item, found)
+        elif hasattr(item, "depth"):
+            found.append(item)
 
 
 def _key(item: Any) -> int:
@@ -185,18 +192,16 @@ def _key(item: Any) -> int:
         return text_key(item)
     if isinstance(item, tuple):
         return hash(tuple(map(_key, item)))
-    if isinstance(item, (int, Fraction)):
-        return hash(item)
-    key: int = item.key
+    key: int = item.key if hasattr(item, "key") else hash(item)
     return key
 
 
 def _erased(item: Any) -> int:
     if isinstance(item, tuple):
         return hash(tuple(map(_erased, item)))
-    if isinstance(item, (str, int, Fraction)):
-        return _key(item)
-    erased: int = item.erased
+    if isinstance(item, str):
+        return text_key(item)
+    erased: int = item.erased if hasattr(item, "erased") else hash(item)
     return erased
 
 

@@ -74,7 +74,10 @@ class Conversion:
 
     def index(self, axis: Axis) -> Atom:
         """The index variable of an axis."""
-        if any(True for _ in axis.extent.axes):
+        known = self.axes.get(axis)
+        if known is not None and known.atom is not None:
+            return known.atom
+        if axis.extent.axes:
             raise Undecided(f"the extent of the axis {axis.name} depends on another axis")
         extent = from_dim(self.context, axis.extent)
         atom = self.context.atom(kinds.INDEX, axis.name, extent)

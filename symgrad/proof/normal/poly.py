@@ -274,7 +274,10 @@ def monomial_key(monomial: Monomial) -> int:
 
 def ordered(exponents: Exponents) -> Monomial:
     """The monomial with these exponents; zeros are left out."""
-    return tuple(sorted([(a, exponent_of(e)) for a, e in exponents.items() if e], key=_by_key))
+    factors = [(a, exponent_of(e)) for a, e in exponents.items() if e]
+    if len(factors) > 1:
+        factors.sort(key=_by_key)
+    return tuple(factors)
 
 
 def degree(monomial: Monomial) -> Number:
