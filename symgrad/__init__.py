@@ -137,7 +137,8 @@ def _operation(name: str) -> Any:
         raise AttributeError(f"symgrad.{name} is a module: import symgrad.{name}", name=name)
     functions = {} if name.startswith("__") else _import(_OPERATIONS).FUNCTIONS
     if name not in functions:
-        raise _import("symgrad.frontend.unsupported").missing_function(name)
+        public = [] if name.startswith("_") else [*functions, *_SOURCES]
+        raise _import("symgrad.frontend.unsupported").missing_function(name, public)
     return functions[name]
 
 

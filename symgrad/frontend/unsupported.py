@@ -5,6 +5,8 @@ In: a name that is not there.  Out: the error to raise.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from symgrad.errors import Location, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.ir.dtype import LISTED
@@ -95,11 +97,18 @@ def missing_op(name: str, location: Location | None) -> MissingOperationError:
     )
 
 
-def missing_function(name: str) -> Exception:
-    """The error for an attribute of symgrad: torch's gets a pointer, any other is just absent."""
+def missing_function(name: str, public: Iterable[str] = ()) -> Exception:
+    """The error for an attribute of symgrad: torch's gets a pointer, any other is just absent.
+
+    ``public``: the names that are there, of which the nearest is named.
+    """
     if known(name):
         return missing_op(name, here())
-    return AttributeError(f"module 'symgrad' has no attribute {name!r}")
+    from difflib import get_close_matches  # only needed for a name that is wrong
+
+    near = get_close_matches(name, public, 1, 0.75)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return AttributeError(f"module 'symgrad' has no attribute {name!r}{hint}")
 
 
 def missing_method(name: str, location: Location | None) -> Exception:

@@ -139,7 +139,7 @@ def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
                 if str(found.verdict) == "REFUTED":
                     left_out.append(f"{one.name}, gradient of {name}: {found.reason}")
                 continue
-            title = fresh_name(f"test_{op_name(one.name)}_gradient_of_{op_name(name)}", names)
+            title = fresh_name(f"test_{_words(one.name)}_gradient_of_{_words(name)}", names)
             body = _test(one, name, found.counterexample, target, title)
             if body is None:
                 why = "the difference is too small for double precision"
@@ -148,6 +148,12 @@ def regression_tests(judged: Sequence[Judged], target: Path) -> WrittenTests:
             names.append(title)
             bodies.append(body)
     return WrittenTests(_file(bodies) if bodies else "", tuple(names), tuple(left_out))
+
+
+def _words(name: str) -> str:
+    """A name in small letters: ``rms_norm`` of RMSNorm, and ``giou`` of GIoU, which is one word."""
+    words = op_name(name)
+    return op_name(name.lower()) if any(len(word) == 1 for word in words.split("_")) else words
 
 
 def _file(bodies: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from symgrad.tools.cli import main
+from symgrad.tools.regression import _words
 
 OPS = """
 import symgrad as sg
@@ -360,3 +361,11 @@ def test_what_has_no_test_is_named(folder: Path) -> None:
     assert "no counterexample to write a test for" in done.output
     assert "no test for Wrong, gradient of x" in done.output
     assert not (folder / "test_ops.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("GIoU", "giou"), ("RMSNorm", "rms_norm"), ("Op", "op"), ("SwiGLU", "swi_glu"), ("x", "x")],
+)
+def test_a_written_test_is_named_in_words(name: str, words: str) -> None:
+    assert _words(name) == words

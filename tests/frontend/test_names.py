@@ -90,3 +90,12 @@ def test_what_was_resized_is_not_what_was_saved() -> None:
     x.resize_(2)
     with pytest.raises(sg.SymgradError, match="modified by an inplace operation"):
         y.backward()
+
+
+def test_a_misspelled_name_gets_the_nearest_one() -> None:
+    with pytest.raises(AttributeError, match="did you mean 'softmax'"):
+        _ = sg.sofmax
+    with pytest.raises(AttributeError, match="did you mean 'Function'"):
+        _ = sg.Functoin
+    with pytest.raises(AttributeError, match=r"has no attribute 'zzz'$"):
+        _ = sg.zzz

@@ -58,6 +58,16 @@ def test_what_is_in_it(tmp_path: Path) -> None:
     assert str(tmp_path) not in "".join(files.values())
 
 
+def test_dir_shows_the_ops_and_no_import_of_the_package_s_own(tmp_path: Path) -> None:
+    folder = tmp_path / "shown_kernels"
+    write_package(folder, files_of(*ALL))
+    source = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import shown_kernels\n"
+    names: dict[str, list[str]] = {}
+    exec(f"{source}names['found'] = dir(shown_kernels)", {"names": names})
+    public = [name for name in names["found"] if not name.startswith("_")]
+    assert public == sorted([*(one.stem for one in ALL), "get_num_threads", "set_num_threads"])
+
+
 def test_nothing_imports_symgrad() -> None:
     for name, text in files_of(*ALL).items():
         lines = [line for line in text.splitlines() if "import" in line.split("#")[0].split()[:3]]
