@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad import compiler
@@ -378,9 +377,15 @@ def test_a_gradient_that_integers_cannot_have_is_told() -> None:
     )
 
 
-@settings(max_examples=16)
-@given(st.lists(st.booleans(), min_size=1, max_size=4))
-def test_chains_of_products_of_matrices(transposed: list[bool]) -> None:
+@pytest.mark.parametrize(
+    "transposed",
+    [
+        *(flags for count in (1, 2, 3) for flags in product((False, True), repeat=count)),
+        (True, False, False, True),
+    ],
+    ids=str,
+)
+def test_chains_of_products_of_matrices(transposed: tuple[bool, ...]) -> None:
     """The sizes of a chain are all different, but for the inner ones that have to be equal."""
     names = [f"w{i}" for i in range(len(transposed))]
     lines = [

@@ -13,14 +13,14 @@ SEED = "tests"
 MINUTES = 60  # a limit that is never met: the units are
 
 
-def run(folder: Path, part: str, units: int) -> str:
-    """The page of the results."""
+def run(folder: Path, part: str, units: int, jobs: int = 1) -> str:
+    """The page of the results; each job is a process that imports the peers."""
     from benchmarks.reliability.__main__ import main
 
     done = CliRunner().invoke(
         main,
         [
-            *("--seed", SEED, "--folder", str(folder), "--jobs", "2", "--only", part),
+            *("--seed", SEED, "--folder", str(folder), "--jobs", str(jobs), "--only", part),
             *("--minutes", str(MINUTES), "--units", str(units)),
         ],
     )
@@ -30,7 +30,7 @@ def run(folder: Path, part: str, units: int) -> str:
 
 def test_programs_and_going_on(tmp_path: Path) -> None:
     """A kill in the middle of a line of the results loses that unit alone."""
-    run(tmp_path, "programs", 8)
+    run(tmp_path, "programs", 8, jobs=2)
     log = tmp_path / f"seed-{SEED}" / "results.jsonl"
     text = log.read_text(encoding="utf-8")
     log.write_text(text[:-20], encoding="utf-8")

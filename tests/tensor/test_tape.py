@@ -15,7 +15,7 @@ import pytest
 import symgrad as sg
 from symgrad.errors import SymgradError
 
-DEEP = 100_000
+DEEP = 20_000
 
 
 def in_a_small_stack(call: Callable[[], None]) -> None:
