@@ -26,6 +26,7 @@ from symgrad.proof.report.latex import LatexWriter, symbol
 
 _TOO_LONG = r"\text{(too long to be written down)}"
 _NO_FORM = r"\text{(has no index notation)}"
+_UNWRITTEN = ([f"&{_TOO_LONG}"], [f"&{_NO_FORM}"])
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,12 @@ def _true(subject: Subject, name: str) -> list[str]:
     """The derived gradient; a shorter form of it where that is proved."""
     found = derived_nodes(subject, name)
     for one in found[:-1]:
+        lines = _lines(one.node, name, "partial")
+        if lines in _UNWRITTEN:
+            continue
         under = proved_under(subject, name, one.node, SHORTER_FORM_WORK, one.copies)
         if under is not None and not avoidable(subject, under):
-            return _lines(one.node, name, "partial")
+            return lines
     return _lines(found[-1].node, name, "partial") if found else [f"&{_NO_FORM}"]
 
 
