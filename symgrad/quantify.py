@@ -102,6 +102,7 @@ class _Search:
     judge: Judge
     values: Mapping[str, int | float]
     notes: list[str] = field(default_factory=list)
+    complete: bool = False
 
     @cached_property
     def report(self) -> Report:
@@ -168,8 +169,10 @@ class _Search:
             name for name, one in first.regions.items()
             if levels[name] == ANY and not one.is_everything
         ]  # fmt: skip
-        judged = list(self._others(first.regions, apart[0])) if len(apart) == 1 else []
+        judged = list(self._others(first.regions, apart))
         proved = [one for one in judged if one[1].verdict is Verdict.PROVED]
+        if len(apart) > 1 and not (self.complete and len(proved) == len(judged)):
+            proved = []  # what is proved is no region of each number by itself
         self.notes += [_noted(*one) for one in judged if one not in proved]
         pieces = (first, *(piece for piece, _ in proved))
         done = Quantified(found, pieces)
@@ -183,36 +186,40 @@ class _Search:
         """The report on a default that is not proved, with what holds for other values."""
         self.notes += _beside(found, self.values)
         apart = [name for name, one in regions.items() if not one.is_everything]
-        if len(apart) == 1:
-            for piece, other in self._others(regions, apart[0]):
-                self.notes.append(_noted(piece, other))
+        self.notes += [_noted(*one) for one in self._others(regions, apart)]
         notes = _once((*self.report.notes, *self.notes))
         return Quantified(replace(self.report, notes=notes))
 
     def _others(
-        self, regions: Mapping[str, Region], name: str
+        self, regions: Mapping[str, Region], apart: Sequence[str]
     ) -> Iterator[tuple[Piece, Report]]:  # fmt: skip
-        """The verdicts for the values of one number outside of its region, piece by piece."""
-        value = self.values[name]
-        todo = Region(name, value).without(regions[name])
+        """The verdicts outside of the regions of the numbers ``apart``, piece by piece.
+
+        ``complete`` is whether there is one for all values.
+        """
+        self.complete = False
+        refused = False
+        todo = _rest({name: Region(name, self.values[name]) for name in apart}, regions)
         for _ in range(MOST_REGIONS):
             if not todo:
-                return
+                break
             box = todo.pop(0)
-            own = {other: one.copy() for other, one in regions.items()} | {name: box.copy()}
+            own = {name: one.copy() for name, one in {**regions, **box}.items()}
             try:
                 piece, found = self._piece(own)
             except TimeUp:
                 return
             except SymgradError:  # forward refuses these values
-                todo += box.without(self._refused(own)[name])
+                refused = True
+                todo += _rest(box, self._refused(own))
                 continue
-            for other, one in piece.regions.items():
-                if other != name and one != regions[other]:
-                    return  # the program compares another number, too
-            todo += box.without(own[name])
+            if any(own[name] != one for name, one in regions.items() if name not in apart):
+                return  # the program compares another number, too
+            todo += _rest(box, own)
+            refused = refused or found is None
             if found is not None:
                 yield piece, found
+        self.complete = not todo and not refused
 
     def _refused(self, regions: dict[str, Region]) -> dict[str, Region]:
         """The values for which forward raises what it raises for those of the regions."""
@@ -225,6 +232,17 @@ class _Search:
         sample = with_values(self.request, {name: one.value for name, one in regions.items()})
         general, found = self._judged(self.request, regions, trace_request(sample))
         return Piece(general, regions), found
+
+
+def _rest(box: Mapping[str, Region], inner: Mapping[str, Region]) -> list[dict[str, Region]]:
+    """What of a box is left outside of another one that lies in it, as disjoint boxes."""
+    found, names = [], list(box)
+    for number, name in enumerate(names):
+        for left in box[name].without(inner[name]):
+            before = {other: inner[other] for other in names[:number]}
+            behind = {other: box[other] for other in names[number + 1 :]}
+            found.append({**before, name: left, **behind})
+    return found
 
 
 def _regions(values: Mapping[str, Any], levels: Mapping[str, int]) -> dict[str, Region]:

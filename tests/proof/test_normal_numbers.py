@@ -140,6 +140,38 @@ def test_the_other_sides_of_comparisons_are_judged_too() -> None:
     assert any("alpha < 0 it is REFUTED" in note and "alpha = -" in note for note in wrong.notes)
 
 
+def test_two_numbers_split_into_boxes() -> None:
+    def forward(ctx: Any, x: Any, a: float = 1.0, b: float = 1.0) -> Any:
+        ctx.a, ctx.b = a, b
+        return x * (a if a > 0 else 2) * (b if b > 0 else 3)
+
+    def right(ctx: Any, g: Any) -> Any:
+        return g * (ctx.a if ctx.a > 0 else 2) * (ctx.b if ctx.b > 0 else 3), None, None
+
+    def wrong(ctx: Any, g: Any) -> Any:
+        return g * (ctx.a if ctx.a > 0 or ctx.b <= 0 else 2) * (ctx.b if ctx.b > 0 else 3), None
+
+    assert verdict(forward, right).stated == "PROVED for all real a, all real b"
+    found = verdict(forward, wrong)
+    assert found.stated == "PROVED for all real a > 0, all real b > 0"
+    assert any("REFUTED" in note and "a <= 0 and b <= 0" in note for note in found.notes)
+
+
+def test_what_a_kink_has_is_not_said_for_one_value() -> None:
+    def forward(ctx: Any, x: Any, slope: float = 0.5) -> Any:
+        ctx.save_for_backward(x)
+        ctx.slope = slope
+        return sg.where(x > 0, x, slope * x)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return sg.where(x > 0, g, ctx.slope * g), None
+
+    found = verdict(forward, backward)
+    assert found.stated == "PROVED for all real slope"
+    assert [str(one) for one in found.conditions] == ["x == 0"]
+
+
 def test_what_is_not_proved_at_the_default_may_be_elsewhere() -> None:
     found = verdict(scaled, lambda ctx, g: 2 * g if ctx.alpha > 0 else g * ctx.alpha)
     assert found.stated == "REFUTED for alpha = 1.5"
