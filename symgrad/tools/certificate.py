@@ -30,6 +30,7 @@ from symgrad import compiler
 from symgrad.codegen.wrapper import render_package
 from symgrad.errors import SpecError, SymgradError
 from symgrad.frontend.function import Function
+from symgrad.frontend.plain import numbers
 from symgrad.frontend.request import bind
 from symgrad.manifest import VERSIONS, packaged_op, versions
 from symgrad.plain_values import stated
@@ -324,8 +325,10 @@ def _proved_again(
         raise SpecError("the shapes or assumptions in the manifest are not strings")
     static = _values(_table(said.get("static")))
     request = bind(function, specs, static, assume)
+    values = _table(_table(said.get("proof")).get("values"))
+    fixed = all(name in values for name in numbers(request))  # no number is passed
     planned, report = compiler.judged_plan(
-        request, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False
+        request, allow=("UNDECIDED", "REFUTED"), name=stem, suggest=False, fixed=fixed
     )
     return packaged_op(request, planned, report, place)
 
