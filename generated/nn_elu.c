@@ -61,8 +61,8 @@ int64_t nn_elu_backward_workspace(int64_t s)
 
 /*
  * nn elu backward
- *     t0 = x > 0
- *     grad_x = where(t0, grad_y, grad_y*exp(where(t0, 0, x)))
+ *     t0 = x <= 0
+ *     grad_x = where(t0, grad_y*exp(where(t0, x, 0.0)), grad_y)
  * in:   x f32[s], grad_y f32[s]
  * out:  grad_x f32[s]
  * Backward PROVED for alpha = 1.0, under: x == 0 (yours gives 1 there).
@@ -81,9 +81,9 @@ int nn_elu_backward(
         #pragma omp simd
         for (int64_t i = i0; i < i1; i++) {
             const float x_i = x[i];
-            const int t = x_i > 0.0f;
+            const int t = x_i <= 0.0f;
             const float grad_y_i = grad_y[i];
-            grad_x[i] = t ? grad_y_i : grad_y_i * expf(t ? 0.0f : x_i);
+            grad_x[i] = t ? grad_y_i * expf(t ? x_i : 0.0f) : grad_y_i;
         }
     }
     return 0;

@@ -23,6 +23,7 @@ VARIANTS: list[tuple[str, tuple[Any, ...], dict[str, Any] | None]] = [
     ("LayerNorm", ("n m", "m", None), {"eps": 1e-3}),
     ("RMSNorm", ("n m", None), {"eps": 1e-3}),
     ("ELU", (), {"alpha": 1.5}),
+    ("CELU", (), {"alpha": 1.5}),
     ("LeakyReLU", (), {"negative_slope": 0.3}),
     ("Hardtanh", (), {"min_val": 0.0, "max_val": 6.0}),
     ("Softplus", (), {"beta": 2.0, "threshold": 5.0}),
@@ -77,8 +78,8 @@ def test_order_two_sees_what_is_lost() -> None:
 # -- the same Functions, run
 
 ELEMENTWISE = (
-    "ELU", "GELU", "GELUTanh", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
-    "Mish", "ReLU", "SELU", "SiLU", "Sigmoid", "Softplus", "Softsign", "Tanh",
+    "CELU", "ELU", "GELU", "GELUTanh", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU",
+    "LogSigmoid", "Mish", "ReLU", "SELU", "SiLU", "Sigmoid", "Softplus", "Softsign", "Tanh",
 )  # fmt: skip
 POINTS = np.array([[-3.7, -1.3, -0.4, 0.3], [0.9, 1.7, 2.6, 4.1]])
 

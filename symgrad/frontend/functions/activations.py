@@ -65,7 +65,7 @@ def relu(input: Any, inplace: bool = False) -> Tensor:
 @backward_of("hardtanh")
 def Hardtanh(grad_y: Any, x: Each, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
     """``clamp(x, min_val, max_val)``; its derivative at both ends is 0."""
-    return sg.where((x > min_val) & (x < max_val), grad_y, 0.0)
+    return sg.where((x <= min_val) | (x >= max_val), 0.0, grad_y)
 
 
 @own_backward(Hardtanh)
@@ -187,7 +187,7 @@ def hardswish(input: Any, inplace: bool = False) -> Tensor:
 @operation("softshrink", method=False, elementwise=True)
 def softshrink(input: Any, lambd: float = 0.5) -> Tensor:
     """Moved towards 0 by ``lambd``, 0 where it would cross it."""
-    if lambd < 0:
+    if not lambd >= 0:
         dtype = as_tensor(input).dtype
         raise OperationCallError(
             f"lambda must be in range [0, {finfo(dtype).max:g}] for input dtype "
@@ -209,8 +209,8 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Tensor:
 @backward_of("elu")
 def ELU(grad_y: Any, x: Each, alpha: Any = 1.0) -> Any:
     """``x`` above 0, ``alpha (exp(x) - 1)`` elsewhere."""
-    below = grad_y * (alpha * sg.exp(sg.clamp(x, max=0)))
-    return sg.where(x > 0, grad_y, below)
+    low = x <= 0
+    return sg.where(low, grad_y * (alpha * sg.exp(sg.where(low, x, 0.0))), grad_y)
 
 
 @own_backward(ELU)
@@ -226,6 +226,14 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _each(_elu, input, inplace, alpha)
 
 
+@backward_of("celu")
+def CELU(grad_y: Any, x: Each, alpha: Any = 1.0) -> Any:
+    """``x`` above 0, ``alpha (exp(x / alpha) - 1)`` elsewhere."""
+    low = x <= 0
+    return sg.where(low, grad_y * sg.exp(sg.where(low, x, 0.0) / alpha), grad_y)
+
+
+@own_backward(CELU)
 def _celu(input: Any, alpha: Any) -> Tensor:
     above = elementwise("gt", input, 0)
     below = mul(elementwise("expm1", div(where(above, 0.0, input), alpha)), alpha)
@@ -243,8 +251,9 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 @backward_of("selu")
 def SELU(grad_y: Any, x: Each) -> Any:
     """The scaled ELU of Klambauer and others, Self-normalizing neural networks (2017)."""
-    below = SELU_ALPHA * sg.exp(sg.clamp(x, max=0))
-    return grad_y * (SELU_SCALE * sg.where(x > 0, 1.0, below))
+    low = x <= 0
+    slope = sg.where(low, SELU_ALPHA * sg.exp(sg.where(low, x, 0.0)), 1.0)
+    return grad_y * (SELU_SCALE * slope)
 
 
 @own_backward(SELU)

@@ -427,14 +427,18 @@ def _each(grad: Any, valid: Any, reduction: str) -> Any:
     return sg.where(valid, each, 0.0).unsqueeze(1)
 
 
-def _targets(labels: Any, x: Any, smoothing: Any) -> Any:
-    """The probabilities that a column of labels stands for, for each class."""
-    classes = x.shape[1]
-    order = sg.arange(classes)
+def _chosen(labels: Any, x: Any) -> Any:
+    """Is a class that of the label?"""
+    order = sg.arange(x.shape[1])
     if x.ndim > 2:
         order = order.reshape(-1, *[1] * (x.ndim - 2))
-    one_hot = (labels == order).to(x.dtype)
-    return one_hot * (1 - smoothing) + smoothing / classes if smoothing else one_hot
+    return labels == order
+
+
+def _targets(labels: Any, x: Any, smoothing: Any) -> Any:
+    """The probabilities that a column of labels stands for, for each class."""
+    one_hot = _chosen(labels, x).to(x.dtype)
+    return one_hot * (1 - smoothing) + smoothing / x.shape[1] if smoothing else one_hot
 
 
 @assume(labels="index c")
@@ -447,7 +451,7 @@ def NLLLoss(
     Rows whose label is ``ignore_index`` do not count: neither their loss nor their number.
     """
     valid, safe = _valid(labels, ignore_index)
-    return -_each(grad, valid, reduction) * _targets(safe, x, 0.0)
+    return sg.where(_chosen(safe, x), -_each(grad, valid, reduction), 0.0)
 
 
 def _picked(scores: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:

@@ -13,7 +13,7 @@ import numpy as np
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
-from symgrad.frontend.functions.arithmetic import add, div, power, sub
+from symgrad.frontend.functions.arithmetic import add, div, mul, power, sub
 from symgrad.frontend.functions.casting import converted
 from symgrad.frontend.functions.comparisons import as_bool, isfinite, where
 from symgrad.frontend.functions.mathematics import absolute, maximum, minimum, square
@@ -299,7 +299,8 @@ def norm(
     if p == float("-inf"):
         return amin(size, dim, keepdim)
     if p == 0:
-        return sum(elementwise("ne", source, 0), dim, keepdim, dtype=source.dtype)
+        counted = where(elementwise("ne", source, 0), 1.0, mul(source, 0.0))
+        return sum(counted, dim, keepdim)
     if p == 1:
         return sum(size, dim, keepdim)
     powers = power(size, p) if p > 1 else _flat_power(size, p)
