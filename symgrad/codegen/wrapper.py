@@ -149,6 +149,7 @@ class WrapperView:
     numbers: tuple[NumberView, ...]
     number_arguments: str
     number_names: str
+    renamed: str
     cotangents: tuple[str, ...]
     cotangent_arguments: str
     inputs: str
@@ -174,11 +175,8 @@ class PackageView:
 WIDTH = 100
 PYTHON = {"float64": "float", "int64": "int"}
 """What Python calls the type of a plain number."""
-# What a wrapper needs for itself; its classes are Residuals, Residuals1 and so on.
-RESERVED = WORDS.union(
-    ("OP", "backward", "forward", "inference", "needs_input_grad", "out", "residuals"),
-    ("annotations", "type", "tuple", "Any", "bool", "float", "int", "zip"),
-)
+# What the code of a function needs; its classes are Residuals, Residuals1 and so on.
+RESERVED = WORDS.union(("out", "type", "tuple", "float", "int"))
 
 
 def tuple_text(parts: Iterable[str]) -> str:
@@ -199,16 +197,25 @@ def _product(dims: Sequence[str]) -> str:
 
 
 class Names:
-    """Local names: those of the record, unless Python or the wrapper needs them."""
+    """Local names: those of the record, unless Python or the wrapper needs them.
+
+    Parameters keep their names before sizes do.
+    """
 
     def __init__(self, op: Op) -> None:
         classes = (residuals_class(position) for position in range(len(op.cases)))
         self._reserved = RESERVED.union(classes)
-        sizes = {binding.size for case in op.cases for binding in case.bindings}
-        self._sizes = renamed(sizes, self._reserved)
-        self._taken = {self._sizes.get(size, size) for size in sizes}
+        self._taken: set[str] = set()
         self._given: dict[tuple[str, str], str] = {}
         self._numbers = tuple(one.name for one in op.numbers)
+        inputs = _common(op, "inputs")
+        values = [one.name for one in op.values if one.name.isidentifier()]
+        parameters = {name: self.of(name) for name in inputs}
+        parameters |= {name: self.of(name, "value") for name in values}
+        self.renamed = {name: own for name, own in parameters.items() if own != name}
+        sizes = {binding.size for case in op.cases for binding in case.bindings}
+        self._sizes = renamed(sizes, self._reserved | self._taken)
+        self._taken |= {self._sizes.get(size, size) for size in sizes}
         for case in op.cases:
             for array in case.arrays:
                 if not array.by_value:
@@ -535,6 +542,7 @@ def wrapper_view(
         numbers=numbers,
         number_arguments=tuple_text(one.local for one in numbers) if numbers else "",
         number_names=literal(tuple(one.local for one in numbers)),
+        renamed=_renamed(names),
         cotangents=cotangents,
         cotangent_arguments=tuple_text(cotangents),
         inputs=_described(inputs, [one.inputs for one in op.cases]),
@@ -611,6 +619,17 @@ def _numbers(names: Names, numbers: Sequence[Value]) -> tuple[NumberView, ...]:
         which = f"{'an integer' if whole else 'a number'}{one.condition and f', {one.condition}'}"
         found.append(NumberView(local, PYTHON[one.number], literal_text(which), differs))
     return tuple(found)
+
+
+def _renamed(names: Names) -> str:
+    """The parameters that Python calls by another name, as a dict; empty where there are none.
+
+    One called ``out`` goes by its other name: ``out`` is what is written into.
+    """
+    pairs = sorted(names.renamed.items())
+    shown = [f"{literal(name)}: {literal(own)}" for name, own in pairs
+             if name != "out" and name.isidentifier()]  # fmt: skip
+    return f"{{{', '.join(shown)}}}" if shown else ""
 
 
 def _numbers_of(case: Case) -> tuple[str, ...]:

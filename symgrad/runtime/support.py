@@ -10,6 +10,8 @@ other than 0), the whole call is done again here, from the start.
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -272,7 +274,12 @@ class Caller:
         where = f"{where}: out for {array.name}"
         shape = checked_shape(where, array, sizes)
         if given is not None:
-            return as_output(where, given, array, shape)
+            try:
+                return as_output(where, given, array, shape)
+            except KernelTypeError as error:
+                if any(one.name == "out" for one in (*self.op.values, *self.op.cases[0].inputs)):
+                    error.hint = "the argument out of forward is out_ here, or goes by position"
+                raise
         try:
             return numpy.empty(shape, array.dtype)
         except ValueError as error:
@@ -398,6 +405,21 @@ def _in_shape(array: NDArray, shape: tuple[int, ...]) -> NDArray:
 
 def _one_or_tuple(arrays: list[NDArray]) -> Any:
     return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
+
+def by_name(function: Any, names: Mapping[str, str]) -> Any:
+    """``function`` with other names for its parameters: those that Python needs are taken."""
+    others = {own: name for name, own in names.items()}
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **{names.get(name, name): kwargs[name] for name in kwargs})
+
+    signature = inspect.signature(function)
+    own = [one.replace(name=others.get(one.name, one.name))
+           for one in signature.parameters.values()]  # fmt: skip
+    vars(call)["__signature__"] = signature.replace(parameters=own)
+    return call
 
 
 def _split_out(where: str, out: Any, count: int, of: str) -> list[Any]:

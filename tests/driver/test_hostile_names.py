@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import keyword
 import sys
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 import symgrad as sg
 from symgrad.emission import EmittedOp, emit
-from symgrad.errors import ShapeError
+from symgrad.errors import KernelTypeError, ShapeError
 from symgrad.frontend.request import bind
 from symgrad.frontend.trace import trace, trace_request
 from symgrad.kernels import op_name, plan
@@ -210,3 +211,52 @@ def test_reports_and_pictures_hold_any_name(tmp_path: Path) -> None:
     html = one.report._repr_html_()
     assert "<b>&\\" not in html
     assert "&lt;b&gt;&amp;\\" in html
+
+
+PARAMETERS = [
+    ("x", "n"), ("n", "k"), ("x", "residuals"), ("OP", "x"), ("x", "int"), ("_empty", "_Complex"),
+    ("forward", "backward"), ("_p_x", "_careful"), ("tuple", "type"), ("grad_output", "Residuals"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("array", "number"), PARAMETERS)
+def test_parameters_keep_their_names(array: str, number: str) -> None:
+    names: dict[str, Any] = {"sg": sg}
+    lines = [
+        f"def forward(ctx, {array}, {number}=2.0):",
+        f"    ctx.save_for_backward({array})",
+        f"    ctx.kept = {number}",
+        f"    return sg.exp({array}) * {number}",
+        "def backward(ctx, g):",
+        "    (saved,) = ctx.saved_tensors",
+        "    return g * sg.exp(saved) * ctx.kept, None",
+    ]
+    exec("\n".join(lines), names)
+    methods = {name: staticmethod(names[name]) for name in ("forward", "backward")}
+    op = sg.compile(type("Op", (sg.Function,), methods), "n m")
+    x = np.full((2, 3), 0.5, np.float32)
+    y, residuals = op.forward(**{array: x, number: 2.0})
+    np.testing.assert_allclose(y, 2 * np.exp(x), rtol=1e-6)
+    np.testing.assert_array_equal(op.inference(x, 2.0), y)
+    np.testing.assert_allclose(op.backward(residuals, np.ones_like(x))[0], y, rtol=1e-6)
+    assert list(inspect.signature(op.forward).parameters) == [array, number, "out"]
+    with pytest.raises(KernelTypeError, match=f"input {array} has the dtype int64"):
+        op.forward(**{array: x.astype(np.int64), number: 2.0})
+
+
+def test_an_argument_called_out_is_not_written_into() -> None:
+    class Scaled(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, out: float = 2.0) -> Any:
+            ctx.out = out
+            return x * out
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.out, None
+
+    op, x = sg.compile(Scaled, "n"), np.ones(3, np.float32)
+    np.testing.assert_array_equal(op.inference(x, 3.0), 3 * x)
+    np.testing.assert_array_equal(op.inference(x, out_=3.0), 3 * x)
+    with pytest.raises(KernelTypeError, match=r"out for output is a float(.|\n)*is out_ here"):
+        op.inference(x, out=3.0)
