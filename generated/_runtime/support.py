@@ -277,7 +277,9 @@ class Caller:
             try:
                 return as_output(where, given, array, shape)
             except KernelTypeError as error:
-                if any(one.name == "out" for one in (*self.op.values, *self.op.cases[0].inputs)):
+                names = [one.name for one in self.op.values]
+                names += [one.name for one in self.op.cases[0].inputs]
+                if "out" in names:
                     error.hint = "the argument out of forward is out_ here, or goes by position"
                 raise
         try:

@@ -13,6 +13,7 @@ import difflib
 import inspect
 import linecache
 import os
+import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -424,19 +425,45 @@ def _compiled(found: type[Function], name: str, method: Method, note: Note | Non
     return kind(made) if kind in (staticmethod, classmethod) else made
 
 
+def _as_stored(file: str, known: Sequence[str]) -> list[str]:
+    """The lines of a file with the ends that they have there, which Python reads as newlines.
+
+    ``known``: the lines as Python reads them; they stand where the file has changed since, where
+    it cannot be read, and where a line ends as ``patch`` does not know it.
+    """
+    try:
+        with open(file, "rb") as stream:
+            encoding, _ = tokenize.detect_encoding(stream.readline)
+        with open(file, encoding=encoding, newline="") as stored:
+            lines = stored.readlines()
+    except (OSError, SyntaxError, UnicodeDecodeError):
+        return list(known)
+    plain = [line.replace("\r\n", "\n") for line in lines]
+    if plain and not plain[-1].endswith("\n"):
+        plain[-1] += "\n"
+    return lines if plain == list(known) else list(known)
+
+
 def difference(changed: Sequence[tuple[Method, Method]]) -> str:
-    """A unified diff of the file of all methods; empty where it cannot be read."""
+    """A unified diff of the file of all methods; empty where it cannot be read.
+
+    Lines end as they do in the file, which ``patch`` asks for.
+    """
     files = {old.file for old, _ in changed}
     if len(files) != 1:
         return ""
     (file,) = files
-    before = linecache.getlines(file)
+    known = linecache.getlines(file)
+    before = _as_stored(file, known)
     after = list(before)
     for old, new in sorted(changed, key=lambda pair: pair[0].first, reverse=True):
         start = old.first - 1
-        if tuple(before[start : start + len(old.lines)]) != old.lines:
+        if tuple(known[start : start + len(old.lines)]) != old.lines:
             return ""
-        after[start : start + len(old.lines)] = new.lines
+        end = before[start][len(before[start].rstrip("\r\n")) :] or "\n"
+        after[start : start + len(old.lines)] = [
+            line.removesuffix("\n") + (end if line.endswith("\n") else "") for line in new.lines
+        ]
     name = os.path.relpath(file) if os.path.isabs(file) else file
     name = (file if name.startswith("..") else name).replace(os.sep, "/").lstrip("/")
     return "".join(

@@ -292,7 +292,7 @@ def _print_diffs(judged: Sequence[Judged]) -> None:
     """Print repairs of REFUTED backwards as unified diffs; each was applied and proved."""
     for one in judged:
         if one.diff:
-            click.echo(one.diff, nl=False)
+            click.echo(one.diff.encode(errors="surrogateescape"), nl=False)
         elif one.report is not None and str(one.report.verdict) == "REFUTED":
             click.echo(f"{one.name}: no diff was found that fixes it", err=True)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -316,3 +319,50 @@ def test_the_command_line_prints_the_diff(tmp_path: Path) -> None:
     assert result.exit_code == 1
     diff = result.output[result.output.index("--- a") :]
     assert "point.sigmoid()" in applied(HEAD + SOFTPLUS, diff)
+
+
+SQUARE = """{head}
+
+class Square(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        # Größe
+        return g * 3 * x
+"""
+
+
+@pytest.mark.skipif(shutil.which("patch") is None, reason="there is no patch")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.encode(),
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: text.rstrip().encode(),
+        lambda text: text.rstrip().replace("\n", "\r\n").encode(),
+        lambda text: text.replace("\n", "\r\n", 5).encode(),
+        lambda text: b"\xef\xbb\xbf" + text.encode(),
+    ],
+    ids=["lf", "crlf", "no last newline", "crlf, no last newline", "mixed", "bom"],
+)
+def test_patch_takes_the_diff(change: Callable[[str], bytes], tmp_path: Path) -> None:
+    """Whatever ends the lines."""
+    file = tmp_path / "square.py"
+    file.write_bytes(change(SQUARE.format(head="import symgrad as sg")))
+    command = [sys.executable, "-m", "symgrad", "verify", "square.py", "--suggest"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+    assert told.returncode == 1, told.stderr.decode()
+    diff = told.stdout[told.stdout.index(b"--- a/") :]
+    done = subprocess.run(
+        ["patch", "-p1"], input=diff, cwd=tmp_path, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert b"Hunk" not in done.stdout
+    fixed = file.read_bytes()
+    assert b"3 * x" not in fixed
+    compile(fixed, "square.py", "exec")
