@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
@@ -61,9 +62,19 @@ class Location:
             return ""
         indent = len(text) - len(text.lstrip())
         first, last = self.characters() or (indent, len(text))
-        before = "".join(letter if letter == "\t" else " " for letter in text[indent:first])
+        before = "".join(
+            letter if letter == "\t" else " " * _width(letter) for letter in text[indent:first]
+        )
         margin = " " * len(str(self.line))
-        return f"  {self.line} | {text[indent:]}\n  {margin} | {before}{'^' * (last - first)}"
+        carets = "^" * max(sum(map(_width, text[first:last])), 1)
+        return f"  {self.line} | {text[indent:]}\n  {margin} | {before}{carets}"
+
+
+def _width(letter: str) -> int:
+    """How many columns of a terminal a letter takes."""
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
 
 
 def _columns(code: CodeType, instruction: int, line: int) -> tuple[int, int] | None:

@@ -16,13 +16,14 @@ import linecache
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any, TypeVar
 
 from symgrad.budgets import KEPT_DEPTH
-from symgrad.errors import Location, ProtocolError, SpecError
+from symgrad.errors import Location, ProtocolError, SpecError, counted
 from symgrad.frontend.caller import here
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
@@ -486,9 +487,33 @@ def run_forward(
 def run_backward(
     function: type[Function] | Function, ctx: Context, cotangents: Sequence[Any]
 ) -> Any:  # fmt: skip
-    """Call backward."""
+    """Call backward.  Raises ProtocolError where it does not take what it is given."""
     state_of(ctx)
-    return class_of(function).backward(ctx, *cotangents)
+    try:
+        return class_of(function).backward(ctx, *cotangents)
+    except TypeError as error:
+        if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+            raise  # inside of it
+        code = _code(class_of(function), "backward")
+        raise ProtocolError(
+            f"backward does not take ctx and {counted(len(cotangents), 'gradient')}, one for each"
+            f" output of forward: {error}",
+            location=None if code is None else Location(code.co_filename, _def_line(code)),
+            hint=f"write backward(ctx, {', '.join(_named_gradients(len(cotangents)))})",
+        ) from error
+
+
+def _named_gradients(count: int) -> list[str]:
+    return ["grad_output"] if count == 1 else [f"grad_{place}" for place in range(count)]
+
+
+def _def_line(code: CodeType) -> int:
+    """The line of ``def``: decorators stand above it."""
+    lines = inspect.getsourcelines(code)[0] if inspect.getsourcefile(code) else []
+    for number, line in enumerate(lines):
+        if line.lstrip().startswith(("def ", "async def ")):
+            return code.co_firstlineno + number
+    return code.co_firstlineno
 
 
 # -- where it stands in the user's files
@@ -502,6 +527,9 @@ def class_location(found: type[Function]) -> Location | None:
     first: int | None = getattr(found, "__firstlineno__", None)
     codes = [code for name in METHODS if name in vars(found) and (code := _code(found, name))]
     if not codes:
+        with suppress(OSError, TypeError):
+            line = inspect.getsourcelines(found)[1]
+            return Location(inspect.getsourcefile(found) or "", line, found.__name__)
         code = _code(found, "forward")
         return None if code is None else Location(code.co_filename, code.co_firstlineno)
     file, line = codes[0].co_filename, min(code.co_firstlineno for code in codes)

@@ -22,6 +22,7 @@ from symgrad.frontend.function import (
     class_location,
     class_of,
     init_parameters,
+    is_instance_style,
     raw_method,
     separate_setup,
 )
@@ -314,6 +315,13 @@ def check_stated(
     if order not in (1, 2):
         raise SpecError(f"order={order!r} is not supported", hint="1, or 2 for its derivative too")
     own, name = parameters(function), class_of(function).__name__
+    if is_instance_style(function) and any(one.name == "ctx" for one in own):
+        raise SpecError(
+            f"{name}: forward is not a staticmethod, so that its first parameter is the ctx, and"
+            " ctx a tensor",
+            location=class_location(class_of(function)),
+            hint="write @staticmethod above forward(ctx, ...) and backward(ctx, ...), without self",
+        )
     names = [one.name for one in own]
     known = [*init_parameters(function), *names]
     if not any(one.kind is Kind.VAR_KEYWORD for one in own):

@@ -28,7 +28,14 @@ from symgrad.budgets import (
     TRIAL_CASES,
     TRIALS_AFTER_A_TRACE,
 )
-from symgrad.errors import ControlFlowError, DTypeError, SpecError, SymgradError, counted
+from symgrad.errors import (
+    ControlFlowError,
+    DTypeError,
+    Location,
+    SpecError,
+    SymgradError,
+    counted,
+)
 from symgrad.frontend.function import class_location, class_of, raw_method
 from symgrad.frontend.request import (
     AnyFunction,
@@ -134,6 +141,8 @@ class _Search:
         self.first: Exception | None = None
         self.alike = True
         """Did all trials of tensors end in the same error, the first?"""
+        self.places: set[Location | None] = set()
+        """Where trials ended."""
         self.most_cases = TRIAL_CASES
         self.many_cases = False
         """Did a trial end because forward asks too much about its sizes?"""
@@ -451,6 +460,7 @@ class _Search:
             found = trace_request(self._request(trial), most_cases=self.most_cases)
         except Exception as error:  # forward may raise anything on what it is not meant for
             what = error.what if isinstance(error, SymgradError) else error
+            self.places.add(as_symgrad_error(error, "forward").location)
             if all(one.is_tensor and not one.constant for one in trial.chosen):
                 first = self.first = self.first or error
                 self.alike &= str(error) == str(first)
@@ -520,6 +530,11 @@ class _Search:
             hint="write forward(ctx, x), or forward(x) together with setup_context",
         )
 
+    def _place(self) -> Location | None:
+        """The line at which all trials ended; None where it is not one."""
+        places = self.places - {None}
+        return next(iter(places)) if len(places) == 1 else None
+
     def _nothing(self) -> SymgradError:
         cls = class_of(self.function)
         if not self.unknowns and not self.trials:
@@ -536,7 +551,7 @@ class _Search:
             f"{counted(self.trials, 'trial')} found no shapes that "
             f"forward accepts"
             f"{'; the first:' if tried else ''}{tried}",
-            location=class_location(cls),
+            location=self._place() or class_location(cls),
             hint='annotate forward, as in x: "f32[n m]"; or say --shapes '
             f'"{"; ".join("n m" for _ in wanted) or "n m"}", one spec a tensor, and '
             "--static NAME=VALUE for a non-tensor argument",

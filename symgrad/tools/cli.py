@@ -52,6 +52,8 @@ class _Group(click.Group):
             return super().invoke(context)
         except SymgradError as error:
             raise click.ClickException(f"{type(error).__name__}: {error.shown()}") from error
+        except KeyboardInterrupt as end:
+            raise click.ClickException("interrupted: there is no verdict") from end
         except SystemExit as end:
             raise click.ClickException(
                 f"the program under test ended the process (status {end.code}): there is no verdict"
@@ -175,6 +177,8 @@ def _specs(shapes: str | None) -> tuple[str | None, ...]:
     if shapes is None:
         return ()
     words = [word.strip() for word in shapes.split(";")]
+    if len(words) > 1 and not words[-1]:
+        del words[-1]  # what ends with a semicolon states no more
     return tuple(None if word in ("None", "-") else word for word in words)
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from symgrad.errors import Location, SpecError, SymgradError
-from symgrad.frontend.function import Function
+from symgrad.frontend.function import Function, class_location
 from symgrad.frontend.session import blame
 
 OWN_MODULES = "_symgrad_"
@@ -36,10 +36,17 @@ def functions(target: str) -> list[type[Function]]:
     if wanted:
         named = [cls for cls in found if cls.__qualname__ == wanted]
         if not named:
+            for module in _modules(place):
+                for cls in _without_forward(module):
+                    if cls.__qualname__ == wanted:
+                        raise _no_forward(cls)
             known = ", ".join(cls.__qualname__ for cls in found) or "none"
             raise SpecError(f"{place} has no Function {wanted!r}", hint=f"its Functions: {known}")
         return named
     if not found:
+        for module in _modules(place):
+            for cls in _without_forward(module):
+                raise _no_forward(cls)
         raise SpecError(f"{place} defines no Function", hint=_hint(place))
     return found
 
@@ -166,6 +173,22 @@ def _package(name: str) -> Iterator[ModuleType]:
     yield root
     for info in pkgutil.walk_packages(getattr(root, "__path__", ()), f"{name}."):
         yield importlib.import_module(info.name)
+
+
+def _without_forward(module: ModuleType) -> list[type[Function]]:
+    """The Function classes that a module itself defines and that have no forward."""
+    return [
+        cls for cls in vars(module).values()
+        if inspect.isclass(cls) and issubclass(cls, Function) and cls.__module__ == module.__name__
+        and cls.forward is Function.forward
+    ]  # fmt: skip
+
+
+def _no_forward(cls: type[Function]) -> SpecError:
+    return SpecError(
+        f"{cls.__qualname__}: a Function needs a forward", location=class_location(cls),
+        hint="write forward(ctx, x), a staticmethod",
+    )  # fmt: skip
 
 
 def defined(module: ModuleType) -> list[type[Function]]:

@@ -500,3 +500,164 @@ def test_the_error_of_a_refused_report_holds_it(wrong: Path) -> None:
     with pytest.raises(NotProvedError) as found:
         report.raise_for_verdict()
     assert str(report) in str(found.value)
+
+
+def saved(path: Path, text: str) -> str:
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+FORWARDS = {
+    "softmax": ("return sg.softmax(x, 7)", "sg.softmax(x, 7)"),
+    "raise": ("y = x * 2; raise RuntimeError('no luck')", "raise RuntimeError('no luck')"),
+    "recursion": ("return again(x)", "again(x)"),
+    "name": ("return x * missing", "missing"),
+}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no columns")
+@pytest.mark.parametrize("name", FORWARDS)
+def test_what_fails_for_all_shapes_is_shown_where_it_does(tmp_path: Path, name: str) -> None:
+    line, expression = FORWARDS[name]
+    text = f"""import symgrad as sg
+
+
+def again(x):
+    return again(x)
+
+
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        {line}
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+"""
+    done = run("verify", saved(tmp_path / "fails.py", text))
+    assert done.exit_code == 1
+    number = 5 if name == "recursion" else 11
+    shown = "return again(x)" if name == "recursion" else line
+    before = " " * shown.index(expression)
+    assert f"  {number} | {shown}\n" in done.output
+    assert f"| {before}{'^' * len(expression)}\n" in done.output
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there are no columns")
+@pytest.mark.parametrize(
+    ("word", "columns"), [("ab", 2), ("日本", 4), ("ｆｕ", 4), ("é", 1), ("e\u0301", 1)]
+)
+def test_carets_count_columns(tmp_path: Path, word: str, columns: int) -> None:
+    text = f"""import symgrad as sg
+
+
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = "{word}"; return x.no_such_name
+"""
+    done = run("verify", saved(tmp_path / "wide.py", text))
+    before = " " * (len('y = ""; return ') + columns)
+    assert f"\n    | {before}{'^' * len('x.no_such_name')}\n" in done.output
+
+
+PROTOCOL = {
+    "def backward(ctx): return 2": "backward does not take ctx and 1 gradient, one for each output",
+    "def backward(ctx, a, b): return a": "hint: write backward(ctx, grad_output)",
+    "def backward(): return 2": "backward does not take ctx and 1 gradient",
+}
+
+
+@pytest.mark.parametrize("backward", PROTOCOL)
+def test_backward_takes_ctx_and_gradients(tmp_path: Path, backward: str) -> None:
+    text = f"""import symgrad as sg
+
+
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    {backward}
+"""
+    path = saved(tmp_path / "taken.py", text)
+    done = run("verify", path)
+    assert done.exit_code == 1
+    told = " ".join(done.output.split())
+    assert "REFUTED" in told
+    assert PROTOCOL[backward] in told
+    assert "taken.py:10" in told
+    shown = run("show", f"{path}:Op", "--stage", "graph", "--shapes", "n")
+    assert "taken.py:10" in shown.output
+
+
+def test_a_function_needs_a_forward(tmp_path: Path) -> None:
+    text = "import symgrad as sg\n\n\nclass Op(sg.Function):\n    pass\n"
+    path = saved(tmp_path / "none.py", text)
+    for target in (path, f"{path}:Op"):
+        done = run("verify", target)
+        assert done.exit_code == 2
+        assert "none.py:4: Op: a Function needs a forward" in done.output
+
+
+def test_forward_with_self_and_ctx_is_no_staticmethod(tmp_path: Path) -> None:
+    text = """import symgrad as sg
+
+
+class Op(sg.Function):
+    def forward(self, ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    def backward(self, ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+"""
+    path = saved(tmp_path / "method.py", text)
+    for shapes in ((), ("--shapes", "n m")):
+        done = run("verify", path, *shapes)
+        assert "forward is not a staticmethod" in done.output
+        assert "write @staticmethod above forward(ctx, ...)" in done.output
+
+
+@pytest.mark.parametrize("end", ["raise KeyboardInterrupt", "raise SystemExit(0)"])
+def test_no_verdict_is_status_2(tmp_path: Path, end: str) -> None:
+    path = saved(tmp_path / "ends.py", f"{end}\n")
+    assert run("verify", path).exit_code == 2
+    done = run("verify", path, "--json")
+    assert done.exit_code == 2
+    assert json.loads(done.stdout)["error"]["message"]
+
+
+def test_a_trailing_semicolon_states_no_tensor(tmp_path: Path) -> None:
+    text = """import symgrad as sg
+
+
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x, w=None):
+        ctx.given = w is not None
+        return x * 2 if w is None else x * 2 + w
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2, g if ctx.given else None
+"""
+    path = saved(tmp_path / "optional.py", text)
+    reports = [json.loads(run("verify", path, "--json", "--shapes", shapes).stdout)
+               for shapes in ("n m", "n m;", "n m ; ")]  # fmt: skip
+    inputs = [list(report[0]["inputs"]) for report in reports]
+    assert inputs == [["x"]] * 3
+
+
+def test_a_division_by_zero_is_infinite(tmp_path: Path) -> None:
+    text = """import symgrad as sg
+
+
+class Op(sg.Function):
+    forward = staticmethod(lambda ctx, x: x * 1)
+    backward = staticmethod(lambda ctx, g: g * 1 / 0)
+"""
+    done = run("verify", saved(tmp_path / "infinite.py", text), "--shapes", "n")
+    assert "yours inf, true 1" in done.output

@@ -224,6 +224,8 @@ def check_element(
             return None
         hand = _as_float(exact.values[subject.gradients[name]][at])
     texts = apart(subject, point, name, at, hand, float(true))
+    if texts is not None and texts[0] == "nan":
+        texts = _in_doubles(subject, point, name, at), texts[1]
     return None if texts is None else Counterexample(name, point, at, hand, float(true), *texts)
 
 
@@ -244,6 +246,13 @@ def apart(
     except DomainError:
         return None
     return None if found is None else (found.hand, found.true)
+
+
+def _in_doubles(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -> str:
+    """What doubles give where the exact value is undefined: infinity, after a division by zero."""
+    with np.errstate(all="ignore"):
+        values = subject.evaluate_feeds(point.doubles(), point.sizes)
+    return str(float(values[subject.gradients[name]][at]))
 
 
 def _as_float(value: Any) -> float:
