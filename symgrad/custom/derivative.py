@@ -93,7 +93,11 @@ def _literal(value: Any, dtype: DType, like: Node) -> Node:
 def _number(value: Any) -> Any:
     if isinstance(value, float):
         known = literals.recognise(value)
-        return known.expression if known is not None else sympy.Rational(literals.exact(value))
+        return (
+            symbolic.as_sympy(known.term)
+            if known is not None
+            else sympy.Rational(literals.exact(value))
+        )
     return sympy.true if value is True else sympy.false if value is False else sympy.Integer(value)
 
 

@@ -16,20 +16,11 @@ from hypothesis import strategies as st
 import symgrad.ops  # noqa: F401  (registers them)
 from symgrad.ir.registry import in_order
 from symgrad.ops.record import Constraint, Kink, Op, get, is_own
+from symgrad.proof.normal.factor import _factor_shape, prime_powers
 from symgrad.proof.scalars import bodies, symbolic, tables, terms, values
 from symgrad.proof.scalars.terms import OPERANDS, Term, linear, term
 
 OWN = [op for op in map(get, in_order()) if is_own(op)]
-
-
-def as_sympy(found: Term) -> Any:
-    if found.number is not None:
-        return sympy.Rational(*found.number.as_integer_ratio())
-    if found.kind == terms.SYMBOL:
-        return symbolic.SYMBOLS[OPERANDS.index(found)]
-    if not found.args:
-        return {"pi": sympy.pi, "E": sympy.E}[found.kind]
-    return getattr(sympy, found.kind)(*map(as_sympy, found.args))
 
 
 def test_tables_are_what_sympy_says() -> None:
@@ -38,6 +29,7 @@ def test_tables_are_what_sympy_says() -> None:
     exec(text, found)
     assert found["MEANINGS"] == tables.MEANINGS, "run `python -m symgrad regen`"
     assert found["FUNCTIONS"] == tables.FUNCTIONS, "run `python -m symgrad regen`"
+    assert found["CONSTANTS"] == tables.CONSTANTS, "run `python -m symgrad regen`"
     assert set(tables.MEANINGS) == {op.name for op in OWN}
 
 
@@ -84,7 +76,7 @@ def test_constraints_and_kinks_say_the_same_of_terms(op: Op) -> None:
         wanted = symbolic.of_operands(record.expression, operands)
         found = bodies.of_operands(op, record.expression, operands)
         assert found.is_number == wanted.is_number
-        assert sympy.simplify(as_sympy(found) - as_sympy(wanted)) == 0
+        assert sympy.simplify(symbolic.as_sympy(found) - symbolic.as_sympy(wanted)) == 0
         assert (found in OPERANDS) == (wanted in OPERANDS)
 
 
@@ -103,7 +95,7 @@ EXPRESSIONS = st.recursive(
 def test_linear_terms_are_linear(found: Term) -> None:
     straight = linear(found, OPERANDS[0])
     x = symbolic.SYMBOLS[0]
-    poly = sympy.Poly(as_sympy(found), x)
+    poly = sympy.Poly(symbolic.as_sympy(found), x)
     if straight is not None:
         slope, offset = (sympy.Rational(*one.as_integer_ratio()) for one in straight)
         assert slope != 0
@@ -115,3 +107,48 @@ def test_a_line_is_seen_to_be_one(slope: Fraction, offset: Fraction) -> None:
     x = OPERANDS[0]
     for found in (x * term(slope) + term(offset), term(offset) - x * term(-slope)):
         assert linear(found, x) == (slope, offset)
+
+
+@pytest.mark.parametrize(("name", "code", "digits"), tables.CONSTANTS, ids=str)
+def test_constants_are_numbers(name: str, code: terms.Code, digits: str) -> None:
+    with mpmath.workdps(40):
+        found, known = values.number(terms.decoded(code)), mpmath.mpf(digits)
+        assert abs(found - known) <= mpmath.mpf(10) ** -38 * known
+        named = sympy.sympify(name, {"e": sympy.E})
+        assert abs(mpmath.mpf(str(sympy.N(named, 40))) - known) <= mpmath.mpf(10) ** -38 * known
+
+
+POLYNOMIALS = st.dictionaries(
+    st.tuples(st.integers(0, 2), st.integers(0, 2)), st.integers(-4, 4).filter(bool),
+    min_size=1, max_size=3,
+)  # fmt: skip
+
+
+@given(st.lists(POLYNOMIALS, min_size=1, max_size=3))
+def test_factors_are_those_of_sympy(factors: list[dict[tuple[int, int], int]]) -> None:
+    symbols = sympy.symbols("z0 z1")
+    whole = sympy.Poly(1, *symbols, domain="ZZ")
+    for one in factors:
+        whole *= sympy.Poly(one, *symbols, domain="ZZ")
+    _, whole = whole.primitive()
+    shape = tuple(sorted((tuple(map(int, row)), int(value)) for row, value in whole.terms()))
+    found = _factor_shape(shape)
+    _, parts = whole.factor_list()
+    if found is None:
+        assert sum(times for _, times in parts) <= 1
+        return
+    sign, own = found
+    theirs = [
+        (tuple(sorted((tuple(row), int(value)) for row, value in part.terms())), times)
+        for part, times in parts
+    ]
+    assert sorted(own) == sorted(theirs)
+    again = sympy.Poly(sign, *symbols, domain="ZZ")
+    for rows, times in own:
+        again *= sympy.Poly(dict(rows), *symbols, domain="ZZ") ** times
+    assert again == whole
+
+
+@given(st.integers(1, 10**12))
+def test_integers_are_the_products_of_their_primes(value: int) -> None:
+    assert dict(prime_powers(Fraction(value))) == sympy.factorint(value)

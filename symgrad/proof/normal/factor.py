@@ -5,7 +5,7 @@ In: a rational number, or a primitive polynomial.  Out: factors with their multi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, lcm
@@ -29,9 +29,9 @@ def prime_powers(value: Fraction) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=4096)
 def _integer_primes(value: int) -> tuple[tuple[int, int], ...]:
-    from sympy import factorint
+    from flint import fmpz
 
-    return tuple((int(prime), int(times)) for prime, times in sorted(factorint(value).items()))
+    return tuple(sorted((int(prime), int(times)) for prime, times in fmpz(value).factor()))
 
 
 def irreducible_factors(context: Proof, base: Poly) -> list[tuple[Poly, int]]:
@@ -123,25 +123,33 @@ def _from_shape(shape: Shape, atoms: list[Atom], scales: Sequence[Number]) -> Po
 
 @lru_cache(maxsize=8192)
 def _factor_shape(shape: Shape) -> tuple[int, tuple[tuple[Shape, int], ...]] | None:
-    """The sign and the factors of a polynomial given by its terms; None when irreducible."""
-    import sympy as sp
+    """The sign and the factors of a polynomial given by its terms; None when irreducible.
 
-    symbols = sp.symbols(f"z:{len(shape[0][0])}")
-    terms = {row: sp.Rational(str(value)) for row, value in shape}
-    poly = sp.Poly(terms, *symbols, domain="QQ")
-    _, parts = poly.factor_list()
-    if len(parts) == 1 and parts[0][1] == 1:
+    The coefficients are integers without a common factor; else None, too.
+    """
+    from flint import Ordering, fmpz_mpoly_ctx
+
+    if any(Fraction(value).denominator != 1 for _, value in shape):
         return None
-    result = [(_primitive(part), int(times)) for part, times in parts]
-    check = sp.Poly(1, *symbols, domain="QQ")
-    for rows, times in result:
-        check *= sp.Poly({r: sp.Rational(str(v)) for r, v in rows}, *symbols, domain="QQ") ** times
-    if check not in (poly, -poly):
+    names = tuple(f"z{place}" for place in range(len(shape[0][0])))
+    poly = fmpz_mpoly_ctx.get(names, Ordering.lex).from_dict(
+        {row: int(Fraction(value)) for row, value in shape}
+    )
+    unit, parts = poly.factor()
+    check = poly.context().constant(unit)
+    for part, times in parts:
+        check *= part**times
+    if check != poly or unit not in (1, -1) or (len(parts) == 1 and parts[0][1] == 1):
         return None
-    return (1 if check == poly else -1), tuple(result)
+    found = [(tuple(sorted(_rows(part))), int(times)) for part, times in parts]
+    return int(unit), tuple(sorted(found, key=lambda one: _complexity(*one)))
 
 
-def _primitive(part: Any) -> Shape:
-    _, whole = part.clear_denoms(convert=True)[1].primitive()
-    rows = [(tuple(int(e) for e in row), int(value)) for row, value in whole.terms()]
-    return tuple(sorted(rows))
+def _rows(part: Any) -> Iterator[tuple[tuple[int, ...], int]]:
+    for row, value in part.to_dict().items():
+        yield tuple(map(int, row)), int(value)
+
+
+def _complexity(rows: Shape, times: int) -> tuple[Any, ...]:
+    """Orders factors: by the degree in the first variable, the multiplicity, the coefficients."""
+    return max(row[0] for row, _ in rows), times, rows[::-1]

@@ -24,7 +24,9 @@ from typing import Any
 import mpmath
 
 from symgrad.ir.graph import Scalar
-from symgrad.proof.scalars.terms import Term
+from symgrad.proof.scalars.tables import CONSTANTS
+from symgrad.proof.scalars.terms import Term, decoded, term
+from symgrad.proof.scalars.values import number
 
 LEAST_DIGITS = 6
 FULL_DIGITS = 16
@@ -49,21 +51,14 @@ class Constant:
     """
 
     literal: float
-    expression: Any
+    term: Term
     error: float
     text: str = ""
 
     @property
-    def term(self) -> Term:
-        """The constant as a term."""
-        from symgrad.proof.scalars.symbolic import as_term
-
-        return as_term(self.expression)
-
-    @property
     def name(self) -> str:
         """The constant as text, such as ``sqrt(2/pi)``."""
-        return self.text or _NAMES[self.expression]
+        return self.text or _NAMES[self.term]
 
     def __str__(self) -> str:
         return f"{self.literal!r} is read as {self.name} (off by {self.error:.1e})"
@@ -130,8 +125,6 @@ def _is_short(value: float) -> bool:
 
 def _computed(value: float) -> Constant | None:
     """The simple fraction that a double is, but for the rounding of Python's arithmetic."""
-    import sympy
-
     with localcontext() as context:
         context.prec = SHORT_DIGITS
         short = Fraction(+Decimal(repr(value)))
@@ -139,27 +132,25 @@ def _computed(value: float) -> Constant | None:
     for fraction in (short, Fraction(value).limit_denominator(LARGEST_DENOMINATOR)):
         error = abs(fraction - exact(value))
         if fraction and error <= allowed:
-            expression = sympy.Rational(fraction.numerator, fraction.denominator)
-            _NAMES.setdefault(expression, str(fraction))
-            return Constant(value, expression, float(error))
+            found = term(fraction)
+            _NAMES.setdefault(found, str(fraction))
+            return Constant(value, found, float(error))
     return _multiple(value)
 
 
 def _multiple(value: float) -> Constant | None:
     """The simple multiple of a known irrational constant that a double is, rounded."""
-    import sympy
-
     written = Decimal(repr(value))
     for known, exact_value in _table():
-        if known.is_rational:
+        if known.number is not None:
             continue
         quotient = Fraction(written / exact_value)
         factor = quotient.limit_denominator(LARGEST_DENOMINATOR)
         error = abs(factor - quotient) * Fraction(exact_value)
         if factor and error <= ULPS * math.ulp(value):
-            expression = sympy.Rational(factor.numerator, factor.denominator) * known
-            _NAMES.setdefault(expression, f"{factor}*{_NAMES[known]}")
-            return Constant(value, expression, float(error))
+            found = term(factor) * known
+            _NAMES.setdefault(found, f"{factor}*{_NAMES[known]}")
+            return Constant(value, found, float(error))
     return None
 
 
@@ -225,22 +216,19 @@ def _monomials(bases: tuple[float, ...]) -> Iterator[tuple[tuple[tuple[float, in
 def _made(
     value: float, factor: Fraction, exponents: Mapping[float, int], error: float
 ) -> Constant:  # fmt: skip
-    import sympy
-
-    expression: Any = sympy.Rational(factor.numerator, factor.denominator)
+    found = term(factor)
     above = [str(factor.numerator)] if factor.numerator != 1 else []
     below = [str(factor.denominator)] if factor.denominator != 1 else []
     for base, exponent in exponents.items():
-        known, number = recognise(base), exact(base)
-        read = sympy.Rational(number.numerator, number.denominator)
-        expression *= (read if known is None else known.expression) ** exponent
+        known = recognise(base)
+        found = found * (term(exact(base)) if known is None else known.term) ** exponent
         power = f"{base!r}**{abs(exponent)}" if abs(exponent) > 1 else repr(base)
         (above if exponent > 0 else below).append(power)
     over = "*".join(below)
     text = "*".join(above) or "1"
     text += f"/{over if len(below) == 1 else f'({over})'}" if below else ""
     signed = "-" if value < 0 else ""
-    return Constant(value, -expression if value < 0 else expression, error, signed + text)
+    return Constant(value, -found if value < 0 else found, error, signed + text)
 
 
 MOST_BASES = 6
@@ -264,17 +252,15 @@ def precise(value: Scalar, *, recognised: bool, constant: Constant | None = None
         return mpmath.mpf(value)
     constant = (recognise(value) or constant) if recognised else None
     if constant is not None:
-        return _high_precision(constant.expression, mpmath.mp.dps)
+        return _high_precision(constant.term, mpmath.mp.dps)
     fraction = exact(value)
     return mpmath.mpf(fraction.numerator) / fraction.denominator
 
 
 @lru_cache(maxsize=1024)
-def _high_precision(expression: Any, digits: int) -> Any:
-    import sympy
-
+def _high_precision(constant: Term, digits: int) -> Any:
     with mpmath.workdps(digits + 5):
-        return mpmath.mpf(str(sympy.N(expression, digits + 5)))
+        return number(constant)
 
 
 _ROUNDINGS = (ROUND_HALF_EVEN, ROUND_DOWN)
@@ -286,46 +272,21 @@ def _rounded(value: Decimal, digits: int, mode: str) -> Decimal:
         return (+value).normalize()
 
 
-def _near(value: float) -> Iterator[tuple[Any, Decimal]]:
+def _near(value: float) -> Iterator[tuple[Term, Decimal]]:
     for expression, exact_value in _table():
         if abs(float(exact_value) - value) <= 1e-4 * value:
             yield expression, exact_value
 
 
-_NAMES: dict[Any, str] = {}
+_NAMES: dict[Term, str] = {}
 
 
 @lru_cache(maxsize=1)
-def _table() -> tuple[tuple[Any, Decimal], ...]:
+def _table() -> tuple[tuple[Term, Decimal], ...]:
     """Known constants, simplest first, with 40 digits."""
-    import sympy
-
-    sqrt, pi, log, e = sympy.sqrt, sympy.pi, sympy.log, sympy.E
-    named: list[tuple[str, Any]] = [
-        ("pi", pi), ("e", e), ("sqrt(2)", sqrt(2)), ("1/sqrt(2)", 1 / sqrt(2)),
-        ("sqrt(pi)", sqrt(pi)), ("1/sqrt(pi)", 1 / sqrt(pi)), ("2/sqrt(pi)", 2 / sqrt(pi)),
-        ("sqrt(2/pi)", sqrt(2 / pi)), ("sqrt(pi/2)", sqrt(pi / 2)), ("sqrt(2*pi)", sqrt(2 * pi)),
-        ("1/sqrt(2*pi)", 1 / sqrt(2 * pi)), ("sqrt(pi)/2", sqrt(pi) / 2), ("1/pi", 1 / pi),
-        ("2/pi", 2 / pi), ("pi/2", pi / 2), ("pi/3", pi / 3), ("pi/4", pi / 4), ("pi/6", pi / 6),
-        ("2*pi", 2 * pi), ("4*pi", 4 * pi), ("1/(2*pi)", 1 / (2 * pi)), ("pi/180", pi / 180),
-        ("180/pi", 180 / pi), ("pi**2", pi**2), ("pi**2/6", pi**2 / 6), ("log(2)", log(2)),
-        ("log(3)", log(3)), ("log(10)", log(10)), ("log(pi)", log(pi)), ("log(pi)/2", log(pi) / 2),
-        ("log(2*pi)", log(2 * pi)), ("log(2*pi)/2", log(2 * pi) / 2), ("1/log(2)", 1 / log(2)),
-        ("1/log(10)", 1 / log(10)), ("log(2)/2", log(2) / 2), ("1/e", 1 / e),
-        ("sqrt(3)", sqrt(3)), ("1/sqrt(3)", 1 / sqrt(3)), ("sqrt(3)/2", sqrt(3) / 2),
-        ("sqrt(5)", sqrt(5)), ("1/sqrt(5)", 1 / sqrt(5)), ("sqrt(6)", sqrt(6)),
-        ("sqrt(10)", sqrt(10)), ("(1+sqrt(5))/2", (1 + sqrt(5)) / 2), ("sqrt(8/pi)", sqrt(8 / pi)),
-        ("4/pi", 4 / pi), ("1/3", sympy.Rational(1, 3)), ("2/3", sympy.Rational(2, 3)),
-        ("4/3", sympy.Rational(4, 3)), ("5/3", sympy.Rational(5, 3)),
-        ("1/6", sympy.Rational(1, 6)), ("5/6", sympy.Rational(5, 6)),
-        ("1/7", sympy.Rational(1, 7)), ("1/9", sympy.Rational(1, 9)),
-        ("1/12", sympy.Rational(1, 12)), ("1/15", sympy.Rational(1, 15)),
-        ("2**(1/3)", sympy.cbrt(2)),
-        ("0.5*sqrt(2/pi)", sqrt(2 / pi) / 2),
-    ]  # fmt: skip
-    table = []
-    for name, expression in named:
-        if expression not in _NAMES:
-            _NAMES[expression] = name
-            table.append((expression, Decimal(str(sympy.N(expression, 40)))))
-    return tuple(table)
+    found = []
+    for name, code, digits in CONSTANTS:
+        known = decoded(code)
+        _NAMES[known] = name
+        found.append((known, Decimal(digits)))
+    return tuple(found)

@@ -28,6 +28,7 @@ from symgrad.proof.scalars.terms import (
     FALSE,
     OPERANDS,
     PI,
+    SYMBOL,
     TRUE,
     Code,
     E,
@@ -71,6 +72,18 @@ def as_term(expression: Any) -> Term:
 
 
 _CONSTANTS = ((sympy.pi, PI), (sympy.E, E), (sympy.true, TRUE), (sympy.false, FALSE))
+
+
+def as_sympy(found: Term) -> Any:
+    """A term as a sympy expression."""
+    if found.number is not None:
+        return sympy.Rational(*found.number.as_integer_ratio())
+    if found.kind == SYMBOL:
+        return SYMBOLS[OPERANDS.index(found)]
+    for known, same in _CONSTANTS:
+        if found == same:
+            return known
+    return getattr(sympy, found.kind)(*map(as_sympy, found.args))
 
 
 def of_operands(expression: Callable[..., Any], operands: tuple[Term, ...]) -> Term:
@@ -162,7 +175,7 @@ _HEAD = '''"""What sympy says of symgrad's own ops; written by ``symgrad regen``
 
 ``MEANINGS``: by op, of its body and of each partial derivative, the term and its text over mpmath's
 names.  ``FUNCTIONS``: by function of sympy's, the op that is the function, its parity, its value at
-0, and its text.
+0, and its text.  ``CONSTANTS``: numbers that people round, with 40 digits, the simplest first.
 """
 
 # fmt: off
@@ -182,7 +195,8 @@ def tables() -> str:
             functions[kind] = (op.name, *(_facts(kind) if op.arity == 1 else (0, None, None)))
     return (
         f"{_HEAD}MEANINGS: dict[str, Any] = {pformat(meanings, width=98, sort_dicts=False)}\n\n"
-        f"FUNCTIONS: dict[str, Any] = {pformat(functions, width=98, sort_dicts=False)}\n"
+        f"FUNCTIONS: dict[str, Any] = {pformat(functions, width=98, sort_dicts=False)}\n\n"
+        f"CONSTANTS: list[tuple[str, Any, str]] = {pformat(list(_constants()), width=98)}\n"
     )
 
 
@@ -195,3 +209,38 @@ def _said(op: Op) -> Iterator[tuple[Code, str | None]]:
 def _facts(kind: str) -> tuple[int, tuple[int, int] | None, str | None]:
     zero = at_zero(kind)
     return parity(kind), None if zero is None else zero.as_integer_ratio(), number_text(kind)
+
+
+def _constants() -> Iterator[tuple[str, Code, str]]:
+    """Numbers that people round, simplest first, each once."""
+    known = set()
+    for name, expression in _named():
+        if expression not in known:
+            known.add(expression)
+            yield name, encoded(as_term(expression)), str(sympy.N(expression, 40))
+
+
+def _named() -> list[tuple[str, Any]]:
+    sqrt, pi, log, e = sympy.sqrt, sympy.pi, sympy.log, sympy.E
+    return [
+        ("pi", pi), ("e", e), ("sqrt(2)", sqrt(2)), ("1/sqrt(2)", 1 / sqrt(2)),
+        ("sqrt(pi)", sqrt(pi)), ("1/sqrt(pi)", 1 / sqrt(pi)), ("2/sqrt(pi)", 2 / sqrt(pi)),
+        ("sqrt(2/pi)", sqrt(2 / pi)), ("sqrt(pi/2)", sqrt(pi / 2)), ("sqrt(2*pi)", sqrt(2 * pi)),
+        ("1/sqrt(2*pi)", 1 / sqrt(2 * pi)), ("sqrt(pi)/2", sqrt(pi) / 2), ("1/pi", 1 / pi),
+        ("2/pi", 2 / pi), ("pi/2", pi / 2), ("pi/3", pi / 3), ("pi/4", pi / 4), ("pi/6", pi / 6),
+        ("2*pi", 2 * pi), ("4*pi", 4 * pi), ("1/(2*pi)", 1 / (2 * pi)), ("pi/180", pi / 180),
+        ("180/pi", 180 / pi), ("pi**2", pi**2), ("pi**2/6", pi**2 / 6), ("log(2)", log(2)),
+        ("log(3)", log(3)), ("log(10)", log(10)), ("log(pi)", log(pi)), ("log(pi)/2", log(pi) / 2),
+        ("log(2*pi)", log(2 * pi)), ("log(2*pi)/2", log(2 * pi) / 2), ("1/log(2)", 1 / log(2)),
+        ("1/log(10)", 1 / log(10)), ("log(2)/2", log(2) / 2), ("1/e", 1 / e),
+        ("sqrt(3)", sqrt(3)), ("1/sqrt(3)", 1 / sqrt(3)), ("sqrt(3)/2", sqrt(3) / 2),
+        ("sqrt(5)", sqrt(5)), ("1/sqrt(5)", 1 / sqrt(5)), ("sqrt(6)", sqrt(6)),
+        ("sqrt(10)", sqrt(10)), ("(1+sqrt(5))/2", (1 + sqrt(5)) / 2), ("sqrt(8/pi)", sqrt(8 / pi)),
+        ("4/pi", 4 / pi), ("1/3", sympy.Rational(1, 3)), ("2/3", sympy.Rational(2, 3)),
+        ("4/3", sympy.Rational(4, 3)), ("5/3", sympy.Rational(5, 3)),
+        ("1/6", sympy.Rational(1, 6)), ("5/6", sympy.Rational(5, 6)),
+        ("1/7", sympy.Rational(1, 7)), ("1/9", sympy.Rational(1, 9)),
+        ("1/12", sympy.Rational(1, 12)), ("1/15", sympy.Rational(1, 15)),
+        ("2**(1/3)", sympy.cbrt(2)),
+        ("0.5*sqrt(2/pi)", sqrt(2 / pi) / 2),
+    ]  # fmt: skip

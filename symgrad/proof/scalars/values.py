@@ -11,6 +11,8 @@ from typing import Any
 
 import mpmath
 
+from symgrad.proof.scalars.terms import Term
+
 OWN: dict[str, Callable[..., Any]] = {
     "Heaviside": lambda value, *_: mpmath.mpf(1 if value > 0 else 0),
     "sign": mpmath.sign,
@@ -30,6 +32,24 @@ def function_of(text: str, arity: int) -> Callable[..., Any]:
 @cache
 def _names() -> dict[str, Any]:
     return {name: value for name, value in vars(mpmath).items() if not name.startswith("_")}
+
+
+def number(constant: Term) -> Any:
+    """A term without symbols at the working precision of mpmath."""
+    if constant.number is not None:
+        return mpmath.mpf(constant.number.numerator) / constant.number.denominator
+    values = list(map(number, constant.args))
+    if constant.kind in _CONSTANTS:
+        return _CONSTANTS[constant.kind]()
+    return _OF_NUMBERS[constant.kind](*values)
+
+
+_CONSTANTS: dict[str, Callable[[], Any]] = {"pi": lambda: +mpmath.pi, "E": lambda: +mpmath.e}
+_OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    "Add": lambda *values: mpmath.fsum(values), "Mul": lambda *values: mpmath.fprod(values),
+    "Pow": mpmath.power, "log": mpmath.log, "exp": mpmath.exp,
+}  # fmt: skip
+"""What constants are made of."""
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
