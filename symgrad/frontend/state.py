@@ -10,7 +10,7 @@ import functools
 import gc
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence, MutableSet
 from contextlib import contextmanager
-from types import CellType, FunctionType
+from types import CellType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 from symgrad.frontend.classes import real_types
@@ -20,6 +20,8 @@ from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.frontend.tensor import SymbolicTensor
 
 _SYMBOLIC = (SymbolicTensor, SymInt, SymFloat)
+# Most globals are of these.  An attribute that the module symgrad lacks is looked up at length.
+_STATELESS = frozenset({ModuleType, NoneType, bool, int, float, complex, str, bytes})
 _DEPTH = 4
 Undo = Callable[[], None]
 
@@ -73,7 +75,7 @@ def _of_module(names: dict[str, Any], seen: set[int]) -> Iterator[Undo]:
 
 
 def _of_value(value: Any, seen: set[int], depth: int = 2) -> Iterator[Undo]:
-    if id(value) in seen or is_ours(value):
+    if type(value) in _STATELESS or id(value) in seen or is_ours(value):
         return
     if isinstance(value, FunctionType):
         yield from _of_function(value, seen)
