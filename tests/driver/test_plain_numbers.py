@@ -400,3 +400,36 @@ def test_the_c_of_numbers_compiles_without_a_warning(golden: Any) -> None:
     texts = emit(planned, proof_line(report)).texts
     golden(texts["branches.c"], "branches.c")
     golden(texts["branches.h"], "branches.h")
+
+
+EXPRESSIONS = [
+    "lib.tanh(x * a) * b", "x * (1 - a**2) + b * x", "lib.sigmoid(a * x) * x / (1 + b * b)",
+    "lib.exp(-a * a * x * x) * b", "lib.where(x > a, x * b, x)", "(x - a).abs() * b",
+    "lib.log1p(x * x + a * a) * math.exp(b / 10)", "x.sum(-1, keepdim=True) * a + x * b",
+    "lib.softmax(x * a, -1) * b",
+]  # fmt: skip
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_kernels_with_numbers_agree_with_torch(text: str) -> None:
+    torch = pytest.importorskip("torch")
+    formula = eval(f"lambda lib, x, a, b: {text}", {"math": math})
+
+    class Formula(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, a: float = 0.7, b: float = 1.3) -> Any:
+            return formula(sg, x, a, b)
+
+    kernels = sg.compile(Formula, "f64[n m]")
+    assert "for all real a, all real b" in repr(kernels)
+    random = np.random.default_rng(len(text))
+    for a, b in (*random.uniform(-2, 2, (5, 2)).tolist(), (0.0, 0.0), (2, -1), (1, 3)):
+        x = random.normal(size=(3, 4))
+        peer = torch.tensor(x, requires_grad=True)
+        expected = formula(torch, peer, a, b)
+        expected.sum().backward()
+        found, residuals = kernels.forward(x, a, b)
+        np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-9, atol=1e-12)
+        slope: Any = kernels.backward(residuals, np.ones_like(found))[0]
+        np.testing.assert_allclose(slope, peer.grad.numpy(), rtol=1e-9, atol=1e-12)
