@@ -61,6 +61,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Kernel]:
     return compile_graphs(graphs, tmp_path_factory.mktemp("programs"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_is_what_numpy_makes_of_it(kernels: dict[str, Kernel], sizes: dict[str, int]) -> None:
     for name, kernel in kernels.items():

@@ -209,6 +209,7 @@ def check(op: Any, function: Any, specs: Sequence[str], rank: int, lay: Any = co
 LAYOUTS: dict[str, Callable[[Array], Array]] = {"contiguous": contiguous, "apart": apart}
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("name", SERVED)

@@ -263,6 +263,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 def test_a_process_that_ends_without_a_report_has_no_verdict(tmp_path: Path, end: str) -> None:
     said = f"ended the process ({ENDS[end]}): there is no verdict"
@@ -276,6 +277,7 @@ def test_a_process_that_ends_without_a_report_has_no_verdict(tmp_path: Path, end
         assert said in json.loads(done.stdout)["error"]["message"]
 
 
+@pytest.mark.slow
 def test_a_verdict_stays_whatever_happens_at_exit(tmp_path: Path) -> None:
     text = "import atexit, os\natexit.register(os._exit, 0)\n"
     assert status_of(written(tmp_path / "late.py", text), "--quiet").returncode == 1

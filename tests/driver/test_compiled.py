@@ -70,6 +70,7 @@ def _agree(ours: Any, reference: Any) -> None:
             np.testing.assert_allclose(left, right, rtol=2e-4, atol=2e-4)
 
 
+@pytest.mark.slow
 @given(n=SIZES, m=st.integers(1, 9), seed=st.integers(0, 99))
 @settings(max_examples=40)
 def test_layer_norm_is_what_numpy_says(

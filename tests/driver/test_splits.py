@@ -170,6 +170,7 @@ WAYS: dict[str, Callable[[str], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("name", SPECS)
 @pytest.mark.parametrize("way", WAYS)

@@ -139,6 +139,7 @@ def factored(x: Any, grads: Any) -> Any:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "absent", [(0, 1), (2, 3, 5), (0, 2, 4), (1,), (1, 2, 3, 4, 5)]
 )  # fmt: skip

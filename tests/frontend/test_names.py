@@ -43,6 +43,7 @@ def _loss(x: Any, y: Any) -> Any:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_kernels_compute_what_is_computed_eagerly() -> None:
     compiled = sg.jit(_loss)
     for n, m in ((4, 5), (1, 2)):

@@ -139,6 +139,7 @@ def test_every_function_is_tried() -> None:
     assert {name.partition(",")[0].partition(" ")[0] for name in CASES} >= set(F.__all__)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CASES, *SHAPES])
 def test_values_and_gradients_are_those_of_a_loop(name: str) -> None:
     call, args = CASES[name] if name in CASES else with_parameters(name)

@@ -273,6 +273,7 @@ def test_verdicts_are_ordered() -> None:
     assert worst([sg.REFUTED, sg.UNDECIDED, sg.PROVED]) is sg.REFUTED
 
 
+@pytest.mark.slow
 def test_the_report_does_not_depend_on_the_hash_seed(tmp_path: Path) -> None:
     program = (
         "import symgrad as sg\n"

@@ -12,6 +12,8 @@ from tests.suite.adversarial.judged import PROVED, complaints, judge
 from tests.suite.adversarial.loader import KINDS, over_symgrad
 from tests.suite.adversarial.program import RIGHT, Program
 
+pytestmark = pytest.mark.slow  # all of them together
+
 PROGRAMS = [program for kind in KINDS for program in over_symgrad(kind).values()]
 
 
