@@ -29,6 +29,12 @@ NEAR_PIECE_WORK = 4_000
 """For the normal form of one piece of which only the readers are unfolded."""
 PIECE_WORK = 40_000
 """For the normal form of one piece."""
+STEP_DEPTHS = (0, 1, 2, 4)
+"""How many levels below two nodes are unfolded to prove them equal, one after the other."""
+STEP_FAILURES = 24
+"""Pairs of nodes that are not proved equal, after which none are tried any more."""
+STEP_POINTS = 3
+"""Points at which nodes have the same values before it is tried to prove them equal."""
 MATRIX_WORK = 6_000
 """For a question about one matrix."""
 POSITIVITY_WORK = 20_000

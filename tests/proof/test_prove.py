@@ -15,7 +15,8 @@ from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.equality import Equality, decide_equal, facts_of
-from symgrad.proof.judge.prove import Goal, Pieces
+from symgrad.proof.judge.goals import Goal
+from symgrad.proof.judge.prove import Pieces
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict
 from tests.proof.builders import K, M, N, chain, elementwise, row_sum, softmax, subject, tensor
@@ -25,10 +26,10 @@ def _verdicts(one: Subject) -> dict[str, Verdict]:
     return {name: judgement.verdict for name, judgement in judge(one).items()}
 
 
-def test_a_deep_chain_is_proved_piece_by_piece() -> None:
+def test_a_deep_chain_is_proved_step_by_step() -> None:
     found = judge(chain(12))
     assert {judgement.verdict for judgement in found.values()} == {Verdict.PROVED}
-    assert all(judgement.method.startswith("piece by piece") for judgement in found.values())
+    assert all(judgement.method.startswith("step by step") for judgement in found.values())
 
 
 def _steps(count: int) -> int:

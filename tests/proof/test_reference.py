@@ -14,7 +14,7 @@ from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Axis, Dim
 from symgrad.ir.graph import Node
 from symgrad.ir.registry import names
-from symgrad.proof.judge.prove import is_atom
+from symgrad.proof.judge.goals import is_atom
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.oracle.subject import Evaluation, Subject, precisely
 from tests.proof.builders import M, N, chain, softmax, subject, tensor

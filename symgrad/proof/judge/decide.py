@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 
@@ -40,8 +40,9 @@ from symgrad.proof.judge.equality import (
     facts_of,
     with_ranks,
 )
+from symgrad.proof.judge.goals import Goal
 from symgrad.proof.judge.matrices import prepared
-from symgrad.proof.judge.prove import Goal, Prover
+from symgrad.proof.judge.prove import Prover
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.corners import certain, corners
 from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspicious, tolerance
@@ -85,6 +86,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
         if total is not None and spent > total:
             return Equality(False, reason="the work budget for this repair ran out")
         work = min(budget, goal.budget or budget)
+        facts = replace(facts, intervals={**facts.intervals, **goal.intervals})
         found = decide_equal(
             goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
             graph=subject.graph,
@@ -94,7 +96,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
 
     ready = prepared(subject, facts, equal_under)
     known = with_ranks(ready.facts, ready.subject.everything.nodes)
-    prover = Prover(ready.subject, lambda goal: equal_under(goal, known))
+    prover = Prover(ready.subject, lambda goal: equal_under(goal, known), known)
     said = [Condition("domain", str(domain)) for domain in own]
     return Proving(prover, (*said, *ready.conditions), known, facts)
 

@@ -28,8 +28,8 @@ from symgrad.ops.markers import value_args
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.judge.domain_text import condition_about, where_zero
+from symgrad.proof.judge.goals import definitions, opaque_atoms
 from symgrad.proof.judge.positivity import holds
-from symgrad.proof.judge.prove import definitions, opaque_atoms
 from symgrad.proof.judge.ranges import (
     ANY,
     APART,
@@ -39,12 +39,13 @@ from symgrad.proof.judge.ranges import (
     Range,
     Ranges,
     number,
+    of_inputs,
     point,
 )
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Proof
-from symgrad.proof.normal.facts import Facts, Interval
+from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
@@ -89,7 +90,7 @@ class Definedness:
     def __init__(self, subject: Subject, facts: Facts) -> None:
         self.subject, self.facts = subject, facts
         self._forward = guarded(subject.forward.results)
-        self._ranges = Ranges(_declared(subject, facts), facts.least_sizes)
+        self._ranges = Ranges(of_inputs(subject, facts), facts.least_sizes)
         self._inputs = self._ranges.copy()
         self._given: list[Need] = []
         self._algebra: _Algebra | None = None
@@ -447,26 +448,6 @@ class _Nodes:
 
 
 # -- what is known
-
-
-def _declared(subject: Subject, facts: Facts) -> dict[Node, Range]:
-    """What the facts say of the inputs."""
-    found: dict[Node, Range] = {}
-    for name, node in subject.by_name.items():
-        own = ANY
-        if name in facts.intervals:
-            own = _of_interval(facts.intervals[name])
-        elif name in facts.binary or name in facts.one_hot:
-            own = Range(point(0).low, point(1).high)
-        if any(one.name == name and one.kind == "nonzero" for one in subject.assumptions):
-            own = own.meet(APART)
-        if own != ANY:
-            found[node] = own
-    return found
-
-
-def _of_interval(interval: Interval) -> Range:
-    return Range((interval.low, interval.low_open), (interval.high, interval.high_open))
 
 
 def _learn(ranges: Ranges, need: Need) -> None:

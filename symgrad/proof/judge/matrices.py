@@ -24,7 +24,7 @@ from symgrad.ops.linalg import matmul, transpose, triangle
 from symgrad.ops.sorting import sort
 from symgrad.proof.judge.boundaries import name_of
 from symgrad.proof.judge.equality import Equality
-from symgrad.proof.judge.prove import Goal, definitions, is_atom, opaque_atoms
+from symgrad.proof.judge.goals import Goal, definitions, is_atom, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.subject import Subject

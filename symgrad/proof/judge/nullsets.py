@@ -43,9 +43,9 @@ from symgrad.proof.judge.boundaries import (
     name_of,
     over_the_reals,
 )
+from symgrad.proof.judge.goals import Equal, Goal, definitions
 from symgrad.proof.judge.kinks import bends
 from symgrad.proof.judge.masks import masks_of, name_of_mask
-from symgrad.proof.judge.prove import Equal, Goal, definitions
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition

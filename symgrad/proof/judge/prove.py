@@ -8,16 +8,18 @@ In: a ``Subject`` and the name of an input.  Out: ``Equality``.
 3. *piece by piece*: where a backward node looks like the adjoint of a forward node, that is
    proved first, and then both are opaque: the cost grows with the depth no worse than linearly
    in the number of pieces.  By the chain rule, the adjoint of a node is the sum over the nodes
-   that read it of their adjoints times their partials.
+   that read it of their adjoints times their partials;
+4. *step by step*: the adjoints that the op records give are proved one by one, and the backward is
+   compared with them node by node (``steps``).
 
-All three are tried with a small budget before the first two get the whole one: what one of them
+All of them are tried with a small budget before the first two get the whole one: what one of them
 proves at once may cost another one minutes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from symgrad import deadline
 from symgrad.budgets import (
@@ -30,75 +32,33 @@ from symgrad.budgets import (
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim
-from symgrad.ir.expr import Access, Expr, rebuild
+from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node
-from symgrad.ops.record import get
 from symgrad.proof.judge.equality import Equality, merge
+from symgrad.proof.judge.goals import Equal, Goal, definitions, is_atom, opaque_atoms, unfold
 from symgrad.proof.judge.reference import gradient, gradient_indices
+from symgrad.proof.judge.steps import Steps
+from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.adjoints import matches
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import failure
 
-
-@dataclass(frozen=True)
-class Goal:
-    """Two expressions to be proved equal; None is zero.
-
-    ``leaves``: the nodes that cut names stand for.  ``define``: what an element of a computed
-    index tensor is, None for any other tensor.  ``budget``: work for its normal form.
-    """
-
-    hand: Expr
-    reference: Expr | None
-    leaves: Mapping[str, Node]
-    define: Callable[[str, tuple[Dim, ...]], Expr | None]
-    budget: int | None = None
-
-
-def is_atom(node: Node) -> bool:
-    """Has the node no index notation, so that the proof takes it as it is?"""
-    op = get(node.op)
-    return op.lower is None and op.scalar is None and node.op != "input"
-
-
-def opaque_atoms(nodes: Iterable[Node]) -> list[Node]:
-    """Nodes that are read as they are: inverses and factors, with their matrices, and ranks."""
-    found: dict[Node, None] = {}
-    for node in nodes:
-        if node.op == "rank":
-            found[node] = None
-        elif is_atom(node):
-            found.update(dict.fromkeys([*(a for a in node.args if a.op != "input"), node]))
-    return list(found)
-
-
-def definitions(lowering: Lowering) -> Callable[[str, tuple[Dim, ...]], Expr | None]:
-    """What the elements of the index tensors are that lowering had to cut."""
-
-    def define(tensor: str, indices: tuple[Dim, ...]) -> Expr | None:
-        forced = {f"%{node.index}": node for node in lowering.forced}
-        if tensor not in forced:
-            return None
-        return lowering.element(forced[tensor], indices, body=True)
-
-    return define
-
-
-Equal = Callable[[Goal], Equality]
 Stage = Callable[[str, "int | None"], Equality]
 
 
 class Prover:
     """Proves the gradients of one subject; what is found for one serves the others."""
 
-    def __init__(self, subject: Subject, equal: Equal) -> None:
+    def __init__(self, subject: Subject, equal: Equal, facts: Facts | None = None) -> None:
         self.subject = subject
         self.equal = equal
+        self.facts = facts or Facts()
         self.contractions = [node for node in subject.forward.nodes if node.op == "einsum"]
         self.atoms = opaque_atoms(subject.everything.nodes)
         self.in_pieces = False
         """Was the last proof one by pieces?  Then the next one is likely to be."""
         self._pieces: Pieces | None = None
+        self._steps: Steps | None = None
 
     @property
     def deep(self) -> bool:
@@ -111,15 +71,16 @@ class Prover:
         if name not in self.subject.gradients:
             return Equality(False, reason=f"there is no gradient of {name}")
         cut, whole = ("cut at contractions", self._cut), ("whole", self._whole)
-        pieces = ("piece by piece", self._by_pieces)
+        pieces, steps = ("piece by piece", self._by_pieces), ("step by step", self._by_steps)
         unfolded = [cut, whole] if self.contractions else [whole]
-        quick = [pieces, unfolded[0]] if self.deep or self.in_pieces else [*unfolded, pieces]
+        deep = self.deep or self.in_pieces
+        quick = [steps, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
         reasons = []
         exhausted = set()
         for label, stage in quick:
             found = self._attempt(label, stage, name, QUICK_PROOF_WORK)
             if found.equal:
-                self.in_pieces = label == pieces[0]
+                self.in_pieces = label in (pieces[0], steps[0])
                 return found
             reasons.append(found.reason)
             if found.exhausted:
@@ -148,6 +109,11 @@ class Prover:
 
     def _whole(self, name: str, budget: int | None) -> Equality:
         return self.equal(self.goal(name, self.atoms, budget))
+
+    def _by_steps(self, name: str, _: int | None) -> Equality:
+        if self._steps is None:
+            self._steps = Steps(self.subject, self.equal, self.atoms, self.facts)
+        return self._steps.prove(name)
 
     def _by_pieces(self, name: str, _: int | None) -> Equality:
         if self._pieces is None:
@@ -271,14 +237,3 @@ class Pieces:
         if own is None or others is None:
             return others if own is None else own
         return lowering.pool.call("add", own, others, dtype=own.dtype)
-
-
-def unfold(lowering: Lowering, expr: Expr, leaves: Mapping[str, Node]) -> Expr:
-    """``expr`` with the elements of some cut nodes replaced by what ``lowering`` makes of them."""
-
-    def rule(part: Expr, _: object) -> Expr | None:
-        if not isinstance(part, Access) or part.tensor not in leaves:
-            return None
-        return lowering.element(leaves[part.tensor], part.indices)
-
-    return rebuild(lowering.pool, [expr], rule)[expr]

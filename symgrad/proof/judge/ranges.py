@@ -20,6 +20,8 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.contraction import parse
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
+from symgrad.proof.normal.facts import Facts, Interval
+from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.scalars import literals
 
 End = tuple[Fraction | None, bool]
@@ -403,3 +405,30 @@ _RULES: dict[str, Rule] = {
     "relu": lambda ranges, node, args: args[0].meet(NONNEGATIVE) if args[0].positive
     else NONNEGATIVE,
 }  # fmt: skip
+
+
+def of_inputs(subject: Subject, facts: Facts) -> dict[Node, Range]:
+    """What the facts say of the inputs."""
+    found: dict[Node, Range] = {}
+    for name, node in subject.by_name.items():
+        own = ANY
+        if name in facts.intervals:
+            own = _of_interval(facts.intervals[name])
+        elif name in facts.binary or name in facts.one_hot:
+            own = Range(point(0).low, point(1).high)
+        if any(one.name == name and one.kind == "nonzero" for one in subject.assumptions):
+            own = own.meet(APART)
+        if own != ANY:
+            found[node] = own
+    return found
+
+
+def _of_interval(interval: Interval) -> Range:
+    return Range((interval.low, interval.low_open), (interval.high, interval.high_open))
+
+
+def interval(one: Range) -> Interval | None:
+    """The same for the normal form; None where there is no bound."""
+    if one.low[0] is None and one.high[0] is None:
+        return None
+    return Interval(one.low[0], one.high[0], one.low[1], one.high[1])

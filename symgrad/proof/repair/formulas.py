@@ -18,7 +18,7 @@ from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Dim, Element
 from symgrad.ir.expr import Access, Expr, IntValue, postorder
 from symgrad.ir.graph import Node, ancestors
-from symgrad.proof.judge.prove import is_atom, opaque_atoms
+from symgrad.proof.judge.goals import is_atom, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.suggest import avoidable, derived_nodes, proved_under

@@ -1,0 +1,376 @@
+"""A long computation proved step by step: adjoints one by one, then equal nodes of two programs.
+
+In: a ``Subject``.  Out: ``Steps``, which proves its gradients; what is found for one serves all.
+
+1. *Adjoints.*  The op records say what the adjoint of each forward node is, as a node of the same
+   graph.  That is a guess, which is proved by the chain rule: the adjoint of a node is the sum over
+   the nodes that read it of their adjoints times their partials, with those adjoints and all other
+   forward nodes opaque.
+2. *Equal nodes.*  The hand-written backward is then compared with these adjoints, node by node,
+   arguments first.  Where two nodes have the same values at sampled points, their equality is
+   proved with what lies below opaque, more and more of it unfolded where that is not enough.  From
+   then on both are one node, so that what is computed from them alike is one node, too.
+
+The cost grows with the number of nodes: each proof is about a few of them, however deep the graph.
+Values at points only say what is worth proving.  [rule: steps]
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from symgrad import deadline
+from symgrad.autodiff import adjoints
+from symgrad.budgets import NEAR_PIECE_WORK, PIECE_WORK, STEP_DEPTHS, STEP_FAILURES, STEP_POINTS
+from symgrad.errors import SymgradError
+from symgrad.index.lower import Lowering
+from symgrad.ir.dim import Dim
+from symgrad.ir.expr import Expr
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.record import get
+from symgrad.proof.judge.boundaries import name_of
+from symgrad.proof.judge.equality import Equality, merge
+from symgrad.proof.judge.goals import Equal, Goal, definitions, unfold
+from symgrad.proof.judge.ranges import Ranges, interval, of_inputs
+from symgrad.proof.judge.reference import gradient, gradient_indices
+from symgrad.proof.normal.facts import Facts
+from symgrad.proof.oracle.numbers import Array, Double
+from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.oracle.values import DomainError, Evaluator
+
+_CLOSE = 1e-9
+_ZERO = 1e-11
+"""Relative differences below these may be rounding."""
+_MOVES = frozenset(("movement", "source", "indexing"))
+"""Kinds of ops that compute nothing: they are always unfolded."""
+_CHOICES = frozenset(("maximum", "minimum", "amax", "amin", "max", "min", "where", "abs", "relu"))
+_STEEP = 4
+"""Levels that a choice counts for: unfolded, it makes two pieces of all that reads it."""
+Point = Mapping[Node, Array]
+
+
+class Steps:
+    """The proofs of one subject, step by step.
+
+    ``opaque``: nodes without index notation, which are read as they are.
+    """
+
+    def __init__(
+        self, subject: Subject, equal: Equal, opaque: Iterable[Node], facts: Facts
+    ) -> None:
+        self.subject, self.equal = subject, equal
+        self.opaque = frozenset(opaque)
+        self.forward = [n for n in subject.forward.nodes if n.dtype.is_float]
+        self.own = frozenset(self.forward)
+        self.moves = frozenset(one for one in self.forward if get(one.op).kind in _MOVES)
+        self.readers = _readers(subject.forward.nodes)
+        self.adjoints = adjoints(subject.outputs, subject.forward.nodes)
+        self.right: dict[Node, Equality] = {}
+        """For each forward node, is its adjoint the true one?"""
+        self.ranges = Ranges(of_inputs(subject, facts), facts.least_sizes)
+        self._classes: Classes | None = None
+
+    def prove(self, name: str) -> Equality:
+        """The gradient of one input."""
+        node = self.subject.by_name[name]
+        wanted = [one for one in self._below(node) if one in self.adjoints]
+        found = []
+        for one in sorted(wanted, key=lambda one: -one.index):
+            found.append(self._adjoint(one))
+            if not found[-1].equal:
+                return found[-1]
+        classes = self._classes or Classes(self)
+        self._classes = classes
+        hand = self.subject.gradients[name]
+        equality = classes.same(hand, self.adjoints.get(node))
+        return merge([*found, equality], f"{len(wanted)} adjoints, {classes.count} equal nodes")
+
+    def _below(self, node: Node) -> list[Node]:
+        """The node, and the float nodes of forward that are computed from it."""
+        found = {node: None}
+        for one in self.subject.forward.nodes:
+            if one.dtype.is_float and any(arg in found for arg in one.args):
+                found[one] = None
+        return list(found)
+
+    # -- adjoints
+
+    def _adjoint(self, node: Node) -> Equality:
+        if node not in self.right:
+            equality = Equality(False)
+            for levels in (0, 1):
+                with suppress(SymgradError):
+                    equality = self.equal(self._chain_rule(node, levels))
+                if equality.equal:
+                    break
+            self.right[node] = equality
+        return self.right[node]
+
+    def _chain_rule(self, node: Node, levels: int) -> Goal:
+        """The adjoint of a node against the sum over its readers.
+
+        All forward nodes are opaque while the tangent is taken; then those that read ``node`` are
+        unfolded, what only moves elements, and with ``levels`` what these read, too.
+        """
+        subject, claimed = self.subject, self.adjoints[node]
+        pairs = [(one, self.adjoints[one]) for one in self.readers[node] if one in self.adjoints]
+        outputs = [(one, cotangent) for one, cotangent in subject.outputs if one is node]
+        leaves = {*self.forward, *self.opaque, *(cotangent for _, cotangent in (*pairs, *outputs))}
+        chain = Lowering(subject.graph, leaves)
+        at = gradient_indices(node.shape)
+        wrt = name_of(node)
+        own = gradient(chain, outputs, wrt, at)
+        reference = gradient(chain, pairs, wrt, at, through=[], bodies=True)
+        if own is not None and reference is not None:
+            reference = chain.pool.call("add", own, reference, dtype=own.dtype)
+        opened = {one for one in self.readers[node] if one in self.own}
+        if levels:
+            opened |= {arg for one in opened for arg in one.args if arg in self.own}
+        opened = (opened | self.moves) - self.opaque - {node}
+        kept = leaves - opened
+        plain = Lowering(subject.graph, kept, chain.pool)
+        unfolded = {f"%{one.index}": one for one in opened}
+        total = reference if reference is not None else own
+        if total is not None:
+            total = unfold(plain, total, unfolded)
+        hand = plain.element(claimed, at, body=claimed not in kept)
+        return self.goal(plain, hand, total, [chain], NEAR_PIECE_WORK)
+
+    def goal(
+        self,
+        lowering: Lowering,
+        left: Expr,
+        right: Expr | None,
+        others: Sequence[Lowering],
+        budget: int,
+    ) -> Goal:
+        """Two expressions of one lowering, with what is known of the leaves."""
+        for other in others:
+            for forced in other.forced:
+                if forced not in lowering.cuts:
+                    lowering.cuts.add(forced)
+                    lowering.forced.append(forced)
+        leaves = {f"%{cut.index}": cut for cut in lowering.cuts}
+        intervals = {
+            name: known for name, cut in leaves.items()
+            if cut.dtype.is_float and (known := interval(self.ranges.of(cut))) is not None
+        }  # fmt: skip
+        return Goal(left, right, leaves, definitions(lowering), budget, intervals)
+
+
+def _readers(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The nodes that read each node, in order."""
+    found: dict[Node, dict[Node, None]] = {}
+    for node in nodes:
+        found.setdefault(node, {})
+        for arg in node.args:
+            found.setdefault(arg, {})[node] = None
+    return {node: list(readers) for node, readers in found.items()}
+
+
+class Classes:
+    """Nodes that are proved equal, each with the first of them."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps, self.subject = steps, steps.subject
+        self.graph = steps.subject.graph
+        self.count = 0
+        """Pairs that were proved equal."""
+        self._first: dict[Node, Node] = {}
+        self._why: dict[Node, Equality] = {}
+        self._shared: set[Node] = set()
+        """First nodes that stand for others, too."""
+        self._members: dict[object, list[Node]] = {}
+        self._marks: dict[Node, Array] = {}
+        self._failures = 0
+        self._points = _points(steps)
+
+    def same(self, hand: Node, other: Node | None) -> Equality:
+        """Are two nodes equal?  None is zero."""
+        roots = [hand] if other is None else [hand, other]
+        order = ancestors(roots)
+        for node in order:
+            self._place(node)
+        found = [self._why[node] for node in order if node in self._why]
+        left = self._first[hand]
+        right = None if other is None else self._first[other]
+        if left is right:
+            return merge(found, "")
+        return merge([*found, self._equal(left, right, PIECE_WORK)], "")
+
+    def _place(self, node: Node) -> None:
+        """Find the class of a node whose arguments have theirs."""
+        if node in self._first:
+            return
+        deadline.check()
+        made = self._rebuilt(node)
+        if made is not node and made in self._first:
+            self._first[node] = self._first[made]
+            return
+        first = made
+        known = node in self.steps.own or node in self.steps.opaque or not node.dtype.is_float
+        if not known and node.op != "input":
+            first = self._proved(node, made) or made
+        self._first[node] = self._first[made] = first
+        if first is made and node.dtype.is_float:
+            mark = self._mark(node)
+            if mark is not None:
+                self._marks[first] = mark
+                self._members.setdefault(node.shape, []).append(first)
+
+    def _rebuilt(self, node: Node) -> Node:
+        """The node with the first of each class as its arguments."""
+        args = [self._first[arg] for arg in node.args]
+        if node in self.steps.opaque or all(map(operator.is_, args, node.args)):
+            return node
+        return self.graph.apply(node.op, *args, **node.attributes)
+
+    def _proved(self, node: Node, made: Node) -> Node | None:
+        """A first node that is proved equal; zero is one, too."""
+        mark = self._mark(node)
+        if mark is None or self._failures >= STEP_FAILURES:
+            return None
+        if self._vanishes(node):
+            zero = self.graph.lift(0.0, made)
+            if zero is not made and self._take(node, self._equal(made, None, NEAR_PIECE_WORK)):
+                self._first[zero] = zero
+                return zero
+            return None
+        alike = [one for one in self._members.get(node.shape, ()) if _alike(self._marks[one], mark)]
+        for one in alike[:2]:
+            if self._take(node, self._equal(made, one, NEAR_PIECE_WORK)):
+                self._shared.add(one)
+                return one
+        return None
+
+    def _take(self, node: Node, found: Equality) -> bool:
+        if found.equal:
+            self.count += 1
+            self._why[node] = found
+        else:
+            self._failures += 1
+        return found.equal
+
+    # -- values at points
+
+    def _mark(self, node: Node) -> Array | None:
+        """Two numbers for each point that tell nodes of one shape apart; None where undefined."""
+        found = []
+        for values in self._points:
+            value = values.get(node)
+            if value is None or not np.all(np.isfinite(value)):
+                return None
+            weights = np.random.default_rng(value.shape).uniform(0.5, 1.5, value.shape)
+            found += [float(np.sum(value * weights)), float(np.sum(np.abs(value)))]
+        return np.asarray(found) if found else None
+
+    def _vanishes(self, node: Node) -> bool:
+        """Is it 0 at all points, but for rounding?"""
+        for values in self._points:
+            scale = max((_size(values[arg]) for arg in node.args if arg in values), default=0.0)
+            if _size(values[node]) > _ZERO * scale:
+                return False
+        return True
+
+    # -- proofs
+
+    def _equal(self, left: Node, right: Node | None, budget: int) -> Equality:
+        """Are two first nodes equal?  With more and more below them unfolded."""
+        roots = [left] if right is None else [left, right]
+        found, before = Equality(False), None
+        for depth in STEP_DEPTHS:
+            leaves = self._leaves(roots, depth)
+            if leaves == before:
+                break
+            before = leaves
+            with suppress(SymgradError):
+                parts = (
+                    self._equal_at(at, roots, leaves, budget) for at in _parts(roots, left.shape)
+                )
+                found = merge(parts, "")
+            if found.equal:
+                break
+        return found
+
+    def _equal_at(
+        self, at: Sequence[Dim], roots: Sequence[Node], leaves: frozenset[Node], budget: int
+    ) -> Equality:
+        """Are one or two nodes equal, or zero, at these indices?"""
+        lowering = Lowering(self.graph, leaves)
+        left, *right = (lowering.element(one, at, body=one in leaves) for one in roots)
+        other = right[0] if right else None
+        return self.steps.equal(self.steps.goal(lowering, left, other, (), budget))
+
+    def _leaves(self, roots: Sequence[Node], depth: int) -> frozenset[Node]:
+        """The nodes below that are opaque: forward's, and those that are proved equal to others.
+
+        ``depth``: so many of these on a way down are unfolded.
+        """
+        own, opaque = self.steps.own, self.steps.opaque
+        found: set[Node] = set()
+        above = dict.fromkeys(roots, 0)
+        todo = deque(roots)
+        while todo:
+            node = todo.popleft()
+            level = above[node]
+            for arg in node.args:
+                closes = arg in opaque or (
+                    arg.dtype.is_float and get(arg.op).kind not in _MOVES
+                    and (arg in own or arg in self._shared)
+                )  # fmt: skip
+                below = level + (_STEEP if arg.op in _CHOICES else 1) * closes
+                if arg in opaque or below > depth:
+                    found.add(arg)
+                elif below < above.get(arg, depth + 1):
+                    above[arg] = below
+                    todo.append(arg)
+        opened = {node for node in above if node not in opaque}
+        return frozenset((found - opened) | opaque)
+
+
+def _parts(roots: Sequence[Node], shape: Sequence[Dim]) -> Iterator[tuple[Dim, ...]]:
+    """Indices that cover a shape: one for each part of a node that is joined from parts.
+
+    [rule: case-split]
+    """
+    whole = gradient_indices(shape)
+    joined = next((one for one in roots if one.op == "concat"), None)
+    if joined is None:
+        yield whole
+        return
+    axis, start = joined.attributes["axis"], Dim.of(0)
+    for arg in joined.args:
+        at = list(whole)
+        at[axis] = start + gradient_indices(arg.shape)[axis]
+        yield tuple(at)
+        start = start + arg.shape[axis]
+
+
+def _alike(one: Array, other: Array) -> bool:
+    scale = np.maximum(np.abs(one), np.abs(other))
+    return bool(np.all(np.abs(one - other) <= _CLOSE * np.maximum(scale, np.abs(one[1::2]).max())))
+
+
+def _size(value: Array) -> float:
+    return float(np.max(np.abs(value), initial=0.0))
+
+
+def _points(steps: Steps) -> list[Point]:
+    """The values of all nodes at some points."""
+    subject = steps.subject
+    wanted = [steps.adjoints[node] for node in subject.by_name.values() if node in steps.adjoints]
+    program = Evaluator([*subject.everything.results, *wanted])
+    found: list[Point] = []
+    for number, sizes in enumerate(subject.sampler.size_choices()):
+        if len(found) == STEP_POINTS or number > 3 * STEP_POINTS:
+            break
+        at = subject.draw(sizes, number)
+        if at is not None:
+            with suppress(DomainError):
+                found.append(program.run(Double(), at.point.doubles(), sizes))
+    return found

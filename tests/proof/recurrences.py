@@ -1,0 +1,173 @@
+"""Functions that repeat a step, with hand-written backwards, right and with one slip.
+
+In: how many steps, and which slip.  Out: Functions and the shapes that they are judged for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import symgrad as sg
+
+Written = type[sg.Function]
+
+
+def newton_schulz(steps: int, slip: str = "") -> Written:
+    """``x <- 1.5 x - 0.5 x xT x``."""
+
+    class NewtonSchulz(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            kept = []
+            for _ in range(steps):
+                kept.append(x)
+                x = 1.5 * x - 0.5 * (x @ x.mT @ x)
+            ctx.save_for_backward(*kept)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            for number, x in enumerate(reversed(ctx.saved_tensors)):
+                middle = g if slip == "transpose" and number == 1 else x @ (g.mT @ x)
+                g = 1.5 * g - 0.5 * (g @ (x.mT @ x) + middle + (x @ x.mT) @ g)
+            return g
+
+    return NewtonSchulz
+
+
+def muon(steps: int, slip: str = "") -> Written:
+    """The quintic of the optimizer Muon, after a division by the norm."""
+    a, b, c = 3.4445, -4.7750, 2.0315
+
+    class Muon(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, w: Any) -> Any:
+            ctx.norm = w.norm()
+            x, kept = w / ctx.norm, []
+            for _ in range(steps):
+                kept.append(x)
+                gram = x @ x.mT
+                x = a * x + (b * gram + c * gram @ gram) @ x
+            ctx.save_for_backward(w, *kept)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            w, *kept = ctx.saved_tensors
+            for x in reversed(kept):
+                gram = x @ x.mT
+                inner = b * gram + c * gram @ gram
+                by_inner = g @ x.mT
+                by_gram = b * by_inner + c * (by_inner @ gram.mT + gram.mT @ by_inner)
+                both = by_gram if slip == "symmetric" else by_gram + by_gram.mT
+                g = a * g + inner.mT @ g + both @ x
+            n = ctx.norm
+            return g / n - (0 if slip == "norm" else w * ((g * w).sum() / n**3))
+
+    return Muon
+
+
+def recurrent(steps: int, slip: str = "") -> Written:
+    """``h <- tanh(x_t W + h U + b)``."""
+
+    class Recurrent(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, h: Any, w: Any, u: Any, b: Any) -> Any:
+            states = [h]
+            for t in range(steps):
+                h = sg.tanh(x[t] @ w + h @ u + b)
+                states.append(h)
+            ctx.save_for_backward(x, w, u, *states)
+            return h
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w, u, *states = ctx.saved_tensors
+            by_x, by_w, by_u, by_b = [], sg.zeros_like(w), sg.zeros_like(u), 0
+            for t in reversed(range(steps)):
+                late = t + (slip != "state" or t != 1)
+                d = g * (1 - states[late] ** 2)
+                by_x.append(d @ w.mT)
+                by_w = by_w + x[t].mT @ d
+                by_u = by_u + states[t].mT @ d
+                by_b = by_b + d.sum(0)
+                g = d @ (u if slip == "matrix" else u.mT)
+            ordered = by_x if slip == "order" else list(reversed(by_x))
+            return sg.stack(ordered, 0), g, by_w, by_u, by_b
+
+    return Recurrent
+
+
+def sinkhorn(rounds: int, slip: str = "") -> Written:
+    """Rows and columns normalised in turn, in logarithms."""
+
+    class Sinkhorn(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            kept = []
+            for _ in range(rounds):
+                for axis in (1, 0):
+                    x = x - x.logsumexp(axis, keepdim=True)
+                    kept.append(x.exp())
+            ctx.save_for_backward(*kept)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            for number, p in enumerate(reversed(ctx.saved_tensors)):
+                if not (slip == "round" and number == 2):
+                    g = g - p * g.sum(number % 2, keepdim=True)
+            return g
+
+    return Sinkhorn
+
+
+def tiled_attention(tiles: int, size: int = 0, slip: str = "") -> Written:
+    """Attention over tiles of keys and values with a running maximum and a running sum.
+
+    ``size``: of a tile, where tiles are slices of one tensor; 0: they are its first axis.
+    """
+
+    class Tiled(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, q: Any, k: Any, v: Any) -> Any:
+            scale = q.shape[-1] ** -0.5
+            top = total = out = None
+            for tile in range(tiles):
+                keys, values = (_tile(one, tile, size) for one in (k, v))
+                scores = q @ keys.mT * scale
+                most = scores.amax(-1, keepdim=True)
+                new = most if top is None else sg.maximum(top, most)
+                p = (scores - new).exp()
+                if top is None:
+                    total, out = p.sum(-1, keepdim=True), p @ values
+                else:
+                    c = (top - new).exp()
+                    total, out = total * c + p.sum(-1, keepdim=True), out * c + p @ values
+                top = new
+            out = out / total
+            ctx.save_for_backward(q, k, v, out, top + total.log())
+            return out
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            q, k, v, out, level = ctx.saved_tensors
+            scale = q.shape[-1] ** -0.5
+            mean = 0 if slip == "mean" else (g * out).sum(-1, keepdim=True)
+            by_q, by_k, by_v = sg.zeros_like(q), [], []
+            for tile in range(tiles):
+                keys, values = (_tile(one, tile, size) for one in (k, v))
+                p = (q @ keys.mT * scale - level).exp()
+                by_v.append(p.mT @ g)
+                by_scores = p * (g @ values.mT - mean) * scale
+                if not (slip == "tile" and tile == 1):
+                    by_q = by_q + by_scores @ keys
+                by_k.append(by_scores.mT @ q)
+            join = sg.cat if size else sg.stack
+            return by_q, join(by_k, 0), join(by_v, 0)
+
+    return Tiled
+
+
+def _tile(whole: Any, tile: int, size: int) -> Any:
+    return whole[size * tile : size * (tile + 1)] if size else whole[tile]

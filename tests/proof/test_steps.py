@@ -1,0 +1,129 @@
+"""Recurrences are proved step by step, whatever their length, and no slip in one is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+import symgrad as sg
+from symgrad.frontend.trace import trace_request
+from symgrad.proof.judge.decide import proving
+from symgrad.proof.judge.steps import Steps
+from symgrad.proof.verify import subject_of
+from symgrad.shapes import requested
+from tests.proof.recurrences import (
+    Written,
+    muon,
+    newton_schulz,
+    recurrent,
+    sinkhorn,
+    tiled_attention,
+)
+
+ROLLED = ("{} b d", "b h", "d h", "h h", "h")
+RIGHT = {
+    "newton-schulz-2": (newton_schulz(2), ("n m",)),
+    "newton-schulz-4": (newton_schulz(4), ("n m",)),
+    "muon-2": (muon(2), ("n m",)),
+    "recurrent-5": (recurrent(5), tuple(one.format(5) for one in ROLLED)),
+    "sinkhorn-4": (sinkhorn(4), ("n m",)),
+    "tiled-2": (tiled_attention(2), ("n d", "2 b d", "2 b e")),
+    "tiled-slices": (tiled_attention(2, 4), ("n d", "8 d", "8 e")),
+}
+LONG = {
+    "newton-schulz-8": (newton_schulz(8), ("n m",)),
+    "muon-5": (muon(5), ("n m",)),
+    "recurrent-16": (recurrent(16), tuple(one.format(16) for one in ROLLED)),
+    "sinkhorn-12": (sinkhorn(12), ("n m",)),
+    "tiled-4": (tiled_attention(4), ("n d", "4 b d", "4 b e")),
+}
+SLIPS = {
+    "newton-schulz": (newton_schulz(2, "transpose"), ("n m",), ["x"]),
+    "muon: symmetric": (muon(2, "symmetric"), ("n m",), ["w"]),
+    "muon: norm": (muon(1, "norm"), ("n m",), ["w"]),
+    "recurrent: state": (
+        recurrent(3, "state"), tuple(one.format(3) for one in ROLLED), ["x", "h", "w", "u", "b"],
+    ),
+    "recurrent: matrix": (
+        recurrent(3, "matrix"), tuple(one.format(3) for one in ROLLED), ["x", "h", "w", "u", "b"],
+    ),
+    "recurrent: order": (recurrent(3, "order"), tuple(o.format(3) for o in ROLLED), ["x"]),
+    "sinkhorn": (sinkhorn(2, "round"), ("n m",), ["x"]),
+    "tiled: mean": (tiled_attention(2, 0, "mean"), ("n d", "2 b d", "2 b e"), ["q", "k"]),
+    "tiled: tile": (tiled_attention(2, 4, "tile"), ("n d", "8 d", "8 e"), ["q"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_recurrences_are_proved(name: str) -> None:
+    function, specs = RIGHT[name]
+    assert sg.verify(function, *specs).verdict == "PROVED"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONG)
+def test_long_ones_are_proved_too(name: str) -> None:
+    function, specs = LONG[name]
+    report = sg.verify(function, *specs)
+    assert report.verdict == "PROVED"
+    assert any("step by step" in one.method for one in report.inputs.values())
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_slips_are_refuted(name: str) -> None:
+    function, specs, wrong = SLIPS[name]
+    report = sg.verify(function, *specs, suggest=False)
+    assert [one.name for one in report.inputs.values() if one.verdict == "REFUTED"] == wrong
+
+
+@pytest.mark.parametrize("name", ["newton-schulz", "recurrent: order", "sinkhorn", "tiled: mean"])
+def test_no_slip_is_proved_by_steps_alone(name: str) -> None:
+    function, specs, wrong = SLIPS[name]
+    steps = made(function, specs)
+    for one in wrong:
+        assert not steps.prove(one).equal
+
+
+def made(function: Written, specs: Sequence[str]) -> Steps:
+    """The proof by steps alone."""
+    graphs = trace_request(requested(function, specs))
+    subject = subject_of(graphs.cases[0], graphs.assumptions)
+    subject.settle()
+    prover = proving(subject, 200_000).prover
+    return Steps(prover.subject, prover.equal, prover.atoms, prover.facts)
+
+
+def test_equal_values_at_points_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where everything looks equal, only what is equal is taken for one node."""
+    from symgrad.proof.judge import steps
+
+    monkeypatch.setattr(steps, "_alike", lambda *_: True)
+    monkeypatch.setattr(steps.Classes, "_vanishes", lambda *_: False)
+    for function, specs, wrong in (SLIPS["sinkhorn"], SLIPS["newton-schulz"]):
+        proof = made(function, specs)
+        assert not any(proof.prove(name).equal for name in wrong)
+
+
+class DividedByNothing(sg.Function):
+    """The adjoint of the shift is 0, and backward divides 0 by it."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x.softmax(-1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        y = x.softmax(-1)
+        own = (g - (g * y).sum(-1, keepdim=True)) * y
+        nothing = own.sum(-1, keepdim=True)
+        return own * nothing / nothing
+
+
+def test_nothing_is_divided_by_a_node_that_vanishes() -> None:
+    report = sg.verify(DividedByNothing, "n m", suggest=False)
+    assert report.verdict != "PROVED"
+    assert not made(DividedByNothing, ("n m",)).prove("x").equal
