@@ -86,7 +86,9 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
         if total is not None and spent > total:
             return Equality(False, reason="the work budget for this repair ran out")
         work = min(budget, goal.budget or budget)
-        facts = replace(facts, intervals={**facts.intervals, **goal.intervals})
+        facts = replace(
+            facts, intervals={**facts.intervals, **goal.intervals}, computed=goal.computed
+        )
         found = decide_equal(
             goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
             graph=subject.graph,

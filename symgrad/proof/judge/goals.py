@@ -32,6 +32,14 @@ class Goal:
     budget: int | None = None
     intervals: Mapping[str, Interval] = field(default_factory=dict)
 
+    @property
+    def computed(self) -> frozenset[str]:
+        """The leaves that are no generic tensors: all but contractions, and what has no notation."""
+        return frozenset(
+            name for name, node in self.leaves.items()
+            if node.op not in ("einsum", "rank") and not is_atom(node)
+        )  # fmt: skip
+
 
 def is_atom(node: Node) -> bool:
     """Has the node no index notation, so that the proof takes it as it is?"""

@@ -47,6 +47,7 @@ class Facts:
     declared range, the integer tensor holds every index once.  ``orders``: this permutation tells
     the ranks of that real tensor along the axis; downwards where True.  ``plain``: inputs that are
     plain numbers: what holds almost everywhere has to hold so for each of their values.
+    ``computed``: tensors whose elements are computed from others, and may be 0 for all of these.
     ``recognise``: read rounded known constants as what they round; ``products``: what other
     literals are read as.
     """
@@ -65,15 +66,16 @@ class Facts:
     permutations: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()
+    computed: frozenset[str] = frozenset()
     recognise: bool = False
     products: Mapping[float, Constant] = field(default_factory=dict)
 
     def may_vanish(self, tensor: str) -> bool:
-        """Is it a plain number that may be 0?  Then it is 0 throughout a call.
+        """Is it a plain number that may be 0, throughout a call, or computed and perhaps always 0?
 
         [rule: plain-number]
         """
-        if tensor not in self.plain:
+        if tensor not in self.plain and tensor not in self.computed:
             return False
         known = self.intervals.get(tensor, Interval())
         above = known.low is not None and (known.low > 0 or (known.low == 0 and known.low_open))
