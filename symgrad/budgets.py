@@ -29,8 +29,11 @@ NEAR_PIECE_WORK = 4_000
 """For the normal form of one piece of which only the readers are unfolded."""
 PIECE_WORK = 40_000
 """For the normal form of one piece."""
-STEP_DEPTHS = (0, 1, 2, 4)
-"""How many levels below two nodes are unfolded to prove them equal, one after the other."""
+STEP_DEPTHS = ((0, False), (1, False), (2, False), (4, False), (6, False), (2, True))
+"""How many levels below two nodes are unfolded to prove them equal, one after the other.
+
+True: maxima and other choices of forward, too, which make two pieces of all that reads them.
+"""
 STEP_FAILURES = 24
 """Pairs of nodes that are not proved equal, after which none are tried any more."""
 STEP_POINTS = 3

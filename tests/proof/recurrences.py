@@ -132,7 +132,9 @@ def tiled_attention(tiles: int, size: int = 0, slip: str = "") -> Written:
         @staticmethod
         def forward(ctx: Any, q: Any, k: Any, v: Any) -> Any:
             scale = q.shape[-1] ** -0.5
-            top = total = out = None
+            top: Any = None
+            total: Any = None
+            out: Any = None
             for tile in range(tiles):
                 keys, values = (_tile(one, tile, size) for one in (k, v))
                 scores = q @ keys.mT * scale

@@ -49,8 +49,6 @@ _ZERO = 1e-11
 _MOVES = frozenset(("movement", "source", "indexing"))
 """Kinds of ops that compute nothing: they are always unfolded."""
 _CHOICES = frozenset(("maximum", "minimum", "amax", "amin", "max", "min", "where", "abs", "relu"))
-_STEEP = 4
-"""Levels that a choice counts for: unfolded, it makes two pieces of all that reads it."""
 Point = Mapping[Node, Array]
 
 
@@ -183,8 +181,8 @@ class Classes:
         """Pairs that were proved equal."""
         self._first: dict[Node, Node] = {}
         self._why: dict[Node, Equality] = {}
-        self._shared: set[Node] = set()
-        """First nodes that stand for others, too."""
+        self._shared = _common(steps)
+        """First nodes that stand for others, too, and what both programs have."""
         self._members: dict[object, list[Node]] = {}
         self._marks: dict[Node, Array] = {}
         self._failures = 0
@@ -211,6 +209,7 @@ class Classes:
         made = self._rebuilt(node)
         if made is not node and made in self._first:
             self._first[node] = self._first[made]
+            self._shared.add(self._first[made])
             return
         first = made
         known = node in self.steps.own or node in self.steps.opaque or not node.dtype.is_float
@@ -283,8 +282,8 @@ class Classes:
         """Are two first nodes equal?  With more and more below them unfolded."""
         roots = [left] if right is None else [left, right]
         found, before = Equality(False), None
-        for depth in STEP_DEPTHS:
-            leaves = self._leaves(roots, depth)
+        for depth, choices in STEP_DEPTHS:
+            leaves = self._leaves(roots, depth, choices=choices)
             if leaves == before:
                 break
             before = leaves
@@ -306,10 +305,10 @@ class Classes:
         other = right[0] if right else None
         return self.steps.equal(self.steps.goal(lowering, left, other, (), budget))
 
-    def _leaves(self, roots: Sequence[Node], depth: int) -> frozenset[Node]:
+    def _leaves(self, roots: Sequence[Node], depth: int, *, choices: bool) -> frozenset[Node]:
         """The nodes below that are opaque: forward's, and those that are proved equal to others.
 
-        ``depth``: so many of these on a way down are unfolded.
+        ``depth``: so many of these on a way down are unfolded; ``choices``: those of forward, too.
         """
         own, opaque = self.steps.own, self.steps.opaque
         found: set[Node] = set()
@@ -323,8 +322,9 @@ class Classes:
                     arg.dtype.is_float and get(arg.op).kind not in _MOVES
                     and (arg in own or arg in self._shared)
                 )  # fmt: skip
-                below = level + (_STEEP if arg.op in _CHOICES else 1) * closes
-                if arg in opaque or below > depth:
+                below = level + closes
+                held = not choices and arg.op in _CHOICES and arg in own
+                if arg in opaque or held or below > depth:
                     found.add(arg)
                 elif below < above.get(arg, depth + 1):
                     above[arg] = below
@@ -358,6 +358,14 @@ def _alike(one: Array, other: Array) -> bool:
 
 def _size(value: Array) -> float:
     return float(np.max(np.abs(value), initial=0.0))
+
+
+def _common(steps: Steps) -> set[Node]:
+    """The nodes that both the backward and the adjoints of inputs have, but forward has not."""
+    subject = steps.subject
+    inputs = [steps.adjoints[one] for one in subject.by_name.values() if one in steps.adjoints]
+    found = set(ancestors(subject.gradients.values())) & set(ancestors(inputs))
+    return found - set(subject.forward.nodes)
 
 
 def _points(steps: Steps) -> list[Point]:
