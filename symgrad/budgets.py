@@ -34,6 +34,8 @@ STEP_DEPTHS = ((0, False), (1, False), (2, False), (4, False), (6, False), (2, T
 
 True: maxima and other choices of forward, too, which make two pieces of all that reads them.
 """
+NEAR_FAILURES = 3
+"""Pieces that are not proved by their readers alone, before a proof step by step is tried."""
 STEP_FAILURES = 24
 """Pairs of nodes that are not proved equal, after which none are tried any more."""
 STEP_POINTS = 3

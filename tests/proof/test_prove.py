@@ -26,10 +26,10 @@ def _verdicts(one: Subject) -> dict[str, Verdict]:
     return {name: judgement.verdict for name, judgement in judge(one).items()}
 
 
-def test_a_deep_chain_is_proved_step_by_step() -> None:
+def test_a_deep_chain_is_proved_piece_by_piece() -> None:
     found = judge(chain(12))
     assert {judgement.verdict for judgement in found.values()} == {Verdict.PROVED}
-    assert all(judgement.method.startswith("step by step") for judgement in found.values())
+    assert all(judgement.method.startswith("piece by piece") for judgement in found.values())
 
 
 def _steps(count: int) -> int:

@@ -34,7 +34,7 @@ class Goal:
 
     @property
     def computed(self) -> frozenset[str]:
-        """The leaves that are no generic tensors: all but contractions, and what has no notation."""
+        """The leaves that are not generic: all but contractions and what has no notation."""
         return frozenset(
             name for name, node in self.leaves.items()
             if node.op not in ("einsum", "rank") and not is_atom(node)

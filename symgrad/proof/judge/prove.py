@@ -25,6 +25,7 @@ from symgrad import deadline
 from symgrad.budgets import (
     DEEP_CONTRACTIONS,
     DEEP_NODES,
+    NEAR_FAILURES,
     NEAR_PIECE_WORK,
     PIECE_WORK,
     QUICK_PROOF_WORK,
@@ -57,7 +58,7 @@ class Prover:
         self.atoms = opaque_atoms(subject.everything.nodes)
         self.in_pieces = False
         """Was the last proof one by pieces?  Then the next one is likely to be."""
-        self._pieces: Pieces | None = None
+        self._pieces: dict[bool, Pieces] = {}
         self._steps: Steps | None = None
 
     @property
@@ -72,9 +73,10 @@ class Prover:
             return Equality(False, reason=f"there is no gradient of {name}")
         cut, whole = ("cut at contractions", self._cut), ("whole", self._whole)
         pieces, steps = ("piece by piece", self._by_pieces), ("step by step", self._by_steps)
+        near = ("piece by piece", self._by_near_pieces)
         unfolded = [cut, whole] if self.contractions else [whole]
         deep = self.deep or self.in_pieces
-        quick = [steps, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
+        quick = [near, steps, pieces, unfolded[0]] if deep else [*unfolded, steps, pieces]
         reasons = []
         exhausted = set()
         for label, stage in quick:
@@ -115,10 +117,17 @@ class Prover:
             self._steps = Steps(self.subject, self.equal, self.atoms, self.facts)
         return self._steps.prove(name)
 
+    def _by_near_pieces(self, name: str, _: int | None) -> Equality:
+        return self._in_pieces(far=False).prove(name)
+
     def _by_pieces(self, name: str, _: int | None) -> Equality:
-        if self._pieces is None:
-            self._pieces = Pieces(self.subject, self.equal, [*self.contractions, *self.atoms])
-        return self._pieces.prove(name)
+        return self._in_pieces(far=True).prove(name)
+
+    def _in_pieces(self, *, far: bool) -> Pieces:
+        if far not in self._pieces:
+            opaque = [*self.contractions, *self.atoms]
+            self._pieces[far] = Pieces(self.subject, self.equal, opaque, far=far)
+        return self._pieces[far]
 
     def goal(self, name: str, cuts: Sequence[Node], budget: int | None = None) -> Goal:
         """The hand-written gradient and the reference, with some forward nodes opaque."""
@@ -132,9 +141,15 @@ class Prover:
 
 
 class Pieces:
-    """Adjoints of forward nodes proved one by one, from the outputs to the inputs."""
+    """Adjoints of forward nodes proved one by one, from the outputs to the inputs.
 
-    def __init__(self, subject: Subject, equal: Equal, contractions: Sequence[Node]) -> None:
+    ``far``: where the nodes that read one are not enough, unfold all but contractions.
+    """
+
+    def __init__(
+        self, subject: Subject, equal: Equal, contractions: Sequence[Node], *, far: bool = True
+    ) -> None:
+        self.far = far
         self.subject, self.equal = subject, equal
         self.opaque = tuple(contractions)
         self.proved: dict[Node, Node] = {}
@@ -144,6 +159,7 @@ class Pieces:
             for arg in dict.fromkeys(user.args):
                 self._users.setdefault(arg, []).append(user)
         self.found: list[Equality] = []
+        self.failures = 0
         candidates = matches(subject)
         order = [
             node
@@ -153,6 +169,8 @@ class Pieces:
         self.known = tuple(order)
         """Forward nodes that a near goal reads as they are."""
         for node in order:
+            if not far and self.failures > NEAR_FAILURES:
+                break
             self._try(node, candidates[node])
 
     def _try(self, node: Node, candidates: Sequence[Node]) -> None:
@@ -163,6 +181,7 @@ class Pieces:
                 self.proved[node] = candidate
                 self.found.append(equality)
                 return
+            self.failures += 1
 
     def prove(self, name: str) -> Equality:
         """The gradient of an input, given the adjoints proved so far."""
@@ -173,7 +192,11 @@ class Pieces:
     def _equal(self, node: Node, wrt: str, hand: Node) -> Equality:
         """First with only the readers of ``node`` unfolded, then with all but contractions."""
         near = self.equal(self._goal(node, wrt, hand, near=True))
-        return near if near.equal else self.equal(self._goal(node, wrt, hand, near=False))
+        return (
+            near
+            if near.equal or not self.far
+            else self.equal(self._goal(node, wrt, hand, near=False))
+        )
 
     def _goal(self, node: Node, wrt: str, hand: Node, *, near: bool) -> Goal:
         """The adjoint of ``node`` as the sum over its readers, against a backward node.

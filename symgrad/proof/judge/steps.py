@@ -12,7 +12,7 @@ In: a ``Subject``.  Out: ``Steps``, which proves its gradients; what is found fo
    then on both are one node, so that what is computed from them alike is one node, too.
 
 The cost grows with the number of nodes: each proof is about a few of them, however deep the graph.
-Values at points only say what is worth proving.  [rule: steps]
+Values at points only say what is worth proving.
 """
 
 from __future__ import annotations
@@ -334,10 +334,7 @@ class Classes:
 
 
 def _parts(roots: Sequence[Node], shape: Sequence[Dim]) -> Iterator[tuple[Dim, ...]]:
-    """Indices that cover a shape: one for each part of a node that is joined from parts.
-
-    [rule: case-split]
-    """
+    """Indices that cover a shape: one for each part of a node that is joined from parts."""
     whole = gradient_indices(shape)
     joined = next((one for one in roots if one.op == "concat"), None)
     if joined is None:
