@@ -27,7 +27,6 @@ UNDECIDED: dict[str, str] = {
     "demanding": """
         AsinhByOutput
         AtanByOutput
-        ClampOfCosh
     """,
     "null_sets": """
         ImpossibleCosh
