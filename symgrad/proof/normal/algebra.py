@@ -757,10 +757,29 @@ def _real_positive(context: Proof, poly: Poly) -> Poly:
     if value > 0 and is_nonnegative(context, rest) and _is_generic(rest):
         context.require_nonzero("complement", rest)
         return ONE
+    odd = _without_squares(context, rest)
+    if odd is not None:
+        return _real_positive(context, odd if value > 0 else -odd)
     compared = _compare_exponentials(context, rest if value > 0 else -rest)
     if compared is not None:
         return compared
     return _oriented_positive(context, rest, value > 0)
+
+
+def _without_squares(context: Proof, base: Poly) -> Poly | None:
+    """What [P > 0] depends on: the factors of odd multiplicity, each once; None where all are.
+
+    The others are positive almost everywhere.  [rule: complement]
+    """
+    if not _is_generic(base):
+        return None
+    factors = irreducible_factors(context, base)
+    if all(times == 1 for _, times in factors):
+        return None
+    for part, times in factors:
+        if times > 1:
+            context.require_nonzero("complement", part)
+    return multiply_all(context, (part for part, times in factors if times % 2))
 
 
 def _oriented_positive(context: Proof, rest: Poly, upward: bool) -> Poly:

@@ -6,6 +6,7 @@ In: the name of a function and its argument.  Out: its value in normal form.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import gcd, lcm
 
 from symgrad.budgets import LARGEST_SHIFT
 from symgrad.proof.normal import atoms as kinds
@@ -23,10 +24,10 @@ from symgrad.proof.normal.algebra import (
     power,
     raise_to,
 )
-from symgrad.proof.normal.atoms import Atom, Number, Undecided
+from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.factor import irreducible_factors, prime_powers
-from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom
+from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, direct_atoms, exact, of_atom
 from symgrad.proof.scalars import bodies as scalars
 from symgrad.proof.scalars import uninterpreted
 
@@ -66,6 +67,9 @@ def _opaque(context: Proof, name: str, argument: Poly) -> Poly:
         side = _side_of_angle(context, name, argument)
         if side is not None:
             return side
+        quarters = _quarters(argument)
+        if quarters is not None:
+            return constant((0, 1, 0, -1)[(quarters + (name == "cos")) % 4])
         split = _addition_theorem(context, name, argument)
         if split is not None:
             return split
@@ -82,7 +86,10 @@ def _opaque(context: Proof, name: str, argument: Poly) -> Poly:
 
 
 def exponential(context: Proof, argument: Poly) -> Poly:
-    """exp: sums split into products, exp(c log Q) is Q**c.  [rule: exp]."""
+    """exp: sums split into products, exp(c log Q) is Q**c, exp(asinh u) is u + sqrt(1 + u**2).
+
+    [rule: exp]
+    """
     lifted = lift(context, argument, lambda piece: exponential(context, piece))
     if lifted is not None:
         return lifted
@@ -102,6 +109,10 @@ def _exponential_term(context: Proof, monomial: kinds.Monomial, value: Number) -
         atom = monomial[0][0]
         if atom.kind == kinds.FUNCTION and atom.data[0] == "log":
             return raise_to(context, atom.data[1], value)
+        if atom.kind == kinds.FUNCTION and atom.data[0] == "asinh" and isinstance(value, int):
+            u = atom.data[1]
+            root = power(context, ONE + multiply(context, u, u), Fraction(1, 2))
+            return raise_to(context, root + u if value > 0 else root - u, abs(value))
     return of_atom(context.atom(kinds.EXP, Poly({monomial: 1})), value)
 
 
@@ -236,6 +247,51 @@ _LOWERED = {  # [rule: lowered]
 # -- identities
 
 
+def _quarters(argument: Poly) -> int | None:
+    """How many quarters of a turn an angle is; None where that is no integer."""
+    if len(argument.terms) != 1:
+        return None
+    ((monomial, value),) = argument.terms.items()
+    whole = exact(2 * Fraction(value))
+    turn = len(monomial) == 1 and monomial[0][0].kind == kinds.NUMBER and monomial[0][1] == 1
+    return whole if turn and monomial[0][0].data[0] == "pi" and isinstance(whole, int) else None
+
+
+def common_angles(context: Proof, poly: Poly) -> dict[Atom, Poly]:
+    """Sines and cosines of multiples of one angle, by those of the greatest common divisor.
+
+    Beside ``sin(x / 2)``, ``cos(x)`` is ``cos(x / 2)**2 - sin(x / 2)**2``.  [rule: trigonometry]
+    """
+    found: dict[Monomial, dict[Atom, Fraction]] = {}
+    for atom in sorted(direct_atoms(poly), key=lambda a: a.key):
+        angles = atom.kind == kinds.FUNCTION and atom.data[0] in ("sin", "cos")
+        if angles and len(atom.data[1].terms) == 1:
+            ((monomial, value),) = atom.data[1].terms.items()
+            found.setdefault(monomial, {})[atom] = Fraction(value)
+    put: dict[Atom, Poly] = {}
+    for monomial, values in found.items():
+        bottom = lcm(*(value.denominator for value in values.values()))
+        top = gcd(*(int(value * bottom) for value in values.values()))
+        unit = Fraction(top, bottom)
+        for atom, value in values.items():
+            times = int(value / unit)
+            if 1 < times <= LARGEST_SHIFT:
+                put[atom] = _multiple(context, atom.data[0], Poly({monomial: exact(unit)}), times)
+    return put
+
+
+def _multiple(context: Proof, name: str, unit: Poly, times: int) -> Poly:
+    """The sine or cosine of a multiple of an angle."""
+    sine, cosine = (of_atom(context.atom(kinds.FUNCTION, one, unit)) for one in ("sin", "cos"))
+    both = sine, cosine
+    for _ in range(times - 1):
+        both = (
+            multiply(context, both[0], cosine) + multiply(context, both[1], sine),
+            multiply(context, both[1], cosine) - multiply(context, both[0], sine),
+        )
+    return both[name == "cos"]
+
+
 def _addition_theorem(context: Proof, name: str, argument: Poly) -> Poly | None:
     """Sin and cos of sums and of small multiples.  [rule: trigonometry]."""
     monomial = argument.lead
@@ -334,14 +390,28 @@ def _over_common_factors(context: Proof, y: Poly, x: Poly) -> tuple[Poly, Poly]:
     return first, second
 
 
+_INVERSE = frozenset(("asin", "acos", "atan"))
+
+
 def _side_of_angle(context: Proof, name: str, argument: Poly) -> Poly | None:
     """``sin(atan2(y, x))`` is ``y / sqrt(x**2 + y**2)``, the cosine ``x`` over it.  [rule: angle].
 
-    None for any other argument.
+    ``asin u`` is the angle of u and sqrt(1 - u**2), ``acos u`` that of the two exchanged, and
+    ``atan u`` that of u and 1.  None for any other argument.
     """
     atom = argument.atom
-    if atom is None or atom.kind != kinds.ANGLE:
+    if atom is not None and atom.kind == kinds.FUNCTION and atom.data[0] in _INVERSE:
+        inverse: str = atom.data[0]
+        u: Poly = atom.data[1]
+        if (inverse, name) in (("asin", "sin"), ("acos", "cos")):
+            return u
+        if inverse != "atan":
+            below, above = (power(context, one, Fraction(1, 2)) for one in (ONE - u, ONE + u))
+            return multiply(context, below, above)
+        y, x = u, ONE
+    elif atom is not None and atom.kind == kinds.ANGLE:
+        y, x = atom.data
+    else:
         return None
-    y, x = atom.data
     squares = multiply(context, y, y) + multiply(context, x, x)
     return multiply(context, y if name == "sin" else x, power(context, squares, Fraction(-1, 2)))

@@ -45,6 +45,7 @@ from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Obligation, Proof, Requirement
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, Definitions
+from symgrad.proof.normal.functions import common_angles
 from symgrad.proof.normal.poly import (
     ONE,
     ZERO,
@@ -251,6 +252,20 @@ def _vanishing_pair(context: Proof, poly: Poly) -> tuple[Atom, Atom] | None:
             if not merged.terms:
                 return left, right
     return None
+
+
+def at_common_angles(context: Proof, poly: Poly) -> Poly:
+    """Sines and cosines of one angle; see ``common_angles``."""
+    put = common_angles(context, poly)
+    if not put:
+        return poly
+
+    def factor(atom: Atom, exponent: Number) -> Poly:
+        if atom in put and isinstance(exponent, int) and exponent > 0:
+            return raise_to(context, put[atom], exponent)
+        return monomial_poly(context, {atom: exponent})
+
+    return _by_factors(context, poly, factor)
 
 
 def unchain(context: Proof, poly: Poly) -> Poly:
@@ -680,4 +695,5 @@ _REWRITES: tuple[tuple[str, Callable[[Proof, Poly], Poly]], ...] = (
     ("orient [P > 0]", orient_signs),
     ("split flattened indices", split_free_indices),
     ("unroll constant axes", unroll),
+    ("angles", at_common_angles),
 )

@@ -21,18 +21,7 @@ OPEN_FAMILIES: tuple[str, ...] = (
 FALSE: dict[str, str] = {}
 
 UNDECIDED: dict[str, str] = {
-    "definedness": """
-        DeclaredInside
-    """,
-    "demanding": """
-        AsinhByOutput
-        AtanByOutput
-    """,
-    "null_sets": """
-        ImpossibleCosh
-    """,
     "refutations": """
-        HalfAngle
         ExpFar
         ProdByQuotient
     """,
