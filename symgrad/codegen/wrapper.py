@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 
 from symgrad.abi import (
     C_TYPES,
@@ -628,7 +629,7 @@ def _renamed(names: Names) -> str:
     """
     pairs = sorted(names.renamed.items())
     shown = [f"{literal(name)}: {literal(own)}" for name, own in pairs
-             if name != "out" and name.isidentifier()]  # fmt: skip
+             if name != "out" and name.isidentifier() and not iskeyword(name)]  # fmt: skip
     return f"{{{', '.join(shown)}}}" if shown else ""
 
 
