@@ -115,3 +115,27 @@ def test_the_printed_gradient_is_proved_and_runs_in_every_dtype(name: str) -> No
         for mine, other in zip(*found, strict=True):
             assert mine.dtype == other.dtype
             np.testing.assert_allclose(mine.numpy(), other.numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("forward", "written"),
+    [
+        (
+            lambda x: (x - x) * sg.sin(x) + x * sg.exp(x),
+            "g * x.exp() + g * x * x.exp()",
+        ),
+        (lambda x: x * sg.exp(x) + x**0, "g * x.exp() + g * x * x.exp()"),
+    ],
+)
+def test_a_repair_has_no_terms_that_are_zero_or_cancel(forward: Any, written: str) -> None:
+    def whole(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return forward(x)
+
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return g * x * 17
+
+    methods = {"forward": staticmethod(whole), "backward": staticmethod(backward)}
+    report = sg.verify(type("Op", (sg.Function,), methods), "n m")
+    assert report.inputs["x"].suggestion == written

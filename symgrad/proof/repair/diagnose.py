@@ -94,15 +94,22 @@ def _explain(
     if trials.usable:
         found = islice(_candidates(subject, name, trials), REPAIR_OFFERS)
         for fix in sorted(found, key=lambda fix: complexity(fix.node)):
-            if shelf.take(fix.node):
+            if _taken(shelf, trials, fix.node):
                 words.append(_words(subject, fix, None if paste is None else paste.scope(case)))
-                shelf.take(without_dead_terms(fix.node, trials))
                 break
         if not words:
             words += _explanations(subject, name, trials)
     for one in true:
         if not trials.usable or trials.node_is_true(one.node):
-            shelf.take(one.node, one.copies)
+            _taken(shelf, trials, one.node, one.copies)
+
+
+def _taken(
+    shelf: _Shelf, trials: Trials, node: Node, copies: Mapping[Node, Node] | None = None
+) -> bool:
+    """Is a node the right gradient, with or without its terms that are 0 everywhere?"""
+    short = shelf.take(without_dead_terms(node, trials) if trials.usable else None, copies)
+    return shelf.take(node, copies) or short
 
 
 class _Shelf:

@@ -198,11 +198,23 @@ def _summands(node: Node) -> list[tuple[Node, int]]:
 
 
 def without_dead_terms(node: Node, trials: Trials) -> Node | None:
-    """A sum without the terms that are 0 at all points; None where there are none of these."""
+    """A sum without the terms that are 0 at all points, alone or with one other.
+
+    None where there are none of these.
+    """
     terms = _summands(node)
     if not 1 < len(terms) <= REPAIR_TERMS:
         return None
-    kept = [(term, own) for term, own in terms if not trials.is_zero(term)]
+    kept: list[tuple[Node, int]] = []
+    for term, own in terms:
+        if trials.is_zero(term):
+            continue
+        sums = ((one, _total([one, (term, own)])) for one in kept)
+        other = next((one for one, both in sums if both and trials.is_zero(both)), None)
+        if other is None:
+            kept.append((term, own))
+        else:
+            kept.remove(other)
     return _total(kept) if 0 < len(kept) < len(terms) else None
 
 
