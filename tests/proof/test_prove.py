@@ -6,6 +6,7 @@ from cProfile import Profile
 
 import pytest
 
+import symgrad as sg
 from symgrad.budgets import DEEP_NODES
 from symgrad.ir.assume import parse_all
 from symgrad.ir.dim import Dim
@@ -20,6 +21,7 @@ from symgrad.proof.judge.prove import Pieces
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.verdict import Verdict
 from tests.proof.builders import K, M, N, chain, elementwise, row_sum, softmax, subject, tensor
+from tests.suite.adversarial.program import class_of
 
 
 def _verdicts(one: Subject) -> dict[str, Verdict]:
@@ -198,3 +200,34 @@ def test_no_point_no_verdict() -> None:
     found = judge(one)["x"]
     assert found.verdict is Verdict.UNDECIDED
     assert "finite" in found.reason
+
+
+GATED = """class Gated(sg.Function):
+    @staticmethod
+    def forward(ctx, x, y, z):
+        ctx.save_for_backward(x, y, z)
+        h = x @ sg.cat([y, z], 0).t()
+        a, b = h.chunk(2, 1)
+        return a * b.tanh()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y, z = ctx.saved_tensors
+        h = x @ sg.cat([y, z], 0).t()
+        a, b = h.chunk(2, 1)
+        t = b.tanh()
+        da, db = g * t, g * a * (1 - t * t)
+        t0 = (x @ sg.cat([y, z], 0).mT)[:, g.shape[1]:].tanh()
+        t1 = g * (x @ sg.cat([y, z], 0).mT)[:, :g.shape[1]] * (1 - t0.square())
+        t2 = g.new_zeros(g.shape[0], 2 * g.shape[1])
+        t2[:, g.shape[1]:] = t1
+        t3 = sg.zeros_like(t2)
+        t3[:, :g.shape[1]] = g * t0
+        return (t2 + t3) @ sg.cat([y, z], 0), da.t() @ x, db.t() @ x
+"""
+
+
+def test_what_is_proved_by_itself_is_proved_beside_others() -> None:
+    """The pieces of other gradients hide none of its own."""
+    report = sg.verify(class_of("Gated", GATED, sg), "n k", "m k", "m k", suggest=False)
+    assert report.verdict == sg.PROVED, str(report)

@@ -401,15 +401,26 @@ class _Decision:
             if name in self.found:
                 continue
             with deadline.step(f"the gradient of {name} was proved"):
-                equality = ready.prover.prove(name)
+                proved_by, equality = ready, ready.prover.prove(name)
+                if not equality.equal and len(self.subject.gradients) > 1:
+                    proved_by, equality = self._alone(name, equality)
             if equality.equal:
                 with deadline.step(f"it was asked where the gradient of {name} is right"):
-                    defined = defined or Definedness(self.subject, ready.declared)
-                    self._proved(ready, name, equality, defined)
+                    defined = defined or Definedness(self.subject, proved_by.declared)
+                    self._proved(proved_by, name, equality, defined)
                 continue
             with deadline.step(f"a counterexample for {name} was looked for"):
                 if not self._proved_smooth(name):
                     self._look_harder(name, equality.reason)
+
+    def _alone(self, name: str, reason: Equality) -> tuple[Proving, Equality]:
+        """A gradient piece by piece, without the others, whose nodes may be taken for its own.
+
+        So it is proved beside others where it is proved by itself.
+        """
+        alone = proving(self.subject.changed([name]), self.budget, self.total)
+        found = alone.prover.prove_in_pieces(name)
+        return alone, found if found.equal else reason
 
     def _proved(self, ready: Proving, name: str, equality: Equality, defined: Definedness) -> None:
         """What the normal form shows to be equal is PROVED, unless it is wrong in a corner."""
