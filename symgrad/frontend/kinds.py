@@ -16,6 +16,7 @@ import numpy as np
 
 from symgrad.errors import TraceError
 from symgrad.frontend.caller import here
+from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interpreters import ATTRIBUTE
 
 
@@ -42,7 +43,9 @@ class _Rule(NamedTuple):
 
 def is_tensor(value: Any) -> bool:
     """Is it a tensor of any interpreter, or an array?"""
-    return isinstance(value, np.ndarray) or getattr(type(value), ATTRIBUTE, None) is not None
+    if isinstance(value, (SymbolicTensor, np.ndarray)):
+        return True
+    return getattr(type(value), ATTRIBUTE, None) is not None
 
 
 def _is_int(value: Any) -> bool:

@@ -7,6 +7,8 @@ tuple, a list, a number and None, plain values by values of other kinds.
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -185,3 +187,27 @@ def test_kinds_are_read_from_annotations() -> None:
     for arguments, named in wrong:
         with pytest.raises(TypeError, match=r"call\(\): argument '\w+' must be \w+, not \w+"):
             known(*arguments, **named)
+
+
+def test_a_trace_knows_its_tensors_without_eager_ones() -> None:
+    """``verify`` imports no eager tensors."""
+    program = """
+import symgrad as sg
+
+class Op(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.sizes = x.shape
+        return x.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        return sg.mul(g, 1).expand(ctx.sizes).expand_as(sg.matmul(g.new_ones(ctx.sizes), g.new_ones(
+            ctx.sizes[1], ctx.sizes[1])))
+
+print(sg.verify(Op, "n m").verdict)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "PROVED\n"
