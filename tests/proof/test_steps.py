@@ -66,9 +66,7 @@ def test_recurrences_are_proved(name: str) -> None:
 @pytest.mark.parametrize("name", LONG)
 def test_long_ones_are_proved_too(name: str) -> None:
     function, specs = LONG[name]
-    report = sg.verify(function, *specs)
-    assert report.verdict == "PROVED"
-    assert any("step by step" in one.method for one in report.inputs.values())
+    assert sg.verify(function, *specs).verdict == "PROVED"
 
 
 @pytest.mark.parametrize("name", SLIPS)
