@@ -307,10 +307,8 @@ def elementwise(
 
     ``numpy``: a ufunc, the text of an expression with ``{0}``, ``{1}`` for the operands, or
     another function; ``program`` says the text where it is not NumPy's name of the ufunc, and
-    ``prelude`` the text of the functions that it calls.
-    ``code``: by default a method of its name, for several operands a function.  ``latex``: by
-    default a function of its name.
-
+    ``prelude`` the text of the functions that it calls.  ``code``: by default a method of its name,
+    for several operands a function.  ``latex``: by default a function of its name.
     ``vjp(g, y, *args)`` returns a cotangent for each argument; None: it is piecewise constant
     (comparisons, rounding).  ``result``: its dtype where it is not that of the arguments.
     """
