@@ -15,8 +15,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import Function, class_location
@@ -83,6 +84,14 @@ def _hidden(file: Path, root: Path) -> bool:
     return any(part.startswith((".", "__pycache__")) for part in file.relative_to(root).parts)
 
 
+class _AsItIs(SourceFileLoader):
+    """Compiles the text of a file: an edit within a second may leave its bytecode in place."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """The code of the file as it is now."""
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def load_file(path: Path) -> ModuleType:
     """Import a file by its path, with its folder on ``sys.path``, as when it is run.
 
@@ -100,6 +109,8 @@ def load_file(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
         raise SpecError(f"{path} is not a Python file")
+    if isinstance(spec.loader, SourceFileLoader):
+        spec.loader = _AsItIs(name, str(resolved))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     with _importable(resolved.parent):

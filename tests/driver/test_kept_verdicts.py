@@ -162,6 +162,20 @@ def test_every_change_is_proved_anew_and_kept_beside_the_others(
     assert not proofs
 
 
+def test_a_file_is_judged_as_it_is_and_not_as_its_bytecode_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = tmp_path / "edited.py"
+    for value in (1, 2):
+        path.write_text(f"VALUE = {value}\n")
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        module = load_file(path)
+        assert module.VALUE == value
+        for name in [name for name in sys.modules if "_edited_" in name]:
+            del sys.modules[name]
+
+
 def test_another_version_proves_anew(
     folder: Path, proofs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
