@@ -643,6 +643,7 @@ def _report(
         suggestion=diagnosis.suggestion,
         suggested_under=tuple(one for one in diagnosis.conditions if one not in conditions),
         derived=diagnosis.derived,
+        derived_but=diagnosis.derived_but,
         location=(gradient.location if gradient is not None else None) or graphs.location,
         cases=tuple(
             CaseReport(
@@ -692,7 +693,7 @@ def _explained(
             return found, Diagnosis()
         return found, diagnose(
             chosen.subject, name, _gradient(chosen, name), chosen.case, budget=options.budget,
-            paste=options.paste,
+            paste=options.paste, counterexample=decided.counterexample,
         )  # fmt: skip
     except DependencyError:
         raise

@@ -192,6 +192,8 @@ def _against(op: str, point: Node, value: Fraction) -> Iterator[tuple[Boundary, 
         for boundary, _ in _against("eq", inner, Fraction(0)):
             yield boundary, (sides[2], sides[1], sides[2])
         return
+    if kept_from(point, value):
+        return
     yield Boundary(point, value), sides
 
 
@@ -266,6 +268,28 @@ def _never(point: Node, value: Fraction) -> bool:
     if low is not None and (value < low or (is_open and value == low)):
         return True
     return high is not None and (value > high or (is_open and value == high))
+
+
+def kept_from(node: Node, value: Fraction) -> bool:
+    """Does a choice keep it from a value, as ``where(x == 0, 1, x)`` keeps it from 0?
+
+    Where it jumps over the value is where the comparison changes.
+    """
+    node = bare(node)
+    if node.op != "where":
+        return False
+    asked, turned = bare(node.args[0]), False
+    if asked.op == "logical_not":
+        asked, turned = bare(asked.args[0]), True
+    if asked.op not in ("eq", "ne"):
+        return False
+    chosen, other = node.args[1:] if (asked.op == "eq") is not turned else node.args[:0:-1]
+    known = number(chosen)
+    sides = [number(side) for side in asked.args]
+    if known is None or known == value or value not in sides:
+        return False
+    left = asked.args[1 - sides.index(value)]
+    return bare(left) is bare(other) and left.shape == other.shape == node.shape
 
 
 def _grows(node: Node) -> bool:

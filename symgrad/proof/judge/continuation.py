@@ -250,6 +250,12 @@ class _Beside:
                 self._lines[node] = None
         return self._lines[node]
 
+    def puzzling(self, node: Node) -> bool:
+        """May it have no value on the boundary, as far as is known here?"""
+        if get(node.op).scalar is None or node not in self.moving or self.line(node) is not None:
+            return False
+        return any(node.args[place] in self.moving for place, _ in restricted_operands(node.op))
+
     def _made(self, node: Node) -> Line | None:
         if node is self.boundary.point:
             value = self.boundary.value
@@ -341,13 +347,13 @@ def _rational(value: Fraction) -> Any:
 
 
 def continued(
-    subject: Subject, found: Sequence[Boundary], discrete: set[str]
+    subject: Subject, found: Sequence[Boundary], discrete: set[str], *, everywhere: bool = False
 ) -> list[tuple[Node, Node]] | None:
     """The outputs as they are beside some boundaries.
 
     The elements that lie on them are those of ``masks_of``.  None where there is nothing
     to continue, or where that is not shown.  ``discrete``: inputs that equal numbers on more than
-    null sets.
+    null sets.  ``everywhere``: each division by what depends on a point has to be understood.
     """
     off = dict(_both_alike(subject, found, discrete))
     if not off or len(subject.forward.nodes) > MOST_NODES:
@@ -363,12 +369,41 @@ def continued(
         new: dict[Node, Node] = {}
         poles: dict[Node, set[int]] = {}
         for node in order:
+            if everywhere and any(one.puzzling(node) for one in near):
+                return None
             new[node] = _continued(subject.graph, node, found, near, new, poles)
         if any(poles.get(beside[node]) for node in outputs):
             return None
     except (Unknown, GraphError):
         return None
     return [(new[beside[node]], cotangent) for node, cotangent in subject.outputs]
+
+
+def extended(subject: Subject, discrete: set[str]) -> list[tuple[Node, Node]] | None:
+    """The outputs of forward with its continuation wherever it asks for single values.
+
+    In ``where(x == 0, 0, x * x)`` and ``where(x == 0, 1, sin(s) / s)`` the derivative of the
+    branch for 0 is not that of forward; that of the continuation is.  None where forward asks for
+    no single values, or where no continuation is shown.
+    """
+    graph, nodes = subject.graph, subject.forward.nodes
+    asked = [pair for node in nodes if node.op in COMPARISONS for pair in changes(node)]
+    found = list(dict.fromkeys(boundary for boundary, sides in asked if sides[0] == sides[2]))
+    outputs = continued(subject, found, discrete, everywhere=True) if found else None
+    if outputs is None:
+        return None
+    known = {
+        mask: graph.apply("eq", one.point, _asked(graph, one))
+        for mask, one in zip(masks_of(graph, found), found, strict=True)
+    }
+    new = rewrite(graph, [node for node, _ in outputs], known, named=False)
+    return [(new[node], cotangent) for node, cotangent in outputs]
+
+
+def _asked(graph: Graph, boundary: Boundary) -> Node:
+    value = boundary.value
+    node = value if isinstance(value, Node) else graph.lift(float(value), boundary.point)
+    return graph.expand(node, boundary.point.shape)
 
 
 def _both_alike(

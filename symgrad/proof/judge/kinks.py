@@ -20,7 +20,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
-from symgrad.proof.judge.boundaries import number
+from symgrad.proof.judge.boundaries import kept_from, number
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
@@ -175,6 +175,8 @@ def _may_kink(node: Node) -> bool:
     if not node.dtype.is_float:
         return False
     op = get(node.op)
+    if node.op in ("abs", "relu") and kept_from(node.args[0], Fraction(0)):
+        return False
     if op.scalar is not None and op.scalar.kinks:
         return True
     if node.op == "where" and node.args[0].op in _JUMPS:

@@ -23,6 +23,7 @@ from itertools import product
 
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
+from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, float64
 from symgrad.ir.expr import Access, Expr, rebuild
@@ -69,7 +70,9 @@ def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
     found = {
         boundary: meeting
         for boundary, meeting in boundaries(needed).items()
-        if boundary.inputs and not _decided(boundary, discrete)
+        if boundary.inputs
+        and not _decided(boundary, discrete)
+        and not any(_excludes(one, boundary) for one in subject.assumptions)
     }
     if not found:
         return {}
@@ -88,6 +91,20 @@ def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
 def _decided(boundary: Boundary, discrete: set[str]) -> bool:
     """Is it about single elements that are 0 or 1 by declaration?"""
     return isinstance(boundary.value, Fraction) and name_of(boundary.point) in discrete
+
+
+def _excludes(declared: Assumption, boundary: Boundary) -> bool:
+    """Is no element of an input the value, by declaration?"""
+    value = boundary.value
+    if not isinstance(value, Fraction) or name_of(boundary.point) != declared.name:
+        return False
+    if declared.kind == "interval":
+        low, high = declared.low, declared.high
+        return (low is not None and (value < low or (declared.low_open and value == low))) or (
+            high is not None and (value > high or (declared.high_open and value == high))
+        )
+    signs = {"positive": value <= 0, "nonnegative": value < 0, "negative": value >= 0}
+    return signs.get(declared.kind, declared.kind == "nonzero" and value == 0)
 
 
 def _unsafe(found: Mapping[Boundary, Meeting]) -> dict[Boundary, Meeting]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from symgrad.autodiff import adjoints
 from symgrad.errors import SymgradError
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.proof.oracle.numbers import Array, Double
 from symgrad.proof.oracle.subject import Subject
@@ -25,23 +25,20 @@ _CLOSE = 1e-9
 
 
 def derived_gradients(
-    subject: Subject, held: Sequence[Node] = ()
-) -> tuple[Graph, dict[Node, Node], dict[Node, Node]]:
+    subject: Subject, held: Sequence[Node] = (),
+    outputs: Sequence[tuple[Node, Node]] | None = None,
+) -> tuple[Graph, dict[Node, Node], dict[Node, Node]]:  # fmt: skip
     """A copy of the forward with derived adjoints: the copy, old node -> copy, old -> adjoint.
 
-    ``held``: nodes that are treated as constants.
+    ``held``: nodes that are treated as constants.  ``outputs``: in place of those of forward.
     """
     graph = Graph()
-    roots = [node for pair in subject.outputs for node in pair]
-    copies = rewrite(graph, roots)
-    outputs = [(copies[node], copies[cotangent]) for node, cotangent in subject.outputs]
-    order = [copies[node] for node in subject.forward.nodes if node not in held]
-    found = adjoints(outputs, order)
-    return (
-        graph,
-        copies,
-        {node: found[copies[node]] for node in subject.forward.nodes if copies[node] in found},
-    )
+    pairs = subject.outputs if outputs is None else outputs
+    copies = rewrite(graph, [node for pair in pairs for node in pair])
+    nodes = subject.forward.nodes if outputs is None else ancestors([node for node, _ in pairs])
+    order = [copies[node] for node in nodes if node not in held]
+    found = adjoints([(copies[node], copies[cotangent]) for node, cotangent in pairs], order)
+    return graph, copies, {node: found[copies[node]] for node in nodes if copies[node] in found}
 
 
 def matches(subject: Subject, points: int = 2) -> dict[Node, list[Node]]:

@@ -23,6 +23,7 @@ from symgrad.errors import SymgradError
 from symgrad.ir.function import FunctionCase, Gradient
 from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.oracle.adjoints import derived_gradients
+from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.search import Fix, complexity, fixes, shape_fixes, without_dead_terms
 from symgrad.proof.repair.suggest import (
@@ -39,6 +40,7 @@ from symgrad.proof.repair.suggest import (
     writer_for,
 )
 from symgrad.proof.repair.trials import Trials
+from symgrad.proof.repair.witness import Witness
 from symgrad.proof.report.records import Condition
 from symgrad.proof.report.verdict import failure
 
@@ -51,25 +53,29 @@ class Diagnosis:
     """What is wrong and what is right.
 
     ``words``: what is wrong.  ``suggestion``: proved code; ``conditions``: all that is printed
-    beside that proof.  ``derived``: the true gradient.
+    beside that proof.  ``derived``: the true gradient; ``derived_but``: where it is not.
     """
 
     words: tuple[str, ...] = ()
     suggestion: str | None = None
     derived: str | None = None
     conditions: tuple[Condition, ...] = ()
+    derived_but: str = ""
 
 
 def diagnose(
     subject: Subject, name: str, gradient: Gradient | None, case: FunctionCase, *, budget: int,
-    paste: Paste | None = None,
+    paste: Paste | None = None, counterexample: Counterexample | None = None,
 ) -> Diagnosis:  # fmt: skip
     """What is wrong with a gradient and how to write it.
 
     ``paste``: tries code in the user's own text; without it, code is proved by itself.
+    ``counterexample``: no code is offered, or called the true gradient, that is wrong there.
     """
-    shelf = _Shelf(subject, partial(_offered, subject, name, case, budget, paste))
-    true = derived_nodes(subject, name)
+    witness = Witness(subject, counterexample)
+    shelf = _Shelf(subject, witness, partial(_offered, subject, name, case, budget, paste))
+    true = _true(subject, name, witness)
+    but = "" if not true or witness.agrees(true[-1].node) else witness.excluded()
     words: list[str] = []
     try:
         with limited(REPAIR_SECONDS):
@@ -82,7 +88,21 @@ def diagnose(
     if paste is not None and offer is not None:
         words += paste.take(name, offer)
     code, conditions = (None, ()) if offer is None else (offer.code, offer.conditions)
-    return Diagnosis(tuple(words), code, derived_code(subject, true), conditions)
+    return Diagnosis(tuple(words), code, derived_code(subject, true), conditions, but)
+
+
+def _true(subject: Subject, name: str, witness: Witness) -> list[Derived]:
+    """The derived gradients that are true at the counterexample; all of one kind if none is."""
+    plain = derived_nodes(subject, name, plain=True)
+    true = [one for one in plain if witness.agrees(one.node)]
+    if not true:
+        try:
+            with limited(REPAIR_SECONDS):
+                found = derived_nodes(subject, name)
+                true = [one for one in found if witness.agrees(one.node)]
+        except TimeUp:
+            check()  # was it the limit of the verdict?
+    return true or plain
 
 
 def _explain(
@@ -91,7 +111,11 @@ def _explain(
 ) -> None:  # fmt: skip
     """Add to the words what is wrong, and to the shelf what is right."""
     trials = Trials(subject, name)
-    if trials.usable:
+    if true and shelf.witness.agrees(true[-1].node):
+        trials.add(shelf.witness.evaluated(true[-1].node))
+    if trials.usable and not (
+        name in subject.gradients and trials.node_is_true(subject.gradients[name])
+    ):
         found = islice(_candidates(subject, name, trials), REPAIR_OFFERS)
         for fix in sorted(found, key=lambda fix: complexity(fix.node)):
             if _taken(shelf, trials, fix.node):
@@ -115,8 +139,10 @@ def _taken(
 class _Shelf:
     """Offers of one gradient: the first with the fewest conditions that can be avoided."""
 
-    def __init__(self, subject: Subject, offer: Callable[..., Offer | None]) -> None:
-        self.subject, self.offer = subject, offer
+    def __init__(
+        self, subject: Subject, witness: Witness, offer: Callable[..., Offer | None]
+    ) -> None:
+        self.subject, self.witness, self.offer = subject, witness, offer
         self.best: Offer | None = None
         self.avoidable = 0
 
@@ -124,7 +150,7 @@ class _Shelf:
         """Is a node the right gradient?  It is not asked where no better offer is possible."""
         if node is None or (self.best is not None and not self.avoidable):
             return False
-        found = self.offer(node, copies)
+        found = self.offer(node, copies) if self.witness.agrees(node) else None
         if found is None:
             return False
         count = len(avoidable(self.subject, found.conditions))
@@ -212,7 +238,7 @@ def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
     candidates = [
         node for node in forward
         if node.dtype.is_float and node.op not in ("input", "constant", "size")
-        and node not in outputs
+        and node not in outputs and subject.by_name[name] in ancestors([node])
     ]  # fmt: skip
     candidates.sort(key=lambda node: (node.name is None, node.index))
     for node in candidates[:REPAIR_CONSTANTS]:

@@ -18,6 +18,7 @@ from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.equality import domains
 from symgrad.proof.judge.kinks import kinks
+from symgrad.proof.judge.nullsets import DISCRETE
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
@@ -151,14 +152,32 @@ def spelled(writer: CodeWriter, node: Node, *, most: int = REPAIR_LINES) -> str 
     return code if readable else None
 
 
-def derived_nodes(subject: Subject, name: str) -> list[Derived]:
+def derived_nodes(subject: Subject, name: str, *, plain: bool = False) -> list[Derived]:
     """The gradient as the op records derive it, shortest form first.
 
-    Shifts by a maximum, which cancel, are first taken as constants: that is shorter.
+    Shifts by a maximum, which cancel, are first taken as constants: that is shorter.  Where forward
+    asks for single values, its continuation is derived, which has the limits there, unless
+    ``plain``.
     """
+    outputs = None if plain else _extended(subject)
+    if outputs is not None:
+        found = _derived(subject, name, [], outputs)
+        if found is not None:
+            return [found]
     shifts = [node for node in subject.forward.nodes if node.op in ("amax", "amin", "max", "min")]
-    found = (_derived(subject, name, held) for held in ([shifts] if shifts else []) + [[]])
-    return [one for one in found if one is not None]
+    every = (_derived(subject, name, held) for held in ([shifts] if shifts else []) + [[]])
+    return [one for one in every if one is not None]
+
+
+def _extended(subject: Subject) -> list[tuple[Node, Node]] | None:
+    if not any(node.op in ("eq", "ne") for node in subject.forward.nodes):
+        return None
+    from symgrad.proof.judge.continuation import extended  # sympy is needed here alone
+
+    try:
+        return extended(subject, {a.name for a in subject.assumptions if a.kind in DISCRETE})
+    except SymgradError:
+        return None
 
 
 def derived_code(subject: Subject, found: Sequence[Derived]) -> str | None:
@@ -169,9 +188,12 @@ def derived_code(subject: Subject, found: Sequence[Derived]) -> str | None:
     return spelled(writer_for(subject, one.copies), one.node, most=DERIVED_LINES)
 
 
-def _derived(subject: Subject, name: str, held: Sequence[Node]) -> Derived | None:
+def _derived(
+    subject: Subject, name: str, held: Sequence[Node],
+    outputs: Sequence[tuple[Node, Node]] | None = None,
+) -> Derived | None:  # fmt: skip
     try:
-        graph, copies, adjoints = derived_gradients(subject, held)
+        graph, copies, adjoints = derived_gradients(subject, held, outputs)
     except (SymgradError, ValueError, KeyError):
         return None
     wanted = subject.by_name[name]

@@ -47,6 +47,12 @@ class Trials:
                 self.points.append(at)
                 self.true.append(true)
 
+    def add(self, found: tuple[Evaluation, Array] | None) -> None:
+        """One more point, with the true gradient there."""
+        if found is not None and self.points:
+            self.points.append(found[0])
+            self.true.append(found[1])
+
     @property
     def usable(self) -> bool:
         """Was any point found?"""

@@ -79,7 +79,8 @@ class InputReport(HasVerdict):
     ``reason``: why it is REFUTED or UNDECIDED.  ``method``: how it was proved.  ``diagnosis``:
     what is wrong, in words.  ``suggestion``: a gradient that is itself proved, as tensor code in
     the user's names.  ``suggested_under``: the conditions that would be printed beside it, but for
-    ``conditions``.  ``derived``: the true gradient as symgrad derives it, as tensor code.
+    ``conditions``.  ``derived``: the true gradient as symgrad derives it, as tensor code;
+    ``derived_but``: where it is not.
     """
 
     name: str
@@ -92,6 +93,7 @@ class InputReport(HasVerdict):
     suggestion: str | None = None
     suggested_under: tuple[Condition, ...] = ()
     derived: str | None = None
+    derived_but: str = ""
     location: Location | None = None
     cases: tuple[CaseReport, ...] = ()
 

@@ -65,7 +65,8 @@ def _input_lines(one: InputReport) -> list[str]:
     if one.suggestion:
         lines += _suggestion_lines(one.suggestion, one.suggested_under)
     elif one.derived and not one.verdict:
-        lines += _labelled("the true gradient", one.derived)
+        but = f" ({one.derived_but})" if one.derived_but else ""
+        lines += _labelled(f"the true gradient{but}", one.derived)
     for condition in one.conditions:
         lines += _wrapped(worded(condition), 6)
     return lines
