@@ -232,7 +232,18 @@ def _exchanged(subject: Subject, name: str, trials: Trials) -> str | None:
 
 
 def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
-    """Is the hand-written gradient the true one with one intermediate held constant?"""
+    """Is the hand-written gradient the true one with one intermediate held constant?
+
+    Not where it is wrong at single values alone: what is held would be missing elsewhere, too.
+    """
+    plain = _gradient_without(subject, name)
+    if plain is not None and trials.equals_hand(partial(trials.evaluate, plain)):
+        return (
+            "where it is wrong it is the derivative of the branch that a choice takes, "
+            "not that of forward"
+        )
+    if trials.right_elsewhere:
+        return None
     forward = subject.forward.nodes
     outputs = {node for node, _ in subject.outputs}
     candidates = [
@@ -249,9 +260,9 @@ def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
     return None
 
 
-def _gradient_without(subject: Subject, name: str, held: Node) -> Node | None:
-    """The gradient of an input, derived with one node held constant."""
+def _gradient_without(subject: Subject, name: str, *held: Node) -> Node | None:
+    """The gradient of an input, derived with some nodes held constant."""
     try:
-        return derived_gradients(subject, [held])[2].get(subject.by_name[name])
+        return derived_gradients(subject, held)[2].get(subject.by_name[name])
     except SymgradError:
         return None

@@ -33,6 +33,8 @@ class Trials:
         self._programs: dict[Node, Evaluator] = {}
         self._readers: dict[tuple[Node, Node], list[Node]] = {}
         self._work = 0
+        self.right_elsewhere = False
+        """Is the hand-written gradient true at all points but the one that was added?"""
         try:
             _, _, adjoints = derived_gradients(subject)
         except (SymgradError, ValueError, KeyError):
@@ -50,6 +52,8 @@ class Trials:
     def add(self, found: tuple[Evaluation, Array] | None) -> None:
         """One more point, with the true gradient there."""
         if found is not None and self.points:
+            hand = self.hand
+            self.right_elsewhere = bool(hand) and all(map(same, hand, self.true))
             self.points.append(found[0])
             self.true.append(found[1])
 
