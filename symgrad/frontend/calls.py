@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from symgrad.errors import SymgradError
+from symgrad.errors import ControlFlowError, SymgradError
 from symgrad.frontend.case import may_require, trace_beside
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.plain_code import is_plain
@@ -66,12 +66,13 @@ def _beside(
         wide = written_out(request, float64 if "dtype" in asked else float32, rank)
         groups = _groups(wide) if "same" in asked and not case.written else ()
         sizes = next(_sizes(wide, case, groups), None)
-        if sizes is None and groups:
+        if sizes is None and "alike" not in asked:
             continue
-        other = own if "alike" in asked else _at(wide, sizes or {})
+        sizes = sizes or {}
+        other = own if "alike" in asked else _at(wide, sizes)
         try:
             found = trace_beside(
-                own, facts, answers, other, sizes or {}, groups, caller=sys._getframe(),
+                own, facts, answers, other, sizes, groups, caller=sys._getframe(),
                 dtype=str(float64 if "dtype" in asked else float32),
             )  # fmt: skip
         except (SymgradError, NeedsDecision):
@@ -79,7 +80,14 @@ def _beside(
         if found.other is not None or found.leaked is not None:
             return found
         first = first or found
-    return first
+    return first or _without_sizes(own, case)
+
+
+def _without_sizes(own: Request, case: FunctionCase) -> OtherCall:
+    when = " and ".join(map(str, case.conditions))
+    problem = ControlFlowError(f"no sizes were found for a second call where {when}")
+    names = tuple(own.sizes)
+    return OtherCall(replace(case, problem=problem), None, {}, str(float32), (), None, names)
 
 
 def _fewer(aspects: frozenset[str]) -> Iterator[frozenset[str]]:
@@ -110,11 +118,13 @@ def _sizes(
     ]  # fmt: skip
     roots = _roots(names, alike)
     free = list(dict.fromkeys(roots.values()))
+    named = {number for one in case.conditions for number in one.numbers if number > 0}
     tries: Iterator[tuple[int, ...]] = itertools.chain(
         (tuple(_NUMBERS[place % len(_NUMBERS)] * factor for place in range(len(free)))
          for factor in _FACTORS),
         itertools.product(range(1, _SMALL + 1), repeat=len(free)),
         ((factor,) * len(free) for factor in _FACTORS),
+        itertools.product(sorted(named), repeat=len(free)),
     )  # fmt: skip
     for numbers in itertools.islice(tries, _MOST_TRIED):
         values = dict(zip(free, numbers, strict=True))

@@ -34,6 +34,21 @@ class DType:
         return self.category == FLOAT
 
     @property
+    def is_floating_point(self) -> bool:
+        """Is it float32 or float64?  As torch's programs ask."""
+        return self.is_float
+
+    @property
+    def is_complex(self) -> bool:
+        """There are no complex dtypes."""
+        return False
+
+    @property
+    def is_signed(self) -> bool:
+        """Are there negative numbers in it?"""
+        return self.signed and self.category > 0
+
+    @property
     def is_integer(self) -> bool:
         """Does it hold integers (and not truth values)?"""
         return self.category == INTEGER

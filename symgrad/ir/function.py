@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from symgrad.budgets import MOST_OUTPUTS
 from symgrad.errors import Location, SymgradError
 from symgrad.ir.assume import Assumption
-from symgrad.ir.dim import Atom, Dim
+from symgrad.ir.dim import Atom, Derived, Dim
 from symgrad.ir.graph import Graph, Node
 from symgrad.plain_values import PlainArgument
 
@@ -42,6 +42,18 @@ class SizeCondition:
     def holds(self, sizes: Mapping[str, int]) -> bool:
         """Does it hold at these sizes?  Raises KeyError for a size that is not among them."""
         return RELATIONS[self.relation](self.left.at(sizes), self.right.at(sizes))
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """Sizes around those where it may change: what it compares with and what it divides by."""
+        sides = (self.left, self.right)
+        compared = {0} | {side.constant for side in sides if side.constant is not None}
+        divisors = {
+            atom.right.constant for side in sides for atom in side.atoms
+            if isinstance(atom, Derived) and atom.right.constant is not None
+        }  # fmt: skip
+        multiples = {d * k + c for d in divisors for c in compared for k in (1, 2, c)}
+        return frozenset(n + step for n in compared | multiples for step in (-1, 0, 1))
 
     def substitute(self, mapping: Mapping[Atom, Dim]) -> SizeCondition:
         """The condition with atoms replaced."""

@@ -258,8 +258,7 @@ class Sampler:
 
     def _named_sizes(self) -> list[int]:
         """Sizes around the numbers that the case's conditions compare sizes with."""
-        numbers = {side.constant for c in self.conditions for side in (c.left, c.right)}
-        around = {n + step for n in numbers if n is not None for step in (-1, 0, 1)}
+        around = {number for condition in self.conditions for number in condition.numbers}
         return sorted(n for n in around if 8 < n <= MOST_ELEMENTS)
 
     def allows(self, sizes: Mapping[str, int]) -> bool:
