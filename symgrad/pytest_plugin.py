@@ -103,7 +103,8 @@ class FunctionItem(pytest.Item):
         report = judged.report
         if report is not None and (judged.given or judged.derived or report.declared):
             under = f", declared: {report.declared}" if report.declared else ""
-            self.user_properties.append((_VALUES, f"{report.stated}{under}"))
+            notes = "".join(f"; note: {note}" for note in judged.reservations)
+            self.user_properties.append((_VALUES, f"{report.stated}{under}{notes}"))
         if not judged.proved and judged.verdict not in _allowed(self.config):
             raise NotPassed(judged)
         self.add_report_section("call", "symgrad", judged.text)

@@ -75,6 +75,13 @@ class Judged:
         return self.report.given if self.report is not None else ""
 
     @property
+    def reservations(self) -> tuple[str, ...]:
+        """What a report that is PROVED says besides: where the backward is not right, say."""
+        if self.report is None or not self.proved or not self.report.inputs:
+            return ()
+        return tuple(note for note in self.report.notes if note != self.report.inferred)
+
+    @property
     def derived(self) -> bool:
         """Was a derived backward judged, because none is written?"""
         return self.report is not None and self.report.derived
@@ -272,6 +279,8 @@ def summary(judged: Sequence[Judged]) -> Table:
             table.add_row("", "", "", DERIVED)
         if one.given:
             table.add_row("", "", "", escape(one.given.strip()))
+        for note in one.reservations:
+            table.add_row("", "", "", escape(f"note: {note}"))
         if one.inferred:
             table.add_row("", "", "", escape(one.inferred))
     return table

@@ -663,3 +663,23 @@ class Op(sg.Function):
 """
     done = run("verify", saved(tmp_path / "infinite.py", text), "--shapes", "n")
     assert "yours inf, true 1" in done.output
+
+
+def test_a_proof_for_the_default_alone_says_where_the_backward_is_wrong(tmp_path: Path) -> None:
+    file = tmp_path / "fixed.py"
+    file.write_text(
+        "import symgrad as sg\n"
+        "class Fixed(sg.Function):\n"
+        "    @staticmethod\n"
+        "    def forward(ctx, x, beta=1.0):\n"
+        "        ctx.save_for_backward(x)\n"
+        "        return x * x * beta\n"
+        "    @staticmethod\n"
+        "    def backward(ctx, g):\n"
+        "        (x,) = ctx.saved_tensors\n"
+        "        return 2 * g * x, None\n"
+    )
+    table = run("verify", str(file), "--shapes", "n").stdout.replace("│", " ")
+    said = " ".join(table.split())
+    assert "for beta = 1.0" in said
+    assert "not right for all values" in said
