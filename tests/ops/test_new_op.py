@@ -100,7 +100,7 @@ def new(request: pytest.FixtureRequest) -> Iterator[tuple[str, int, New]]:
     name: str = request.param
     NEW[name].record()
     operation(name, method=False)(NEW[name].call)
-    public._fill()
+    public.FUNCTIONS[name] = public._function(name, frontend.FUNCTIONS[name])
     try:
         yield name, NEW[name].call.__code__.co_argcount, NEW[name]
     finally:
