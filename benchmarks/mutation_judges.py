@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import linecache
 import logging
-import signal
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,11 +28,6 @@ from tests.suite.torch_apply import caller
 from tests.suite.torch_check import SAME, findings
 
 DIFFERENT = 1e-4  # relative; between SAME and this a point says nothing
-PATIENCE = 30  # seconds of processor time; a verification that takes longer is undecided
-
-
-class OutOfTime(Exception):
-    """A verification took longer than ``PATIENCE``."""
 
 
 def bound(mutant: Mutant, case: Case, module: types.ModuleType) -> Case:
@@ -80,27 +73,11 @@ def symgrad_says(mutant: Mutant, case: Case) -> str:
     """The verdict; ``raises`` where symgrad refuses the mutant's text."""
     on_symgrad = bound(mutant, case, module_over_symgrad(mutant.category))
     try:
-        with _patience():
-            verdict: str = report_on(on_symgrad, suggest=False).verdict.name
-    except OutOfTime:
-        return "OUT OF TIME"
+        report = report_on(on_symgrad, suggest=False)
     except Exception as problem:
         return f"raises {type(problem).__name__}"
-    return verdict
-
-
-@contextmanager
-def _patience() -> Iterator[None]:
-    def give_up(*_: object) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGPROF, give_up)
-    signal.setitimer(signal.ITIMER_PROF, PATIENCE)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+    verdict: str = report.verdict.name
+    return "OUT OF TIME" if report.timed_out and verdict == "UNDECIDED" else verdict
 
 
 class Setting:

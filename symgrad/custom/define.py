@@ -16,7 +16,6 @@ import numpy as np
 import sympy
 from sympy.core.function import AppliedUndef
 
-import symgrad
 import symgrad.frontend.functions as frontend
 from symgrad.custom import check
 from symgrad.custom.derivative import Template, from_meaning
@@ -31,7 +30,7 @@ from symgrad.ir.registry import names, withdraw
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import Constraint, Helper, Kink, elementwise
 from symgrad.proof.scalars import bodies, symbolic, uninterpreted
-from symgrad.tensor.functions import FUNCTIONS, _function
+from symgrad.tensor.functions import FUNCTIONS, publish, retract
 
 Interval = tuple[float, float]
 EVERYWHERE: Interval = (-math.inf, math.inf)
@@ -285,10 +284,8 @@ def undeclare(name: str) -> None:
     """Take a custom op back, so that it can be declared again; graphs that hold it are void."""
     withdraw(name)
     _known.pop(name, None)
-    vars(symgrad).pop(name, None)
     uninterpreted.withdraw(name)
-    for table in (FUNCTIONS, frontend.FUNCTIONS):
-        table.pop(name, None)
+    retract(name)
 
 
 def _said(op: _Definition) -> str:
@@ -312,8 +309,7 @@ def _operation(op: _Definition) -> Callable[..., Any]:
     call.__name__ = call.__qualname__ = op.name
     call.__doc__ = f"The custom op ``{op.name}`` of each element."
     frontend.FUNCTIONS[op.name] = public(op.name, call)
-    FUNCTIONS[op.name] = _function(op.name, frontend.FUNCTIONS[op.name])
-    return FUNCTIONS[op.name]  # type: ignore[no-any-return]
+    return publish(op.name)
 
 
 # -- domains and kinks

@@ -15,6 +15,7 @@ _OURS = (__name__.partition(".")[0] + ".",)
 _LIBRARIES = (
     "numpy.", "sympy.", "abc.", "functools.", "inspect.", "weakref.", "copy.", "typing.",
 )  # fmt: skip
+_NOT_THE_PROGRAM = (*_OURS, *_LIBRARIES)
 _BETWEEN = ("abc", "symgrad.tensor.methods")
 """Modules that ask on behalf of their callers."""
 
@@ -65,7 +66,7 @@ def _asking(frame: FrameType | None) -> FrameType | None:
 def asker(depth: int = 2) -> FrameType | None:
     """The frame that asks, if it is the program's: not ours, and of no library that we call."""
     frame = _asking(sys._getframe(depth))
-    return None if frame is None or is_in(frame, _OURS + _LIBRARIES) else frame
+    return None if frame is None or is_in(frame, _NOT_THE_PROGRAM) else frame
 
 
 def asked_by_symgrad(frame: FrameType | None) -> bool:

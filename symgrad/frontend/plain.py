@@ -281,34 +281,51 @@ def numbers(request: Request) -> dict[str, int | float]:
 
 def with_regions(request: Request, regions: Mapping[str, Region]) -> Request:
     """The request with regions in place of numbers, in all shapes that are inferred for it too."""
+
+    def with_facts(one: Request) -> Request:
+        tensors = {tensor.name for tensor in one.tensors}
+        facts = [
+            fact for name, region in regions.items() if name not in tensors
+            for fact in region.assumptions()
+        ]  # fmt: skip
+        return replace(one, assumptions=(*one.assumptions, *facts))
+
+    return _with(request, regions, with_facts)
+
+
+def with_values(request: Request, values: Mapping[str, int | float]) -> Request:
+    """The request with other numbers, in all shapes that are inferred for it too."""
+    return _with(request, values, lambda one: one)
+
+
+def _with(
+    request: Request, values: Mapping[str, Any], change: Callable[[Request], Request]
+) -> Request:
+    """The request, and each that is inferred for it, with these values for its numbers, changed."""
+    known = {one.name for one in request.arguments}
+    passed = numbers(request)
     arguments = tuple(
-        replace(one, value=regions[one.name]) if _is_default(one, regions) else one
+        replace(one, value=values[one.name]) if _is_default(one, values) else one
         for one in request.arguments
     )
-    present = {one.name for one in arguments}
-    tensors = {one.name for one in request.tensors}
-    passed = numbers(request)
     left = tuple(
-        Argument(name, value=region, keyword=True, given=False)
-        for name, region in regions.items() if name not in present and name in passed
+        Argument(name, value=value, keyword=True, given=False)
+        for name, value in values.items() if name not in known and name in passed
     )  # fmt: skip
-    facts = [
-        fact for name, region in regions.items() if name not in tensors
-        for fact in region.assumptions()
-    ]  # fmt: skip
     guess = request.guess
     if guess is not None:
         guess = replace(
             guess,
             presences=tuple(
-                replace(one, request=with_regions(one.request, regions)) for one in guess.presences
+                replace(one, request=_with(one.request, values, change)) for one in guess.presences
             ),
-            others=tuple(with_regions(one, regions) for one in guess.others),
+            others=tuple(_with(one, values, change) for one in guess.others),
         )
-    return replace(
-        request, arguments=(*arguments, *left), assumptions=(*request.assumptions, *facts),
-        guess=guess,
-    )  # fmt: skip
+    return replace(change(request), arguments=(*arguments, *left), guess=guess)
+
+
+def _is_default(one: Argument, values: Mapping[str, Any]) -> bool:
+    return one.name in values and not one.is_tensor and not one.given
 
 
 def as_numbers(
@@ -375,34 +392,6 @@ def _with_passed(case: FunctionCase, names: Sequence[str], kept: Sequence[bool])
         gradients=tuple(one for one in case.gradients if one.input not in names),
         any_rank=ranks,
     )
-
-
-def with_values(request: Request, values: Mapping[str, int | float]) -> Request:
-    """The request with other numbers, in all shapes that are inferred for it too."""
-    known = {one.name for one in request.arguments}
-    passed = numbers(request)
-    arguments = tuple(
-        replace(one, value=values[one.name]) if _is_default(one, values) else one
-        for one in request.arguments
-    )
-    left = tuple(
-        Argument(name, value=value, keyword=True, given=False)
-        for name, value in values.items() if name not in known and name in passed
-    )  # fmt: skip
-    guess = request.guess
-    if guess is not None:
-        guess = replace(
-            guess,
-            presences=tuple(
-                replace(one, request=with_values(one.request, values)) for one in guess.presences
-            ),
-            others=tuple(with_values(one, values) for one in guess.others),
-        )
-    return replace(request, arguments=(*arguments, *left), guess=guess)
-
-
-def _is_default(one: Argument, values: Mapping[str, Any]) -> bool:
-    return one.name in values and not one.is_tensor and not one.given
 
 
 # -- while a Function is traced

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import symgrad
 import symgrad.frontend.functions as frontend
 from symgrad.frontend import unsupported
 from symgrad.frontend.caller import here
@@ -102,6 +103,20 @@ def _fill() -> None:
 
 
 _fill()
+
+
+def publish(name: str) -> Callable[..., Any]:
+    """Make an operation of traces that was added a function of ``sg``."""
+    FUNCTIONS[name] = _function(name, frontend.FUNCTIONS[name])
+    return FUNCTIONS[name]  # type: ignore[no-any-return]
+
+
+def retract(name: str) -> None:
+    """Take an operation back that was added, here and in traces."""
+    vars(symgrad).pop(name, None)
+    for table in (FUNCTIONS, frontend.FUNCTIONS):
+        table.pop(name, None)
+
 
 tensor: Callable[..., Any] = FUNCTIONS["tensor"]
 """``sg.tensor``, which has the name of its package: said here for type checkers."""

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 import symgrad as sg
-from symgrad.frontend import functions as frontend
 from symgrad.frontend.lift import elementwise as on_operands
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor
@@ -100,14 +99,12 @@ def new(request: pytest.FixtureRequest) -> Iterator[tuple[str, int, New]]:
     name: str = request.param
     NEW[name].record()
     operation(name, method=False)(NEW[name].call)
-    public.FUNCTIONS[name] = public._function(name, frontend.FUNCTIONS[name])
+    public.publish(name)
     try:
         yield name, NEW[name].call.__code__.co_argcount, NEW[name]
     finally:
         withdraw(name)
-        for table in (frontend.FUNCTIONS, public.FUNCTIONS):
-            table.pop(name)
-        vars(sg).pop(name, None)
+        public.retract(name)
 
 
 def _arrays(count: int, dtype: Any = np.float64) -> list[Any]:

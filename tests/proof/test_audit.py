@@ -17,24 +17,10 @@ from symgrad.proof.oracle.audit import LARGEST_SIZE, LEAST_POINTS, audit
 from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import JudgedCase, second_opinion, subject_of
 from symgrad.tools.cli import main
+from tests.proof.written import saving_input
 
 Forward = Callable[[Any], Any]
 Backward = Callable[[Any, Any], Any]
-
-
-def _function(forward: Forward, backward: Backward) -> type[sg.Function]:
-    class One(sg.Function):
-        @staticmethod
-        def forward(ctx, x):  # type: ignore[no-untyped-def]
-            ctx.save_for_backward(x)
-            return forward(x)
-
-        @staticmethod
-        def backward(ctx, g):  # type: ignore[no-untyped-def]
-            (x,) = ctx.saved_tensors
-            return backward(g, x)
-
-    return One
 
 
 def _softmax(g: Any, x: Any) -> Any:
@@ -68,7 +54,7 @@ MISSED: dict[str, tuple[Forward, Backward, str]] = {
 @pytest.mark.parametrize("name", RIGHT)
 def test_what_is_right_agrees(name: str) -> None:
     forward, backward, spec = RIGHT[name]
-    report = sg.verify(_function(forward, backward), spec, suggest=False, audit=True)
+    report = sg.verify(saving_input(forward, backward), spec, suggest=False, audit=True)
     assert report.verdict == sg.PROVED, str(report)
     (finding,) = (one for one in report.protocol if one.name == "audit")
     points = int(finding.text.split(": ")[1].split()[0])
@@ -80,7 +66,7 @@ def test_what_is_right_agrees(name: str) -> None:
 def test_what_a_proof_missed_is_refuted(name: str) -> None:
     """The audit asks no prover: here one is taken to have proved what is wrong."""
     forward, backward, spec = MISSED[name]
-    (case,) = trace_request(bind(_function(forward, backward), (spec,))).cases
+    (case,) = trace_request(bind(saving_input(forward, backward), (spec,))).cases
     subject = subject_of(case, ())
     subject.settle()
     found = audit(subject, ["x"])

@@ -21,6 +21,7 @@ from symgrad.proof.oracle.balls import Asking, Jet, Uncertain
 from symgrad.proof.oracle.enclosure import ELEMENTWISE, applied, literal, shown
 from symgrad.proof.scalars.bodies import partial_function, value_function
 from symgrad.proof.scalars.literals import exact, recognise, slack
+from tests.proof.written import saving_input
 
 REAL = [
     op.name for op in map(get, sorted(names()))
@@ -154,27 +155,12 @@ def test_what_a_literal_may_round_refutes_nothing(wrong: float) -> None:
 # -- readings of literals and of approximations
 
 
-def _op(forward: Any, backward: Any) -> type[sg.Function]:
-    class Read(sg.Function):
-        @staticmethod
-        def forward(ctx, x):  # type: ignore[no-untyped-def]
-            ctx.save_for_backward(x)
-            return forward(x)
-
-        @staticmethod
-        def backward(ctx, g):  # type: ignore[no-untyped-def]
-            (x,) = ctx.saved_tensors
-            return backward(g, x)
-
-    return Read
-
-
 @settings(max_examples=4, deadline=None)
 @given(st.integers(10**6, 10**7 - 1), st.integers(10**6, 10**7 - 1), st.sampled_from((6, 8, 10)))
 def test_rounded_products_of_literals_are_read_as_such(a: int, b: int, digits: int) -> None:
     left, right = a / 10**7, b / 10**6
     made = float(f"{2 * left * right:.{digits}g}")
-    report = sg.verify(_op(lambda x: left * x * x * right, lambda g, x: g * made * x), "n",
+    report = sg.verify(saving_input(lambda x: left * x * x * right, lambda g, x: g * made * x), "n",
                        suggest=False)  # fmt: skip
     assert report.verdict == sg.PROVED, str(report)
     if Fraction(repr(made)) != 2 * Fraction(repr(left)) * Fraction(repr(right)):
@@ -189,8 +175,8 @@ def _steep(x: Any, beta: float, threshold: float) -> Any:
 @pytest.mark.parametrize(("beta", "threshold"), [(1.0, 20.0), (2.0, 20.0), (1.0, 30.0)])
 def test_softplus_that_is_linear_above_is_read_as_smooth(beta: float, threshold: float) -> None:
     forward = partial(_steep, beta=beta, threshold=threshold)
-    report = sg.verify(_op(forward, lambda g, x: g * sg.sigmoid(x * beta)), "n", suggest=False,
-                       audit=True)  # fmt: skip
+    smooth = saving_input(forward, lambda g, x: g * sg.sigmoid(x * beta))
+    report = sg.verify(smooth, "n", suggest=False, audit=True)
     assert report.verdict == sg.PROVED, str(report)
     (reading,) = (one for one in report.conditions if one.kind == "reading")
     assert f"linear above {threshold:g}" in reading.text
@@ -202,7 +188,7 @@ def test_softplus_that_is_linear_above_is_read_as_smooth(beta: float, threshold:
 )
 def test_other_thresholds_and_other_slopes_are_wrong(threshold: float, slope: Any) -> None:
     forward = partial(_steep, beta=1.0, threshold=threshold)
-    report = sg.verify(_op(forward, lambda g, x: g * slope(x)), "n", suggest=False)
+    report = sg.verify(saving_input(forward, lambda g, x: g * slope(x)), "n", suggest=False)
     assert report.verdict == sg.REFUTED, str(report)
 
 

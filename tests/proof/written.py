@@ -1,11 +1,12 @@
-"""Functions from text: for tests that change what a user wrote.
+"""Functions from text, for tests that change what a user wrote, and from functions.
 
-In: the source of ``forward`` and ``backward``.  Out: an ``sg.Function``.
+In: ``forward`` and ``backward``, or their source.  Out: an ``sg.Function``.
 """
 
 from __future__ import annotations
 
 import linecache
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -23,3 +24,22 @@ def function_from(source: str) -> Any:
     names = ("forward", "backward")
     methods: dict[str, Any] = {name: staticmethod(scope[name]) for name in names if name in scope}
     return type("Written", (sg.Function,), {**methods, "__module__": __name__})
+
+
+def saving_input(
+    forward: Callable[[Any], Any], backward: Callable[[Any, Any], Any]
+) -> type[sg.Function]:
+    """``forward(x)``, with ``backward(g, x)``."""
+
+    class SavingInput(sg.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            (x,) = ctx.saved_tensors
+            return backward(g, x)
+
+    return SavingInput

@@ -441,19 +441,25 @@ class _Decision:
 
     def _proved_as_read(self, name: str, most: int) -> bool:
         """Is it right on more null sets where rounded constants are read as what they round?"""
-        again = self._recognising([name])
-        if again is None:
+        found = self._as_read(name)
+        if found is None:
             return False
-        other = _Decision(again, self.budget)
-        if other._consult([name]):
-            return False
-        other._prove([name])
-        found = other.found[name]
-        left = sum(one.kind in (nullsets.KIND, "kink") for one in found.conditions)
-        if found.verdict is not Verdict.PROVED or left >= most:
+        if sum(one.kind in (nullsets.KIND, "kink") for one in found.conditions) >= most:
             return False
         self.found[name] = found
         return True
+
+    def _as_read(self, name: str) -> Judgement | None:
+        """The proof with constants and approximations read as what they are of; None for none."""
+        again = self._recognising([name])
+        if again is None:
+            return None
+        other = _Decision(again, self.budget)
+        if other._consult([name]):
+            return None
+        other._prove([name])
+        found = other.found[name]
+        return found if found.verdict is Verdict.PROVED else None
 
     def _readings(self) -> Iterable[Condition]:
         return (Condition("reading", said) for said in self.subject.read_as)
@@ -462,17 +468,10 @@ class _Decision:
         """Is it right for the smooth function of which forward is a documented approximation?"""
         if self.subject.read_as or smoothed(self.subject) is None:
             return False
-        again = self._recognising([name])
-        if again is None:
-            return False
-        other = _Decision(again, self.budget)
-        if other._consult([name]):
-            return False
-        other._prove([name])
-        if other.found[name].verdict is not Verdict.PROVED:
-            return False
-        self.found[name] = other.found[name]
-        return True
+        found = self._as_read(name)
+        if found is not None:
+            self.found[name] = found
+        return found is not None
 
     def _on_null_sets(self, prover: Prover, name: str, proved: Equality) -> list[Condition] | None:
         """The null sets on which a gradient that is right elsewhere is not shown to be right.

@@ -39,9 +39,10 @@ from symgrad.proof.judge.goals import Equal, Goal, definitions, unfold
 from symgrad.proof.judge.ranges import Ranges, interval, of_inputs
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.normal.facts import Facts
-from symgrad.proof.oracle.numbers import Array, Double
+from symgrad.proof.oracle.adjoints import sampled
+from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Subject
-from symgrad.proof.oracle.values import DomainError, Evaluator
+from symgrad.proof.oracle.values import Evaluator
 
 _CLOSE = 1e-9
 _ZERO = 1e-11
@@ -369,13 +370,5 @@ def _points(steps: Steps) -> list[Point]:
     """The values of all nodes at some points."""
     subject = steps.subject
     wanted = [steps.adjoints[node] for node in subject.by_name.values() if node in steps.adjoints]
-    program = Evaluator([*subject.everything.results, *wanted])
-    found: list[Point] = []
-    for number, sizes in enumerate(subject.sampler.size_choices()):
-        if len(found) == STEP_POINTS or number > 3 * STEP_POINTS:
-            break
-        at = subject.draw(sizes, number)
-        if at is not None:
-            with suppress(DomainError):
-                found.append(program.run(Double(), at.point.doubles(), sizes))
-    return found
+    samples = sampled(subject, Evaluator(wanted), STEP_POINTS)
+    return [{**values, **found} for values, found in samples]

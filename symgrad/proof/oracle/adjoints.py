@@ -59,7 +59,7 @@ def matches(subject: Subject, points: int = 2) -> dict[Node, list[Node]]:
     if not wanted or not backward:
         return {}
     program = Evaluator([adjoints[node] for node in wanted])
-    samples = _samples(subject, program, points)
+    samples = sampled(subject, program, points)
     if not samples:
         return {}
     by_shape: dict[object, _Candidates] = {}
@@ -76,7 +76,8 @@ def matches(subject: Subject, points: int = 2) -> dict[Node, list[Node]]:
 Samples = Sequence[tuple[Mapping[Node, Array], Mapping[Node, Array]]]
 
 
-def _samples(subject: Subject, program: Evaluator, points: int) -> Samples:
+def sampled(subject: Subject, program: Evaluator, points: int) -> Samples:
+    """At some points, the values of everything, and those that a program gives there."""
     found: list[tuple[Mapping[Node, Array], Mapping[Node, Array]]] = []
     for number, sizes in enumerate(subject.sampler.size_choices()):
         if len(found) == points or number > 3 * points:
