@@ -12,6 +12,8 @@ from types import FrameType
 from symgrad.errors import Location
 
 _OURS = (__name__.partition(".")[0] + ".",)
+_BENEATH = (*_OURS, "torch.")
+"""Packages between the user's line and ours: torch hands on what it is called with."""
 _LIBRARIES = (
     "numpy.", "sympy.", "abc.", "functools.", "inspect.", "weakref.", "copy.", "typing.",
 )  # fmt: skip
@@ -30,7 +32,7 @@ def is_in(frame: FrameType, packages: tuple[str, ...]) -> bool:
     return f"{module_of(frame)}.".startswith(packages)
 
 
-def user_frame(ours: tuple[str, ...] = _OURS) -> FrameType | None:
+def user_frame(ours: tuple[str, ...] = _BENEATH) -> FrameType | None:
     """The innermost frame that is in none of ``ours``."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_in(frame, ours):

@@ -64,6 +64,7 @@ def trace_case(
         session = new_session(facts, distinct=request.distinct, inner=inner)
         session.namer.start(caller)
         session.questions = Questions(answers, may_require(request))
+        session.guest = request.cls.symgrad_guest
         return _Run(session, request, session.questions)
 
     if histories:
@@ -147,14 +148,28 @@ def trace_beside(
     """A case, with another call between its forward and its backward; see ``OtherCall``.
 
     ``other``: the request of the other call, whose sizes are numbers, or else those of this.
-    Raises what forward raises,
-    and NeedsDecision.
+    Raises what forward raises, and NeedsDecision.
     """
+    given = (request, facts, answers, other, sizes, same)
+    try:
+        return _beside(*given, caller=caller, dtype=dtype, follow=False)
+    except NeedsHistories:
+        return _beside(*given, caller=caller, dtype=dtype, follow=True)
 
+
+def _beside(
+    request: Request, facts: SizeFacts, answers: Mapping[str, bool], other: Request,
+    sizes: Mapping[str, int], same: tuple[tuple[str, ...], ...], *, caller: FrameType, dtype: str,
+    follow: bool,
+) -> OtherCall:  # fmt: skip
     def start(asked: Request, known: SizeFacts) -> _Run:
         session = Session(known, distinct=asked.distinct)
         session.namer.start(caller)
-        session.questions = Questions(answers, may_require(asked))
+        session.questions = Questions(
+            {**answers, AGAIN: True} if follow else answers, may_require(asked)
+        )
+        session.guest = asked.cls.symgrad_guest
+        session.history = History(session) if follow else None
         return _Run(session, asked, session.questions)
 
     first, second = start(request, facts), start(other, SizeFacts() if other.sizes == () else facts)
@@ -165,15 +180,16 @@ def trace_beside(
             beside = _forward_of(second)
         except SymgradError:
             beside = None
-        found, problem = _backward_of(first)
+        found, problem = _backward_of(first, begun)
         with activate(first.session):
             if problem is None and not first.same_for_others(begun, found):
                 first.session.note_written("ctx")
-        second_found = _backward_of(second) if beside is not None else ((), None)
+        second_found = ((), None) if beside is None else _backward_of(second, beside)
+        clean = _unmarked if follow else (lambda case: case)
         with activate(first.session):
-            case = _case(first, begun, found, problem, ())
+            case = clean(_case(first, begun, found, problem, ()))
         with activate(second.session):
-            called = None if beside is None else _case(second, beside, *second_found, ())
+            called = None if beside is None else clean(_case(second, beside, *second_found, ()))
     return OtherCall(
         case, called, sizes, dtype, same, first.questions.leaked or second.questions.leaked,
         facts.order,
@@ -187,9 +203,13 @@ def _forward_of(run: _Run) -> list[_Cotangent]:
         return run.make_cotangents(None)
 
 
-def _backward_of(run: _Run) -> tuple[tuple[Gradient, ...], SymgradError | None]:
+def _backward_of(
+    run: _Run, cotangents: Sequence[_Cotangent]
+) -> tuple[tuple[Gradient, ...], SymgradError | None]:
     with activate(run.session), closing(run.session):
         run.twice = False
+        if run.session.history is not None:
+            run.follow(run.session.history, cotangents)
         return run.backward()
 
 
@@ -449,14 +469,21 @@ class _Run:
             again = self._gradients()
         except Exception:
             return False
-        nodes = [gradient.node for gradient in again]
+        nodes = self._values([gradient.node for gradient in again])
         present = [node for node in nodes if node is not None]
         if set(known.values()) & set(ancestors(present)):
             return False  # the cotangents of the first call
         new = rewrite(session.graph, present, known)
-        return [None if node is None else new[node] for node in nodes] == [
-            gradient.node for gradient in found
-        ]
+        before = self._values([gradient.node for gradient in found])
+        return [None if node is None else new[node] for node in nodes] == before
+
+    def _values(self, nodes: list[Node | None]) -> list[Node | None]:
+        """The nodes without what histories mark them with."""
+        if self.session.history is None:
+            return nodes
+        present = [node for node in nodes if node is not None]
+        new = without_markers(self.session.graph, present)
+        return [None if node is None else new[node] for node in nodes]
 
     def _differentiated(self) -> list[int]:
         """The numbers of the slots that are tensors."""

@@ -83,7 +83,10 @@ def pushing(request: Request, *, reference: AnyFunction | None = None) -> Reques
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     parameters = [inspect.Parameter(name, kind) for name in ("ctx", *names)]
     forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    members: dict[str, Any] = {
+        "forward": staticmethod(forward), "backward": staticmethod(backward),
+        "symgrad_guest": request.cls.symgrad_guest,
+    }  # fmt: skip
     made = type(request.cls.__name__, (Function,), members)
     return Request(made, arguments, assumptions=request.assumptions)
 

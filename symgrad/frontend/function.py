@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError, counted
 from symgrad.frontend.caller import here
+from symgrad.frontend.guests import Guest, taken
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
 from symgrad.frontend.table import FUNCTIONS
@@ -161,6 +162,8 @@ class Function(Context):
 
     Write them as for ``torch.autograd.Function``.  Without a ``backward`` it is derived.
     """
+
+    symgrad_guest: Guest | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """``vjp`` is PyTorch's other name of ``backward``.  Raises ProtocolError for both."""
@@ -398,6 +401,8 @@ def class_of(function: type[Function] | Function) -> type[Function]:
     """The class of a Function that was given as a class or as an instance."""
     found = function if isinstance(function, type) else type(function)
     if not issubclass(found, Function):
+        found = taken(found)
+    if not issubclass(found, Function):
         raise ProtocolError(
             f"{found.__name__} is not a symgrad.Function", hint="derive the class from sg.Function"
         )
@@ -478,10 +483,15 @@ def run_forward(
     """Call forward (and setup_context)."""
     found = class_of(function)
     if not separate_setup(function):
-        return found.forward(ctx, *args, **kwargs)
-    output = found.forward(*args, **kwargs)
+        return _returned(found, found.forward(ctx, *args, **kwargs))
+    output = _returned(found, found.forward(*args, **kwargs))
     found.setup_context(ctx, (*args, *kwargs.values()), output)
     return output
+
+
+def _returned(found: type[Function], value: Any) -> Any:
+    """What a method returned; constants of the library that the Function is written for."""
+    return value if found.symgrad_guest is None else found.symgrad_guest.returned(value)
 
 
 def run_backward(
@@ -490,7 +500,8 @@ def run_backward(
     """Call backward.  Raises ProtocolError where it does not take what it is given."""
     state_of(ctx)
     try:
-        return class_of(function).backward(ctx, *cotangents)
+        found = class_of(function)
+        return _returned(found, found.backward(ctx, *cotangents))
     except TypeError as error:
         if error.__traceback__ is None or error.__traceback__.tb_next is not None:
             raise  # inside of it
@@ -622,4 +633,8 @@ def surrogate_of(function: type[Function] | Function) -> type[Function] | None:
     forward.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
     forward.__annotations__ = dict(own.__annotations__)
     name = f"surrogate of {cls.__name__}"
-    return type(name, (Function,), {"forward": staticmethod(forward), "__module__": cls.__module__})
+    members = {
+        "forward": staticmethod(forward), "__module__": cls.__module__,
+        "symgrad_guest": cls.symgrad_guest,
+    }  # fmt: skip
+    return type(name, (Function,), members)

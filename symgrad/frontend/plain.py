@@ -456,7 +456,7 @@ class PlainNumber(SymFloat):
     def derived(self, op: str, args: tuple[Any, ...]) -> SymFloat:
         """What ``op`` makes of it and other numbers."""
         regions = {
-            region.name: region for arg in args if type(arg) is PlainNumber
+            region.name: region for arg in args if is_plain_number(arg)
             for region in arg.regions
         }  # fmt: skip
         whole = all(map(_is_whole, args))
@@ -478,12 +478,14 @@ class PlainNumber(SymFloat):
     def _compare(self, relation: str, other: Any) -> Any:
         if isinstance(other, np.generic):
             other = other.item()
-        if type(other) not in (bool, int, float, PlainNumber, SymFloat, SymInt):
+        if type(other) not in (bool, int, float) and not issubclass(
+            type(other), (SymFloat, SymInt)
+        ):
             return NotImplemented
         if self.op == PLAIN and type(other) in (bool, int, float) and math.isfinite(other):
             return self.regions[0].compare(relation, other)
         own = self.settle()
-        known = other.settle() if type(other) is PlainNumber else other
+        known = other.settle() if is_plain_number(other) else other
         return RELATIONS[relation](own, known)
 
     def __eq__(self, other: object) -> Any:
@@ -583,23 +585,28 @@ class PlainNumber(SymFloat):
         return getattr(self.settle(), name)
 
 
+def is_plain_number(value: Any) -> bool:
+    """Is it a plain number of a trace?  Its ``__class__`` says otherwise."""
+    return issubclass(type(value), PlainNumber)
+
+
 def _settle(regions: Any) -> None:
     for region in regions:
         region.settled = True
 
 
 def _settled(value: Any) -> Any:
-    return value.settle() if type(value) is PlainNumber else value
+    return value.settle() if is_plain_number(value) else value
 
 
 def _is_whole(value: Any) -> bool:
-    if type(value) is PlainNumber:
-        return value.is_whole
+    if is_plain_number(value):
+        return bool(value.is_whole)
     return type(value) in (bool, int) or isinstance(value, (SymInt, np.integer))
 
 
 def _value(op: str, args: tuple[Any, ...]) -> Any:
-    known = [arg.value if type(arg) is PlainNumber else arg for arg in args]
+    known = [arg.value if is_plain_number(arg) else arg for arg in args]
     try:
         if any(isinstance(one, (SymFloat, SymInt)) or one is None for one in known):
             return None

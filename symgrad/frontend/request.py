@@ -26,6 +26,7 @@ from symgrad.frontend.function import (
     raw_method,
     separate_setup,
 )
+from symgrad.frontend.guests import taken
 from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
 from symgrad.ir.assume import Assumption, check_names, parse_all
 from symgrad.ir.dtype import float64
@@ -236,6 +237,7 @@ def bind(
     order: int = 1,
 ) -> Request:
     """Match specs, values and assumptions with the parameters of forward.  Raises SpecError."""
+    function = taken(function)
     check_stated(function, static or {}, assume or {}, order)
     values = dict(static or {})
     init = tuple((name, values.pop(name)) for name in init_parameters(function) if name in values)

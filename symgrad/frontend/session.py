@@ -6,7 +6,7 @@ In: ops to apply, relations between sizes to decide.  Out: nodes with the user's
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType, TracebackType
@@ -31,6 +31,7 @@ from symgrad.ir.graph import Graph, Node, current_location
 from symgrad.ir.types import TensorType
 
 if TYPE_CHECKING:
+    from symgrad.frontend.guests import Guest
     from symgrad.frontend.history import History
     from symgrad.frontend.questions import Questions
 
@@ -134,12 +135,14 @@ class Session:
     ``questions``: what the program asks beside the graph, where that is watched.
     ``any_rank``: does one axis stand for any number of them (``symgrad.frontend.anyrank``)?
     ``tensor_class``: the class of its tensors where that is not ``SymbolicTensor``.
+    ``guest``: the library whose Function is traced, if it is not symgrad's own.
     ``eager``: is it the trace of one eager operation?
     """
 
     any_rank = False
     tensor_class: type[Any] | None = None
     eager = False
+    guest: Guest | None = None
 
     @property
     def own_backwards(self) -> bool:
@@ -325,7 +328,8 @@ def activate(session: Session) -> Iterator[Session]:
     """Make ``session`` the trace in progress."""
     token = _current.set(session)
     try:
-        yield session
+        with nullcontext() if session.guest is None else session.guest.running(session):
+            yield session
     finally:
         _current.reset(token)
 

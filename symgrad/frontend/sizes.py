@@ -79,6 +79,17 @@ class Shape(tuple[Any, ...]):
 
     __slots__ = ()
 
+    @property
+    def __class__(self) -> type:
+        """What ``isinstance`` asks: the program knows shapes by the class of its library."""
+        session = active()
+        guest = None if session is None else session.guest
+        return Shape if guest is None or asker() is None else guest.shape()
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise TypeError("the class of a shape cannot be set")
+
     @staticmethod
     def of(shape: Iterable[Dim]) -> Shape:
         """The shape of these sizes."""
@@ -107,6 +118,12 @@ def size_text(shape: Iterable[Any]) -> str:
 
 class _Symbolic:
     """What symbolic integers and floats share: arithmetic that gives a float."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """An object of the class that the trace in progress has for it."""
+        session = active()
+        guest = None if session is None else session.guest
+        return object.__new__(cls if guest is None else guest.variant(cls))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """NumPy's functions of sizes, and arithmetic with NumPy numbers."""

@@ -48,8 +48,15 @@ class SymbolicTensor:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> SymbolicTensor:
         """An object of the class that the trace in progress asks for."""
-        session = active() if cls is SymbolicTensor else None
-        found: SymbolicTensor = object.__new__((session and session.tensor_class) or cls)
+        session = active()
+        if session is None:
+            return object.__new__(cls)
+        wanted = session.tensor_class if cls is SymbolicTensor else None
+        kind: type[SymbolicTensor] = wanted or cls
+        if session.guest is None:
+            return object.__new__(kind)
+        made = session.guest.variant(kind)
+        found: SymbolicTensor = made.__new__(made, *args, **kwargs)
         return found
 
     def __init__(
@@ -425,8 +432,12 @@ def public_class(*, parameter: bool) -> type:
     """The class that the program knows tensors by: symgrad's, as when it runs on values.
 
     Never torch's: torch's C code reads the memory of what says that it is a ``torch.Tensor``.
-    A Parameter is a Tensor, also where no class of that name is loaded.
+    A Parameter is a Tensor, also where no class of that name is loaded.  Where a Function of
+    another library is traced, they are that library's, and so are the tensors.
     """
+    session = active()
+    if session is not None and session.guest is not None:
+        return session.guest.public(parameter=parameter)
     tensors = _loaded(_TENSORS)
     if not parameter:
         return _joined("Tensor", tensors)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from symgrad import deadline
+from symgrad.frontend.guests import taken
 from symgrad.frontend.request import AnyFunction, Request, Specs, bind
 from symgrad.frontend.session import told
 from symgrad.shapes.candidates import are_known
@@ -32,6 +33,7 @@ def requested(
 
     Raises SpecError for what does not fit the Function, and where no shapes are found.
     """
+    function = taken(function)
     if specs or are_known(function, static):
         return bind(function, specs, static, assume, order)
     name = getattr(function, "__name__", type(function).__name__)

@@ -21,6 +21,7 @@ from types import CodeType, ModuleType
 
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import Function, class_location
+from symgrad.frontend.guests import adapter_of, taken
 from symgrad.frontend.session import blame
 
 OWN_MODULES = "_symgrad_"
@@ -48,23 +49,11 @@ def functions(target: str) -> list[type[Function]]:
         for module in _modules(place):
             for cls in _without_forward(module):
                 raise _no_forward(cls)
-        raise SpecError(f"{place} defines no Function", hint=_hint(place))
+        raise SpecError(
+            f"{place} defines no Function",
+            hint="subclass symgrad.Function or torch.autograd.Function there",
+        )
     return found
-
-
-def _hint(place: str) -> str:
-    """What to do about a place without a Function; subclasses of torch's Function are named."""
-    theirs = [
-        cls.__qualname__ for module in _modules(place) for cls in vars(module).values()
-        if inspect.isclass(cls) and cls.__module__ == module.__name__
-        and any(base.__module__.startswith("torch.autograd") for base in cls.__mro__)
-    ]  # fmt: skip
-    if not theirs:
-        return "subclass symgrad.Function there"
-    return (
-        f"{', '.join(theirs)}: a subclass of torch.autograd.Function; subclass symgrad.Function"
-        " instead, or write `import symgrad as torch` instead of `import torch`"
-    )
 
 
 def _modules(place: str) -> Iterator[ModuleType]:
@@ -188,11 +177,16 @@ def _package(name: str) -> Iterator[ModuleType]:
 
 def _without_forward(module: ModuleType) -> list[type[Function]]:
     """The Function classes that a module itself defines and that have no forward."""
-    return [
+    return [cls for cls in _own(module) if cls.forward is Function.forward]
+
+
+def _own(module: ModuleType) -> list[type[Function]]:
+    """The Function classes that a module itself defines, those of torch adapted."""
+    classes = [
         cls for cls in vars(module).values()
-        if inspect.isclass(cls) and issubclass(cls, Function) and cls.__module__ == module.__name__
-        and cls.forward is Function.forward
+        if inspect.isclass(cls) and cls.__module__ == module.__name__
     ]  # fmt: skip
+    return [taken(cls) for cls in classes if issubclass(cls, Function) or adapter_of(cls)]
 
 
 def _no_forward(cls: type[Function]) -> SpecError:
@@ -205,14 +199,9 @@ def _no_forward(cls: type[Function]) -> SpecError:
 def defined(module: ModuleType) -> list[type[Function]]:
     """The Function classes that a module itself defines and that have a forward."""
     own = [
-        cls
-        for cls in vars(module).values()
-        if inspect.isclass(cls)
-        and issubclass(cls, Function)
-        and cls.__module__ == module.__name__
-        and cls.forward is not Function.forward
-        and not inspect.isabstract(cls)
-    ]
+        cls for cls in _own(module)
+        if cls.forward is not Function.forward and not inspect.isabstract(cls)
+    ]  # fmt: skip
     return sorted(dict.fromkeys(own), key=_line)
 
 

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import types
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -415,19 +414,11 @@ class Product(sg.Function):
     assert f"  {number} | {numbered.strip()}\n    | {carets[8:]}\n" in done.output
 
 
-def test_a_file_of_torch_functions_gets_a_hint(tmp_path: Path) -> None:
-    stand_in = types.ModuleType("torch.autograd.function")
-    exec("class Function: pass", vars(stand_in))
-    path = tmp_path / "theirs.py"
-    path.write_text(
-        "import sys\n\nclass Exp(sys.modules['torch.autograd.function'].Function):\n    pass\n"
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "torch.autograd.function", stand_in)
-        done = run("verify", str(path))
+def test_a_file_without_functions_gets_a_hint(tmp_path: Path) -> None:
+    (tmp_path / "none.py").write_text("class Exp:\n    pass\n")
+    done = run("verify", str(tmp_path / "none.py"))
     assert done.exit_code == 2
-    assert "Exp: a subclass of torch.autograd.Function" in done.output
-    assert "import symgrad as torch" in done.output
+    assert "subclass symgrad.Function or torch.autograd.Function" in done.output
 
 
 @pytest.mark.parametrize(

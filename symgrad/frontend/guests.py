@@ -1,0 +1,64 @@
+"""Functions of other libraries, as the tracer takes them.
+
+In: a class that another library has a base class for, ``torch.autograd.Function``.  Out: a
+``Function`` of the same methods, and the ``Guest`` that its trace runs under.
+
+Nothing here imports another library: where a base class of one is met, the library is loaded, and
+what adapts its classes is imported by name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+ADAPTERS = {"torch.autograd.function": "symgrad.interop.torch"}
+"""The modules of base classes, and what adapts the classes that derive from them."""
+
+
+class Guest(Protocol):
+    """A library whose tensors the program knows, while one of its Functions is traced."""
+
+    def variant(self, kind: type) -> type:
+        """The class to make tensors and numbers of, in the place of a class of the frontend's."""
+        ...
+
+    def public(self, *, parameter: bool) -> type:
+        """The class that the program knows tensors by."""
+        ...
+
+    def shape(self) -> type:
+        """The class that the program knows shapes by."""
+        ...
+
+    def device(self) -> type:
+        """The class that the program knows devices by."""
+        ...
+
+    def running(self, session: Any) -> AbstractContextManager[None]:
+        """A block in which the library's functions are those of the trace."""
+        ...
+
+    def returned(self, value: Any) -> Any:
+        """What forward or backward returned, with the library's own tensors as constants."""
+        ...
+
+
+def adapter_of(value: Any) -> str | None:
+    """The module that adapts a class; None for what is no Function of another library."""
+    if not isinstance(value, type):
+        return None
+    for base in value.__mro__[1:]:
+        if base.__module__ in ADAPTERS and base.__name__ == "Function":
+            return ADAPTERS[base.__module__]
+    return None
+
+
+def taken(function: Any) -> Any:
+    """A Function, that of another library adapted; anything else as it is.
+
+    Raises SpecError for one that its own library does not run.
+    """
+    module = adapter_of(function)
+    return function if module is None else importlib.import_module(module).adapted(function)

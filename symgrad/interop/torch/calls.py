@@ -1,0 +1,232 @@
+"""What a function of torch is while one of its Functions is traced.
+
+In: a function, a method or an attribute of torch's, and the arguments of a call.  Out: what the
+operation of that name gives, as part of the graph.
+
+torch asks before each of its functions, whatever the arguments are.  A call without anything traced
+is torch's own; one that writes into a tensor from outside is refused, since what it writes would be
+lost.  What symgrad has no operation for is run by torch, which takes it apart (``beneath``).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from symgrad.errors import SymgradError, UnsupportedOpError
+from symgrad.frontend.caller import here
+from symgrad.frontend.questions import note_limit, observed
+from symgrad.frontend.session import Session, current
+from symgrad.frontend.table import FUNCTIONS
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.unsupported import missing_op
+from symgrad.interop.torch import beneath
+from symgrad.interop.torch.constants import (
+    inward,
+    is_real,
+    is_traced,
+    leaves,
+    refuse_write,
+)
+from symgrad.interop.torch.dtypes import theirs
+from symgrad.ir.dtype import DType
+from symgrad.tensor import gradients
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+FACTORIES = _words(
+    "arange as_tensor asarray empty empty_like empty_strided eye full full_like linspace logspace "
+    "ones ones_like scalar_tensor tensor tril_indices triu_indices zeros zeros_like clone "
+    "new_empty new_full new_ones new_tensor new_zeros"
+)
+"""Functions that make tensors, which belong to the trace whatever they are made of."""
+
+RANDOM = _words(
+    "alpha_dropout bernoulli bernoulli_ cauchy_ exponential_ feature_alpha_dropout "
+    "feature_dropout fractional_max_pool2d fractional_max_pool3d geometric_ gumbel_softmax "
+    "log_normal_ multinomial native_dropout normal normal_ poisson rand rand_like randint "
+    "randint_like randn randn_like random_ randperm rrelu rrelu_ uniform_ binomial"
+)
+"""Functions that draw random numbers."""
+
+_WRITES = _words(
+    "__iadd__ __isub__ __imul__ __itruediv__ __idiv__ __ifloordiv__ __imod__ __ipow__ __iand__ "
+    "__ior__ __ixor__ __ilshift__ __irshift__ __setitem__ __delitem__ __set__ __delete__"
+)
+_PRIVATE = _words("_stacklevel")
+_SPECIAL = {
+    "special_expit": "sigmoid", "special_gammaln": "lgamma", "special_psi": "digamma",
+    "log_sigmoid": "logsigmoid",
+}  # fmt: skip
+"""Functions that have another name here."""
+
+
+def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """What a function of torch gives.  Raises SymgradError."""
+    name = name_of(func)
+    if name == "_set_grad_enabled":
+        return set_recording(args[0])
+    values = list(leaves((*args, *kwargs.values())))
+    traced = any(map(is_traced, values))
+    _check_written(name, args, kwargs, traced=traced)
+    if name in RANDOM:
+        raise limit(f"{name} draws random numbers", "draw outside, and pass the draw as an input")
+    if not traced and name not in FACTORIES:
+        return _natively(func, name, args, kwargs)
+    own = {key: inward(kwargs[key]) for key in kwargs if key not in _PRIVATE}
+    return outward(_apply(func, name, [inward(one) for one in args], own))
+
+
+def name_of(func: Any) -> str:
+    """The name of a function; of an attribute that is read, with ``get_`` before it."""
+    name: str = getattr(func, "__name__", "")
+    if name in ("__get__", "__set__", "__delete__"):
+        of = getattr(func, "__self__", None)
+        own = getattr(of, "__name__", "") or getattr(getattr(of, "fget", None), "__name__", "")
+        return f"{name[2:5]}_{own}" if name == "__get__" else name
+    return name
+
+
+def limit(what: str, hint: str = "") -> SymgradError:
+    """The error for what cannot be traced, which is remembered however it is handled."""
+    return note_limit(UnsupportedOpError(what, location=here(), hint=hint))
+
+
+def _check_written(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, traced: bool
+) -> None:
+    """Raises EffectError for a write into a tensor from outside, and for ``out=``."""
+    if kwargs.get("out") is not None:
+        raise limit(f"{name} is called with out=", "assign the result")
+    in_place = name in _WRITES or (name.endswith("_") and not name.endswith("__"))
+    target = args[0] if args else None
+    if name == "requires_grad_" and not traced:
+        return
+    if in_place and any(is_real(one) for one in leaves(target)):
+        raise refuse_write(name)
+    if kwargs.get("inplace") and is_real(target if args else kwargs.get("input")):
+        raise refuse_write(name)
+
+
+def _natively(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """A call of torch's own tensors, which must change none of them."""
+    real = [one for one in leaves((*args, *kwargs.values())) if is_real(one)]
+    before = [_version(one) for one in real]
+    result = func(*args, **kwargs)
+    if [_version(one) for one in real] != before:
+        raise refuse_write(name)
+    return result
+
+
+def _version(tensor: Any) -> int:
+    try:
+        return int(tensor._version)
+    except RuntimeError:  # of tensors made in inference mode
+        return 0
+
+
+def _apply(func: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    found = _method(func, name) or _function(func, name)
+    if found is not None:
+        try:
+            return found(*args, **kwargs)
+        except SymgradError as error:
+            raise note_limit(error) from error.__cause__
+    return beneath.taken_apart(func, name, args, kwargs)
+
+
+def _is_method(func: Any) -> bool:
+    """Is it a method of tensors?"""
+    if inspect.isfunction(func):
+        return func.__module__ == "torch._tensor" or func.__qualname__.startswith("Tensor.")
+    return type(func).__name__ in ("method_descriptor", "wrapper_descriptor")
+
+
+def _method(func: Any, name: str) -> Callable[..., Any] | None:
+    """The traced tensor's method of that name, which is called with a tensor first."""
+    if name.startswith("get_") and type(func).__name__ == "method-wrapper":
+        shown: Any = inspect.getattr_static(SymbolicTensor, name[4:], None)
+        return shown.fget if isinstance(shown, property) else None
+    if not _is_method(func):
+        return None
+    if name == "backward":
+        return _backward
+    method: Any = inspect.getattr_static(SymbolicTensor, name, None)
+    return method if inspect.isfunction(method) else None
+
+
+_UNLIKE = _words(
+    # torch's own kernels under the names of functions of torch.nn.functional, with other arguments
+    "dropout embedding group_norm layer_norm batch_norm instance_norm cross_entropy_loss "
+    "binary_cross_entropy_with_logits hinge_embedding_loss kl_div rms_norm"
+)
+
+
+def _function(func: Any, name: str) -> Callable[..., Any] | None:
+    """The operation of the name of a function of torch's."""
+    module = getattr(func, "__module__", "") or ""
+    if module == "torch.autograd":
+        return _grad if name == "grad" else _backward if name == "backward" else None
+    if module not in ("torch.nn.functional", "torch.functional") and name in _UNLIKE:
+        return None
+    wanted = _SPECIAL.get(name, name)
+    if module == "torch._C._special":
+        wanted = wanted.removeprefix("special_")
+    elif module == "torch._C._linalg":
+        found: Callable[..., Any] | None = getattr(
+            FUNCTIONS["linalg"], name.removeprefix("linalg_"), None
+        )
+        return found
+    own = FUNCTIONS.get(wanted)
+    return own if callable(own) and not isinstance(own, type) else None
+
+
+# -- what is recorded, and gradients inside
+
+
+def set_recording(mode: bool) -> None:
+    """``torch.no_grad`` and its like begin or end."""
+    session = current()
+    if not mode:
+        session.note_detached()
+    if session.history is not None:
+        session.history.recording = bool(mode)
+
+
+def _grad(outputs: Any, inputs: Any, grad_outputs: Any = None, **settings: Any) -> Any:
+    settings.pop("only_inputs", None)
+    return gradients.grad(outputs, inputs, grad_outputs, **settings)
+
+
+def _backward(
+    tensors: Any, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False,
+    inputs: Any = None, **settings: Any,
+) -> None:  # fmt: skip
+    given = settings.pop("grad_tensors", gradient)
+    gradients.backward(
+        tensors, given, retain_graph=retain_graph, create_graph=create_graph, inputs=inputs
+    )
+
+
+# -- results
+
+
+def outward(value: Any) -> Any:
+    """A result as the program sees it: dtypes are torch's."""
+    return theirs(value) if isinstance(value, DType) else value
+
+
+def missing(name: str) -> SymgradError:
+    """The error for an operation that symgrad has not."""
+    if name.startswith("get_"):
+        observed(f".{name[4:]} of a tensor is asked for")
+    error = missing_op(name, here())
+    note_limit(error)
+    return error
+
+
+__all__ = ["Session", "call", "limit", "missing", "outward"]

@@ -1,0 +1,95 @@
+"""A ``torch.autograd.Function`` as a ``symgrad.Function``.
+
+In: a class.  Out: a class of the same name, with the user's own methods.
+"""
+
+from __future__ import annotations
+
+import inspect
+import weakref
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from symgrad.errors import Location, SpecError
+from symgrad.frontend.function import METHODS, Function, once_differentiable
+from symgrad.interop.torch.running import GUEST
+
+_BASE = torch.autograd.Function
+_WRAPPERS = {
+    "decorate_fwd": "torch.amp.autocast_mode",
+    "decorate_bwd": "torch.amp.autocast_mode",
+    "wrapper": "torch.autograd.function",
+}
+"""What torch's own decorators of methods make: ``custom_fwd``, ``custom_bwd``,
+``once_differentiable``."""
+
+_known: weakref.WeakKeyDictionary[Any, type[Function]] = weakref.WeakKeyDictionary()
+
+
+class _Adapted(type):
+    """The metaclass of adapted classes: what they lack is looked up on the class of the user's."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__") or "symgrad_original" not in vars(cls):
+            raise AttributeError(name)
+        return getattr(vars(cls)["symgrad_original"], name)
+
+
+def adapted(cls: Any) -> type[Function]:
+    """The class as a Function, always the same one.
+
+    Raises SpecError where torch does not run it.
+    """
+    found = _known.get(cls)
+    if found is None:
+        found = _known[cls] = _adapted(cls)
+    return found
+
+
+def _adapted(cls: Any) -> type[Function]:
+    members: dict[str, Any] = {
+        "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__,
+        "symgrad_guest": GUEST, "symgrad_original": cls,
+    }  # fmt: skip
+    for name in (*METHODS, "vjp"):
+        raw = inspect.getattr_static(cls, name)
+        if raw is not inspect.getattr_static(_BASE, name):
+            members[name] = _method(cls, name, raw)
+    found: Any = _Adapted(cls.__name__, (Function,), members)
+    return found  # type: ignore[no-any-return]
+
+
+def _method(cls: Any, name: str, raw: Any) -> Any:
+    """A method without torch's decorators; a plain function is called on the class, as torch does.
+
+    Raises SpecError for a method of an instance.
+    """
+    kind = classmethod if isinstance(raw, classmethod) else staticmethod
+    plain: Any = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
+    if (
+        isinstance(raw, FunctionType)
+        and next(iter(inspect.signature(raw).parameters), "") == "self"
+    ):
+        raise SpecError(
+            f"{cls.__name__}: {name} is a method of an instance, which torch no longer runs",
+            location=Location(raw.__code__.co_filename, raw.__code__.co_firstlineno),
+            hint="write @staticmethod above it, and ctx in the place of self",
+        )
+    once = False
+    while _is_wrapper(plain):
+        once = once or plain.__code__.co_name == "wrapper"
+        plain = plain.__wrapped__
+    return kind(once_differentiable(plain) if once else plain)
+
+
+def _is_wrapper(function: Any) -> bool:
+    """Is it what one of torch's decorators made?  Autocast is off, so that it does nothing."""
+    code = getattr(function, "__code__", None)
+    names = getattr(function, "__globals__", {})
+    return (
+        code is not None
+        and hasattr(function, "__wrapped__")
+        and _WRAPPERS.get(code.co_name) == names.get("__name__")
+    )

@@ -1,0 +1,168 @@
+"""What stands around the trace of a Function of torch: modes, and what torch does not ask about.
+
+In: a trace.  Out: a block in which torch's functions are those of the trace, in this thread.
+
+torch asks a mode before nearly every function.  It does not ask before ``Function.apply``, calls of
+scripted functions, and ``is_grad_enabled``: these are replaced in the whole process while a trace
+is in progress anywhere, and are torch's own for whoever is not traced.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from symgrad.frontend.caller import asked_by_symgrad, here, module_of
+from symgrad.frontend.function import Function, _apply
+from symgrad.frontend.guests import taken
+from symgrad.frontend.questions import questions
+from symgrad.frontend.session import Session, active
+from symgrad.interop.torch import calls
+from symgrad.interop.torch.constants import inward
+from symgrad.interop.torch.tensors import variant
+
+
+class _Mode(TorchFunctionMode):
+    """Hands every function of torch to the trace."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What the function gives."""
+        return calls.call(func, args, kwargs or {})
+
+
+class TorchGuest:
+    """torch, while one of its Functions is traced."""
+
+    def variant(self, kind: type) -> type:
+        """The class to make tensors and numbers of."""
+        return variant(kind)
+
+    def public(self, *, parameter: bool) -> type:
+        """``torch.Tensor`` or ``torch.nn.Parameter``."""
+        found: type = torch.nn.Parameter if parameter else torch.Tensor
+        return found
+
+    def shape(self) -> type:
+        """``torch.Size``."""
+        found: type = torch.Size
+        return found
+
+    def device(self) -> type:
+        """``torch.device``."""
+        found: type = torch.device
+        return found
+
+    @contextmanager
+    def running(self, session: Session) -> Iterator[None]:
+        """A block in which torch's functions are those of the trace."""
+        with ExitStack() as stack:
+            stack.enter_context(_unrecorded())
+            stack.enter_context(_patches)
+            if "torch._dynamo" in sys.modules:
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
+            stack.enter_context(_Mode())
+            yield
+
+    def returned(self, value: Any) -> Any:
+        """What forward or backward returned, torch's own tensors as constants."""
+        return inward(value)
+
+
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    """A block in which torch records nothing of its own tensors."""
+    before = torch._C.is_grad_enabled()
+    torch._C._set_grad_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_grad_enabled(before)
+
+
+GUEST = TorchGuest()
+
+
+def is_traced_here() -> bool:
+    """Is a Function of torch traced in this thread?"""
+    session = active()
+    return session is not None and session.guest is GUEST
+
+
+# -- what torch does not ask about
+
+
+class _Patches:
+    """The replaced functions of torch's; the last trace to end puts them back."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth = 0
+        self.undo: list[Callable[[], None]] = []
+
+    def __enter__(self) -> None:
+        with self.lock:
+            if not self.depth:
+                self.undo = [_replaced(*one) for one in _replacements()]
+            self.depth += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self.lock:
+            self.depth -= 1
+            if not self.depth:
+                for one in reversed(self.undo):
+                    one()
+
+
+_patches = _Patches()
+
+
+def _replaced(owner: Any, name: str, new: Any) -> Callable[[], None]:
+    old = inspect.getattr_static(owner, name)
+    setattr(owner, name, new)
+    return lambda: setattr(owner, name, old)
+
+
+def _replacements() -> Iterator[tuple[Any, str, Any]]:
+    """What is replaced: where, its name, by what."""
+    own_apply = torch.autograd.Function.__dict__["apply"].__func__
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        if not is_traced_here():
+            return own_apply(cls, *args, **kwargs)
+        function: type[Function] = taken(cls)
+        return _apply(function, inward(args), inward(kwargs))
+
+    yield torch.autograd.Function, "apply", classmethod(apply)
+    scripted = torch._C.ScriptFunction
+    own_call = scripted.__call__
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        inner = getattr(self, "_torchdynamo_inline", None) if is_traced_here() else None
+        return own_call(self, *args, **kwargs) if inner is None else inner(*args, **kwargs)
+
+    yield scripted, "__call__", call
+    own_enabled = torch.is_grad_enabled
+
+    def is_grad_enabled() -> bool:
+        return _recording() if is_traced_here() else own_enabled()
+
+    yield torch, "is_grad_enabled", is_grad_enabled
+
+
+def _recording() -> bool:
+    """Does torch record here?  Not in forward; in backward, the trace splits on it."""
+    session, known = active(), questions()
+    history = session.history if session is not None else None
+    usual = history is not None and history.following
+    now = history is not None and history.following and history.recording
+    frame = sys._getframe(2)
+    if known is None or module_of(frame).startswith("torch.") or asked_by_symgrad(frame):
+        return now
+    return now if now != usual else known.recording(here())

@@ -1,0 +1,117 @@
+"""The classes of tensors and sizes while a Function of torch is traced.
+
+In: a class of the frontend's.  Out: a class that derives from it and from torch's.
+
+A tensor is the frontend's, and a ``torch.Tensor`` that holds no memory: methods and operators are
+the frontend's by the order of bases, and what that lacks is torch's, which asks
+``__torch_function__``.  A size is the frontend's, and a ``torch.SymInt``, so that torch's parsers
+take it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from symgrad.frontend.caller import asked_by_symgrad, module_of
+from symgrad.frontend.sizes import SymFloat, SymInt
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interop.torch import beneath, calls
+from symgrad.interop.torch.constants import inward, plain_value
+from symgrad.interop.torch.dtypes import theirs
+from symgrad.interop.torch.numbers import SizeNode
+
+_INNER = frozenset(
+    ("__new__", "__init__", "__getattr__", "__getattribute__", "__hash__", "__repr__", "write",
+     "known_node", "shared", "_no_value", "_leading", "__deepcopy__", "__format__", "type")
+)  # fmt: skip
+"""Methods that take no operands."""
+
+
+class TorchTensor(torch.Tensor):
+    """What all traced tensors share with torch's; a mixin beside a class of the frontend's."""
+
+    @staticmethod
+    def __new__(cls: Any, storage: Any, *args: Any, **kwargs: Any) -> Any:
+        """A tensor without memory."""
+        with torch._C.DisableTorchFunction():
+            return torch.Tensor._make_wrapper_subclass(
+                cls, (0,), dtype=theirs(storage.node.dtype), device="cpu",
+                dispatch_sizes_strides_policy="sizes",
+            )  # fmt: skip
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """A function of torch with traced tensors among its arguments."""
+        return calls.call(func, args, kwargs or {})
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """An ATen operation that torch took a function apart into."""
+        return beneath.call(func, args, kwargs or {})
+
+
+def _dtype(self: Any) -> Any:
+    """The element type: torch's for the program, ours for symgrad."""
+    frame = sys._getframe(1)
+    while module_of(frame) == "symgrad.frontend.anyrank.tensor" and frame.f_back is not None:
+        frame = frame.f_back
+    own = self.storage.node.dtype
+    return own if asked_by_symgrad(frame) else theirs(own)
+
+
+def _type(self: Any, dtype: Any = None, **ignored: Any) -> Any:
+    """In another dtype; without one, the name of its class in torch."""
+    if dtype is None:
+        return f"torch.{self.storage.node.dtype.tensor_class}"
+    return SymbolicTensor.type(self, dtype)  # type: ignore[attr-defined]
+
+
+def _item(self: Any) -> Any:
+    """The number that a constant holds.  Raises ControlFlowError for anything else."""
+    found = plain_value(self)
+    return SymbolicTensor.item(self) if found is None else found
+
+
+@functools.lru_cache(maxsize=64)
+def variant(kind: type) -> type:
+    """The class to make objects of in the place of ``kind``."""
+    if issubclass(kind, (torch.Tensor, torch.SymInt, torch.SymFloat)):
+        return kind
+    if issubclass(kind, SymbolicTensor):
+        return _tensor_class(kind)
+    if issubclass(kind, (SymInt, SymFloat)):
+        base = torch.SymInt if issubclass(kind, SymInt) else torch.SymFloat
+        members = {"node": property(SizeNode), "__slots__": ()}
+        return type(kind.__name__, (kind, base), members)
+    return kind
+
+
+def _tensor_class(kind: type) -> type:
+    members: dict[str, Any] = {
+        "__new__": TorchTensor.__new__,
+        "__torch_function__": TorchTensor.__dict__["__torch_function__"],
+        "dtype": property(_dtype), "type": _type, "item": _item, "layout": torch.strided,
+        "__hash__": kind.__hash__,
+    }  # fmt: skip
+    for base in reversed(kind.__mro__):
+        for name, value in vars(base).items() if base is not object else ():
+            if isinstance(value, FunctionType) and name not in _INNER and name not in members:
+                members[name] = _operand_taking(value)
+    found: type = type(torch.Tensor)(kind.__name__, (kind, TorchTensor), members)
+    return found
+
+
+def _operand_taking(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The method, which takes tensors of torch's as constants."""
+
+    @functools.wraps(method)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(self, *map(inward, args), **{name: inward(kwargs[name]) for name in kwargs})
+
+    return called

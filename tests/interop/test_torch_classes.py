@@ -1,0 +1,241 @@
+"""Unmodified ``torch.autograd.Function`` classes: right ones are proved, doubled ones refuted.
+
+What is right and what is wrong is for torch's gradcheck to say.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+from symgrad.errors import SpecError, SymgradError  # noqa: E402
+from symgrad.frontend.guests import taken  # noqa: E402
+from symgrad.frontend.table import FUNCTIONS  # noqa: E402
+from tests.interop.torch_classes import CASES, Case, doubled  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+
+
+def _checked(function: Any, case: Case) -> bool:
+    """Does torch agree that the gradients are right?"""
+
+    def run(*args: Any) -> Any:
+        found = function.apply(*(one.clone() if one.is_floating_point() else one for one in args))
+        several = found if isinstance(found, tuple) else (found,)
+        return tuple(one for one in several if one.is_floating_point())
+
+    return bool(torch.autograd.gradcheck(run, case.inputs, raise_exception=False))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_right_backwards_are_proved(name: str) -> None:
+    case = CASES[name]
+    assert _checked(case.function, case)
+    report = sg.verify(case.function, *case.specs)
+    assert str(report.verdict) == "PROVED", str(report)
+    assert report.name == name
+    assert report.location is not None
+    assert report.location.file.endswith("torch_classes.py")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_doubled_gradients_are_refuted(name: str) -> None:
+    case = CASES[name]
+    wrong = doubled(case.function)
+    assert not _checked(wrong, case)
+    report = sg.verify(wrong, *case.specs, suggest=False)
+    assert str(report.verdict) == "REFUTED", str(report)
+
+
+# -- what is refused
+
+
+OUTSIDE = torch.ones(3)
+
+
+class WritesOutside(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        OUTSIDE[0] = x.sum()
+        return x * OUTSIDE
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return grad * OUTSIDE
+
+
+def _named(body: str) -> Any:
+    """A Function whose forward is ``body``, and whose backward passes the gradient on."""
+    names: dict[str, Any] = {"torch": torch, "W": torch.ones(3), "F": torch.nn.functional}
+    exec(compile(f"def forward(ctx, x):\n    {body}", "<user>", "exec"), names)
+    members = {
+        "forward": staticmethod(names["forward"]),
+        "backward": staticmethod(lambda ctx, grad: grad),
+    }
+    return type("Refused", (torch.autograd.Function,), members)
+
+
+REFUSED = {
+    "set item": "W[0] = x.sum(); return x",
+    "in place": "W.add_(x); return x",
+    "augmented": "W.__iadd__(x); return x",
+    "in place, of itself": "W.mul_(2); return x",
+    "copy": "W.copy_(x); return x",
+    "through a view": "W[:2].zero_(); return x",
+    "data": "W.data = x; return x",
+    "out": "return torch.exp(x, out=torch.empty_like(x))",
+    "out of torch's own": "torch.exp(W, out=W); return x",
+    "activation in place": "F.relu(W, inplace=True); return x",
+    "statistics": "return F.batch_norm(x.expand(3, 3), W, W, training=True)[0]",
+    "pointer": "x.data_ptr(); return x",
+    "storage": "x.untyped_storage(); return x",
+    "array": "x.numpy(); return x",
+    "value": "return x * x.sum().item()",
+    "branch": "return x if x.sum() > 0 else -x",
+    "loop": "return sum((one for one in x), x)",
+    "random": "return x * torch.rand(3)",
+    "random like": "return x * torch.bernoulli(torch.full_like(x, 0.5))",
+    "dropout": "return F.dropout(x, 0.5)",
+    "half": "return x.half().float()",
+    "complex": "return torch.view_as_real(torch.fft.fft(x)).sum() + x",
+}
+
+
+def _handling(body: str) -> str:
+    """The body with a handler around what cannot be traced."""
+    effect = body.partition("return")[2] if body.startswith("return") else body.split(";")[0]
+    statement = effect if "=" in effect else f"z = {effect}"
+    return f"\n    try:\n        {statement}\n    except Exception:\n        pass\n    return x"
+
+
+def _said(body: str, spec: str) -> str:
+    """The error, or the report that the verdict is UNDECIDED; empty for any other verdict."""
+    try:
+        report = sg.verify(_named(body), spec, suggest=False)
+    except SymgradError as error:
+        return str(error)
+    return str(report) if str(report.verdict) == "UNDECIDED" else ""
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_traced_is_said_with_its_line(name: str) -> None:
+    spec = "3" if name != "loop" else "n"
+    assert "<user>:2" in _said(REFUSED[name], spec)
+    # what the program does with the error says nothing of real calls
+    assert "<user>:4" in _said(_handling(REFUSED[name]), spec)
+
+
+def test_nothing_is_written_outside() -> None:
+    with pytest.raises(SymgradError, match="from outside"):
+        sg.verify(WritesOutside, "3")
+    assert OUTSIDE.tolist() == [1, 1, 1]
+
+
+def test_an_instance_method_is_no_function_of_torch() -> None:
+    class Old(Function):
+        def forward(self, x: Any) -> Any:
+            return x
+
+    with pytest.raises(SpecError, match="no longer runs"):
+        sg.verify(Old, "n")
+
+
+def test_one_size_is_never_all_sizes() -> None:
+    class Fixed(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.count = x.shape[0]
+            return x.sum(0) / 3
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad.expand(ctx.count, -1) / (3 if ctx.count != 7 else 2)
+
+    report = sg.verify(Fixed, "n m", suggest=False)
+    assert str(report.verdict) == "REFUTED"
+    assert "n = 7" in str(report)
+
+
+# -- what is left as it was
+
+
+def test_torch_is_itself_after_a_trace() -> None:
+    before = (
+        torch.autograd.Function.__dict__["apply"], torch._C.ScriptFunction.__call__,
+        torch.is_grad_enabled,
+    )  # fmt: skip
+    sg.verify(CASES["Nested"].function, "n m")
+    after = (
+        torch.autograd.Function.__dict__["apply"], torch._C.ScriptFunction.__call__,
+        torch.is_grad_enabled,
+    )  # fmt: skip
+    assert after == before
+    assert torch.is_grad_enabled()
+    x = torch.ones(2, 2, requires_grad=True)
+    CASES["Nested"].function.apply(x).sum().backward()
+    assert x.grad is not None
+
+
+def test_a_class_is_adapted_once() -> None:
+    function = CASES["Softmax"].function
+    assert taken(function) is taken(function)
+    assert taken(FUNCTIONS) is FUNCTIONS
+
+
+# -- from files
+
+
+PROGRAM = """
+import torch
+
+
+class Swish(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * torch.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        s = torch.sigmoid(x)
+        return grad * (s + x * s * (1 - s){wrong})
+"""
+
+
+def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.slow
+def test_the_command_line_and_pytest_take_them(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(textwrap.dedent(PROGRAM.format(wrong="")))
+    done = _run(tmp_path, "symgrad", "verify", "ops.py:Swish", "--shapes", "n m", "--no-cache")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "ops.py").write_text(textwrap.dedent(PROGRAM.format(wrong=" * x")))
+    done = _run(tmp_path, "symgrad", "verify", "ops.py", "--shapes", "n m", "--no-cache")
+    assert done.returncode == 1
+    assert "REFUTED" in done.stdout
+    done = _run(
+        tmp_path, "pytest", "--symgrad", "ops.py",
+        "--symgrad-no-cache", "-q",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "REFUTED" in done.stdout
+
+
+@pytest.mark.slow
+def test_torch_is_imported_only_by_who_uses_it() -> None:
+    program = "import symgrad as sg, sys, symgrad.tools.discover; assert 'torch' not in sys.modules"
+    assert _run(Path(), "timeit", "-n", "1", "-r", "1", program).returncode == 0
