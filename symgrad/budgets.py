@@ -128,6 +128,10 @@ LARGEST_SHIFT = 8
 """Multiple of an angle, or integer in the argument of a gamma function, that is taken apart."""
 MOST_ENDS = 3
 """Bounded atoms that are put at an end of their range to find a sign."""
+MOST_INSTANCES = 24
+"""Places at which one stated relation is put to find one sign."""
+MOST_MULTIPLES = 4
+"""Numbers by which it is multiplied there."""
 DIVISION_STEPS = 24
 """Terms of a quotient of two integer polynomials."""
 QUOTIENT_STEPS = 64

@@ -34,6 +34,7 @@ from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
 from symgrad.frontend.sizes import symbolic_math
 from symgrad.frontend.state import put_back
+from symgrad.frontend.stated import relations
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -138,6 +139,7 @@ def _case(
         observed=tuple(asked),
         assumed=tuple(questions.assumed),
         plain=tuple(session.plain),
+        relations=relations(run.request, run.inputs, session),
     )
 
 
@@ -228,7 +230,9 @@ def _unmarked(case: FunctionCase) -> FunctionCase:
     graph = Graph()
     parts = [node for g in case.gradients for node in (g.node, g.returned) if node is not None]
     cotangents = [node for node in case.cotangents if node is not None]
-    new = without_markers(graph, [*case.inputs, *case.outputs, *case.saved, *cotangents, *parts])
+    stated = [one.node for one in case.relations]
+    roots = [*case.inputs, *case.outputs, *case.saved, *cotangents, *parts, *stated]
+    new = without_markers(graph, roots)
 
     def moved(node: Node | None) -> Node | None:
         return None if node is None else new[node]
@@ -244,6 +248,7 @@ def _unmarked(case: FunctionCase) -> FunctionCase:
         ),
         saved=tuple(dict.fromkeys(new[node] for node in case.saved)),
         record=None,
+        relations=tuple(replace(one, node=new[one.node]) for one in case.relations),
     )
 
 

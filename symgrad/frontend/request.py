@@ -154,7 +154,7 @@ class Request:
             replace(one, spec=None, value=None, given=True) if one.name in absent else one
             for one in self.arguments
         )
-        assumptions = tuple(one for one in self.assumptions if one.name not in absent)
+        assumptions = tuple(one for one in self.assumptions if set(absent).isdisjoint(one.inputs))
         return replace(self, arguments=arguments, assumptions=assumptions)
 
     def plain_values(self) -> tuple[PlainArgument, ...]:

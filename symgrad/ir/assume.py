@@ -15,6 +15,10 @@ Grammar, words separated by commas or ``and`` where several hold:
     constant                                         no gradient is wanted
     number                                           constant, and fixed for a call: what holds
                                                      almost everywhere does for each value
+    left < right  (also <= > >= !=)                  a relation between expressions of inputs,
+                                                     in tensor code, that holds for all elements
+
+A relation, ``(x * x).sum(-1) < 1``, may name several inputs; ``a < b < c`` is two of them.
 
 Signs and intervals of one input are met together: ``positive and (-2, 5)`` is ``(0, 5)``.  What no
 tensor can meet is an error, since everything would hold of it.
@@ -22,6 +26,7 @@ tensor can meet is an error, since everything would hold of it.
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,13 +46,17 @@ _WORDS = {
     "unique": "unique", "distinct": "unique", "constant": "constant",
     "number": "plain", "plain number": "plain",
 }  # fmt: skip
+RELATION = "relation"
 _INTERVAL = re.compile(r"([(\[])\s*([^,\s]+)\s*,\s*([^,\s]+)\s*([)\]])")
 _INDEX = re.compile(r"index\s+(\w+)")
 
 
 @dataclass(frozen=True)
 class Assumption:
-    """One declared fact about one input; ``text`` is as it was written."""
+    """One declared fact about one input; ``text`` is as it was written.
+
+    ``sides`` of a relation, and the names that stand in them.
+    """
 
     name: str
     kind: str
@@ -57,8 +66,17 @@ class Assumption:
     low_open: bool = True
     high_open: bool = True
     extent: Dim | None = None
+    sides: tuple[str, str, str] | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs that it is about."""
+        return self.names or (self.name,)
 
     def __str__(self) -> str:
+        if self.kind == RELATION:
+            return self.text
         if self.kind == "interval" and self.high is None and self.low is not None:
             return f"{self.name} {'>' if self.low_open else '>='} {self.low}"
         if self.kind == "interval":
@@ -95,8 +113,13 @@ def _written(name: str, text: str) -> list[Assumption]:
     """The assumptions about one input, each as it is written."""
     rest, found = text.strip(), []
     while rest:
-        taken, end = _first(name, rest)
-        found.append(taken)
+        relation = _piece(rest)
+        if (tree := _comparison(relation)) is not None:
+            found += _relations(name, relation, tree)
+            end = len(relation)
+        else:
+            taken, end = _first(name, rest)
+            found.append(taken)
         rest = re.sub(r"^\s*(,|;|and\b)?\s*", "", rest[end:])
     if not found:
         raise SpecError(f"the assumption about {name!r} is empty", hint=_HINT)
@@ -105,7 +128,7 @@ def _written(name: str, text: str) -> list[Assumption]:
 
 _HINT = (
     "write positive, nonnegative, negative, nonzero, an interval such as (0, 1), binary, "
-    "symmetric, one-hot, unique, or index n"
+    "symmetric, one-hot, unique, index n, or a relation such as (x * x).sum(-1) < 1"
 )
 
 
@@ -130,6 +153,112 @@ def _interval(name: str, match: re.Match[str]) -> Assumption:
     return Assumption(
         name, "interval", match[0], low, high, match[1] == "(", match[4] == ")"
     )  # fmt: skip
+
+
+# -- relations between expressions of inputs
+
+_SYMBOLS: Mapping[type[ast.cmpop], str] = {
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.NotEq: "!=",
+}  # fmt: skip
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
+_PIECES = re.compile(r"[(\[{]|[)\]}]|[,;]|\band\b")
+
+
+def _piece(text: str) -> str:
+    """The text up to the first separator that is in no brackets."""
+    depth = 0
+    for mark in _PIECES.finditer(text):
+        if mark[0] in "([{":
+            depth += 1
+        elif mark[0] in ")]}":
+            depth -= 1
+        elif not depth:
+            return text[: mark.start()].rstrip()
+    return text
+
+
+def _comparison(text: str) -> ast.Compare | None:
+    """A comparison as Python reads it; None where the text is none."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    return tree if isinstance(tree, ast.Compare) else None
+
+
+def _relations(name: str, text: str, tree: ast.Compare) -> list[Assumption]:
+    """The relations of a chain of comparisons.  Raises SpecError."""
+    parts, found = [tree.left, *tree.comparators], []
+    for operator, left, right in zip(tree.ops, parts, parts[1:], strict=False):
+        symbol = _SYMBOLS.get(type(operator))
+        if symbol is None:
+            raise SpecError(
+                f"the assumption {text!r} about {name!r} is no relation that symgrad reads",
+                hint="relations are < <= > >= and !=",
+            )
+        sides = _source(text, left), _source(text, right)
+        names = _names(left, right)
+        own = names[0] if len(parts) > 2 and names and name not in names else name
+        found.append(
+            _bounded(name, left, symbol, right)
+            or _bounded(name, right, _TURNED[symbol], left)
+            or Assumption(
+                own, RELATION, f"{sides[0]} {symbol} {sides[1]}",
+                sides=(sides[0], symbol, sides[1]), names=names,
+            )
+        )  # fmt: skip
+    return found
+
+
+def _source(text: str, part: ast.expr) -> str:
+    return ast.get_source_segment(text, part) or ast.unparse(part)
+
+
+def _bounded(name: str, side: ast.expr, symbol: str, other: ast.expr) -> Assumption | None:
+    """``x > 0.5`` as an interval; None for what is not the input itself beside a number."""
+    if not isinstance(side, ast.Name) or side.id != name:
+        return None
+    try:
+        value = ast.literal_eval(other)
+    except (ValueError, TypeError, SyntaxError):
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    number = Fraction(repr(value) if isinstance(value, float) else value)
+    if symbol == "!=":
+        return Assumption(name, "nonzero", "nonzero") if not number else None
+    is_open = symbol in "<>"
+    if symbol in (">", ">="):
+        text = f"{'(' if is_open else '['}{value}, inf)"
+        return Assumption(name, "interval", text, number, None, is_open, True)
+    text = f"(-inf, {value}{')' if is_open else ']'}"
+    return Assumption(name, "interval", text, None, number, True, is_open)
+
+
+def _names(*parts: ast.expr) -> tuple[str, ...]:
+    """The names in expressions, but for those of functions and of modules that hold them."""
+    found: dict[str, None] = {}
+    for part in parts:
+        called = {id(one.func) for one in ast.walk(part) if isinstance(one, ast.Call)}
+        called |= {
+            id(one.value) for one in ast.walk(part)
+            if isinstance(one, ast.Attribute) and id(one) in called
+            and isinstance(one.value, ast.Name) and one.value.id in MODULES
+        }  # fmt: skip
+        for one in ast.walk(part):
+            if isinstance(one, ast.Name) and id(one) not in called:
+                found[one.id] = None
+    return tuple(found)
+
+
+MODULES = ("torch", "sg", "symgrad")
+"""What functions in relations may be written with: ``torch.sqrt(x)``."""
+
+
+def pointed(text: str, name: str) -> str:
+    """A relation with a caret under the first place of a name."""
+    at = re.search(rf"\b{re.escape(name)}\b", text)
+    return f"\n  {text}\n  {' ' * (at.start() if at else 0)}{'^' * len(name)}"
 
 
 # -- several assumptions about one input: all of them hold
@@ -232,10 +361,19 @@ def check_names(assumptions: Iterable[Assumption], inputs: Iterable[str]) -> Non
     """Raises SpecError where an assumption is about something that is no tensor input."""
     known = tuple(inputs)
     for assumption in assumptions:
-        if assumption.name not in known:
+        for name in (assumption.name, *assumption.names):
+            if name not in known:
+                shown = pointed(assumption.text, name) if name in assumption.names else ""
+                raise SpecError(
+                    f"an assumption is about {name!r}, which is not a tensor input{shown}",
+                    hint=f"the inputs are {', '.join(known)}"
+                    + ("; a size is written x.shape[0]" if shown else ""),
+                )
+        if assumption.kind == RELATION and assumption.name not in assumption.names:
             raise SpecError(
-                f"an assumption is about {assumption.name!r}, which is not a tensor input",
-                hint=f"the inputs are {', '.join(known)}",
+                f"the relation {assumption.text!r} is stated of {assumption.name!r}, which it does"
+                " not name",
+                hint=f"state it of {' or of '.join(assumption.names) or 'an input that it names'}",
             )
 
 

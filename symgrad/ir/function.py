@@ -165,6 +165,19 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Relation:
+    """A stated relation between inputs: each element of ``node`` is ``kind`` 0: > >= or !=.
+
+    ``text``: as it was written; ``end``: the same with ``==``.
+    """
+
+    text: str
+    kind: str
+    node: Node
+    end: str = ""
+
+
+@dataclass(frozen=True)
 class FunctionCase:
     """One trace.  ``graph`` holds everything; the rest says which node is what.
 
@@ -181,7 +194,7 @@ class FunctionCase:
     backward gets zeros, not None, for an output without a cotangent.  ``any_rank``: it serves any
     number of batch axes.  ``answers``: the questions that split it; ``observed``: what the program
     asked that has no answer for all calls; ``assumed``: what the verdict has to print.  ``where``:
-    what must hold of plain numbers, as expressions.
+    what must hold of plain numbers, as expressions.  ``relations``: what is stated of the inputs.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -204,6 +217,7 @@ class FunctionCase:
     assumed: tuple[Asked, ...] = ()
     plain: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
 
     @property
     def tensors(self) -> tuple[Node, ...]:

@@ -35,6 +35,7 @@ from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
+from symgrad.proof.judge import vacuous
 from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
@@ -183,6 +184,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     declared = graphs.assumptions
     for case in graphs.cases:
         check_square(declared, {str(node.attributes["name"]): node.shape for node in case.inputs})
+        vacuous.check(subject_of(case, declared))
     calls = _calls(graphs, declared, options)
     if any(finding.name == STATE for finding in calls.findings):
         return _stateful(graphs, calls.findings)
@@ -456,6 +458,7 @@ def subject_of(
     subject = Subject(
         graph, [new[node] for node in case.inputs], pairs, gradients,
         conditions=case.conditions, assumptions=declared,
+        relations=[replace(one, node=new[one.node]) for one in case.relations],
     )  # fmt: skip
     subject.saved = tuple(new[node] for node in case.saved)
     subject.copies = new
@@ -473,7 +476,8 @@ def _copied_case(
     given = [g.node for g in case.gradients if g.node is not None]
     cotangents = [node for node in case.cotangents if node is not None]
     returned = [g.returned for g in case.gradients if g.returned is not None]
-    roots = [*case.inputs, *case.outputs, *cotangents, *case.saved, *given, *returned]
+    stated = [one.node for one in case.relations]
+    roots = [*case.inputs, *case.outputs, *cotangents, *case.saved, *given, *returned, *stated]
     graph = Graph()
     new = rewrite(graph, roots)
     inputs = {node.attributes["name"]: node for node in case.inputs}

@@ -34,6 +34,7 @@ from symgrad.frontend.trace import (
     trace_request,
     with_specs,
 )
+from symgrad.ir.assume import RELATION
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs
@@ -56,6 +57,9 @@ def rank_dependence(
     These are ``apart`` and those that the program treats by themselves, as in ``if x.ndim == 2``;
     for all others it does the same.
     """
+    stated = next((one.text for one in request.assumptions if one.kind == RELATION), None)
+    if stated is not None:
+        return Observation(f"{stated} is stated", class_location(request.cls))
     positional = _short(request, lambda spec: len(spec.dims) - spec.position)
     if positional is not None:
         return Observation(positional, class_location(request.cls))

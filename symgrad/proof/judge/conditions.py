@@ -245,7 +245,7 @@ def _specialised(subject: Subject, name: str, symbol: str, value: Dim) -> Subjec
         return None
     mapping: dict[Atom, Dim] = {Size(symbol): value}
     return subject.changed(
-        [name], graph=graph, new=new,
+        [name], graph=graph, new=new, sizes=mapping,
         conditions=[condition.substitute(mapping) for condition in subject.conditions],
         assumptions=[
             known if known.extent is None

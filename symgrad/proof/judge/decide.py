@@ -13,7 +13,7 @@ In: a ``Subject``.  Out: a ``Judgement`` of each of its gradients.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -29,9 +29,11 @@ from symgrad.budgets import (
 )
 from symgrad.deadline import TimeUp
 from symgrad.errors import DependencyError
-from symgrad.proof.judge import nullsets
+from symgrad.ir.function import Relation
+from symgrad.ir.graph import Graph
+from symgrad.proof.judge import nullsets, stated
 from symgrad.proof.judge.approximations import smoothed
-from symgrad.proof.judge.defined import Definedness
+from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equality import (
     Equality,
     contradictory,
@@ -48,6 +50,7 @@ from symgrad.proof.oracle.corners import certain, corners
 from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspicious, tolerance
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
+from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, precisely
 from symgrad.proof.oracle.thresholds import look
 from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
@@ -81,6 +84,10 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
         recognise=subject.recognised, products=subject.products,
     )  # fmt: skip
 
+    known_relations = stated.relations(subject)
+    related: dict[Graph, Sequence[Relation]] = {}
+    facts = stated.with_relations(facts, known_relations, {})
+
     def equal_under(goal: Goal, facts: Facts) -> Equality:
         nonlocal spent
         if total is not None and spent > total:
@@ -89,9 +96,12 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
         facts = replace(
             facts, intervals={**facts.intervals, **goal.intervals}, computed=goal.computed
         )
+        own = next((n.graph for n in goal.leaves.values()), subject.graph)
+        if own not in related:
+            related[own] = moved(known_relations, own, None)
         found = decide_equal(
             goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
-            graph=subject.graph,
+            graph=subject.graph, relations=related[own],
         )  # fmt: skip
         spent += found.work
         return found
@@ -100,6 +110,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     known = with_ranks(ready.facts, ready.subject.everything.nodes)
     prover = Prover(ready.subject, lambda goal: equal_under(goal, known), known)
     said = [Condition("domain", str(domain)) for domain in own]
+    said += stated.exclusions(subject)
     return Proving(prover, (*said, *ready.conditions), known, facts)
 
 
@@ -479,6 +490,9 @@ class _Decision:
         None where it is wrong on one of them, and REFUTED.
         """
         found = nullsets.doubtful(prover.subject, name)
+        known = outside(prover.subject) if found else None
+        if known is not None:
+            found = {one: meeting for one, meeting in found.items() if not known.excludes(one)}
         if not found:
             return []
         cuts = [[*prover.contractions, *prover.atoms]]

@@ -27,7 +27,10 @@ from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.markers import value_args
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
+from symgrad.proof.judge import stated
+from symgrad.proof.judge.boundaries import Boundary
 from symgrad.proof.judge.domain_text import condition_about, where_zero
+from symgrad.proof.judge.equality import facts_of
 from symgrad.proof.judge.goals import definitions, opaque_atoms
 from symgrad.proof.judge.positivity import holds
 from symgrad.proof.judge.ranges import (
@@ -68,6 +71,7 @@ _ENOUGH = {
     "nonzero": [("!=", False), ("!=", True), (">", False), (">", True)],
 }  # fmt: skip
 """By which relations a kind is implied, of the value or of its negative."""
+_KINDS = {relation: kind for kind, relation in _RELATIONS.items()}
 _SHOWN = {**_RELATIONS, "nonzero": "=="}
 _REVERSED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "=="}
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
@@ -84,6 +88,17 @@ class Need:
     reader: Node
 
 
+def outside(subject: Subject) -> Definedness | None:
+    """What says where points cannot be, by what is stated; None where nothing is."""
+    if not subject.relations:
+        return None
+    shapes = {name: node.shape for name, node in subject.by_name.items()}
+    facts = facts_of(
+        subject.assumptions, subject.sampler.uses, subject.conditions, shapes=shapes
+    )  # fmt: skip
+    return Definedness(subject, stated.with_relations(facts, stated.relations(subject), {}))
+
+
 class Definedness:
     """What the gradients of one subject need to be defined; what is found for one serves all."""
 
@@ -94,6 +109,8 @@ class Definedness:
         self._inputs = self._ranges.copy()
         self._given: list[Need] = []
         self._algebra: _Algebra | None = None
+        self._given += learn_stated(self._ranges, subject)
+        learn_stated(self._inputs, subject)
         for need in _needs(self._forward):
             if need.guards:
                 self._given.append(need)
@@ -150,6 +167,19 @@ class Definedness:
             evaluated = self._forward.get(need.reader, ())
             if not any(guards <= need.guards for guards in evaluated):
                 yield need
+
+    def excludes(self, boundary: Boundary) -> bool:
+        """Does what is stated of the inputs keep a point from a value everywhere?"""
+        graph, point, value = self.subject.graph, boundary.point, boundary.value
+        if isinstance(value, Node):
+            if value.shape != point.shape:
+                return False
+            gap = graph.apply("sub", point, value)
+        else:
+            gap = graph.apply("sub", point, graph.lift(float(value), point))
+            if Fraction(repr(float(value))) != value:
+                return False
+        return not self._left(Need("nonzero", gap, _ALWAYS, gap))
 
     # -- is it met?
 
@@ -220,6 +250,8 @@ class Definedness:
             if poly is None:
                 return False
             if holds(algebra.context, poly, relation):
+                return True
+            if relation == "!=" and holds(algebra.context, -poly, ">"):
                 return True
             facts = [
                 fact for condition, value in need.guards
@@ -450,6 +482,16 @@ class _Nodes:
 # -- what is known
 
 
+def learn_stated(ranges: Ranges, subject: Subject) -> list[Need]:
+    """Take what is stated of the inputs as met, of all elements.  [rule: stated-relation]."""
+    found = [
+        Need(_KINDS[one.kind], one.node, _ALWAYS, one.node) for one in stated.relations(subject)
+    ]
+    for need in found:
+        _learn(ranges, need)
+    return found
+
+
 def _learn(ranges: Ranges, need: Need) -> None:
     """Take a need as met, of all elements."""
     if need.kind in _MEANING and not need.guards:
@@ -543,6 +585,8 @@ class _Algebra:
         self._lowering = Lowering(subject.graph, self._cuts)
         self.context = Proof(RULES, facts)
         self._conversion = Conversion(self.context, definitions(self._lowering))
+        if facts.stated:
+            self._conversion.state()
         self._found: dict[Node, Poly | None] = {}
         self.leaves = {f"%{node.index}": node for node in self._cuts}
 

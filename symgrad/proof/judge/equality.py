@@ -16,11 +16,11 @@ from symgrad.index.lower import Lowering
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
-from symgrad.ir.function import RELATIONS, SizeCondition
+from symgrad.ir.function import RELATIONS, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
-from symgrad.proof.judge import plain_numbers, witness
+from symgrad.proof.judge import plain_numbers, stated, witness
 from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.judge.exceptional import exceptional_sizes
 from symgrad.proof.judge.families import Element, Families
@@ -154,13 +154,17 @@ def decide_equal(
     *,
     budget: int = NORMAL_FORM_WORK,
     graph: Graph | None = None,
+    relations: Sequence[Relation] = (),
 ) -> Equality:
     """Prove two expressions equal, witnesses of the almost-everywhere steps included.
 
     ``leaves``: the nodes that cut names stand for, for text.  ``define``: what an element of a
     computed index tensor is, None for any other.  ``graph``: where conditions find user's words.
+    ``relations``: what is stated, in that graph.
     """
     facts = plain_numbers.with_cuts(facts, leaves)
+    if relations:
+        facts = stated.with_relations(facts, relations, leaves)
     result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
     if not result.is_zero:
         return Equality(

@@ -22,6 +22,7 @@ from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.oracle.refute import Counterexample, input_values
+from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Finding
 from symgrad.proof.report.rendering import worded
@@ -160,7 +161,13 @@ def _subject(
     declared: Sequence[Assumption],
 ) -> Subject:  # fmt: skip
     known = {node.attributes["name"] for node in inputs}
-    assumptions = [one for one in declared if one.name in known]
+    assumptions = [one for one in declared if known.issuperset(one.inputs)]
     return Subject(
-        graph, inputs, outputs, gradients, conditions=case.conditions, assumptions=assumptions
+        graph,
+        inputs,
+        outputs,
+        gradients,
+        conditions=case.conditions,
+        assumptions=assumptions,
+        relations=moved(case.relations, graph, None),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
-from symgrad.proof.judge.boundaries import kept_from, number
+from symgrad.proof.judge.boundaries import Boundary, changes, kept_from, kinked, number
+from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
@@ -44,6 +46,9 @@ def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condi
     flowing, jumping = bends(subject), jumps(subject)
     if not flowing and not jumping:
         return ranked
+    if (known := outside(subject)) is not None:
+        flowing = [node for node in flowing if not _excluded(known, kinked(node))]
+        jumping = [node for node in jumping if not _excluded(known, changes(node))]
     at = _generic(subject)
     writer = CodeWriter(names)
     found: list[Condition] = ranked
@@ -59,6 +64,12 @@ def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condi
         rest = len(found) - MOST_KINKS
         return [*found[:MOST_KINKS], Condition("kink", f"and {rest} more like these")]
     return found
+
+
+def _excluded(known: Definedness, found: Iterable[Any]) -> bool:
+    """Are all of some boundaries outside of what is stated?"""
+    own = [one if isinstance(one, Boundary) else one[0] for one in found]
+    return bool(own) and all(map(known.excludes, own))
 
 
 def _ranked(nodes: Iterable[Node], writer: CodeWriter) -> list[Condition]:

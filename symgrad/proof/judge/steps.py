@@ -34,6 +34,7 @@ from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.judge.boundaries import name_of
+from symgrad.proof.judge.defined import learn_stated
 from symgrad.proof.judge.equality import Equality, merge
 from symgrad.proof.judge.goals import Equal, Goal, definitions, unfold
 from symgrad.proof.judge.ranges import Ranges, interval, of_inputs
@@ -72,6 +73,7 @@ class Steps:
         self.right: dict[Node, Equality] = {}
         """For each forward node, is its adjoint the true one?"""
         self.ranges = Ranges(of_inputs(subject, facts), facts.least_sizes)
+        learn_stated(self.ranges, subject)
         self._classes: Classes | None = None
 
     def prove(self, name: str) -> Equality:

@@ -19,10 +19,17 @@ from functools import partial, reduce
 from math import gcd, lcm
 from typing import Any
 
-from symgrad.budgets import DIVISION_STEPS, LARGEST_EXPONENT, MOST_ENDS, MOST_RELATIONS
+from symgrad.budgets import (
+    DIVISION_STEPS,
+    LARGEST_EXPONENT,
+    MOST_ENDS,
+    MOST_MULTIPLES,
+    MOST_RELATIONS,
+)
 from symgrad.ir import dim as dims
 from symgrad.ir.bounds import Terms, nonnegative, replaced
 from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import stated
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.factor import irreducible_factors, prime_powers
@@ -1052,9 +1059,64 @@ def _find_sign(context: Proof, poly: Poly, ends: int) -> int:
         if integer_nonnegative(context, poly.plus(-1)):
             return POSITIVE
         return NONNEGATIVE if integer_nonnegative(context, poly) else UNKNOWN
+    if context.stated and (found := _stated_sign(context, poly, ends)) != UNKNOWN:
+        return found
     if ends >= MOST_ENDS or not _may_be_decided(context, poly):
         return UNKNOWN
     return _sign_at_ends(context, poly, ends)
+
+
+def _stated_sign(context: Proof, poly: Poly, ends: int) -> int:
+    """The sign of a positive multiple of a stated relation, and of what is more than that.
+
+    [rule: stated-relation]
+    """
+    if ends >= MOST_ENDS:
+        return UNKNOWN
+    best = UNKNOWN
+    for template in context.stated:
+        for places in stated.places(template, poly):
+            if not all(in_range(context, places[own], own.data[1]) for own in template.indices):
+                continue
+            known = substitute(context, template.poly, places)
+            for factor in _multiples(poly, known):
+                rest = poly - known.scaled(factor)
+                found = poly_sign(context, rest, ends + 1)
+                if found == POSITIVE or (found == NONNEGATIVE and template.strict):
+                    return POSITIVE
+                best = max(best, found)
+    return best if best != UNKNOWN else _sign_of_factors(context, poly, ends)
+
+
+def _sign_of_factors(context: Proof, poly: Poly, ends: int) -> int:
+    """The sign of what is not linear, by those of its irreducible factors."""
+    if all(sum(e for _, e in monomial) == 1 for monomial in poly.terms if monomial):
+        return UNKNOWN
+    parts = irreducible_factors(context, poly)
+    if len(parts) < 2:
+        return UNKNOWN
+    found, whole = POSITIVE, ONE
+    for part, times in parts:
+        own = poly_sign(context, part, ends + 1)
+        if own == UNKNOWN:
+            part = -part
+            own = poly_sign(context, part, ends + 1)
+        if own == UNKNOWN:
+            return UNKNOWN
+        found = min(found, own)
+        whole = multiply(context, whole, raise_to(context, part, times))
+    scale = Fraction(poly.terms[poly.lead]) / whole.terms.get(poly.lead, 1)
+    return found if scale > 0 and poly == whole.scaled(exact(scale)) else UNKNOWN
+
+
+def _multiples(poly: Poly, known: Poly) -> list[Number]:
+    """The positive numbers by which a relation may be in a polynomial."""
+    found: dict[Number, None] = {}
+    for monomial, value in known.terms.items():
+        share = poly.terms.get(monomial)
+        if share is not None and (share > 0) == (value > 0):
+            found[exact(Fraction(share) / Fraction(value))] = None
+    return [*found][:MOST_MULTIPLES]
 
 
 def _may_be_decided(context: Proof, poly: Poly) -> bool:

@@ -24,6 +24,7 @@ from symgrad.proof.normal.atoms import (
 )
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.poly import Poly, all_atoms, direct_atoms
+from symgrad.proof.normal.stated import Template
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class Proof:
     ``factored``: products of several-term factors stay products (let-atoms), which keeps deep
     chains small.  ``domain``: polynomials known to be positive (True) or not negative (False)
     because that is a printed condition already; used where ``in_domain`` is set, that is for
-    splitting roots and logarithms, never to decide a condition.  All polynomials combined with
+    splitting roots and logarithms, never to decide a condition.  ``stated``: what is stated of the
+    inputs, which decides conditions.  All polynomials combined with
     each other must come from one proof.
     """
 
@@ -103,6 +105,7 @@ class Proof:
         self.readings: dict[Any, str] = {}
         self.domain: dict[Poly, bool] = {}
         self.in_domain = False
+        self.stated: tuple[Template, ...] = ()
         self.memo: dict[Any, Any] = {}
         self._table = AtomTable(self.facts.lower | self.facts.upper)
         self._fresh = 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from symgrad.ir.dim import Dim
+from symgrad.ir.expr import Expr
 from symgrad.proof.scalars.literals import Constant
 
 
@@ -48,6 +49,8 @@ class Facts:
     the ranks of that real tensor along the axis; downwards where True.  ``plain``: inputs that are
     plain numbers: what holds almost everywhere has to hold so for each of their values.
     ``computed``: tensors whose elements are computed from others, and may be 0 for all of these.
+    ``stated``: expressions over the axes ``@0``, ``@1``... that are ``>`` or ``>=`` 0, whatever the
+    values of these.
     ``recognise``: read rounded known constants as what they round; ``products``: what other
     literals are read as.
     """
@@ -67,6 +70,7 @@ class Facts:
     orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()
     computed: frozenset[str] = frozenset()
+    stated: tuple[tuple[Expr, str], ...] = ()
     recognise: bool = False
     products: Mapping[float, Constant] = field(default_factory=dict)
 

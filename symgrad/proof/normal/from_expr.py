@@ -39,6 +39,7 @@ from symgrad.proof.normal.functions import angle, apply, exponential, logarithm
 from symgrad.proof.normal.maxima import argmax, maximum
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom, total
 from symgrad.proof.normal.products import product
+from symgrad.proof.normal.stated import Template
 from symgrad.proof.normal.sums import sum_over
 from symgrad.proof.scalars import bodies, literals, terms
 from symgrad.proof.scalars.terms import Term
@@ -61,6 +62,28 @@ class Conversion:
         self._definitions = definitions
         self._depth = 0
         self._environment = IndexValues(self.axes, self._element)
+
+    def state(self) -> None:
+        """Make the templates of what is stated.  What has no normal form is left out.
+
+        Where a relation holds, what is in it is defined: nothing of that has to be printed.
+        """
+        context, found = self.context, []
+        kept = dict(context.obligations), dict(context.requirements)
+        for expr, relation in context.facts.stated:
+            try:
+                poly = self.poly(expr)
+            except Undecided:
+                continue
+            indices = tuple(
+                value.atom for axis, value in self.axes.items()
+                if axis.name.startswith("@") and axis in expr.free and value.atom is not None
+            )  # fmt: skip
+            if not poly.piecewise:
+                found.append(Template(poly, indices, relation == ">"))
+        context.obligations, context.requirements = kept
+        context.stated = tuple(dict.fromkeys(found))
+        context.memo.clear()
 
     def poly(self, expr: Expr) -> Poly:
         """The normal form of an expression.  Raises Undecided with the reason."""

@@ -164,6 +164,8 @@ def _compared(
     context: Proof, left: Expr, right: Expr | None, definitions: Definitions | None
 ) -> ZeroResult:
     conversion = Conversion(context, definitions)
+    if context.facts.stated and not context.stated:
+        conversion.state()
     try:
         difference = conversion.poly(left)
         if right is not None:

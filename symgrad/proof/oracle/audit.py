@@ -32,6 +32,7 @@ from symgrad.proof.oracle.enclosure import (
     feeds,
     objective,
     shown,
+    surely_stated,
 )
 from symgrad.proof.oracle.flint import arb, fmpq
 from symgrad.proof.oracle.numbers import Array
@@ -99,6 +100,10 @@ def audit(
         try:
             style = subject.sampler.style(attempt)
             point = subject.sampler.point(sizes, int(random.integers(2**31)), style)
+            point = subject.stated.placed(point, subject.sampler)
+            with balls.working(balls.BITS):
+                if not surely_stated(subject, point):
+                    raise Uncertain("what is stated does not hold for certain")
             _compare(subject, names, point, random, found, conditional)
         except (Unsatisfiable, DomainError, Uncertain):
             found.skipped += 1

@@ -532,6 +532,8 @@ def separated(subject: Subject, point: Point, name: str, at: tuple[int, ...]) ->
     for bits in (balls.BITS, balls.MORE_BITS):
         with balls.working(bits):
             try:
+                if not surely_stated(subject, point):
+                    return None
                 hand = hand_value(subject, point, name)[at].v
                 true = true_value(subject, point, name, at)
             except Uncertain:
@@ -540,6 +542,17 @@ def separated(subject: Subject, point: Point, name: str, at: tuple[int, ...]) ->
                 return None
             return shown(hand, true) if balls.apart(hand, true) else None
     return None
+
+
+def surely_stated(subject: Subject, point: Point) -> bool:
+    """Does what is stated of the inputs hold at a point?  Raises Uncertain."""
+    if not subject.relations:
+        return True
+    values = subject.stated.program.run(Balls(), feeds(point), point.sizes)
+    return all(
+        (side := balls.order(value.v, ZERO)) == 1 or (side == -1 and one.kind == "!=")
+        for one in subject.relations for value in values[one.node].ravel()
+    )  # fmt: skip
 
 
 def hand_value(subject: Subject, point: Point, name: str) -> Array:

@@ -268,7 +268,8 @@ def _simple_points(subject: Subject) -> Iterator[Point]:
     for number, sizes in enumerate(choices):
         for variant in range(3 if number < 8 else 2):
             with suppress(Unsatisfiable):
-                yield simple_point(subject, sizes, variant)
+                point = simple_point(subject, sizes, variant)
+                yield subject.stated.placed(point, subject.sampler)
 
 
 _SIMPLE = (1, -1, 2, -2, 3, Fraction(1, 2), Fraction(-1, 2), Fraction(3, 2), Fraction(-3, 2), -3)

@@ -17,10 +17,11 @@ import numpy as np
 from symgrad.budgets import KEPT_EVALUATIONS, MODE_CHOICES, REDRAWS
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
-from symgrad.ir.function import SizeCondition
+from symgrad.ir.function import Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node, Scalar
 from symgrad.proof.oracle.numbers import DIGITS, Arithmetic, Array, Double, Precise
 from symgrad.proof.oracle.sample import MODES, Point, Sampler, Unsatisfiable
+from symgrad.proof.oracle.stated import Stated, moved
 from symgrad.proof.oracle.values import (
     Differences,
     DomainError,
@@ -72,7 +73,8 @@ class Subject:
 
     ``outputs``: pairs of an output and its cotangent, float outputs only.  ``gradients``: the
     hand-written gradient node of each input that has one.  ``recognised``: rounded constants
-    among the literals are read as what they round.
+    among the literals are read as what they round.  ``relations``: what is stated of the inputs,
+    without which forward is taken to be undefined.
     """
 
     def __init__(
@@ -85,8 +87,11 @@ class Subject:
         conditions: Sequence[SizeCondition] = (),
         assumptions: Iterable[Assumption] = (),
         recognised: bool = False,
+        relations: Sequence[Relation] = (),
     ) -> None:
         self.graph = graph
+        self.relations = tuple(relations)
+        self.stated = Stated(self.relations, inputs)
         self.inputs = tuple(inputs)
         self.outputs = tuple(outputs)
         self.gradients = dict(gradients)
@@ -130,7 +135,8 @@ class Subject:
 
         ``graph`` and ``new``: another graph, and where the nodes went; inputs that are not there
         are made.  ``gradients``: others in place of its own, in that graph.  ``given``:
-        ``conditions``, ``assumptions`` or ``recognised``, in place of its own.
+        ``conditions``, ``assumptions`` or ``recognised``, in place of its own; ``sizes``: what
+        stands for some of them.
         """
         there = self.graph if graph is None else graph
 
@@ -140,6 +146,7 @@ class Subject:
             return there.input(str(node.attributes["name"]), node.type)
 
         own = {name: getattr(self, name) for name in ("conditions", "assumptions", "recognised")}
+        own["relations"] = moved(self.relations, there, new, given.pop("sizes", None))
         kept = self.gradients if names is None else names
         found = Subject(
             there,
@@ -175,6 +182,7 @@ class Subject:
     def evaluate(self, point: Point, arithmetic: Arithmetic) -> Evaluation:
         """Values of everything at a point.  Raises DomainError where the forward is undefined."""
         feeds = point.precise() if arithmetic is not _DOUBLE else point.doubles()
+        self.stated.check(feeds, point.sizes, arithmetic)
         values = self.everything.run(arithmetic, feeds, point.sizes)
         weights = {cotangent: values[cotangent] for _, cotangent in self.outputs}
         total = objective(self.outputs, values, weights)
@@ -263,7 +271,7 @@ class Subject:
                 self._drawn.clear()
             try:
                 point = sampler.point(sizes, number + 1000 * attempt, sampler.style(number))
-                self._drawn[key] = self.evaluate_double(point)
+                self._drawn[key] = self.evaluate_double(self.stated.placed(point, sampler))
             except (DomainError, Unsatisfiable):
                 self._drawn[key] = None
         return self._drawn[key]
@@ -298,7 +306,9 @@ class Subject:
             if rate >= 0.5:
                 break
         if not best[0]:
-            raise NoPointError("no input was found on which the forward is finite")
+            stated = " and ".join(one.text for one in self.relations)
+            said = f", and for which {stated}" if stated else ""
+            raise NoPointError(f"no input was found on which the forward is finite{said}")
         return best[1]
 
     def _success(self, sizes: Mapping[str, int]) -> float:

@@ -18,6 +18,7 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import Judgement, beside, judge
 from symgrad.proof.judge.protocol import digest
+from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.suggest import spelled, writer_for
 from symgrad.proof.report.records import Condition, Finding
@@ -175,6 +176,7 @@ class _Twice:
             [(new[node], new[cotangent]) for node, cotangent in outputs],
             {name: new[node] for name, node in found.items()},
             conditions=recorded.case.conditions, assumptions=declared,
+            relations=moved(recorded.case.relations, plain, None),
         )  # fmt: skip
         return _Twice(subject, adjoint, new)
 

@@ -1,0 +1,266 @@
+"""Stated relations between inputs, traced: ``(x * x).sum(-1) < 1`` as nodes of a case.
+
+In: a ``Request``, the inputs of a case and what is known of its sizes.  Out: ``Relation`` records.
+
+The text is tensor code in the names of the parameters, and means what the same code means in
+forward: names, numbers, arithmetic, indexing, attributes such as ``x.T`` and ``x.shape``, methods
+and functions.  It is traced by itself, so that it asks the questions about sizes that it has.
+
+What is related has to be continuous: only then ``<`` stands for an open set, near each point of
+which almost every point is in it, too.  So operations with jumps are refused, and roots of what
+may be negative.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any
+
+from symgrad.errors import ShapeError, SpecError
+from symgrad.frontend.function import class_location
+from symgrad.frontend.questions import Questions
+from symgrad.frontend.request import Request
+from symgrad.frontend.session import Session, activate, as_symgrad_error
+from symgrad.frontend.table import FUNCTIONS
+from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.assume import MODULES, RELATION, Assumption, pointed
+from symgrad.ir.function import Relation
+from symgrad.ir.graph import Node, ancestors
+
+CONTINUOUS = frozenset(
+    ("input", "constant", "size", "iota", "add", "sub", "mul", "div", "neg", "square", "abs", "exp",
+     "exp2", "expm1", "log", "log1p", "log2", "log10", "sin", "cos", "tanh", "sinh", "cosh",
+     "sigmoid", "softplus", "log_sigmoid", "erf", "erfc", "atan", "asinh", "reciprocal", "rsqrt",
+     "maximum", "minimum", "relu", "sum", "prod", "amax", "amin", "einsum", "expand", "reshape",
+     "permute", "slice", "unslice", "concat", "diagonal", "cast", "shift", "hypot", "logaddexp",
+     "silu", "max", "min", "cumsum", "cumprod", "index", "where")
+)  # fmt: skip
+"""Ops of reals that are continuous, and defined on open sets."""
+ROOTS = ("sqrt", "root")
+_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
+    ast.Pow: operator.pow, ast.MatMult: operator.matmul,
+}  # fmt: skip
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg, ast.UAdd: operator.pos,
+}  # fmt: skip
+
+
+def relations(
+    request: Request, inputs: Mapping[str, Node], session: Session
+) -> tuple[Relation, ...]:  # fmt: skip
+    """The relations that are stated of the inputs of one case, in the graph of its trace.
+
+    Raises SpecError, ShapeError for sizes that a relation does not fit, and NeedsDecision.
+    """
+    stated = [one for one in request.assumptions if one.kind == RELATION]
+    if not stated:
+        return ()
+    own = Session(session.facts, distinct=session.distinct)
+    own.graph = session.graph
+    own.questions = Questions({})
+    own.namer.start(sys._getframe())
+    tensors = {name: fresh(node, name) for name, node in inputs.items()}
+    with activate(own), closing(own):
+        found = tuple(_traced(one, tensors, own) for one in stated)
+    for one in stated:
+        if own.questions.observed:
+            raise _unreadable(one, f"it asks: {own.questions.observed[0].what}", request)
+    return found
+
+
+def _traced(one: Assumption, tensors: Mapping[str, SymbolicTensor], session: Session) -> Relation:
+    assert one.sides is not None
+    left, symbol, right = one.sides
+    try:
+        first, second = (_Reader(one, side, tensors).value() for side in (left, right))
+        difference = second - first if symbol in ("<", "<=") else first - second
+    except SpecError:
+        raise
+    except ShapeError as error:
+        error.what = f"the relation {one.text!r} cannot be evaluated: {error.what}"
+        raise
+    except Exception as error:
+        found = as_symgrad_error(error, "it")
+        raise SpecError(
+            f"the relation {one.text!r} cannot be evaluated: {found.what}", hint=_HINT
+        ) from error
+    if not isinstance(difference, SymbolicTensor):
+        raise SpecError(
+            f"the relation {one.text!r} is about no element of an input", hint=_ABOUT_SIZES
+        )
+    node = difference.node
+    _check(one, node)
+    kind = {"<": ">", "<=": ">=", ">": ">", ">=": ">=", "!=": "!="}[symbol]
+    return Relation(one.text, kind, node, f"{left} == {right}")
+
+
+_HINT = (
+    "write tensor code in the names of the parameters of forward, as in (x * x).sum(-1) < 1, with"
+    " operations that are continuous"
+)
+_ABOUT_SIZES = "write conditions on sizes as shapes: a number in the shape spec, or the same name"
+
+
+def _check(one: Assumption, node: Node) -> None:
+    """Is it a continuous expression of reals?  Raises SpecError."""
+    if not node.dtype.is_float:
+        raise SpecError(
+            f"the relation {one.text!r} compares {node.dtype} values",
+            hint="relations are between reals; integers have index n, unique",
+        )
+    for part in ancestors([node]):
+        known = part.op in CONTINUOUS or part.op in ROOTS or _is_power(part)
+        if part.dtype.is_float and not known:
+            raise SpecError(
+                f"the relation {one.text!r} uses {part.op}, which is not known to be continuous",
+                hint=_HINT,
+            )
+        if not part.dtype.is_float and any(arg.dtype.is_float for arg in part.args):
+            raise SpecError(
+                f"the relation {one.text!r} turns reals into {part.dtype} by {part.op}", hint=_HINT
+            )
+        if part.op in ROOTS and not _not_negative(part.args[0]):
+            raise SpecError(
+                f"the relation {one.text!r} takes a root of what may be negative",
+                hint="write it without the root, or take roots of sums of squares",
+            )
+
+
+def _is_power(node: Node) -> bool:
+    if node.op != "pow":
+        return False
+    exponent = node.args[1]
+    while exponent.op in ("expand", "cast", "reshape"):
+        exponent = exponent.args[0]
+    return exponent.op == "constant" and float(exponent.attributes["value"].value).is_integer()
+
+
+def _not_negative(node: Node) -> bool:
+    """Is it a sum of squares, by how it is written?"""
+    if node.op in ("sum", "expand", "reshape", "permute", "slice", "amax", "amin", "cast"):
+        return _not_negative(node.args[0])
+    if node.op in ("square", "abs", "relu", "exp"):
+        return True
+    if node.op in ("mul", "einsum") and node.args[0] is node.args[1]:
+        if node.op == "mul":
+            return True
+        operands = node.attributes["spec"].split("->")[0].split(",")
+        return bool(operands[0] == operands[1])
+    if node.op in ("mul", "add", "div", "maximum"):
+        return all(map(_not_negative, node.args))
+    if node.op == "pow":
+        exponent = node.args[1]
+        while exponent.op in ("expand", "cast", "reshape"):
+            exponent = exponent.args[0]
+        return _is_power(node) and exponent.attributes["value"].value % 2 == 0
+    return node.op == "constant" and bool(node.attributes["value"].value >= 0)
+
+
+class _Reader:
+    """One side of a relation, evaluated on traced tensors."""
+
+    def __init__(
+        self, stated: Assumption, text: str, tensors: Mapping[str, SymbolicTensor]
+    ) -> None:
+        self.stated, self.text, self.tensors = stated, text, tensors
+
+    def value(self) -> Any:
+        """The tensor, or the number."""
+        return self._of(ast.parse(self.text, mode="eval").body)
+
+    def _of(self, part: ast.expr) -> Any:
+        read = getattr(self, f"_{type(part).__name__.lower()}", None)
+        if read is None:
+            raise self._refused(part, "is nothing that a relation is made of")
+        return read(part)
+
+    def _refused(self, part: ast.expr, why: str) -> SpecError:
+        source = ast.get_source_segment(self.text, part) or ast.unparse(part)
+        return SpecError(
+            f"in the relation {self.stated.text!r}, {source!r} {why}", hint=_HINT
+        )  # fmt: skip
+
+    def _constant(self, part: ast.Constant) -> Any:
+        if (
+            part.value is None
+            or part.value is ...
+            or isinstance(part.value, (bool, int, float, str))
+        ):
+            return part.value
+        raise self._refused(part, "is no number")
+
+    def _name(self, part: ast.Name) -> Any:
+        if part.id in self.tensors:
+            return self.tensors[part.id]
+        shown = pointed(self.stated.text, part.id)
+        raise SpecError(
+            f"the relation {self.stated.text!r} names {part.id!r}, which is no tensor input{shown}",
+            hint=f"the inputs are {', '.join(self.tensors)}",
+        )
+
+    def _binop(self, part: ast.BinOp) -> Any:
+        return (
+            _BINARY[type(part.op)](self._of(part.left), self._of(part.right))
+            if (type(part.op) in _BINARY)
+            else self._none(part)
+        )
+
+    def _unaryop(self, part: ast.UnaryOp) -> Any:
+        known = _UNARY.get(type(part.op))
+        return known(self._of(part.operand)) if known else self._none(part)
+
+    def _none(self, part: ast.expr) -> Any:
+        raise self._refused(part, "is nothing that a relation is made of")
+
+    def _tuple(self, part: ast.Tuple) -> Any:
+        return tuple(map(self._of, part.elts))
+
+    def _list(self, part: ast.List) -> Any:
+        return list(map(self._of, part.elts))
+
+    def _slice(self, part: ast.Slice) -> Any:
+        ends = (part.lower, part.upper, part.step)
+        return slice(*(None if end is None else self._of(end) for end in ends))
+
+    def _subscript(self, part: ast.Subscript) -> Any:
+        return self._of(part.value)[self._of(part.slice)]
+
+    def _attribute(self, part: ast.Attribute) -> Any:
+        value = self._of(part.value)
+        if part.attr.startswith("_") or part.attr.endswith("_"):
+            raise self._refused(part, "is no value")
+        return getattr(value, part.attr)
+
+    def _call(self, part: ast.Call) -> Any:
+        function = self._function(part.func)
+        if any(isinstance(one, ast.Starred) for one in part.args):
+            raise self._refused(part, "has a star")
+        named = {one.arg: self._of(one.value) for one in part.keywords if one.arg}
+        return function(*map(self._of, part.args), **named)
+
+    def _function(self, part: ast.expr) -> Any:
+        module = isinstance(part, ast.Attribute) and isinstance(part.value, ast.Name)
+        name = part.id if isinstance(part, ast.Name) else ""
+        if isinstance(part, ast.Attribute) and module:
+            assert isinstance(part.value, ast.Name)
+            name = (
+                part.attr if part.value.id in MODULES and part.value.id not in self.tensors else ""
+            )
+        if not name:
+            return self._of(part)
+        if name not in FUNCTIONS or name.endswith("_"):
+            raise self._refused(part, "is no function that symgrad has")
+        return FUNCTIONS[name]
+
+
+def _unreadable(one: Assumption, why: str, request: Request) -> SpecError:
+    return SpecError(
+        f"the relation {one.text!r} cannot be taken as a precondition: {why}",
+        location=class_location(request.cls), hint=_HINT,
+    )  # fmt: skip
