@@ -81,11 +81,17 @@ def test_a_literal_is_all_that_it_may_round(value: float, digits: int) -> None:
         assert known.error <= slack(written) * Fraction(201, 100)  # cut, not rounded
 
 
-@pytest.mark.parametrize("value", [0.5, 0.044715, 1.702, 1e-5, 123456789.0, 0.0009765625, 1e300])
+@pytest.mark.parametrize("value", [0.5, 0.04471, 1.702, 1e-5, 123456789.0, 0.0009765625, 1e300])
 def test_short_literals_are_exact(value: float) -> None:
     found = literal(value)
     assert isinstance(found, fmpq)
     assert Fraction(int(found.p), int(found.q)) == exact(value)
+
+
+def test_five_digits_of_forward_are_exact_unless_they_are_a_constant() -> None:
+    assert slack(0.044715) > slack(0.044715, own=True) == 0
+    assert slack(0.79788, own=True) > 0
+    assert slack(0.0447152, own=True) > 0
 
 
 @given(st.fractions(-9, 9), st.integers(1, 45))

@@ -334,7 +334,7 @@ def _rounded(node: Node) -> bool:
     while node.op in _MOVES:
         node = node.args[0]
     value = node.attributes["value"].value
-    return isinstance(value, float) and bool(literals.slack(value))
+    return isinstance(value, float) and bool(literals.slack(value, own=True))
 
 
 def _rational(value: Fraction) -> Any:

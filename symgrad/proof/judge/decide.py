@@ -48,10 +48,15 @@ from symgrad.proof.judge.prove import Prover
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.corners import certain, corners
 from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspicious, tolerance
+from symgrad.proof.oracle.roundings import solved
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
+<<<<<<< HEAD
 from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, precisely
+=======
+from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, literal_of, precisely
+>>>>>>> fcd7dfd (A literal of backward that rounds what the derivative asks for is proved as that, and refuted if it is off by more)
 from symgrad.proof.oracle.thresholds import look
 from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.report.records import Condition
@@ -81,7 +86,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     facts = facts_of(
         [*own, *subject.assumptions], subject.sampler.uses, subject.conditions,
         shapes={name: node.shape for name, node in subject.by_name.items()},
-        recognise=subject.recognised, products=subject.products,
+        recognise=subject.recognised, products=subject.products, written=subject.written,
     )  # fmt: skip
 
     known_relations = stated.relations(subject)
@@ -118,7 +123,8 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
 class Judgement:
     """The verdict on one gradient in one case.
 
-    ``recognised``: rounded constants among the literals were read as what they round.
+    ``recognised``: rounded constants among the literals were read as what they round; ``solved``:
+    what literals of backward were read as beside these.
     ``passed`` and ``failed``: the sizes of the points that agreed and that did not.
     """
 
@@ -128,6 +134,7 @@ class Judgement:
     conditions: tuple[Condition, ...] = ()
     counterexample: Counterexample | None = None
     recognised: bool = False
+    solved: Mapping[float, literals.Constant] = field(default_factory=dict)
     passed: tuple[Mapping[str, int], ...] = ()
     failed: tuple[Mapping[str, int], ...] = ()
 
@@ -370,14 +377,35 @@ class _Decision:
         for name in names:
             if name not in self.found:
                 self.evidence[name].failed.extend(doubtful[name])
-                if name in self.unsettled or not self._refuted(name, doubtful[name]):
+                refuted = name not in self.unsettled and self._refuted(name, doubtful[name])
+                if not refuted and not self._proved_as_rounded(name, doubtful[name]):
                     self._not_apart(name, doubtful[name][0])
+
+    def _proved_as_rounded(self, name: str, points: list[Point]) -> bool:
+        """Is it right with the numbers that its literals have to be, if these are near enough?"""
+        old = self.subject
+        if old.recognised or old.read_as or old.solved:
+            return False
+        for recognised in (True, False):
+            found = solved(old.changed([name], recognised=recognised), name, points)
+            if found is None:
+                continue
+            again = old.changed([name], recognised=recognised)
+            again.solved = found
+            other = _Decision(again, self.budget)
+            if other._consult([name]):
+                continue
+            other._prove([name])
+            if other.found[name].verdict is Verdict.PROVED:
+                self.found[name] = other.found[name]
+                return True
+        return False
 
     def _not_apart(self, name: str, point: Point) -> None:
         """A gradient that differs, but by no more than what its literals may round."""
         nodes = self.subject.everything.nodes
-        constants = (n.attributes["value"].value for n in nodes if n.op == "constant")
-        rounded = [repr(value) for value in dict.fromkeys(constants) if literals.slack(value)]
+        constants = (value for node in nodes for value in literal_of(node))
+        rounded = [repr(v) for v in dict.fromkeys(constants) if self.subject.slack(v)]
         said = f"it is not the derivative at a point{_of(point.sizes)}, in 60 digits; "
         said += (
             f"what {' and '.join(rounded)} may be the rounding of is enough to explain that"
@@ -395,7 +423,7 @@ class _Decision:
         old = self.subject
         constants = (n for n in old.everything.nodes if n.op == "constant" and n.dtype.is_float)
         known = (literals.recognise(node.attributes["value"].value) for node in constants)
-        if old.recognised or old.read_as:
+        if old.recognised or old.read_as or old.solved:
             return None
         again = old.changed(names, recognised=True)
         rounded = bool(any(known) or again.products)
@@ -447,6 +475,7 @@ class _Decision:
             method=f"{equality.method}, almost everywhere" if almost else equality.method,
             conditions=(*said, *defined.conditions(name, said), *self._readings()),
             recognised=self.subject.recognised,
+            solved=self.subject.solved,
             passed=tuple(point.sizes for point in self.evidence[name].passed),
         )
 

@@ -76,11 +76,12 @@ def facts_of(
     shapes: Mapping[str, Sequence[Dim]] | None = None,
     recognise: bool = False,
     products: Mapping[float, literals.Constant] | None = None,
+    written: frozenset[float] = frozenset(),
 ) -> Facts:
     """What the normal form may rely on: declarations, index ranges, decided size conditions.
 
     ``shapes``: those of the inputs, by name.  ``recognise``: read rounded constants as such, and
-    literals as ``products`` says.
+    literals as ``products`` says, but those of ``written`` as they are.
     """
     shapes = shapes or {}
     intervals: dict[str, Interval] = {}
@@ -112,6 +113,7 @@ def facts_of(
         plain=frozenset(named.get("plain", ())),
         recognise=recognise,
         products=products or {},
+        written=written,
     )
 
 

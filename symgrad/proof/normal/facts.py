@@ -49,10 +49,16 @@ class Facts:
     the ranks of that real tensor along the axis; downwards where True.  ``plain``: inputs that are
     plain numbers: what holds almost everywhere has to hold so for each of their values.
     ``computed``: tensors whose elements are computed from others, and may be 0 for all of these.
+<<<<<<< HEAD
     ``stated``: expressions over the axes ``@0``, ``@1``... that are ``>`` or ``>=`` 0, whatever the
     values of these.
     ``recognise``: read rounded known constants as what they round; ``products``: what other
     literals are read as.
+=======
+    ``recognise``: read rounded known constants as what they round; ``products``: what some
+    literals are read as, whether or not constants are recognised; ``written``: literals that are
+    no rounded constants.
+>>>>>>> fcd7dfd (A literal of backward that rounds what the derivative asks for is proved as that, and refuted if it is off by more)
     """
 
     intervals: Mapping[str, Interval] = field(default_factory=dict)
@@ -73,6 +79,7 @@ class Facts:
     stated: tuple[tuple[Expr, str], ...] = ()
     recognise: bool = False
     products: Mapping[float, Constant] = field(default_factory=dict)
+    written: frozenset[float] = frozenset()
 
     def may_vanish(self, tensor: str) -> bool:
         """Is it a plain number that may be 0, throughout a call, or computed and perhaps always 0?

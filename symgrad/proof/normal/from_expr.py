@@ -167,11 +167,12 @@ def literal(context: Proof, value: int | float | bool) -> Poly:
     if math.isinf(value):
         infinity = of_atom(context.atom(kinds.INFINITY))
         return infinity if value > 0 else -infinity
-    if context.facts.recognise:
-        known = literals.recognise(value) or context.facts.products.get(value)
-        if known is not None:
-            context.readings[value] = str(known)
-            return apply_body(context, known.term, {})
+    known = context.facts.products.get(value)
+    if known is None and context.facts.recognise and value not in context.facts.written:
+        known = literals.recognise(value)
+    if known is not None:
+        context.readings[value] = str(known)
+        return apply_body(context, known.term, {})
     return constant(exact(literals.exact(value)))
 
 

@@ -301,7 +301,7 @@ class Reading(Balls):
 def _read(value: Scalar, subject: Subject) -> Number:
     if isinstance(value, float) and not np.isfinite(value):
         return value
-    if subject.recognised and (literals.recognise(value) or value in subject.products):
+    if subject.constant(value) is not None:
         with mpmath.workdps(_READ_DIGITS):
             number = subject.read(value)
             mantissa, exponent = mpmath.mpf(number).man_exp

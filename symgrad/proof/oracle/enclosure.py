@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -280,15 +281,19 @@ def applied(name: str, asking: Asking, *operands: Jet) -> Jet:
 # -- nodes
 
 
+Slack = Callable[[Scalar], Fraction]
+"""How far what is meant may lie from a literal."""
+
+
 class Balls(Arithmetic):
     """Nodes over ``Jet`` elements.  Use inside ``balls.working``."""
 
-    def __init__(self, side: int = 0) -> None:
-        self.asking = Asking(side)
+    def __init__(self, side: int = 0, slack: Slack = literals.slack) -> None:
+        self.asking, self.slack = Asking(side), slack
 
     def number(self, value: Scalar) -> Any:
         """A float literal: all that it may round."""
-        return Jet(literal(value))
+        return Jet(literal(value, self.slack))
 
     def elements(self, value: Any) -> Array:
         """An array whose numbers are elements."""
@@ -433,8 +438,9 @@ class Balls(Arithmetic):
 class Lines(Balls):
     """Nodes over ``Line`` elements, just ahead of a point or just behind it."""
 
-    def __init__(self, side: int) -> None:
+    def __init__(self, side: int, slack: Slack = literals.slack) -> None:
         self.asking: Any = lines.Beside(side)
+        self.slack = slack
 
     def elements(self, value: Any) -> Array:
         """An array whose numbers are lines."""
@@ -443,7 +449,7 @@ class Lines(Balls):
 
     def number(self, value: Scalar) -> Any:
         """A float literal: all that it may round."""
-        found = literal(value)
+        found = literal(value, self.slack)
         return lines.UNDEFINED if balls.is_special(found) else lines.line(Jet(found))
 
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
@@ -513,11 +519,11 @@ def _surely_nonzero(x: Jet) -> float:
 # -- literals
 
 
-def literal(value: Scalar) -> Number:
+def literal(value: Scalar, slack: Slack = literals.slack) -> Number:
     """All that a literal may round: itself where it has few digits."""
     if isinstance(value, float) and not math.isfinite(value):
         return value
-    middle, radius = literals.exact(value), literals.slack(value)
+    middle, radius = literals.exact(value), slack(value)
     exact = fmpq(middle.numerator, middle.denominator)
     if not radius:
         return exact
@@ -559,7 +565,7 @@ def hand_value(subject: Subject, point: Point, name: str) -> Array:
     """The gradient as written, enclosed."""
     node = subject.gradients[name]
     program = evaluator(subject, ("hand", name), lambda: Evaluator([node]))
-    return program.run(Balls(), feeds(point), point.sizes)[node]
+    return program.run(Balls(slack=subject.slack), feeds(point), point.sizes)[node]
 
 
 def true_value(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -> Number:
@@ -591,7 +597,7 @@ def _continued(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -
     """
     found, answers = [], []
     for side in (0, 1, -1):
-        arithmetic = Lines(side)
+        arithmetic = Lines(side, subject.slack)
         given = {
             key: arithmetic.elements(value) if key in point.numerators else value
             for key, value in feeds(point).items()
@@ -645,7 +651,7 @@ def objective(
     """``<cotangents, outputs>``.  Raises Uncertain where an output is not finite."""
     wanted = [node for pair in subject.outputs for node in pair]
     program = evaluator(subject, "objective", lambda: Evaluator(wanted))
-    values = program.run(arithmetic or Balls(side), given, sizes)
+    values = program.run(arithmetic or Balls(side, subject.slack), given, sizes)
     total = Jet(ZERO)
     for node, cotangent in subject.outputs:
         for value, weight in zip(values[node].ravel(), values[cotangent].ravel(), strict=True):

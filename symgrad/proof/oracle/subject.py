@@ -5,8 +5,10 @@ In: a ``FunctionCase``.  Out: ``Subject``, which evaluates the case at points.
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
@@ -111,6 +113,8 @@ class Subject:
         self.by_name = {node.attributes["name"]: node for node in inputs}
         self.read_as: tuple[str, ...] = ()
         """What was put for approximations of it, as sentences."""
+        self.solved: Mapping[float, literals.Constant] = {}
+        """What rounded literals of backward have to be, where that was found."""
         self.saved: tuple[Node, ...] = ()
         """What backward can read by name: saved tensors, set by whoever knows them."""
         self.settled = False
@@ -156,26 +160,75 @@ class Subject:
             **own | given,
         )
         found.settle_as(self.sampler.modes if self.settled else {})
-        found.read_as = self.read_as
+        found.read_as, found.solved = self.read_as, self.solved
         return found
 
     def read(self, value: Scalar) -> Any:
         """A literal, as this subject reads it."""
-        constant = self.products.get(value) if isinstance(value, float) else None
-        return literals.precise(value, recognised=self.recognised, constant=constant)
+        constant = self.constant(value)
+        return literals.precise(value, recognised=False, constant=constant)
+
+    def constant(self, value: Scalar) -> literals.Constant | None:
+        """What a literal is read as, where not as it is written."""
+        if not isinstance(value, float):
+            return None
+        known = self.products.get(value)
+        if known is None and self.recognised and value not in self.written:
+            return literals.recognise(value)
+        return known
+
+    @cached_property
+    def own_literals(self) -> frozenset[float]:
+        """The literals of forward."""
+        return frozenset(float(v) for node in self.forward.nodes for v in literal_of(node))
+
+    @cached_property
+    def printed(self) -> Mapping[float, int]:
+        """How many digits literals of backward have in the source, where these end in zeros."""
+        found: dict[float, int] = {}
+        for reader in self.everything.nodes:
+            where = reader.location
+            if where is None:
+                continue
+            for value in {abs(float(v)) for arg in reader.args for v in literal_of(arg)}:
+                digits = literals.printed_digits(linecache.getline(where.file, where.line))
+                if value in digits and value not in self.own_literals:
+                    found[value] = max(digits[value], found.get(value, 0))
+        return found
+
+    @cached_property
+    def written(self) -> frozenset[float]:
+        """Literals whose zeros at the end show that they round no known constant."""
+        found = set()
+        for value, digits in self.printed.items():
+            known = literals.recognise(value)
+            if known is not None and known.error > literals.reach(value, digits):
+                found |= {value, -value}
+        return frozenset(found)
+
+    def reach(self, value: Scalar) -> literals.Reach:
+        """How far the number that is meant may lie from a literal."""
+        digits = self.printed.get(abs(value))
+        return literals.reach(value, digits), literals.outward(value, digits)
+
+    def slack(self, value: Scalar) -> Fraction:
+        """How far it may lie before a difference refutes anything."""
+        own = value in self.own_literals
+        return literals.slack(value, self.printed.get(abs(value)), own=own)
 
     @cached_property
     def products(self) -> Mapping[float, literals.Constant]:
-        """Literals of backward that round products of forward's, where constants are recognised."""
-        if not self.recognised:
-            return {}
-        forward = set(self.forward.nodes)
-        known: list[Scalar] = []
-        others: list[Scalar] = []
-        for node in self.everything.nodes:
-            if node.op == "constant" and node.dtype.is_float:
-                (known if node in forward else others).append(node.attributes["value"].value)
-        return literals.products(known, others)
+        """What literals of backward are read as: what was solved for, or products of forward's.
+
+        The latter where constants are recognised.
+        """
+        if self.solved or not self.recognised:
+            return self.solved
+        others = {
+            float(v): self.reach(v) for node in self.everything.nodes for v in literal_of(node)
+            if literals.recognise(v) is None or v in self.written
+        }  # fmt: skip
+        return literals.products(self.own_literals, others)
 
     # -- evaluation
 
@@ -332,6 +385,15 @@ class Subject:
             ranked = sorted(choices, key=lambda modes: sum(mode != "real" for mode in modes))
             for modes in ranked[1:MODE_CHOICES]:
                 yield dict.fromkeys(names, "real") | dict(zip(names, modes, strict=False))
+
+
+def literal_of(node: Node) -> tuple[Scalar, ...]:
+    """The value of a float literal, alone or spread to a shape; nothing for any other node."""
+    while node.op == "expand":
+        node = node.args[0]
+    if node.op == "constant" and node.dtype.is_float:
+        return (node.attributes["value"].value,)
+    return ()
 
 
 @lru_cache(maxsize=2048)

@@ -3,15 +3,17 @@
 In: a Python number.  Out: a fraction, or a ``Constant``.
 
 0.9 + 0.1 is 1: a literal is the shortest decimal that prints it.  Where a proof fails on that
-reading, a decimal that is a known constant rounded (or cut) to at least six digits is read as
-that constant, and the reading is printed as a condition with its distance from the literal.
-So is what Python's own arithmetic has rounded: 0.1 * 3 is 0.30000000000000004, read as 3/10; and
-a number of backward that is a product or a quotient of forward's literals, rounded.
+reading, a decimal of at least five digits may be read as a number that rounds to it, and the
+reading is printed as a condition with its distance from the literal.  That number is a known
+constant (also cut to at least six digits); or what Python's own arithmetic has rounded: 0.1 * 3
+is 0.30000000000000004, read as 3/10; or, of a literal of backward, what the derivative of forward
+asks for (``products``, ``Rounding``).  How far it may lie from the literal says ``reach``.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,17 +24,32 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import mpmath
+import numpy as np
 
 from symgrad.ir.graph import Scalar
 from symgrad.proof.scalars.tables import CONSTANTS
 from symgrad.proof.scalars.terms import Term, decoded, term
 from symgrad.proof.scalars.values import number
 
-LEAST_DIGITS = 6
+LEAST_DIGITS = 5
+"""Digits from which on a literal may be rounded; a shorter one is meant as written."""
+LEAST_DECIMALS = 4
+"""Decimals from which on zeros at the end of a literal are digits that somebody meant."""
+CUT_DIGITS = 6
+"""Digits from which on a known constant may be cut, too."""
+LONG_CUT_DIGITS = 8
+"""Digits from which on any number may be cut."""
+SINGLE_DIGITS = 9
+"""So many digits tell one float32 from the next."""
+FULL_SINGLE_DIGITS = 11
+"""A decimal of so many digits that is a float32, rounded, is none by chance."""
 FULL_DIGITS = 16
 """So many digits has a double that is no short decimal."""
 SHORT_DIGITS = 10
 LARGEST_DENOMINATOR = 1000
+MOST_DECIMALS = 30
+MOST_ZEROS = -8
+"""How many digits a decimal may have in text, and how small it may be."""
 CANCELLED = 1.2e-16
 """How far off a difference of numbers up to 1 may be: 1 - 0.999 is 0.0010000000000000009."""
 LEAST_DIFFERENCE = 1e-9
@@ -80,15 +97,34 @@ def recognise(value: Scalar) -> Constant | None:
     digits = len(written.as_tuple().digits)
     if digits < LEAST_DIGITS:
         return None
+    near = max(_printed(value), Fraction(ULPS * math.ulp(value)))
     for expression, exact_value in _near(float(written)):
-        if any(_rounded(exact_value, digits, mode) == written for mode in _ROUNDINGS) or (
-            abs(float(exact_value) - float(written)) <= ULPS * math.ulp(float(written))
-        ):
+        cut = digits >= CUT_DIGITS and _rounded(exact_value, digits, ROUND_DOWN) == written
+        if cut or abs(Fraction(written) - Fraction(exact_value)) <= near:
             signed = expression if value > 0 else -expression
             error = abs(Decimal(repr(abs(value))) - exact_value)
             _NAMES.setdefault(signed, f"-{_NAMES[expression]}")
             return Constant(value, signed, float(error))
-    return _computed(value) if digits >= FULL_DIGITS else None
+    return _computed(value) if digits >= FULL_DIGITS or is_single(value) else None
+
+
+def is_single(value: Scalar, digits: int = FULL_SINGLE_DIGITS) -> bool:
+    """Is a literal of at least so many digits a float32, rounded to these?"""
+    if not isinstance(value, float) or not math.isfinite(value) or _is_short(value):
+        return False
+    written = Decimal(repr(value)).normalize()
+    count = len(written.as_tuple().digits)
+    return count >= digits and _rounded(Decimal(_single(value)), count, ROUND_HALF_EVEN) == written
+
+
+def _single(value: float) -> float:
+    """The nearest float32; 0 or infinity beyond them."""
+    with np.errstate(all="ignore"):
+        return float(np.float32(value))
+
+
+def _single_ulp(value: float) -> Fraction:
+    return Fraction(float(np.spacing(np.float32(abs(value)))))
 
 
 def is_long(value: Scalar) -> bool:
@@ -98,24 +134,78 @@ def is_long(value: Scalar) -> bool:
     return len(Decimal(repr(value)).normalize().as_tuple().digits) >= FULL_DIGITS - 1
 
 
-def slack(value: Scalar) -> Fraction:
-    """How far what is meant may lie from a literal of many digits; 0: it is meant as written.
+def printed_digits(line: str) -> dict[float, int]:
+    """How many digits the decimals of a line of source have that end in zeros."""
+    found: dict[float, int] = {}
+    for match in _DECIMAL.finditer(line):
+        digits = len((match[1] + match[2]).replace("_", "").lstrip("0"))
+        if match[2].endswith("0") and len(match[2]) >= LEAST_DECIMALS and digits >= LEAST_DIGITS:
+            value = float(match[0].replace("_", ""))
+            found[value] = max(digits, found.get(value, 0))
+    return found
 
-    Half a unit of its last digit; of a double that Python may have computed, what its arithmetic
-    may have lost.  Integers and short binary fractions are exact.
+
+_DECIMAL = re.compile(r"(?<![\w.])(\d[\d_]*|)\.(\d[\d_]*)(?:[eE][+-]?\d+)?(?![\w.])")
+
+
+def reach(value: Scalar, digits: int | None = None) -> Fraction:
+    """How far the number that is meant may lie from a literal that is read as it; 0: as written.
+
+    Half a unit of its last digit; of a double in full, what Python's arithmetic may have lost; of
+    a float32 in full, half a unit of its last place.  Integers, short binary fractions and
+    literals of fewer than ``LEAST_DIGITS`` digits are exact.  ``digits``: how many it has in the
+    source, where these end in zeros.
     """
-    if not isinstance(value, float) or not math.isfinite(value) or _is_short(value):
+    if not isinstance(value, float) or not math.isfinite(value) or not value:
         return Fraction(0)
-    written = Decimal(repr(value)).normalize().as_tuple()
-    if len(written.digits) < LEAST_DIGITS:
+    if digits is not None and not is_long(value):
+        first = Decimal(repr(value)).normalize().adjusted()
+        return Fraction(10) ** (first - digits + 1) / 2
+    if _is_short(value):
         return Fraction(0)
-    assert isinstance(written.exponent, int)
-    found = Fraction(10) ** written.exponent / 2
-    if is_long(value):
+    found = _printed(value)
+    if found and is_long(value):
         found = max(found, Fraction(ULPS * math.ulp(value)))
         if abs(value) > LEAST_DIFFERENCE:
             found = max(found, Fraction(CANCELLED))
     return found
+
+
+def outward(value: Scalar, digits: int | None = None) -> Fraction:
+    """How much greater in size the number that is meant may be: it may also be cut."""
+    found = reach(value, digits)
+    if not found or not isinstance(value, float) or is_long(value) or is_single(value):
+        return found
+    count = digits or len(Decimal(repr(value)).normalize().as_tuple().digits)
+    return 2 * found if count >= LONG_CUT_DIGITS else found
+
+
+def slack(value: Scalar, digits: int | None = None, *, own: bool = False) -> Fraction:
+    """How far what is meant may lie from a literal before a difference refutes anything.
+
+    ``outward``, and up to the known constant that it is read as; of what may be a float32, what
+    arithmetic in float32 may have lost.  ``own``: it is a literal of forward, and so exact if it
+    has ``LEAST_DIGITS`` digits only and is no known constant.
+    """
+    found = outward(value, digits)
+    if not found or not isinstance(value, float):
+        return found
+    known = recognise(value) if digits is None else None
+    if own and known is None and reach(value, LEAST_DIGITS) == found:
+        return Fraction(0)
+    if known is not None:
+        found = max(found, Fraction(known.error) * Fraction(11, 10))
+    return max(found, ULPS * _single_ulp(value)) if is_single(value, SINGLE_DIGITS) else found
+
+
+def _printed(value: float) -> Fraction:
+    """Half a unit of the last digit of a literal; 0 where it has too few."""
+    written = Decimal(repr(value)).normalize().as_tuple()
+    if len(written.digits) < LEAST_DIGITS:
+        return Fraction(0)
+    assert isinstance(written.exponent, int)
+    unit = Fraction(10) ** written.exponent
+    return (unit + _single_ulp(value)) / 2 if is_single(value) else unit / 2
 
 
 def _is_short(value: float) -> bool:
@@ -125,17 +215,35 @@ def _is_short(value: float) -> bool:
 
 def _computed(value: float) -> Constant | None:
     """The simple fraction that a double is, but for the rounding of Python's arithmetic."""
-    with localcontext() as context:
-        context.prec = SHORT_DIGITS
-        short = Fraction(+Decimal(repr(value)))
-    allowed = max(ULPS * math.ulp(value), CANCELLED)
-    for fraction in (short, Fraction(value).limit_denominator(LARGEST_DENOMINATOR)):
+    simple = Fraction(value).limit_denominator(LARGEST_DENOMINATOR)
+    if is_single(value):
+        allowed: float | Fraction = _printed(value)
+        by_chance = 2 * allowed * simple.denominator**2 > Fraction(1, 100)
+        short = Fraction(str(np.float32(value)))
+        candidates = (short,) if by_chance else (simple, short)
+    else:
+        with localcontext() as context:
+            context.prec = SHORT_DIGITS
+            short = Fraction(+Decimal(repr(value)))
+        allowed, candidates = max(ULPS * math.ulp(value), CANCELLED), (short, simple)
+    for fraction in candidates:
         error = abs(fraction - exact(value))
         if fraction and error <= allowed:
             found = term(fraction)
-            _NAMES.setdefault(found, str(fraction))
+            _NAMES.setdefault(found, decimal(fraction))
             return Constant(value, found, float(error))
     return _multiple(value)
+
+
+def decimal(fraction: Fraction) -> str:
+    """A fraction as text: as a decimal of few digits, or as a quotient."""
+    if fraction.denominator <= LARGEST_DENOMINATOR:
+        return str(fraction)
+    with localcontext() as context:
+        context.prec = MOST_DECIMALS
+        found = (Decimal(fraction.numerator) / fraction.denominator).normalize()
+    exact_ = Fraction(found) == fraction and MOST_ZEROS < found.adjusted() < MOST_DECIMALS
+    return f"{found:f}" if exact_ else str(fraction)
 
 
 def _multiple(value: float) -> Constant | None:
@@ -157,40 +265,43 @@ def _multiple(value: float) -> Constant | None:
 # -- products of literals: 0.1070322243 is 3*0.044715*0.79788456, rounded
 
 
-def products(known: Iterable[Scalar], others: Iterable[Scalar]) -> dict[float, Constant]:
+Reach = tuple[Fraction, Fraction]
+"""How much smaller, and how much greater, in size the number that a literal stands for may be."""
+
+
+def products(known: Iterable[Scalar], others: Mapping[float, Reach]) -> dict[float, Constant]:
     """Which of ``others`` are rounded products, quotients and powers of literals ``known``.
 
-    A factor that is a known constant itself stands for that.
+    ``others``: with how far each may be off.  A factor that is a known constant itself stands for
+    that.
     """
     own = {v for v in known if isinstance(v, float) and math.isfinite(v)}
-    wanted = [v for v in others if slack(v) and v not in own and recognise(v) is None]
+    wanted = [v for v in others if others[v][0] and v not in own]
     bases = sorted({abs(v) for v in own} - {0.0, 1.0})[:MOST_BASES]
     if not wanted or not bases:
         return {}
     found: dict[float, Constant] = {}
     for value in wanted:
-        made = _product(float(value), tuple(bases))
+        made = _product(value, tuple(bases), others[value])
         if made is not None:
-            found[float(value)] = made
+            found[value] = made
     return found
 
 
 @lru_cache(maxsize=1024)
-def _product(value: float, bases: tuple[float, ...]) -> Constant | None:
+def _product(value: float, bases: tuple[float, ...], off: Reach) -> Constant | None:
     written = Decimal(repr(abs(value))).normalize()
-    digits = len(written.as_tuple().digits)
     found: list[tuple[int, Constant]] = []
     for exponents, monomial in _monomials(bases):
         near = float(written / monomial)
         for place, factor in enumerate(_FACTORS):
             if abs(near - factor) > NEAR * factor:
                 continue
-            exactly = monomial * factor.numerator / factor.denominator
-            error = abs(written - exactly)
-            rounds = any(_rounded(exactly, digits, mode) == written for mode in _ROUNDINGS)
-            if rounds or error <= Decimal(ULPS * math.ulp(value)):
+            exactly = Fraction(monomial) * factor
+            error = exactly - Fraction(written)
+            if -off[0] <= error <= off[1]:
                 powers = dict(exponents)
-                made = _made(value, factor, powers, float(error))
+                made = _made(value, factor, powers, abs(float(error)))
                 found.append((place + 2 * sum(map(abs, powers.values())), made))
     return min(found, key=lambda one: one[0])[1] if found else None
 
@@ -234,8 +345,8 @@ def _made(
 MOST_BASES = 6
 """Literals that products are made of."""
 MOST_FACTORS = 3
-NEAR = 2e-5
-"""Relative distance above which no rounding to six digits is looked at."""
+NEAR = 1e-4
+"""Relative distance above which no rounding to five digits is looked at."""
 _FACTORS = tuple(
     Fraction(above, below)
     for above, below in ((1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1), (1, 2), (1, 3), (1, 4),
@@ -250,7 +361,7 @@ def precise(value: Scalar, *, recognised: bool, constant: Constant | None = None
     """
     if isinstance(value, float) and (value in (float("inf"), float("-inf")) or value != value):
         return mpmath.mpf(value)
-    constant = (recognise(value) or constant) if recognised else None
+    constant = constant or (recognise(value) if recognised else None)
     if constant is not None:
         return _high_precision(constant.term, mpmath.mp.dps)
     fraction = exact(value)
@@ -261,9 +372,6 @@ def precise(value: Scalar, *, recognised: bool, constant: Constant | None = None
 def _high_precision(constant: Term, digits: int) -> Any:
     with mpmath.workdps(digits + 5):
         return number(constant)
-
-
-_ROUNDINGS = (ROUND_HALF_EVEN, ROUND_DOWN)
 
 
 def _rounded(value: Decimal, digits: int, mode: str) -> Decimal:

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+import mpmath
 from hypothesis import strategies as st
 
 from tests.suite.adversarial.program import At, Program, at, class_of, class_text
 
 MOST = 60
+CUT = 8
+"""Digits from which on a literal may be cut instead of rounded."""
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
@@ -26,7 +29,8 @@ class Draft:
     """The text of a Function ``Drawn``; the other fields are those of a program.
 
     ``family``: the class of slip.  ``suspects``: where it may be wrong.  ``unless``: what a
-    condition in words has to say.  ``rounded``: the digits of its literals.
+    condition in words has to say.  ``rounded``: the digits of its literals.  ``off``: by how many
+    units of its last digit a literal is off, which more than half of one makes wrong.
     """
 
     family: str
@@ -37,6 +41,7 @@ class Draft:
     order: int = 1
     unless: str = ""
     rounded: bool = False
+    off: float | None = None
     wide: bool = False
     inside: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -466,29 +471,68 @@ def states(draw: Draw) -> Draft:
     return Draft("state", text, ("n",), suspects, unless="state|another call|leak|kept|foreign")
 
 
+# forward, backward with a literal {c}, and what that has to be, from the numbers p and q
+ROUNDINGS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
+    "{p} * ({q} * x).sin()": ("g * {c} * ({q} * x).cos()", lambda p, q: p * q),
+    "{p} * x * {q}": ("g * {c}", lambda p, q: p * q),
+    "{p} * x * x / {q}": ("g * {c} * x", lambda p, q: 2 * p / q),
+    "({q} * x) ** 2 * {p}": ("g * {c} * x", lambda p, q: 2 * p * q**2),
+    "({q} * x) ** 3 / {p}": ("g * {c} * x * x", lambda p, q: 3 * q**3 / p),
+    "{p} * ({q} * x).exp()": ("g * {c} * ({q} * x).exp()", lambda p, q: p * q),
+    "({p} * x).tanh() * {q}": ("g * {c} * (1 - ({p} * x).tanh() ** 2)", lambda p, q: p * q),
+    "{p} * x + x * {q}": ("g * {c}", lambda p, q: p + q),
+    "{p} * x.exp() + (x / {q}).sin()": (
+        "g * ({p} * x.exp() + {c} * (x / {q}).cos())", lambda p, q: 1 / q,
+    ),
+    "({p} * x * x + {q}).sqrt()": (
+        "g * {c} * x * ({p} * x * x + {q}) ** -0.5", lambda p, q: p,
+    ),
+    "({p} * x * x + {q}) ** 1.5": (
+        "g * {c} * x * ({p} * x * x + {q}).sqrt()", lambda p, q: 3 * p,
+    ),
+    "({q} * x.exp()) ** 0.4 * {p}": (
+        "g * {c} * (0.4 * x).exp()", lambda p, q: 2 * p * q ** (mpmath.mpf(2) / 5) / 5,
+    ),
+    "{p} * {q} ** x": ("g * {c} * {q} ** x", lambda p, q: p * mpmath.log(q)),
+    "0.5 * x * (1 + ({p} * (x + {q} * x ** 3)).tanh())": (
+        "t = ({p} * (x + {q} * x ** 3)).tanh()\n"
+        "g * 0.5 * (1 + t + x * (1 - t * t) * ({p} + {c} * x * x))",
+        lambda p, q: 3 * p * q,
+    ),
+    "(x * {p}).sigmoid() * (x * {q}).tanh()": (
+        "s = (x * {p}).sigmoid()\nt = (x * {q}).tanh()\n"
+        "g * (s * (1 - s) * {p} * t + s * (1 - t) * (1 + t) * {q}) + 0 * {c}",
+        lambda p, q: p / q,
+    ),
+    "(x * 0.7071067811865476 * {p}).erf() * {q}": (
+        "g * {c} * (-0.5 * ({p} * x) ** 2).exp()",
+        lambda p, q: p * q * mpmath.sqrt(2 / mpmath.pi),
+    ),
+}  # fmt: skip
+
+
 @st.composite
 def literals(draw: Draw) -> Draft:
-    """Products of rounded literals, right but for their last digits or with a wrong digit."""
-    digits = draw(st.integers(6, 10))
-    first = Decimal(draw(st.integers(10**9, 10**10 - 1))).scaleb(-9).__round__(digits)
-    second = Decimal(draw(st.integers(10**8, 10**9 - 1))).scaleb(-9).__round__(digits)
-    exact = {"{p} * ({q} * x).sin()": ("({q} * x).cos()", first * second),
-             "{p} * x * {q}": ("1.0", first * second),
-             "{p} * x * x / {q}": ("x", 2 * first / second),
-             "({q} * x) ** 2 * {p}": ("x", 2 * first * second * second),
-             "{p} * ({q} * x).exp()": ("({q} * x).exp()", first * second),
-             "({p} * x).tanh() * {q}": ("(1 - ({p} * x).tanh() ** 2)", first * second)}  # fmt: skip
-    form = draw(st.sampled_from(sorted(exact)))
-    slope, factor = exact[form]
-    written = factor.__round__(digits)
-    if draw(st.booleans()):
-        places = factor.adjusted() - draw(st.integers(1, 3))
-        written += draw(st.sampled_from((1, -1, 7))) * Decimal(1).scaleb(places)
-    names = {"p": first, "q": second}
-    text = class_text(
-        "Drawn", form.format(**names), f"g * {written} * {slope.format(**names)}", "x"
+    """A literal that the derivative asks for, rounded, or off by units of its last digit."""
+    digits, known = draw(st.integers(5, 10)), draw(st.integers(1, 8))
+    first = Decimal(draw(st.integers(10**9, 10**10 - 1))).scaleb(-9).__round__(known)
+    second = Decimal(draw(st.integers(10**8, 10**9 - 1))).scaleb(-9).__round__(known)
+    form = draw(st.sampled_from(sorted(ROUNDINGS)))
+    backward, exactly = ROUNDINGS[form]
+    with mpmath.workdps(50):
+        value = exactly(mpmath.mpf(str(first)), mpmath.mpf(str(second or 1)))
+        exact = Decimal(mpmath.nstr(value, 40)) or Decimal(1)
+    last = exact.adjusted() - digits + 1
+    units = draw(st.sampled_from((0, 0, 0, 1, -1, 2, 10, -100)))
+    written = exact.__round__(-last) + units * Decimal(1).scaleb(last)
+    off = (abs(exact) - abs(written)).scaleb(-last)
+    if "+ 0 * {c}" in backward or (digits >= CUT and 0 <= off < 1):
+        off = Decimal(0)
+    names = {"p": first, "q": second or 1, "c": f"({written:f})"}
+    text = class_text("Drawn", form.format(**names), backward.format(**names), "x")
+    return Draft(
+        "literal", text, ("n",), (at(x=1.0), at(x=0.25)), rounded=True, off=float(abs(off))
     )
-    return Draft("literal", text, ("n",), (at(x=1.0), at(x=0.25)), rounded=True)
 
 
 @st.composite

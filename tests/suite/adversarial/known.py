@@ -22,7 +22,6 @@ FALSE: dict[str, str] = {}
 
 UNDECIDED: dict[str, str] = {
     "refutations": """
-        ExpFar
         ProdByQuotient
     """,
 }

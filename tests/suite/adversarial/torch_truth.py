@@ -269,11 +269,15 @@ def _again(gradient: Any, leaves: dict[str, Any]) -> Any:
 
 # -- labels of programs that were drawn
 
-WRONG_FROM, RIGHT_TO, ROUNDED_TO = 1e-4, 1e-6, 2e-5
+WRONG_FROM, RIGHT_TO, ROUNDED_TO, HALF = 1e-4, 1e-6, 2e-5, 0.5
 
 
 def labelled(draft: Draft, over: Any) -> Program | None:
-    """The program over symgrad (``over``) with the label that torch gives it; None if unclear."""
+    """The program over symgrad (``over``) with the label that torch gives it; None if unclear.
+
+    Of one whose literals are off by so little that no torch sees it, the label that it was drawn
+    with, if it is right within what torch sees.
+    """
     program = draft.program(TorchAdaptor("symgrad"))
     most = ROUNDED_TO if draft.rounded else RIGHT_TO
     suspects = {str(point): point for point in draft.suspects}.values()
@@ -281,6 +285,9 @@ def labelled(draft: Draft, over: Any) -> Program | None:
     usual = [difference(program, at(), seed) for seed in (0, 1)]
     if any(most < gap < WRONG_FROM for gap in (*gaps.values(), *usual)):
         return None
+    if draft.off is not None and max((*gaps.values(), *usual)) <= most:
+        label = RIGHT if draft.off <= HALF else WRONG
+        return draft.program(over, label, () if label == RIGHT else (at(),))
     fails = tuple(point for point, gap in gaps.items() if gap >= WRONG_FROM)
     hides = max(usual) < WRONG_FROM
     if not hides:
