@@ -51,12 +51,8 @@ from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspi
 from symgrad.proof.oracle.roundings import solved
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
-<<<<<<< HEAD
 from symgrad.proof.oracle.stated import moved
-from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, precisely
-=======
 from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, literal_of, precisely
->>>>>>> fcd7dfd (A literal of backward that rounds what the derivative asks for is proved as that, and refuted if it is off by more)
 from symgrad.proof.oracle.thresholds import look
 from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.report.records import Condition

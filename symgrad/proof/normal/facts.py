@@ -49,16 +49,11 @@ class Facts:
     the ranks of that real tensor along the axis; downwards where True.  ``plain``: inputs that are
     plain numbers: what holds almost everywhere has to hold so for each of their values.
     ``computed``: tensors whose elements are computed from others, and may be 0 for all of these.
-<<<<<<< HEAD
     ``stated``: expressions over the axes ``@0``, ``@1``... that are ``>`` or ``>=`` 0, whatever the
     values of these.
-    ``recognise``: read rounded known constants as what they round; ``products``: what other
-    literals are read as.
-=======
     ``recognise``: read rounded known constants as what they round; ``products``: what some
     literals are read as, whether or not constants are recognised; ``written``: literals that are
     no rounded constants.
->>>>>>> fcd7dfd (A literal of backward that rounds what the derivative asks for is proved as that, and refuted if it is off by more)
     """
 
     intervals: Mapping[str, Interval] = field(default_factory=dict)
