@@ -261,6 +261,15 @@ CAREFUL_BOXES = 200
 MOST_PATHS = 1024
 """So many ways of a program that asks about its call (ten questions) are traced."""
 
+MOST_STATE = 100_000
+"""So many objects that a program reaches outside of its arguments are looked at."""
+
+MOST_STATE_PATHS = 32
+"""So many ways of a program that asks about state that calls change are traced."""
+
+MOST_STATE_ROUNDS = 4
+"""So often is a program traced again to find all that its calls change."""
+
 MOST_CASES = 64
 """Cases of sizes of one trace."""
 MOST_OPTIONAL = 3

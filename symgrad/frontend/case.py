@@ -15,7 +15,7 @@ from typing import Any
 
 from symgrad.errors import ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
-from symgrad.frontend.facts import SizeFacts
+from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
     Context,
     class_of,
@@ -30,12 +30,14 @@ from symgrad.frontend.function import (
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
 from symgrad.frontend.plain import PlainNumber, Region
 from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
+from symgrad.frontend.reach import reached
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
 from symgrad.frontend.sizes import symbolic_math
-from symgrad.frontend.state import put_back
+from symgrad.frontend.state import Change, Later, State, put_back
 from symgrad.frontend.stated import relations
 from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.unknown import between_calls
 from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
@@ -68,29 +70,66 @@ def trace_case(
         session.guest = request.cls.symgrad_guest
         return _Run(session, request, session.questions)
 
-    if histories:
-        return _traced(start(), given_cotangents, follow=True)
+    def traced(between: Callable[[], None]) -> FunctionCase:
+        if histories:
+            return _traced(start(), given_cotangents, between, follow=True)
+        try:
+            return _traced(start(), given_cotangents, between)
+        except NeedsHistories:
+            case = _traced(start(), given_cotangents, between, follow=True, twice=True)
+            return _unmarked(case)
+
+    begun: list[Change] = []
+    with put_back(request.function) as state:
+        if state is None:
+            return traced(lambda: None)
+        case = traced(lambda: begun.extend(state.changes()))
+        later = Later(
+            state, begun, lambda: State(reached(request.function)),
+            lambda: _is_again(case, lambda: traced(between_calls)),
+        )  # fmt: skip
+        notes = (*case.state, *state.reach.asked, *later.judge())
+        return replace(case, state=tuple(dict.fromkeys(notes)))
+
+
+def _is_again(case: FunctionCase, trace: Callable[[], FunctionCase]) -> bool:
+    """Does another trace give the same case?"""
     try:
-        return _traced(start(), given_cotangents)
-    except NeedsHistories:
-        return _unmarked(_traced(start(), given_cotangents, follow=True, twice=True))
+        other = trace()
+    except (SymgradError, NeedsDecision):
+        return False
+    if (case.problem is None) != (other.problem is None) or case.written != other.written:
+        return False
+    if case.problem is not None and other.problem is not None:
+        return case.problem.what == other.problem.what
+    asked = {one.key for one in case.answers}
+    if not {one.key for one in other.answers} <= asked or len(case.observed) < len(other.observed):
+        return False
+    graph, found = Graph(), []
+    for one in (case, other):
+        nodes = [*one.outputs, *(gradient.node for gradient in one.gradients)]
+        new = rewrite(graph, [node for node in nodes if node is not None], named=False)
+        found.append([None if node is None else new[node] for node in nodes])
+    return found[0] == found[1] and case.materializes == other.materializes
 
 
 def _traced(
-    run: _Run, given_cotangents: Sequence[bool] | None, *, follow: bool = False, twice: bool = False
-) -> FunctionCase:
+    run: _Run, given_cotangents: Sequence[bool] | None, between: Callable[[], None], *,
+    follow: bool = False, twice: bool = False,
+) -> FunctionCase:  # fmt: skip
     """The case of a run that is yet to start.
 
-    ``follow``: with histories; ``twice``: then too, backward is run again to compare.
+    ``between``: is called between forward and backward.  ``follow``: with histories; ``twice``:
+    then too, backward is run again to compare.
     """
     session, function = run.session, run.request.function
     run.twice = twice or not follow
     if follow:
         session.history = History(session)
         run.questions.given = {**run.questions.given, AGAIN: True}
-    kept = put_back(function)
-    with kept, activate(session), closing(session), symbolic_math(), noting_limits() as limits:
+    with activate(session), closing(session), symbolic_math(), noting_limits() as limits:
         run.forward()
+        between()
         run.name_outputs()
         cotangents = run.make_cotangents(given_cotangents)
         found: tuple[Gradient, ...] = ()
@@ -140,6 +179,7 @@ def _case(
         assumed=tuple(questions.assumed),
         plain=tuple(session.plain),
         relations=relations(run.request, run.inputs, session),
+        state=tuple(run.state),
     )
 
 
@@ -266,7 +306,8 @@ class _Run:
 
     ``inputs`` by name, ``outputs`` and their names, the ``saved`` nodes; ``slots``: whatever
     forward returned, one by one; ``handles``: whatever forward was given; ``given``: what makes
-    backward's argument for each slot.
+    backward's argument for each slot; ``state``: why backward may do something else when it is
+    called again.
     """
 
     session: Session
@@ -283,6 +324,7 @@ class _Run:
     same: tuple[tuple[str, ...], ...] = ()
     context: Context = field(init=False)
     given: list[Callable[[], Any]] = field(default_factory=list)
+    state: list[Asked] = field(default_factory=list)
 
     def forward(self) -> None:
         """Run forward on new inputs."""
@@ -445,13 +487,22 @@ class _Run:
 
     def backward(self) -> tuple[tuple[Gradient, ...], SymgradError | None]:
         """Run backward; what it raises is the problem."""
+        kept = self._kept()
         try:
             found = self._gradients()
         except Exception as error:
             return (), as_symgrad_error(error, "backward")
-        if self.twice and not self.session.written and not self._same_again(found):
-            self.session.note_written("ctx")
+        if self.twice and not self.session.written:
+            if not self._same_again(found):
+                self.session.note_written("ctx")
+            else:
+                later = Later(kept, [], self._kept, lambda: self._same_again(found))
+                self.state += later.judge()
         return found, None
+
+    def _kept(self) -> State:
+        """What is on ctx."""
+        return State.of_context(self.context)
 
     def _gradients(self) -> tuple[Gradient, ...]:
         values = [make() for make in self.given]

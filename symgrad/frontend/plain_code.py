@@ -13,6 +13,7 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
@@ -59,6 +60,8 @@ def is_plain(function: Any) -> bool:
     """
     if not isinstance(function, type) or is_instance_style(function):
         return False
+    if any(isinstance(inspect.getattr_static(function, name), classmethod) for name in METHODS):
+        return False  # what it reads of its class may be anything
     backward = getattr(raw_method(function, "backward")[0], "__code__", None)
     written = None if backward is None else _names(backward)
     if written is not None and written.stores:

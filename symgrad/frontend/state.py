@@ -1,145 +1,205 @@
-"""What a program keeps outside of ctx: found before a trace, put back after it.
+"""What a program keeps outside of its arguments: found before a trace, judged after it, put back.
 
-In: a Function.  Out: its modules, classes, defaults, closures and caches as they were, where a
-trace has left something symbolic in them.
+In: a Function whose code is not plain.  Out: its modules, classes, objects, defaults, closures and
+caches as they were, and what of that changes what later calls compute.
+
+A trace starts from the state that is there.  What it changes is another one in each later call, so
+the trace is done again from a state in which every number that changed is *unknown* and every
+container that grew may hold anything.  A question about an unknown number has both answers, each of
+which is traced.  If all of these traces are the first one, no call depends on what earlier ones
+left, by induction: a call changes only such places, and does the same whatever they hold.
 """
 
 from __future__ import annotations
 
-import functools
 import gc
-from collections.abc import Callable, Iterator, MutableMapping, MutableSequence, MutableSet
+import inspect
+import itertools
+import operator
+from collections.abc import (
+    Callable,
+    Iterable,
+    Iterator,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+)
 from contextlib import contextmanager
-from types import CellType, FunctionType, ModuleType, NoneType
+from dataclasses import dataclass, field
 from typing import Any
 
-from symgrad.frontend.classes import real_types
+import numpy as np
+
+from symgrad.budgets import MOST_STATE_PATHS, MOST_STATE_ROUNDS
+from symgrad.errors import Location
+from symgrad.frontend.classes import Type, real_types
 from symgrad.frontend.function import METHODS, class_of, raw_method
 from symgrad.frontend.plain_code import is_ours, is_plain
+from symgrad.frontend.reach import ABSENT, Leaf, Place, Reach, by_identity, reached, state_of_leaf
 from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.unknown import (
+    Path,
+    UnknownCounter,
+    exploring,
+    is_counter,
+    stands_for,
+    unknown,
+    watched,
+)
+from symgrad.ir.function import Asked
 
 _SYMBOLIC = (SymbolicTensor, SymInt, SymFloat)
-# Most globals are of these.  An attribute that the module symgrad lacks is looked up at length.
-_STATELESS = frozenset({ModuleType, NoneType, bool, int, float, complex, str, bytes})
 _DEPTH = 4
-Undo = Callable[[], None]
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-@contextmanager
-def put_back(function: Any) -> Iterator[None]:
-    """A block that traces a Function, after which nothing symbolic stays behind in its module.
+At = tuple[int, Any, bool]
 
-    In it the module's ``type`` gives the classes of real values.
-    """
-    if is_plain(function):
-        yield
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """A place whose content is another one after a trace; of a ``leaf`` nothing more is known."""
+
+    label: str
+    place: Place | None
+    key: Any
+    before: Any
+    after: Any
+
+    @property
+    def at(self) -> At:
+        """What tells changes apart: the place, and is it of what is there or of its value."""
+        holder = self.place.holder if self.place is not None else self.before
+        return id(holder), _text(self.key), self.comes
+
+    @property
+    def comes(self) -> bool:
+        """Was there nothing before, or is there nothing now?"""
+        return self.before is ABSENT or self.after is ABSENT
+
+    @property
+    def grows(self) -> bool:
+        """Is a container larger or smaller?"""
+        return self.comes and self.place is not None and self.place.kind == "item"
+
+
+def _text(key: Any) -> Any:
+    return key if type(key) in _PLAIN else id(key)
+
+
+class State:
+    """What a program keeps, as it was when this was made."""
+
+    def __init__(self, reach: Reach) -> None:
+        self.reach = reach
+
+    @staticmethod
+    def of_context(ctx: Any) -> State:
+        """What is kept on ctx."""
+        found = Reach()
+        found.context(ctx)
+        return State(found)
+
+    def changes(self) -> list[Change]:
+        """What is another one now."""
+        return [*self._changed_places(), *self._changed_leaves()]
+
+    def _changed_places(self) -> Iterator[Change]:
+        for place in self.reach.places:
+            before, now = by_identity(place.before), by_identity(place.read())
+            for key in dict.fromkeys((*before, *now)):
+                name, old = before.get(key, (None, ABSENT))
+                name, new = now.get(key, (name, ABSENT))
+                if new is old or new is Type or name == "__warningregistry__":
+                    continue
+                if stands_for(new, old):
+                    continue
+                if not _same(old, new):
+                    yield Change(place.name(name), place, name, old, new)
+
+    def _changed_leaves(self) -> Iterator[Change]:
+        for leaf in self.reach.leaves:
+            if state_of_leaf(leaf.value) != leaf.state:
+                yield Change(leaf.label, None, None, leaf.value, leaf)
+
+    def restore(self) -> None:
+        """Put back what was there."""
+        for place in self.reach.places:
+            place.current = None
+            _put_back(place)
+        for leaf in self.reach.leaves:
+            if isinstance(leaf.value, np.ndarray) and leaf.value.flags.writeable:
+                _put_back_array(leaf)
+
+    def clean(self) -> None:
+        """Put back what was there in the place of what is symbolic."""
+        for place in self.reach.places:
+            now = by_identity(place.read())
+            before = by_identity(place.before)
+            changed = {
+                key: (name, value) for key, (name, value) in now.items()
+                if key not in before or before[key][1] is not value
+            }  # fmt: skip
+            dirty = [key for key, pair in changed.items() if any(map(is_symbolic, pair))]
+            if dirty and any(type(name) is not str for name, _ in changed.values()):
+                _put_back(place)
+                continue
+            for key in dirty:
+                place.write(now[key][0], before[key][1] if key in before else ABSENT)
+        for cached in self.reach.cached:
+            if any(is_symbolic(item) for item in gc.get_referents(cached)):
+                cached.cache_clear()
+
+    def replace(self, old: Any, new: Any) -> None:
+        """Put a value in the place of another one, wherever that is kept."""
+        for place in self.reach.places:
+            for key, value in place.before.items():
+                if value is old:
+                    place.write(key, new)
+            if place.holder is old and place.kind == "item":
+                place.current = new
+
+
+def _put_back_array(leaf: Leaf) -> None:
+    if (
+        leaf.state is not None
+        and leaf.state[2] is not None
+        and state_of_leaf(leaf.value) != leaf.state
+    ):
+        leaf.value[...] = np.frombuffer(leaf.state[2], leaf.value.dtype).reshape(leaf.value.shape)
+
+
+def _put_back(place: Place) -> None:
+    held, before, now = place.holder, place.before, place.read()
+    if place.kind == "item" and not isinstance(held, (MutableMapping, MutableSet)):
+        old, new = list(before.values()), list(now.values())
+        if len(old) != len(new) or any(map(operator.is_not, old, new)):
+            held[:] = old
         return
-    undo = list(_kept(function))
-    methods = [raw_method(class_of(function), name)[0] for name in METHODS]
-    modules = {id(one.__globals__): one.__globals__ for one in methods if _is_users(one)}
-    try:
-        with real_types(modules.values()):
-            yield
-    finally:
-        for one in undo:
-            one()
+    was, found = by_identity(before), by_identity(now)
+    for key, (name, value) in found.items():
+        if key not in was:
+            place.write(name, ABSENT)
+        elif was[key][1] is not value:
+            place.write(name, was[key][1])
+    for key, (name, value) in was.items():
+        if key not in found:
+            place.write(name, value)
 
 
-def _kept(function: Any) -> Iterator[Undo]:
-    """For each place that a program may keep something in, what puts it back."""
-    own = class_of(function)
-    seen: set[int] = set()
-    methods = [raw_method(own, name)[0] for name in METHODS]
-    for one in own.__mro__:
-        if (one.__module__ or "").partition(".")[0] != "symgrad":
-            yield from _of_class(one, seen)
-    for method in methods:
-        if _is_users(method):
-            yield from _of_function(method, seen)
-            yield from _of_module(method.__globals__, seen)
+def _same(old: Any, new: Any) -> bool:
+    if type(old) is not type(new):
+        return False
+    if type(old) in _PLAIN:
+        return bool(old == new) or (old != old and new != new)
+    if type(old) is tuple:
+        return len(old) == len(new) and all(map(_same_or_is, old, new))
+    return False
 
 
-def _is_users(value: Any) -> bool:
-    return isinstance(value, FunctionType) and not is_ours(value)
-
-
-def _of_module(names: dict[str, Any], seen: set[int]) -> Iterator[Undo]:
-    if id(names) in seen:
-        return
-    seen.add(id(names))
-    yield _restoring(names, dict(names))
-    for name, value in list(names.items()):
-        if name != "__builtins__":
-            yield from _of_value(value, seen)
-
-
-def _of_value(value: Any, seen: set[int], depth: int = 2) -> Iterator[Undo]:
-    if type(value) in _STATELESS or id(value) in seen or is_ours(value):
-        return
-    if isinstance(value, FunctionType):
-        yield from _of_function(value, seen)
-    elif isinstance(value, type):
-        yield from _of_class(value, seen)
-    elif hasattr(value, "cache_clear"):
-        yield functools.partial(_clear, value)
-    elif isinstance(value, (MutableMapping, MutableSequence, MutableSet)):
-        seen.add(id(value))
-        yield from _of_container(value)
-        if depth:
-            inner = list(value.values()) if isinstance(value, MutableMapping) else list(value)
-            for item in inner:
-                yield from _of_value(item, seen, depth - 1)
-    elif hasattr(value, "__dict__") and type(value).__module__ not in ("builtins", "types"):
-        seen.add(id(value))
-        if isinstance(vars(value), dict) and not hasattr(value, "__path__"):
-            yield _restoring(vars(value), dict(vars(value)))
-
-
-def _of_container(value: Any) -> Iterator[Undo]:
-    if isinstance(value, MutableMapping):
-        yield _restoring(value, dict(value))
-    elif isinstance(value, MutableSequence):
-        yield functools.partial(_refill, value, list(value))
-    elif isinstance(value, set):
-        yield functools.partial(_reset, value, set(value))
-
-
-def _of_function(function: FunctionType, seen: set[int]) -> Iterator[Undo]:
-    if id(function) in seen:
-        return
-    seen.add(id(function))
-    yield _restoring(function.__dict__, dict(function.__dict__))
-    for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-        yield from _of_value(value, seen)
-    for cell in function.__closure__ or ():
-        yield from _of_cell(cell, seen)
-    wrapped = getattr(function, "__wrapped__", None)
-    if wrapped is not None:
-        yield from _of_value(wrapped, seen)
-
-
-def _of_cell(cell: CellType, seen: set[int]) -> Iterator[Undo]:
-    try:
-        value = cell.cell_contents
-    except ValueError:  # it is not bound yet
-        return
-    yield functools.partial(_rebind, cell, value)
-    yield from _of_value(value, seen)
-
-
-def _of_class(own: type, seen: set[int]) -> Iterator[Undo]:
-    if id(own) in seen:
-        return
-    seen.add(id(own))
-    before = dict(vars(own))
-    yield functools.partial(_restore_class, own, before)
-    for value in before.values():
-        plain = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
-        yield from _of_value(plain, seen)
-
-
-# -- putting back
+def _same_or_is(old: Any, new: Any) -> bool:
+    return old is new or _same(old, new)
 
 
 def is_symbolic(value: Any, depth: int = _DEPTH) -> bool:
@@ -162,54 +222,194 @@ def is_symbolic(value: Any, depth: int = _DEPTH) -> bool:
     return False
 
 
-def _restoring(names: Any, before: dict[Any, Any]) -> Undo:
-    return functools.partial(_restore, names, before)
+# -- traces
 
 
-def _restore(names: Any, before: dict[Any, Any]) -> None:
-    now = dict(names)
-    changed = [key for key, value in now.items() if before.get(key, _restore) is not value]
-    if not any(is_symbolic(now[key]) or is_symbolic(key) for key in changed):
+@contextmanager
+def put_back(function: Any) -> Iterator[State | None]:
+    """A block that traces a Function, after which its module is as it was.
+
+    In it the module's ``type`` gives the classes of real values.  Out: the state before; None for
+    plain code, which keeps none.
+    """
+    if is_plain(function):
+        yield None
         return
-    if not all(type(key) is str for key in changed):
-        names.clear()
-        names.update(before)
-        return
-    for key in changed:
-        if is_symbolic(now[key]):
-            del names[key]
-            if key in before:
-                names[key] = before[key]
+    state = State(reached(function))
+    methods = [inspect.unwrap(raw_method(class_of(function), name)[0]) for name in METHODS]
+    modules = {
+        id(one.__globals__): one.__globals__
+        for one in methods
+        if hasattr(one, "__globals__") and not is_ours(one)
+    }
+    try:
+        with real_types(modules.values()):
+            yield state
+    finally:
+        state.clean()
 
 
-def _refill(values: Any, before: list[Any]) -> None:
-    if any(is_symbolic(item) for item in values):
-        del values[:]
-        values.extend(before)
+@dataclass
+class Later:
+    """Later calls: traces from the states that earlier ones leave.
+
+    ``first``: the state before the first trace; ``begun``: what that had changed when forward was
+    over.  ``capture``: the state now; ``again``: traces again, and is it the same?
+    ``notes``: what is not.
+    """
+
+    first: State
+    begun: list[Change]
+    capture: Callable[[], State]
+    again: Callable[[], bool]
+    notes: list[Asked] = field(default_factory=list)
+
+    def judge(self) -> list[Asked]:
+        """What later calls may do otherwise; empty if they do the same."""
+        known = _relevant([*self.begun, *self.first.changes()])
+        if not known:
+            return []
+        left = self.capture()
+        try:
+            for _ in range(MOST_STATE_ROUNDS):
+                found = self._from(left, known)
+                new = {at: one for at, one in found.items() if not _covers(known.get(at), one)}
+                if self.notes or not new:
+                    return self.notes
+                known |= new
+            self._note("{} is another one after every call", new.values())
+        finally:
+            left.restore()
+        return self.notes
+
+    def _from(self, left: State, known: dict[At, Change]) -> dict[At, Change]:
+        """What traces change that start from a state in which these places are unknown."""
+        found = self._by_all_paths(left, known)
+        if left.reach.cached and not self.notes:
+            found |= self._by_all_paths(left, known, cleared=True)
+        return found
+
+    def _by_all_paths(
+        self, left: State, known: dict[At, Change], *, cleared: bool = False
+    ) -> dict[At, Change]:
+        """``cleared``: with empty caches."""
+        found: dict[At, Change] = {}
+        path, during = Path(), list[Change]()
+
+        def between() -> None:
+            during.extend(left.changes())
+            self._forget(left, known, whole=False)
+
+        for count in itertools.count():
+            if not self._forget(left, known, whole=True):
+                return {}
+            for cached in left.reach.cached if cleared else ():
+                cached.cache_clear()
+            with exploring(path, between):
+                same = self.again()
+            changed = _relevant([*during, *left.changes()])
+            left.restore()
+            during.clear()
+            if not same or path.problem is not None:
+                self._blame(path, known)
+                return {}
+            found |= changed
+            still = [one for at, one in changed.items() if at in known and not _is_known(one)]
+            if still:
+                self._note("{} is another one after every call", still)
+                return {}
+            if not path.advance():
+                break
+            if count >= MOST_STATE_PATHS:
+                self._note("the program takes too many ways by {}", known.values())
+                return {}
+        self._objects(known)
+        return found
+
+    def _objects(self, known: dict[At, Change]) -> None:
+        """Which object an unknown number is, is not known either."""
+        lines = self.first.reach.objects
+        if lines and any(_is_known(one) for one in known.values()):
+            names = _names(known.values())
+            said = f"it asks which object something is, and each call changes {names}"
+            self.notes.append(Asked(said, lines[0]))
+
+    def _forget(self, left: State, known: dict[At, Change], *, whole: bool) -> bool:
+        """Make unknown what changed, and if ``whole``, containers; False where that cannot be."""
+        places = {id(place.holder): place for place in left.reach.places}
+        grown: dict[int, set[Any]] = {}
+        for change in known.values():
+            if change.place is None:
+                if not is_counter(change.before) or id(change.before) in left.reach.fixed:
+                    self._note("{} is another one after every call", [change])
+                    return False
+                left.replace(change.before, UnknownCounter(change.label, change.before))
+                continue
+            place = places.get(id(change.place.holder))
+            if place is None:
+                continue
+            if change.grows:
+                grown.setdefault(id(place.holder), set()).add(change.key)
+            elif place.kind != "cache" and _is_known(change) and change.key in place.read():
+                place.write(change.key, unknown(change.label, change.after))
+        for holder, keys in grown.items() if whole else ():
+            place = places[holder]
+            made = watched(place.holder, place.label, frozenset(keys))
+            if made is None or holder in left.reach.fixed:
+                self._note("{} is another one after every call", known.values())
+                return False
+            left.replace(place.holder, made)
+        return True
+
+    def _blame(self, path: Path, known: dict[At, Change]) -> None:
+        labels = [path.label] if path.label else [one.label for one in known.values()]
+        what = " and ".join(dict.fromkeys(labels))
+        where = self._where(labels)
+        said = f"later calls may do something else, since each call changes {what}"
+        said += f" ({where})" if where and path.where and where != path.where else ""
+        self.notes.append(Asked(said, path.where or where))
+
+    def _note(self, said: str, changes: Iterable[Change]) -> None:
+        found = list(changes)
+        where = self._where([one.label for one in found])
+        self.notes.append(Asked(said.format(_names(found)), where))
+
+    def _where(self, labels: Iterable[str]) -> Location | None:
+        found = (self.first.reach.where(label) for label in labels)
+        return next((one for one in found if one is not None), None)
 
 
-def _reset(values: set[Any], before: set[Any]) -> None:
-    if any(is_symbolic(item) for item in values):
-        values.clear()
-        values.update(before)
+def _names(changes: Iterable[Change]) -> str:
+    return " and ".join(dict.fromkeys(one.label for one in changes))
 
 
-def _rebind(cell: CellType, before: Any) -> None:
-    if cell.cell_contents is not before and is_symbolic(cell.cell_contents):
-        cell.cell_contents = before
+def _relevant(changes: Iterable[Change]) -> dict[At, Change]:
+    """The changes of which other calls beside each other do not tell all.
+
+    These tell of a tensor that stands in the place of another one.
+    """
+    found: dict[At, Change] = {}
+    for one in changes:
+        kept = isinstance(one.after, SymbolicTensor) or isinstance(one.before, SymbolicTensor)
+        if not kept or one.grows:
+            found.setdefault(one.at, one)
+    return found
 
 
-def _restore_class(own: type, before: dict[str, Any]) -> None:
-    for name, value in dict(vars(own)).items():
-        if before.get(name, own) is not value and is_symbolic(value):
-            if name in before:
-                setattr(own, name, before[name])
-            else:
-                delattr(own, name)
+def _covers(known: Change | None, change: Change) -> bool:
+    return known is not None and (_is_known(known) or not _is_known(change))
 
 
-def _clear(cached: Any) -> None:
-    """Forget the results of a function with ``functools.lru_cache`` where one is symbolic."""
-    held = gc.get_referents(cached)
-    if any(is_symbolic(item) for item in held):
-        cached.cache_clear()
+def _is_known(change: Change) -> bool:
+    """Can it be made unknown, so that a further change is none?"""
+    if change.place is None:
+        return is_counter(change.before)
+    if change.place.kind == "cache":
+        return True
+    if change.comes:
+        return change.grows
+    before, after = change.before, change.after
+    tuples = isinstance(before, tuple) or isinstance(after, tuple)
+    if tuples and (type(before) is not type(after) or len(before) != len(after)):
+        return False
+    return unknown("", before) is not None and unknown("", after) is not None

@@ -195,6 +195,7 @@ class FunctionCase:
     number of batch axes.  ``answers``: the questions that split it; ``observed``: what the program
     asked that has no answer for all calls; ``assumed``: what the verdict has to print.  ``where``:
     what must hold of plain numbers, as expressions.  ``relations``: what is stated of the inputs.
+    ``state``: why later calls may compute something else.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -218,6 +219,7 @@ class FunctionCase:
     plain: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
+    state: tuple[Asked, ...] = ()
 
     @property
     def tensors(self) -> tuple[Node, ...]:

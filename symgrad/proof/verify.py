@@ -263,8 +263,9 @@ def _other_calls(
 def _observed(traced: Sequence[FunctionGraphs]) -> str:
     """What the program asks that has no answer for all calls, and where; empty for nothing."""
     asked = dict.fromkeys(
-        str(one) for graphs in traced for case in graphs.cases for one in case.observed
-    )
+        str(one)
+        for graphs in traced for case in graphs.cases for one in (*case.observed, *case.state)
+    )  # fmt: skip
     if not asked:
         return ""
     return f"the program may do something else in a real call: {'; '.join(asked)}"

@@ -36,7 +36,9 @@ class At:
 
 # leaves of the graph or computed, of 32 bits, with other strides, the same tensor twice, a
 # parameter of a module, with a gradient from before; with another call between forward and
-# backward, with a second backward after the first
+# backward, with a second backward after the first, with five more; after many calls, with many
+# forwards between forward and backward; with the input itself as its cotangent, with one tensor as
+# cotangent of all outputs
 HOW = (
     "",
     "leaf",
@@ -48,6 +50,11 @@ HOW = (
     "graded",
     "between",
     "twice",
+    "again",
+    "often",
+    "begun",
+    "own",
+    "shared",
     "pushed",
 )
 

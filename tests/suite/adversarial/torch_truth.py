@@ -57,6 +57,10 @@ def _quiet() -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+MANY = 40
+"""So many other calls."""
+
+
 class Look:
     """A program at a place, in the circumstances that the point names."""
 
@@ -75,7 +79,10 @@ class Look:
             if torch.is_tensor(one) and one.is_floating_point() else None
             for one in outputs
         ]  # fmt: skip
-        how = {"pushed": self.pushed, "twice": self.twice}.get(self.point.how, self.once)
+        for _ in range(MANY if self.point.how == "often" else 0):
+            self.other()
+        ways = {"pushed": self.pushed, "twice": self.twice, "again": self.again}
+        how = ways.get(self.point.how, self.once)
         return (self.second if self.program.order == 2 and not self.point.how else how)()
 
     # -- tensors
@@ -132,6 +139,10 @@ class Look:
         outputs = self.outputs(given)
         if self.point.how == "between":
             self.others()
+        for _ in range(MANY if self.point.how == "begun" else 0):
+            self.outputs(self.tensors())
+        if self.point.how in ("own", "shared"):
+            self.own(outputs, leaves)
         hand = self.gradients(outputs, leaves, 1.0)
         if self.program.tiny:
             plain, fresh = self.attached()
@@ -141,12 +152,31 @@ class Look:
 
     def others(self) -> None:
         """The same Function with other values: both ways, and forward with another size."""
-        other = {name: value + 1.5 for name, value in self.somewhere.arrays.items()}
+        other = self.other()
         longer = {name: np.concatenate([value, value]) for name, value in other.items()}
+        self.outputs(self.tensors(longer))
+
+    def other(self) -> dict[str, Any]:
+        """The same Function with other values, both ways."""
+        other = {name: value + 1.5 for name, value in self.somewhere.arrays.items()}
         leaves = self.tensors(other)
         outputs = self.outputs({name: leaf.requires_grad_() for name, leaf in leaves.items()})
         torch.autograd.grad(sum(one.sum() for one in outputs), list(leaves.values()))
-        self.outputs(self.tensors(longer))
+        return other
+
+    def own(self, outputs: tuple[Any, ...], leaves: dict[str, Any]) -> None:
+        """The cotangents are tensors that the call knows: an input, or one for all outputs."""
+        first = next(iter(leaves.values()))
+        if self.point.how == "shared":
+            first = torch.ones_like(outputs[0])
+        self.weights = [None if weight is None else first for weight in self.weights]
+
+    def again(self) -> list[tuple[Any, Any]]:
+        """Six backwards of one forward."""
+        leaves, given = self.attached()
+        outputs = self.outputs(given)
+        found = [self.gradients(outputs, leaves, 1.0) for _ in range(6)]
+        return [(one[name], self.quotients(name)) for name in leaves for one in found]
 
     def twice(self) -> list[tuple[Any, Any]]:
         """Two backwards of one forward, with other cotangents."""
@@ -165,7 +195,7 @@ class Look:
     ) -> dict[str, Any]:
         """The gradients for the cotangents times ``scale``."""
         used = [
-            (one, (scale * weight).to(one.dtype))
+            (one, weight if scale == 1.0 else (scale * weight).to(one.dtype))
             for number, (one, weight) in enumerate(zip(outputs, self.weights, strict=True))
             if weight is not None and number not in self.point.absent and one.requires_grad
         ]

@@ -1,0 +1,752 @@
+"""What the code of a Function can reach besides its arguments and ctx.
+
+In: a Function.  Out: the places that it may keep something in, with what is there, and what it
+reads that is not the same in every call.
+
+The code is read: of a module only the names that some code uses are looked at.  From there all
+values are followed: functions, classes, objects, containers, closures and defaults.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import gc
+import importlib
+import sys
+from collections.abc import (
+    Callable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+)
+from dataclasses import dataclass, field
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+import numpy as np
+
+from symgrad.budgets import MOST_STATE
+from symgrad.errors import Location
+from symgrad.frontend.function import METHODS, attributes_of, class_of, raw_method
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.unknown import raw_items
+from symgrad.ir.function import Asked
+
+ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "nothing"})()
+"""What a place holds that is not there."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_HARMLESS = _words(
+    "symgrad numpy torch sympy mpmath scipy einops jaxtyping typing_extensions packaging builtins "
+    "math cmath operator _operator functools _functools itertools collections _collections "
+    "_collections_abc copy copyreg numbers fractions decimal _decimal _pydecimal string re "
+    "sre_parse typing types abc _abc dataclasses enum warnings _warnings contextlib logging "
+    "textwrap pprint statistics bisect _bisect heapq _heapq array struct _struct json keyword "
+    "unicodedata __future__ traceback io"
+)
+"""Packages whose functions answer the same to the same arguments, or nothing at all."""
+_ATTRIBUTES = {
+    "sys": frozenset(
+        ("maxsize", "float_info", "int_info", "version_info", "version", "byteorder", "platform",
+         "stderr", "stdout", "implementation", "hexversion")
+    ),
+    "os": frozenset(("path", "sep", "linesep", "name", "fspath", "PathLike")),
+    "threading": frozenset(("Lock", "RLock")),
+    "_thread": frozenset(("lock", "RLock", "LockType", "_local")),
+    "inspect": frozenset(("signature", "isclass", "isfunction", "ismethod", "Parameter")),
+    "weakref": frozenset(("WeakKeyDictionary",)),
+    "platform": frozenset(("python_version", "system", "machine")),
+}  # fmt: skip
+"""Of other modules, what is the same in all calls."""
+_CHANGING = frozenset(
+    ("eval", "exec", "compile", "input", "open", "__import__", "globals", "locals", "vars",
+     "breakpoint", "hash", "id")
+)  # fmt: skip
+"""Built-in functions that a program can learn anything by."""
+_ANY_NAME = frozenset(("getattr", "setattr", "delattr", "__dict__"))
+_LIBRARIES = (*_HARMLESS, "jax", "torchvision", "triton", "pytest", "_pytest", "hypothesis")
+_IMMUTABLE = (
+    bool, int, float, complex, str, bytes, range, slice, type(None), type(Ellipsis),
+    type(NotImplemented), Location,
+)  # fmt: skip
+_DESCRIPTORS = (
+    MethodDescriptorType,
+    WrapperDescriptorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+)
+_STORES = ("STORE_", "DELETE_")
+
+
+@dataclass(frozen=True)
+class CodeNames:
+    """What stands in a code object and in those inside of it.
+
+    ``names``: of globals, attributes, free variables; texts that may be names among them.
+    ``read``: for each global the attributes that are read of it, None for any other use.
+    ``lines``: where a name stands first: where it is stored, else where it is read.
+    ``objects``: where ``is`` compares with something else than None.  ``stored``: the names of
+    attributes that are set.
+    """
+
+    names: frozenset[str]
+    read: Mapping[str, frozenset[str | None]]
+    imports: frozenset[str]
+    lines: Mapping[str, Location]
+    objects: tuple[Location, ...]
+    stored: frozenset[str]
+
+
+@functools.lru_cache(maxsize=4096)
+def code_names(code: CodeType) -> CodeNames:
+    """The names in a code object."""
+    texts = {one for one in code.co_consts if type(one) is str and one.isidentifier()}
+    names = {*code.co_names, *code.co_freevars, *texts}
+    known = _Instructions(code)
+    for one in dis.get_instructions(code):
+        known.take(one)
+    attributes = known.attributes | (texts if "setattr" in names else set())
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            inner = code_names(const)
+            names |= inner.names
+            attributes |= inner.stored
+            known.add(inner)
+    read = {name: frozenset(uses) for name, uses in known.read.items()}
+    lines = {**known.lines, **known.stored}
+    return CodeNames(
+        frozenset(names), read, frozenset(known.imports), lines, tuple(known.objects),
+        frozenset(attributes),
+    )  # fmt: skip
+
+
+_SILENT = ("CACHE", "EXTENDED_ARG", "PRECALL", "NOP", "RESUME", "PUSH_NULL")
+_OUTER = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
+
+
+class _Instructions:
+    """What the instructions of a code object say; see ``CodeNames``."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code, self.line = code, code.co_firstlineno
+        self.read: dict[str, set[str | None]] = {}
+        self.imports: set[str] = set()
+        self.lines: dict[str, Location] = {}
+        self.stored: dict[str, Location] = {}
+        self.objects: list[Location] = []
+        self.attributes: set[str] = set()
+        self._before: dis.Instruction | None = None
+        self._loaded: str | None = None
+
+    def take(self, one: dis.Instruction) -> None:
+        """Look at the next instruction."""
+        self.line = one.starts_line or self.line
+        if one.opname in _SILENT:
+            return
+        where = Location(self.code.co_filename, self.line, self.code.co_name)
+        name = one.argval if isinstance(one.argval, str) else None
+        if self._loaded is not None:
+            is_read = one.opname in ("LOAD_ATTR", "LOAD_METHOD")
+            self.read.setdefault(self._loaded, set()).add(name if is_read else None)
+        self._loaded = name if one.opname in _OUTER else None
+        if one.opname == "IS_OP" and (self._before is None or self._before.argval is not None):
+            self.objects.append(where)
+        if name is not None:
+            self._name(one.opname, name, where)
+        self._before = one
+
+    def _name(self, op: str, name: str, where: Location) -> None:
+        (self.stored if op.startswith(_STORES) else self.lines).setdefault(name, where)
+        if op == "STORE_ATTR":
+            self.attributes.add(name)
+        elif op == "IMPORT_NAME":
+            self.imports.add(name)
+
+    def add(self, inner: CodeNames) -> None:
+        """What stands in a code object inside of this one."""
+        self.imports |= inner.imports
+        self.objects += inner.objects
+        for name, uses in inner.read.items():
+            self.read.setdefault(name, set()).update(uses)
+        for name, where in inner.lines.items():
+            self.lines.setdefault(name, where)
+
+
+# -- places
+
+
+@dataclass(eq=False)
+class Place:
+    """A container and what is kept in it.
+
+    ``label``: what the program calls it; ``before``: what was in it, by key.  ``read`` and
+    ``write`` reach what is in it now; ``whole``: all keys are looked at, and not some names.
+    ``current``: what stands in the place of a container.
+    """
+
+    holder: Any
+    label: str
+    before: dict[Any, Any]
+    read: Callable[[], dict[Any, Any]]
+    write: Callable[[Any, Any], None]
+    whole: bool = True
+    kind: str = "attribute"
+    current: Any = None
+
+    def name(self, key: Any) -> str:
+        """What the program calls a part of it."""
+        if self.kind in ("cell", "cache"):
+            return self.label
+        if self.kind == "item":
+            return f"{self.label}[{_key_text(key)}]"
+        return f"{self.label}.{key}" if self.label else str(key)
+
+
+def _key_text(key: Any) -> str:
+    return repr(key) if isinstance(key, (str, int)) else "..."
+
+
+@dataclass(eq=False)
+class Leaf:
+    """A value that is no container, of which only a copy of the state can be compared."""
+
+    value: Any
+    label: str
+    state: Any
+
+
+def _result(entry: Any) -> Any:
+    """What ``functools.lru_cache`` keeps: a result, or a link with one at its end."""
+    if type(entry).__name__ != "_lru_list_elem":
+        return entry
+    return gc.get_referents(entry)
+
+
+def _nothing(key: Any, value: Any) -> None:
+    """Put nothing."""
+
+
+def _namespace(names: dict[str, Any], keys: Iterable[str] | None) -> Callable[[], dict[str, Any]]:
+    if keys is None:
+        return lambda: dict(names)
+    known = tuple(keys)
+    return lambda: {key: names[key] for key in known if key in names}
+
+
+def _writer(names: Any) -> Callable[[Any, Any], None]:
+    def write(key: Any, value: Any) -> None:
+        if value is ABSENT:
+            names.pop(key, None)
+        else:
+            names[key] = value
+
+    return write
+
+
+def _item_writer(values: Any) -> Callable[[Any, Any], None]:
+    def write(key: Any, value: Any) -> None:
+        if isinstance(key, int) and key < len(values) and value is not ABSENT:
+            values[key] = value
+
+    return write
+
+
+def _member_writer(values: Any) -> Callable[[Any, Any], None]:
+    def write(key: Any, value: Any) -> None:
+        (values.discard if value is ABSENT else values.add)(key)
+
+    return write
+
+
+def _attribute_writer(owner: Any) -> Callable[[Any, Any], None]:
+    def write(key: Any, value: Any) -> None:
+        if value is ABSENT:
+            if hasattr(owner, key):
+                delattr(owner, key)
+        else:
+            setattr(owner, key, value)
+
+    return write
+
+
+@dataclass(eq=False)
+class Reach:
+    """What can be reached.
+
+    ``places`` and ``leaves``: where something may be kept; ``asked``: what is read that is not the
+    same in every call; ``names``: of all code.  ``codes``: the functions that were met;
+    ``cached``: those that keep their results.  ``fixed``: the identities of what is reached
+    otherwise than by a place.
+    """
+
+    places: list[Place] = field(default_factory=list)
+    leaves: list[Leaf] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    codes: list[CodeType] = field(default_factory=list)
+    cached: list[Any] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    fixed: set[int] = field(default_factory=set)
+    _seen: dict[int, Any] = field(default_factory=dict)
+    _modules: dict[int, tuple[ModuleType, str, set[str]]] = field(default_factory=dict)
+    _globals: dict[int, tuple[Place, set[str]]] = field(default_factory=dict)
+    _libraries: dict[int, ModuleType] = field(default_factory=dict)
+    _count: int = 0
+
+    def where(self, label: str) -> Location | None:
+        """The line that changes, or else names, what the program calls so."""
+        words = [word for word in _in_label(label) if word.isidentifier()]
+        for word in reversed(words):
+            found = [code_names(code).lines.get(word) for code in self.codes]
+            stored = [one for code in self.codes if (one := _stored(code, word)) is not None]
+            known = [one for one in (*stored, *found) if one is not None]
+            if known:
+                return known[0]
+        return None
+
+    @property
+    def objects(self) -> list[Location]:
+        """The lines that ask which object something is."""
+        return [one for code in self.codes for one in code_names(code).objects]
+
+    # -- following
+
+    def function(self, function: Any) -> None:
+        """Everything that a Function reaches."""
+        own = class_of(function)
+        for one in own.__mro__:
+            if not _is_library(one.__module__):
+                self.follow(one, one.__name__)
+        for name in METHODS:
+            self.follow(raw_method(own, name)[0], name)
+        self._finish()
+
+    def context(self, ctx: Any) -> None:
+        """Everything that was set on a ctx."""
+        names = vars(ctx)
+        self._add(Place(names, "ctx", {}, lambda: attributes_of(ctx), _writer(names)))
+
+    def follow(self, value: Any, label: str, *, fixed: bool = True) -> None:
+        """A value and all that is reached from it.
+
+        ``fixed``: it is not found in a place, where something else could be put.
+        """
+        kind = type(value)
+        if kind in _IMMUTABLE or isinstance(value, SymbolicTensor):
+            return
+        if fixed:
+            self.fixed.add(id(value))
+        if id(value) in self._seen:
+            return
+        self._count += 1
+        if self._count > MOST_STATE:
+            if self._count == MOST_STATE + 1:
+                self.asked.append(Asked(f"it reaches more than {MOST_STATE} objects", None))
+            return
+        self._seen[id(value)] = value
+        if isinstance(value, ModuleType):
+            self._module(value, label, frozenset())
+        elif isinstance(value, FunctionType):
+            self._function(value, label)
+        elif isinstance(value, type):
+            self._class(value)
+        elif isinstance(value, (BuiltinFunctionType, *_DESCRIPTORS)):
+            self._builtin(value, label)
+        else:
+            self._object(value, label)
+
+    def _function(self, value: FunctionType, label: str) -> None:
+        if hasattr(value, "__wrapped__"):
+            self.follow(value.__wrapped__, label)
+        if _is_library(value.__module__) or _is_library(value.__globals__.get("__name__")):
+            return
+        if _is_standard(value.__module__):
+            self._refuse(value.__module__, label)
+            return
+        self.codes.append(value.__code__)
+        found = code_names(value.__code__)
+        self.names |= found.names
+        own = value.__name__
+        self._add(Place(value, own, {}, lambda: dict(vars(value)), _writer(vars(value))))
+        if value.__defaults__:
+            self._add(_defaults(value))
+        if value.__kwdefaults__:
+            named = value.__kwdefaults__
+            self._add(Place(named, "", {}, lambda: dict(named), _writer(named)))
+        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        for name, cell in cells:
+            self._cell(cell, name)
+        self._read(value, found)
+
+    def _read(self, value: FunctionType, found: CodeNames) -> None:
+        """The names that a function reads of its module."""
+        space = value.__globals__
+        known = self._globals.get(id(space))
+        if known is None:
+            place = Place(space, "", {}, dict, _writer(space), whole=False)
+            known = self._globals[id(space)] = (place, set())
+            self.places.append(place)
+        new = {name for name in found.names if name not in known[1]}
+        known[1].update(new)
+        place = known[0]
+        place.read = _namespace(space, known[1])
+        for name in new:
+            if name in space:
+                place.before[name] = space[name]
+        for name, uses in found.read.items():
+            thing = space.get(name, getattr(builtins, name, ABSENT))
+            if isinstance(thing, ModuleType):
+                self._module(thing, name, uses)
+            elif name not in space and name in _CHANGING and hasattr(builtins, name):
+                self.asked.append(Asked(f"{name}() is called", found.lines.get(name)))
+        for name in new:
+            if name in space and not isinstance(space[name], ModuleType):
+                self.follow(space[name], name, fixed=False)
+        for name in found.imports:
+            self._import(name)
+
+    def _import(self, name: str) -> None:
+        root = name.partition(".")[0]
+        if _is_library(root):
+            if name in sys.modules:
+                self._libraries[id(sys.modules[name])] = sys.modules[name]
+            return
+        if _is_standard(root):
+            names = {one for code in self.codes for one in code_names(code).names}
+            self._module_of_library(root, name, set(names & _known_attributes(root)))
+        elif name in sys.modules:
+            self._module(sys.modules[name], name, frozenset((None,)))
+
+    def _module(self, module: ModuleType, label: str, uses: frozenset[str | None]) -> None:
+        root = module.__name__.partition(".")[0]
+        if _is_library(root) or module is builtins:
+            self._libraries[id(module)] = module
+            self._of_library(module, label, uses)
+        elif _is_standard(root):
+            self._module_of_library(root, label, set(uses))
+        else:
+            self._modules.setdefault(id(module), (module, label, set()))
+
+    def _of_library(self, module: ModuleType, label: str, uses: frozenset[str | None]) -> None:
+        if module is importlib or module.__name__.endswith(".random") or (
+            "random" in uses and module.__name__ in ("numpy", "torch")
+        ):  # fmt: skip
+            self._refuse(f"{module.__name__.removesuffix('.random')}.random", label)
+
+    def _module_of_library(self, root: str, label: str, uses: set[str | None]) -> None:
+        if not uses or uses - _known_attributes(root):
+            self._refuse(root, label)
+
+    def _refuse(self, module: str, label: str) -> None:
+        said = f"the module {module} is used, which may answer differently in every call"
+        if all(one.what != said for one in self.asked):
+            self.asked.append(Asked(said, self.where(label)))
+
+    def _builtin(self, value: Any, label: str) -> None:
+        owner = getattr(value, "__self__", None)
+        if owner is not None and not isinstance(owner, ModuleType):
+            self.follow(owner, label)
+            return
+        module = getattr(value, "__module__", None) or getattr(
+            getattr(value, "__objclass__", None), "__module__", None
+        )
+        name = getattr(value, "__name__", label)
+        if module == "builtins" and name in _CHANGING:
+            self.asked.append(Asked(f"{name}() is kept as {label}", self.where(label)))
+        elif module is not None and not _is_library(module):
+            root = module.partition(".")[0]
+            root = {"posix": "os", "nt": "os", "_random": "random"}.get(root, root)
+            if name not in _known_attributes(root):
+                self._refuse(root, label)
+
+    def _class(self, value: type) -> None:
+        if _is_library(value.__module__):
+            return
+        if _is_standard(value.__module__):
+            root = value.__module__.partition(".")[0]
+            if value.__name__ not in _known_attributes(root):
+                self._refuse(root, value.__name__)
+            return
+        for one in value.__mro__[1:]:
+            if not _is_library(one.__module__):
+                self.follow(one, one.__name__)
+        self._add(
+            Place(value, value.__name__, {}, lambda: _public(value), _attribute_writer(value))
+        )
+
+    def _cell(self, cell: CellType, name: str) -> None:
+        if id(cell) in self._seen:
+            return
+        self._seen[id(cell)] = cell
+
+        def read() -> dict[Any, Any]:
+            try:
+                return {name: cell.cell_contents}
+            except ValueError:  # it is not bound yet
+                return {}
+
+        def write(key: Any, value: Any) -> None:
+            if value is ABSENT:
+                del cell.cell_contents
+            else:
+                cell.cell_contents = value
+
+        self._add(Place(cell, name, {}, read, write, kind="cell"))
+
+    def _object(self, value: Any, label: str) -> None:
+        parts = _parts(value)
+        if parts is not None:
+            for one in parts:
+                self.follow(one, label)
+        elif hasattr(type(value), "cache_clear"):
+            self._keeping(value, label)
+        elif isinstance(value, np.ndarray) or _is_tensor(value):
+            self.leaves.append(Leaf(value, label, state_of_leaf(value)))
+        elif isinstance(value, MutableMapping):
+            self._items(value, label, _writer)
+            self._instance(value, label)
+        elif isinstance(value, MutableSequence):
+            self._items(value, label, _item_writer)
+            self._instance(value, label)
+        elif isinstance(value, (set, MutableSet)):
+            self._items(value, label, _member_writer)
+        else:
+            self._instance(value, label)
+
+    def _items(self, value: Any, label: str, writer: Callable[[Any], Callable[..., None]]) -> None:
+        """A container with keys."""
+        place = Place(value, label, {}, dict, writer(value), kind="item")
+
+        def held() -> Any:
+            return value if place.current is None else place.current
+
+        place.read = lambda: raw_items(held())
+        place.write = lambda key, item: writer(held())(key, item)
+        self._add(place)
+
+    def _instance(self, value: Any, label: str) -> None:
+        """The attributes of an object, or what else its state is."""
+        kind = type(value)
+        if _is_random(kind):
+            self._refuse(kind.__module__.partition(".")[0] + ".random", label)
+            return
+        if _is_library(kind.__module__) and not hasattr(kind, "__next__"):
+            kept = kind.__module__ in ("types", "collections", "enum", "dataclasses", "functools")
+            if not kept or isinstance(value, functools.partial):
+                return
+        names = getattr(value, "__dict__", None)
+        if isinstance(names, dict):
+            self._add(Place(names, label, {}, lambda: dict(names), _writer(names)))
+        slots = [
+            one for base in kind.__mro__ for one, found in vars(base).items()
+            if isinstance(found, MemberDescriptorType) and not _is_library(base.__module__)
+        ]  # fmt: skip
+        if slots:
+            read = lambda: {k: v for k in slots if (v := getattr(value, k, ABSENT)) is not ABSENT}  # noqa: E731
+            self._add(Place(value, label, {}, read, _attribute_writer(value)))
+        if not isinstance(names, dict) and not slots:
+            self.leaves.append(Leaf(value, label, state_of_leaf(value)))
+        self.follow(kind, label)
+
+    def _keeping(self, value: Any, label: str) -> None:
+        """A function that keeps its results."""
+        self.cached.append(value)
+        self.follow(getattr(value, "__wrapped__", None), label)
+
+        def read() -> dict[Any, Any]:
+            tables = [one for one in gc.get_referents(value) if type(one) is dict]
+            found = [one for table in tables for one in table.values()]
+            return {number: _result(one) for number, one in enumerate(found)}
+
+        self._add(Place(value, f"the cache of {label}", {}, read, _nothing, kind="cache"))
+
+    def _add(self, place: Place) -> None:
+        place.before = place.read()
+        self.places.append(place)
+        for key, item in list(place.before.items()):
+            if not (
+                isinstance(key, str) and key.startswith("__") and place.kind == "attribute"
+            ) or isinstance(item, FunctionType):
+                self.follow(item, place.name(key), fixed=False)
+            if place.kind == "item" and type(key) not in _IMMUTABLE:
+                self.follow(key, place.label)
+
+    def _finish(self) -> None:
+        """The modules that are reached as values: what any code names of them."""
+        stored = {name for code in self.codes for name in code_names(code).stored}
+        for library in self._libraries.values() if stored else ():
+            space = vars(library)
+            names = _namespace(space, stored)
+            self._add(Place(space, library.__name__, {}, names, _writer(space), whole=False))
+        if self.cached and "cache_info" in self.names:
+            said = "cache_info() is called, which each call changes"
+            self.asked.append(Asked(said, self.where("cache_info")))
+        while True:
+            new = False
+            for module, label, known in list(self._modules.values()):
+                wanted = (
+                    {name for name in vars(module) if not name.startswith("__")}
+                    if self.names & _ANY_NAME else self.names & vars(module).keys()
+                )  # fmt: skip
+                more = wanted - known
+                if not more:
+                    continue
+                new = True
+                known |= more
+                space = vars(module)
+                place = Place(
+                    space, label, {}, _namespace(space, more), _writer(space), whole=False
+                )
+                self._add(place)
+            if not new:
+                return
+
+
+def _in_label(label: str) -> list[str]:
+    return label.replace("[", ".").replace("]", ".").replace("'", "").split(".")
+
+
+@functools.lru_cache(maxsize=4096)
+def _stored(code: CodeType, name: str) -> Location | None:
+    """The line that stores a name."""
+    line = code.co_firstlineno
+    for one in dis.get_instructions(code):
+        line = one.starts_line or line
+        if one.argval == name and one.opname.startswith(_STORES):
+            return Location(code.co_filename, line, code.co_name)
+    inner = (_stored(one, name) for one in code.co_consts if isinstance(one, CodeType))
+    return next((found for found in inner if found is not None), None)
+
+
+def _defaults(function: FunctionType) -> Place:
+    """The defaults of a function's parameters."""
+    code, count = function.__code__, len(function.__defaults__ or ())
+    names = code.co_varnames[code.co_argcount - count : code.co_argcount]
+
+    def read() -> dict[Any, Any]:
+        return dict(zip(names, function.__defaults__ or (), strict=False))
+
+    def write(key: Any, value: Any) -> None:
+        function.__defaults__ = tuple({**read(), key: value}.values())
+
+    return Place(function.__code__, "", {}, read, write)
+
+
+def _public(owner: type) -> dict[str, Any]:
+    hidden: tuple[str, ...] = (
+        "__dict__",
+        "__weakref__",
+        "__doc__",
+        "__module__",
+        "__annotations__",
+        "__slots__",
+    )
+    if hasattr(owner, "__dataclass_fields__"):
+        hidden = (*hidden, "__hash__", "__dataclass_fields__", "__dataclass_params__")
+    return {name: value for name, value in vars(owner).items() if name not in hidden}
+
+
+def _parts(value: Any) -> Iterable[Any] | None:
+    """What a value is made of that is made once; None where it is no such value."""
+    if isinstance(value, (staticmethod, classmethod)):
+        return (value.__func__,)
+    if isinstance(value, MethodType):
+        return value.__func__, value.__self__
+    if isinstance(value, property):
+        return value.fget, value.fset, value.fdel
+    if isinstance(value, functools.partial):
+        return value.func, *value.args, *value.keywords.values()
+    return value if isinstance(value, (tuple, frozenset)) else None
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(type(value), "requires_grad")
+
+
+def _is_random(kind: type) -> bool:
+    roots = {one.__module__ for one in kind.__mro__}
+    return any(one in ("random", "_random") or one.startswith("numpy.random") for one in roots)
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_library(module: str | None) -> bool:
+    """Is it of a package that is taken to be the same in every call?"""
+    return (module or "").partition(".")[0] in _LIBRARIES
+
+
+def _is_standard(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in sys.stdlib_module_names
+
+
+def _known_attributes(root: str) -> frozenset[str]:
+    return _ATTRIBUTES.get(root, frozenset())
+
+
+def state_of_leaf(value: Any) -> Any:
+    """Something that is equal where a value without attributes is the same."""
+    if isinstance(value, np.ndarray):
+        return value.shape, str(value.dtype), value.tobytes() if value.dtype != object else None
+    if _is_tensor(value):
+        try:
+            array = value.detach().numpy()
+            return array.shape, str(array.dtype), array.tobytes()
+        except Exception:
+            return getattr(value, "_version", None)
+    if isinstance(value, GeneratorType):
+        frame = value.gi_frame
+        return None if frame is None else (frame.f_lasti, repr(sorted(frame.f_locals)))
+    if type(value).__name__ == "count":
+        return repr(value)
+    try:
+        return _frozen(value.__reduce_ex__(2))
+    except Exception:
+        return None
+
+
+def _frozen(value: Any, depth: int = 6) -> Any:
+    if type(value) in _IMMUTABLE or not depth:
+        return value if type(value) in _IMMUTABLE else id(value)
+    if isinstance(value, (tuple, list)):
+        return tuple(_frozen(item, depth - 1) for item in value)
+    if isinstance(value, dict):
+        return tuple((_frozen(k, depth - 1), _frozen(v, depth - 1)) for k, v in value.items())
+    if hasattr(value, "__next__"):
+        return state_of_leaf(value)
+    return id(value)
+
+
+def reached(function: Any) -> Reach:
+    """What a Function reaches."""
+    found = Reach()
+    found.function(function)
+    return found
+
+
+def by_identity(space: Mapping[Any, Any]) -> dict[Any, tuple[Any, Any]]:
+    """The items of a namespace, by what tells keys apart without asking them."""
+    return {_identity(key): (key, value) for key, value in space.items()}
+
+
+def _identity(key: Any) -> Any:
+    if type(key) is tuple:
+        return tuple(map(_identity, key))
+    return key if type(key) in _IMMUTABLE else id(key)

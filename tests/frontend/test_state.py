@@ -1,0 +1,136 @@
+"""What is not the same in every call makes the verdict UNDECIDED, with the line that asks it."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+import os
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from os import environ
+from pathlib import Path
+from random import random as drawn
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symgrad as sg
+
+GENERATOR = np.random.default_rng(0)
+OWN = random.Random(0)
+LOCAL = threading.local()
+LOCAL.calls = 0
+SWITCHES = itertools.cycle([0] * 30 + [1])
+
+
+def imported() -> float:
+    import time as clock
+
+    return clock.monotonic()
+
+
+def on_thread() -> int:
+    LOCAL.calls += 1
+    return int(LOCAL.calls)
+
+
+def on_module(module: Any) -> int:
+    module.symgrad_calls = getattr(module, "symgrad_calls", 0) + 1
+    return int(module.symgrad_calls)
+
+
+def switched() -> bool:
+    for one in SWITCHES:
+        return bool(one)
+    return False
+
+
+def named() -> int:
+    globals()["CALLS"] = globals().get("CALLS", 0) + 1
+    return int(globals()["CALLS"])
+
+
+QUESTIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "random": lambda ctx, g: random.random() < 0.001,
+    "random, imported by name": lambda ctx, g: drawn() < 0.001,
+    "a generator of random numbers": lambda ctx, g: OWN.random() < 0.001,
+    "NumPy's random": lambda ctx, g: bool(np.random.rand() < 0.001),  # noqa: NPY002
+    "NumPy's generator": lambda ctx, g: bool(GENERATOR.random() < 0.001),
+    "time": lambda ctx, g: time.time() > 2e10,
+    "time, imported there": lambda ctx, g: imported() > 2e10,
+    "the environment": lambda ctx, g: bool(os.environ.get("SYMGRAD_TRIPLE")),
+    "the environment, imported by name": lambda ctx, g: "SYMGRAD_TRIPLE" in environ,
+    "an identity of a tensor": lambda ctx, g: id(g) % 1024 == 16,
+    "an identity of ctx": lambda ctx, g: id(ctx) % 4096 == 16,
+    "a hash of a text": lambda ctx, g: hash("a") % 97 == 3,
+    "a hash of an object": lambda ctx, g: hash(object()) % 97 == 3,
+    "the date": lambda ctx, g: datetime.datetime.now().year > 2100,
+    "a new name": lambda ctx, g: uuid.uuid4().int % 97 == 3,
+    "a thread's own": lambda ctx, g: on_thread() > 25,
+    "a counter on symgrad": lambda ctx, g: on_module(sg) > 25,
+    "a counter on math": lambda ctx, g: on_module(math) > 25,
+    "an iterator": lambda ctx, g: switched(),
+    "globals": lambda ctx, g: named() > 25,
+    "a file": lambda ctx, g: Path(__file__).read_text() == "",
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_differs_between_calls_is_undecided(question: str) -> None:
+    ask = QUESTIONS[question]
+
+    class Identity(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 3 * g if ask(ctx, g) else g
+
+    report = sg.verify(Identity, "n", suggest=False)
+    assert str(report.verdict) == "UNDECIDED", str(report)
+    assert __file__ in str(report).replace("\n", "").replace(" ", "")
+
+
+def test_a_trace_leaves_no_unknown_number_behind() -> None:
+    calls = {"n": 0}
+    log: list[str] = []
+
+    class Counting(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            calls["n"] += 1
+            log.append("forward")
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    assert sg.verify(Counting, "n")
+    assert type(calls["n"]) is int
+    assert type(log) is list
+    assert set(log) == {"forward"}
+
+
+def test_the_line_that_changes_is_named() -> None:
+    calls = {"n": 0}
+
+    class Counting(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            calls["n"] += 1
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 3 * g if calls["n"] > 25 else g
+
+    said = " ".join(str(sg.verify(Counting, "n")).split())
+    assert "each call changes calls['n']" in said
