@@ -261,6 +261,9 @@ CAREFUL_BOXES = 200
 MOST_PATHS = 1024
 """So many ways of a program that asks about its call (ten questions) are traced."""
 
+MOST_ALIASES = 64
+"""So many ways in which tensors of one call are one tensor are traced."""
+
 MOST_STATE = 100_000
 """So many objects that a program reaches outside of its arguments are looked at."""
 

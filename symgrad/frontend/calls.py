@@ -15,10 +15,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from symgrad.budgets import MOST_ALIASES
 from symgrad.errors import ControlFlowError, SymgradError
 from symgrad.frontend.case import may_require, trace_beside
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.plain_code import is_plain
+from symgrad.frontend.reach import reached
 from symgrad.frontend.request import Request
 from symgrad.frontend.trace import BATCH_RANK, written_out
 from symgrad.ir.dim import Atom, Dim, Size
@@ -26,6 +28,7 @@ from symgrad.ir.dtype import float32, float64
 from symgrad.ir.function import FunctionCase, FunctionGraphs, OtherCall
 
 ALL = frozenset(("dtype", "same"))
+IDENTITY = frozenset(("identity",))
 _NUMBERS = (7, 11, 5, 13, 3, 17, 2, 19)
 _FACTORS = (1, 2, 4, 8, 16, 32, 64)
 _SMALL = 6
@@ -43,8 +46,11 @@ def other_calls(
 ) -> list[OtherCall]:  # fmt: skip
     """Each case with another call beside it.
 
-    ``aspects``: what is other about that; ``alike``: nothing is, its sizes are those of the first.
+    ``aspects``: what is other about that; ``alike``: nothing is, its sizes are those of the first;
+    ``identity``: tensors of the call are one tensor, in all ways that can be, if the code asks.
     """
+    if aspects == IDENTITY:
+        return list(_aliased(request, graphs, rank))
     found = []
     for case in graphs.cases:
         if case.problem is None:
@@ -65,7 +71,7 @@ def _beside(
     for asked in _fewer(aspects):
         wide = written_out(request, float64 if "dtype" in asked else float32, rank)
         groups = _groups(wide) if "same" in asked and not case.written else ()
-        sizes = next(_sizes(wide, case, groups), None)
+        sizes = next(_sizes(wide, case, _alike(wide, case, groups)), None)
         if sizes is None and "alike" not in asked:
             continue
         sizes = sizes or {}
@@ -106,16 +112,96 @@ def _groups(request: Request) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(names) for names in kinds.values() if len(names) > 1)
 
 
-def _sizes(
-    request: Request, case: FunctionCase, groups: tuple[tuple[str, ...], ...]
-) -> Iterator[dict[str, int]]:
-    """Numbers for the sizes of a case at which the inputs of each group have one shape."""
-    names = list(request.sizes)
-    specs = {one.name: one.spec.dims for one in request.arguments if one.spec is not None}
-    alike = [
+Groups = tuple[tuple[str, ...], ...]
+
+
+def _alike(request: Request, case: FunctionCase, groups: Groups) -> list[tuple[Dim, Dim]]:
+    """The sizes that are equal where the tensors of each group are one."""
+    shapes = {one.name: one.spec.dims for one in request.arguments if one.spec is not None}
+    for number, node in enumerate(case.outputs):
+        shapes |= {f"output {number}": node.shape, f"cotangent {number}": node.shape}
+    return [
         pair for group in groups for other in group[1:]
-        for pair in zip(specs[group[0]], specs[other], strict=True)
+        for pair in zip(shapes[group[0]], shapes[other], strict=True)
     ]  # fmt: skip
+
+
+def _aliased(request: Request, graphs: FunctionGraphs, rank: int | None) -> Iterator[OtherCall]:
+    """Calls in which tensors are one tensor."""
+    if not reached(request.function).tensors:
+        return
+    own = written_out(request, float32, rank)
+    for case in graphs.cases:
+        if case.problem is not None or case.written:
+            continue
+        facts = SizeFacts(own.sizes)
+        for condition in case.conditions:
+            facts = facts.assume(condition.left, condition.relation, condition.right) or facts
+        ways = [*_pairs(case), *itertools.islice(_ways(case), MOST_ALIASES)]
+        for groups in dict.fromkeys(ways):
+            sizes = next(_sizes(own, case, _alike(own, case, groups)), None)
+            if sizes is None:
+                continue  # they never have one shape
+            try:
+                found = trace_beside(
+                    own, facts, dict(graphs.answers), _at(own, sizes), sizes, groups,
+                    caller=sys._getframe(), dtype=str(float32),
+                )  # fmt: skip
+            except (SymgradError, NeedsDecision):
+                found = _without_sizes(own, case)
+                found = replace(found, other=found.case, same=groups)
+            if found.other is not None:
+                yield found
+        if len(ways) > MOST_ALIASES:
+            found = _without_sizes(own, case)
+            names = tuple(str(node.attributes["name"]) for node in case.tensors)
+            yield replace(found, other=found.case, same=((*names, "cotangent 0"),))
+
+
+def _pairs(case: FunctionCase) -> Iterator[Groups]:
+    """The ways in which two tensors are one."""
+    yield from itertools.islice(_ways(case, most=2), MOST_ALIASES)
+
+
+def _ways(case: FunctionCase, most: int | None = None) -> Iterator[Groups]:
+    """The ways in which the tensors of a call can be one, but for none.
+
+    ``most``: of so many tensors.
+    """
+    inputs = {str(node.attributes["name"]): node for node in case.tensors}
+    outputs = {f"output {number}": node for number, node in enumerate(case.outputs)}
+    given = {
+        f"cotangent {number}": node for number, node in enumerate(case.cotangents)
+        if node is not None
+    }  # fmt: skip
+    kinds = {name: (node.rank, node.dtype) for name, node in {**inputs, **outputs, **given}.items()}
+
+    def joined(names: list[str], groups: list[list[str]]) -> Iterator[list[list[str]]]:
+        if not names:
+            yield groups
+            return
+        name, rest = names[0], names[1:]
+        full = most is not None and any(len(group) == most for group in groups)
+        for place, group in enumerate(() if full else groups):
+            if kinds[group[0]] == kinds[name]:
+                yield from joined(rest, [*groups[:place], [*group, name], *groups[place + 1 :]])
+        if name in given and not full:
+            for output in outputs:
+                if kinds[output] == kinds[name] and all(output not in one for one in groups):
+                    yield from joined(rest, [*groups, [output, name]])
+        yield from joined(rest, [*groups, [name]])
+
+    for way in joined([*inputs, *given], []):
+        found = tuple(tuple(one) for one in way if len(one) > 1)
+        if found:
+            yield found
+
+
+def _sizes(
+    request: Request, case: FunctionCase, alike: list[tuple[Dim, Dim]]
+) -> Iterator[dict[str, int]]:
+    """Numbers for the sizes of a case at which these are equal."""
+    names = list(request.sizes)
     roots = _roots(names, alike)
     free = list(dict.fromkeys(roots.values()))
     named = {number for one in case.conditions for number in one.numbers if number > 0}

@@ -68,6 +68,7 @@ def trace_case(
         session.namer.start(caller)
         session.questions = Questions(answers, may_require(request))
         session.guest = request.cls.symgrad_guest
+        session.questions.identity = asks_identity
         return _Run(session, request, session.questions)
 
     def traced(between: Callable[[], None]) -> FunctionCase:
@@ -80,9 +81,11 @@ def trace_case(
             return _unmarked(case)
 
     begun: list[Change] = []
+    asks_identity = False
     with put_back(request.function) as state:
         if state is None:
             return traced(lambda: None)
+        asks_identity = bool(state.reach.tensors)
         case = traced(lambda: begun.extend(state.changes()))
         later = Later(
             state, begun, lambda: State(reached(request.function)),
@@ -325,13 +328,17 @@ class _Run:
     context: Context = field(init=False)
     given: list[Callable[[], Any]] = field(default_factory=list)
     state: list[Asked] = field(default_factory=list)
+    roles: dict[str, Any] = field(default_factory=dict)
 
     def forward(self) -> None:
         """Run forward on new inputs."""
         self.context = new_context(self.request.function, dict(self.request.init))
         handles = {arg.name: self._value(arg) for arg in self.request.arguments}
-        for names in self.same:
-            handles |= dict.fromkeys(names, handles[names[0]])
+        for group in self.same:
+            names = [name for name in group if name in handles]
+            if names:
+                handles |= dict.fromkeys(names, handles[names[0]])
+        self.roles = dict(handles)
         self.handles = tuple(handles.values())
         if self.session.history is not None:
             self.begun = self.session.history.mark()
@@ -466,7 +473,11 @@ class _Run:
             position = len(found)
             node = slot.node
             asked = given is None or given[position]
-            if node.dtype.is_float and node not in without and asked:
+            self.roles[f"output {position}"] = slot
+            shared = self._shared(f"cotangent {position}")
+            if shared is not None:
+                slot_value = _Cotangent(shared.node, _always(shared))
+            elif node.dtype.is_float and node not in without and asked:
                 cotangent = self._cotangent_input(node, self.output_names[position])
                 slot_value = _Cotangent(cotangent, _handle(cotangent, cotangent.label))
             else:
@@ -474,6 +485,18 @@ class _Run:
             found.append(slot_value)
             self.given.append(slot_value.make)
         return found
+
+    def _shared(self, role: str) -> Any:
+        """The tensor that is given as a cotangent too; None where that is a tensor of its own."""
+        group = next((group for group in self.same if role in group), ())
+        known = [self.roles[name] for name in group if name in self.roles]
+        if known or not group:
+            return known[0] if known else None
+        output = self.roles[role.replace("cotangent", "output")]
+        number = int(role.removeprefix("cotangent "))
+        node = self._cotangent_input(output.node, self.output_names[number])
+        self.roles[role] = fresh(node, node.label)
+        return self.roles[role]
 
     def _cotangent_input(self, node: Node, output: str) -> Node:
         name = self.session.namer.unique(f"grad_{output}")
@@ -559,6 +582,10 @@ class _Run:
             new = without_markers(Graph(), present)
             nodes = [[None if node is None else new[node] for node in one] for one in nodes]
         return nodes[0] == nodes[1]
+
+
+def _always(value: Any) -> Callable[[], Any]:
+    return lambda: value
 
 
 def _handle(node: Node, label: str) -> Callable[[], SymbolicTensor]:

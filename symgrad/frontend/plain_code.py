@@ -164,7 +164,9 @@ def _names(code: CodeType) -> _Names | None:
 def _harmless(one: dis.Instruction, before: dis.Instruction | None, first: str) -> bool:
     """May the instruction stand in plain code?  ``first``: the name of ctx."""
     if one.opname == "IS_OP":
-        return before is not None and any(before.argval is value for value in _SINGLE)
+        if before is None or before.opname != "LOAD_CONST":
+            return False
+        return any(before.argval is value for value in _SINGLE)
     if one.opname == "STORE_ATTR":
         loaded = before.argval if before is not None else None
         return bool(first) and (loaded == first or (isinstance(loaded, tuple) and first in loaded))

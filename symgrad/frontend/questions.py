@@ -56,7 +56,8 @@ class Questions:
 
     ``given``: the answers that are decided already.  ``answers``: all that were asked for, in
     order.  ``observed``: what has no answer; ``assumed``: what the verdict has to print.
-    ``leaked``: where the program met a tensor of another call.
+    ``leaked``: where the program met a tensor of another call.  ``identity``: it may ask which
+    object a tensor is.
     ``inputs``: the names of the inputs by the identity of their memory; ``outputs``: the memory of
     what forward returned.  ``wanted``: the inputs that may require a gradient.
     """
@@ -70,6 +71,7 @@ class Questions:
     outputs: set[int] = field(default_factory=set)
     backward: bool = False
     leaked: Asked | None = None
+    identity: bool = False
 
     def answer(
         self, question: str, usual: bool, where: Location | None, *, real: bool = True

@@ -105,15 +105,15 @@ class CodeNames:
     ``names``: of globals, attributes, free variables; texts that may be names among them.
     ``read``: for each global the attributes that are read of it, None for any other use.
     ``lines``: where a name stands first: where it is stored, else where it is read.
-    ``objects``: where ``is`` compares with something else than None.  ``stored``: the names of
-    attributes that are set.
+    ``objects``: where ``is`` compares with something else than None, and the global that it
+    compares with, if it is one.  ``stored``: the names of attributes that are set.
     """
 
     names: frozenset[str]
     read: Mapping[str, frozenset[str | None]]
     imports: frozenset[str]
     lines: Mapping[str, Location]
-    objects: tuple[Location, ...]
+    objects: tuple[tuple[Location, str], ...]
     stored: frozenset[str]
 
 
@@ -144,6 +144,13 @@ _SILENT = ("CACHE", "EXTENDED_ARG", "PRECALL", "NOP", "RESUME", "PUSH_NULL")
 _OUTER = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
 
 
+def _right_of_is(before: dis.Instruction | None) -> str | None:
+    """What stands right of ``is``: a global, "" for anything; None for None."""
+    if before is not None and before.opname == "LOAD_CONST":
+        return None if before.argval is None else "None"
+    return str(before.argval) if before is not None and before.opname == "LOAD_GLOBAL" else ""
+
+
 class _Instructions:
     """What the instructions of a code object say; see ``CodeNames``."""
 
@@ -153,7 +160,7 @@ class _Instructions:
         self.imports: set[str] = set()
         self.lines: dict[str, Location] = {}
         self.stored: dict[str, Location] = {}
-        self.objects: list[Location] = []
+        self.objects: list[tuple[Location, str]] = []
         self.attributes: set[str] = set()
         self._before: dis.Instruction | None = None
         self._loaded: str | None = None
@@ -169,8 +176,8 @@ class _Instructions:
             is_read = one.opname in ("LOAD_ATTR", "LOAD_METHOD")
             self.read.setdefault(self._loaded, set()).add(name if is_read else None)
         self._loaded = name if one.opname in _OUTER else None
-        if one.opname == "IS_OP" and (self._before is None or self._before.argval is not None):
-            self.objects.append(where)
+        if one.opname == "IS_OP" and (right := _right_of_is(self._before)) is not None:
+            self.objects.append((where, right))
         if name is not None:
             self._name(one.opname, name, where)
         self._before = one
@@ -294,7 +301,8 @@ class Reach:
     """What can be reached.
 
     ``places`` and ``leaves``: where something may be kept; ``asked``: what is read that is not the
-    same in every call; ``names``: of all code.  ``codes``: the functions that were met;
+    same in every call; ``names``: of all code.  ``codes``: the functions that were met, and
+    ``spaces``, their globals;
     ``cached``: those that keep their results.  ``fixed``: the identities of what is reached
     otherwise than by a place.
     """
@@ -303,6 +311,7 @@ class Reach:
     leaves: list[Leaf] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     codes: list[CodeType] = field(default_factory=list)
+    spaces: list[dict[str, Any]] = field(default_factory=list)
     cached: list[Any] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     fixed: set[int] = field(default_factory=set)
@@ -326,7 +335,21 @@ class Reach:
     @property
     def objects(self) -> list[Location]:
         """The lines that ask which object something is."""
-        return [one for code in self.codes for one in code_names(code).objects]
+        return [where for code in self.codes for where, _ in code_names(code).objects]
+
+    @property
+    def tensors(self) -> list[Location]:
+        """The lines that may ask which object a tensor is."""
+        found = []
+        for code, space in zip(self.codes, self.spaces, strict=True):
+            known = code_names(code)
+            found += [where for where, name in known.objects if not _is_no_tensor(name, space)]
+            found += [
+                known.lines[name]
+                for name in ("is_", "is_not")
+                if name in known.read or (name in known.names and name in known.lines)
+            ]
+        return found
 
     # -- following
 
@@ -383,6 +406,7 @@ class Reach:
             self._refuse(value.__module__, label)
             return
         self.codes.append(value.__code__)
+        self.spaces.append(value.__globals__)
         found = code_names(value.__code__)
         self.names |= found.names
         own = value.__name__
@@ -676,6 +700,14 @@ def _parts(value: Any) -> Iterable[Any] | None:
     if isinstance(value, functools.partial):
         return value.func, *value.args, *value.keywords.values()
     return value if isinstance(value, (tuple, frozenset)) else None
+
+
+def _is_no_tensor(name: str, space: Mapping[str, Any]) -> bool:
+    """Is it a constant or a global that is no tensor, and is no place for one?"""
+    if name in ("", "None"):
+        return bool(name)
+    value = space.get(name, getattr(builtins, name, None))
+    return isinstance(value, (type, *_IMMUTABLE)) and value is not None
 
 
 def _is_tensor(value: Any) -> bool:

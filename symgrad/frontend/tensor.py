@@ -25,13 +25,24 @@ from symgrad.errors import (
 from symgrad.frontend import unsupported
 from symgrad.frontend.caller import asker, here
 from symgrad.frontend.questions import Device, GradFn, note_limit, observed, questions
-from symgrad.frontend.session import active, current
+from symgrad.frontend.session import Session, active, current
 from symgrad.frontend.sizes import Shape, as_dim, as_size
 from symgrad.frontend.views import Step, Storage, contiguous_strides
 from symgrad.ir.dim import Dim, product
 from symgrad.ir.dtype import DType
 from symgrad.ir.function import Asked
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ir.rewrite import rewrite
+
+
+def _leak(session: Session) -> ProtocolError:
+    """The error where a tensor of another call is used."""
+    if session.questions is not None:
+        session.questions.leaked = session.questions.leaked or Asked("a tensor", here())
+    return ProtocolError(
+        "a tensor of another trace is used", location=here(),
+        hint="keep tensors on ctx, not in globals or on the class",
+    )  # fmt: skip
 
 
 class SymbolicTensor:
@@ -79,17 +90,21 @@ class SymbolicTensor:
         """Its present value."""
         node, session = self.storage.node, current()
         if node.graph is not session.graph:
-            if session.questions is not None:
-                session.questions.leaked = session.questions.leaked or Asked("a tensor", here())
-            raise ProtocolError(
-                "a tensor of another trace is used", location=here(),
-                hint="keep tensors on ctx, not in globals or on the class",
-            )  # fmt: skip
+            if not any(one.op == "input" for one in ancestors([node])):
+                return self._of_another_call(session)
+            raise _leak(session)
         if self._cached is None or self._cached[0] != self.storage.version:
             for step in self.steps:
                 node = step.read(session, node)
             self._cached = (self.storage.version, node)
         return self._cached[1]
+
+    def _of_another_call(self, session: Session) -> Node:
+        """The value of a tensor of another call that depends on sizes alone."""
+        node = rewrite(session.graph, [self.storage.node], named=False)[self.storage.node]
+        for step in self.steps:
+            node = step.read(session, node)
+        return node
 
     def known_node(self) -> Node | None:
         """Its present value if it has been read since the last write."""
@@ -136,6 +151,8 @@ class SymbolicTensor:
         Unless ``convert`` is set, a float result does not go into an integer tensor.
         """
         session = current()
+        if self.storage.node.graph is not session.graph:
+            raise _leak(session)
         lower = value.dtype.category > self.dtype.category
         if lower and not convert:
             raise DTypeError(

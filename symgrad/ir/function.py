@@ -239,8 +239,9 @@ class OtherCall:
     The calls come in this order: forward, the other forward, backward, backward again with other
     cotangents, the other backward.  ``case``: the first call; ``other``: the second one, at the
     numbers ``sizes``, with the dtype ``dtype`` for inputs of no other, and with one tensor for all
-    inputs of a tuple in ``same``; None where forward does not accept it.  ``leaked``: where a
-    tensor of one call was met in another one.  ``names``: the size symbols of the first call.
+    of a tuple in ``same``: inputs by name, ``output 0`` and ``cotangent 0``; None where forward
+    does not accept it.  ``leaked``: where a tensor of one call was met in another one.  ``names``:
+    the size symbols of the first call.
     """
 
     case: FunctionCase

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.movement import share
 from symgrad.frontend.history import DETACHED, Detached, detached
 from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
+from symgrad.frontend.questions import questions
 from symgrad.frontend.session import active, current
 from symgrad.frontend.table import FUNCTIONS, operation
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
@@ -85,12 +87,19 @@ def clone(input: Any, **ignored: Any) -> Tensor:
 @operation("contiguous", function=False)
 def contiguous(self: Tensor, **ignored: Any) -> Tensor:
     """Itself where it lies contiguously, else a copy that does."""
+    known = questions()
+    if known is not None and known.identity and self.lies_contiguous:
+        kept = known.contiguous(self.storage, self.storage.label, here())
+        return self if kept else fresh(self.node)
     return self if self.lies_contiguous else fresh(self.node)
 
 
 @operation("cpu", "cuda", function=False)
 def cpu(self: Tensor, *args: Any, **ignored: Any) -> Tensor:
     """Itself: there are no devices here."""
+    known = questions()
+    if known is not None and known.identity and known.on_gpu(here()):
+        return fresh(self.node)
     return self
 
 

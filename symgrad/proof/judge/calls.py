@@ -31,6 +31,7 @@ from symgrad.proof.report.records import Condition, Finding
 from symgrad.proof.report.verdict import Verdict
 
 ALIKE = frozenset(("alike",))
+IDENTITY = frozenset(("identity",))
 STATE = "calls share no state"
 REAL = "the same in a real call"
 _ORDER = "forward(A), forward(B), backward(A), backward(A) again with other cotangents, backward(B)"
@@ -63,6 +64,7 @@ def judge_calls(
                  if call.leaked is not None]  # fmt: skip
         found.findings = [one for one in leaks[:1] if one is not None]
         return found
+    found.conditions += _identities(trace(IDENTITY))
     whole = frozenset(("dtype", "same"))
     calls = trace(whole)
     cases = {case_key(case): case for case in graphs.cases}
@@ -82,7 +84,8 @@ def judge_calls(
             return found
         found.wide = found.wide or "dtype" in aspects
         if "same" in aspects:
-            found.conditions += _apart(different)
+            more = _apart(different)
+            found.conditions += [one for one in more if one not in found.conditions]
     if not found.wide and not found.conditions:
         found.findings = [_real(next(filter(_differs, calls)), judge_other)]
     return found
@@ -90,12 +93,37 @@ def judge_calls(
 
 def _apart(calls: Iterable[OtherCall]) -> list[Condition]:
     """It looks at which object a tensor is."""
-    groups = dict.fromkeys(group for call in calls for group in call.same)
+    groups = dict.fromkeys(
+        tuple(_called(call.case, name) for name in group) for call in calls for group in call.same
+    )
     return [
         Condition("asked", f"{' and '.join(group)} are not the same tensor, which forward or "
                            "backward asks: they do something else then")
         for group in groups
     ]  # fmt: skip
+
+
+def _called(case: FunctionCase, role: str) -> str:
+    """What the report calls a tensor of a call."""
+    kind, _, number = role.rpartition(" ")
+    if kind == "output":
+        return case.output_names[int(number)]
+    node = case.cotangents[int(number)] if kind == "cotangent" else None
+    return role if node is None else node.label
+
+
+def _identities(calls: Iterable[OtherCall]) -> list[Condition]:
+    """What is printed of tensors that are one tensor; the ways with the fewest come first."""
+    found: list[OtherCall] = []
+    for call in calls:
+        finer = any(all(_within(group, call.same) for group in one.same) for one in found)
+        if not finer and _differs(call):
+            found.append(call)
+    return _apart(found)
+
+
+def _within(group: tuple[str, ...], groups: Iterable[tuple[str, ...]]) -> bool:
+    return any(set(group) <= set(other) for other in groups)
 
 
 def _real(
@@ -186,15 +214,24 @@ def _common(
         known: dict[Node, Node] = {}
         named = [(str(node.attributes["name"]), node) for node in case.inputs]
         named = [(roots.get(name, name), node) for name, node in named]
-        named += [
+        given = [
             (f"cotangent {number}", node)
             for number, node in enumerate(case.cotangents) if node is not None
+        ]  # fmt: skip
+        named += [
+            (roots.get(role, role), node) for role, node in given
+            if not roots.get(role, "").startswith("output ") and node.op == "input"
         ]  # fmt: skip
         for name, node in named:
             type = TensorType(_wide(node.dtype), tuple(d.substitute(put) for d in node.shape))
             if name not in graph.inputs:
                 graph.input(name, type)
             known[node] = graph.inputs[name]
+        for role, node in given:
+            root = roots.get(role, "")
+            if root.startswith("output ") and node.op == "input":
+                output = case.outputs[int(root.removeprefix("output "))]
+                known[node] = _moved(graph, [output], known, put)[0]
         found.append(known)
     return found
 
@@ -203,6 +240,12 @@ def _in_common(
     graph: Graph, case: FunctionCase, known: Mapping[Node, Node], sizes: Mapping[Atom, Dim]
 ) -> list[Node]:
     """The results of a case in a common graph, as if all floats had 64 bits."""
+    return _moved(graph, _roots(case), known, sizes)
+
+
+def _moved(
+    graph: Graph, roots: Sequence[Node], known: Mapping[Node, Node], sizes: Mapping[Atom, Dim]
+) -> list[Node]:
 
     def rule(node: Node, args: Sequence[Node]) -> Node | None:
         if node.op == "cast" and node.dtype.is_float and args[0].dtype.is_float:
@@ -214,7 +257,6 @@ def _in_common(
             return graph.apply(node.op, *args, **{**node.attributes, "dtype": _wide(dtype)})
         return None
 
-    roots = _roots(case)
     new = rewrite(graph, roots, known, rule, sizes=sizes, named=False)
     return [new[node] for node in roots]
 
