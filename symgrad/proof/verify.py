@@ -36,13 +36,14 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.proof.judge import vacuous
-from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.kinks import kinks
+from symgrad.proof.judge.opinions import NAME as AUDIT
+from symgrad.proof.judge.opinions import Opinions
 from symgrad.proof.judge.protocol import VARIANTS, findings, variants_agree
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.subject import Subject
@@ -207,15 +208,17 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         judgements = [one.judgements for one in judged]
         protocol += _found("protocol", lambda: findings(graphs.cases, subjects, judgements))
         protocol += _other_calls(graphs, options, declared, printed)
-    protocol += _found(JVP, lambda: _pushes(options, declared))
-    if options.audit:
-        protocol += _found(AUDIT, lambda: _audited(graphs, judged, declared, options))
+    opinions = Opinions() if options.audit else None
+    protocol += _found(JVP, lambda: _pushes(options, declared, opinions))
     if options.order > 1:
         verdicts = [*(one.verdict for one in inputs.values()), *(one.verdict for one in protocol)]
         first = worst(verdicts)
         protocol += _found(
-            SECOND_ORDER, lambda: [_twice(graphs, options, declared, first, printed)]
+            SECOND_ORDER, lambda: [_twice(graphs, options, declared, first, printed, opinions)]
         )
+    if opinions is not None:
+        protocol += _found(AUDIT, lambda: _hear(opinions, graphs, judged, declared, options))
+        protocol += opinions.finding()
     return Report(
         name=graphs.name,
         location=graphs.location,
@@ -282,82 +285,47 @@ def _found(name: str, findings: Callable[[], list[Finding]]) -> list[Finding]:
         return [Finding(name, Verdict.UNDECIDED, failure(error))]
 
 
-def _pushes(options: VerifyOptions, declared: Sequence[Assumption]) -> list[Finding]:
+def _pushes(
+    options: VerifyOptions, declared: Sequence[Assumption], opinions: Opinions | None
+) -> list[Finding]:
     """The finding on a hand-written ``jvp``, where there is one."""
     if options.pushes is None:
         return []
     if isinstance(options.pushes, SymgradError):
         return [failed(options.pushes)]
-    return [judge_jvp(options.pushes, declared, budget=options.budget)]
+    return [judge_jvp(options.pushes, declared, budget=options.budget, opinions=opinions)]
 
 
 # -- a second opinion on what is proved
 
-AUDIT = "audit"
-EXCLUDING = frozenset(("axiom", "domain", "nonzero", "size"))
-"""Kinds of conditions that may exclude more than what random points never meet."""
-DEFECT = "a proof and the audit disagree, which is a defect of symgrad: please report it"
 
-
-def _audited(
-    graphs: FunctionGraphs, judged: Sequence[JudgedCase], declared: Sequence[Assumption],
-    options: VerifyOptions,
+def _hear(
+    opinions: Opinions, graphs: FunctionGraphs, judged: Sequence[JudgedCase],
+    declared: Sequence[Assumption], options: VerifyOptions,
 ) -> list[Finding]:  # fmt: skip
-    """What random points say of all gradients that are PROVED, of backward without cotangents too.
-
-    A disagreement is REFUTED at its point.
-    """
-    from symgrad.proof.oracle.audit import MISSED, auditable
-
+    """Opinions on all gradients that are PROVED, on those of backward without cotangents too."""
     cases = [(one, "") for one in judged]
     for variant in options.undefined:
         for number, case in enumerate(variant.cases):
             one = _judge_case(variant, number, case, declared, options)
             cases.append((one, f" with {' and '.join(_absent(graphs, case))} = None"))
-    said: dict[str, None] = {}
-    for number, (one, where) in enumerate(cases):
-        names = [n for n, o in one.judgements.items() if o.verdict is Verdict.PROVED]
-        sizes = " and ".join(map(str, one.case.conditions))
-        label = f"{', '.join(names)}{f' ({sizes})' if sizes else ''}{where}"
-        if not names:
-            continue
-        if not auditable(one.subject):
-            said[f"{label}: not audited, since a function is known by its C alone"] = None
-            continue
-        found = second_opinion(one, names, number)
-        if isinstance(found, Finding):
-            return [found]
-        said[f"{label}: {found}"] = None
-    return [Finding(AUDIT, Verdict.PROVED, "; ".join([*said, MISSED]))] if said else []
+    for one, where in cases:
+        hear(opinions, one, where)
+    return []
 
 
-def second_opinion(one: JudgedCase, names: Sequence[str], seed: int) -> Finding | str:
-    """What the audit says of the gradients of a case: a disagreement, or the points that agree."""
-    from symgrad.proof.oracle.audit import audit
-
-    outcomes = [one.judgements[name] for name in names]
-    recognised = any(outcome.recognised for outcome in outcomes)
-    subject = one.subject.changed(names, recognised=recognised)
-    kinds = {condition.kind for outcome in outcomes for condition in outcome.conditions}
-    if "reading" in kinds:
-        subject = smoothed(subject) or subject
-    conditional = bool(kinds & EXCLUDING)
-    found = audit(subject, names, seed, conditional=conditional)
-    if found.wrong is None:
-        return str(found)
-    name, example, point = found.wrong
-    shapes = ", ".join(f"{size} = {value}" for size, value in point.sizes.items())
-    said = f"the gradient of {name} is not the derivative at a random point of {shapes or 'rank 0'}"
-    verdict = Verdict.UNDECIDED if conditional else Verdict.REFUTED
-    if example is not None:
-        said += f" (grad_{example.element}: yours {example.hand_text}, true {example.true_text})"
-    said += f"; {DEFECT}" + (", unless a printed condition excludes it" if conditional else "")
-    return Finding(AUDIT, verdict, said, shown(one, example, None))
+def hear(opinions: Opinions, one: JudgedCase, where: str = "") -> None:
+    """An opinion on the gradients of a case."""
+    sizes = " and ".join(map(str, one.case.conditions))
+    opinions.on_gradients(
+        one.subject, one.judgements, f"{f' ({sizes})' if sizes else ''}{where}",
+        show=lambda found: shown(one, found, None),
+    )  # fmt: skip
 
 
 def _twice(
     graphs: FunctionGraphs, options: VerifyOptions, declared: Sequence[Assumption], first: Verdict,
-    printed: Collection[Condition],
+    printed: Collection[Condition], opinions: Opinions | None,
 ) -> Finding:  # fmt: skip
     """The finding on the backward of the backward.
 
@@ -372,7 +340,8 @@ def _twice(
         return Finding(SECOND_ORDER, Verdict.UNDECIDED, said)
     trusted = first is Verdict.PROVED and options.surrogate is None
     return second_order(
-        options.histories, declared, trusted=trusted, budget=options.budget, printed=printed
+        options.histories, declared, trusted=trusted, budget=options.budget, printed=printed,
+        opinions=opinions,
     )  # fmt: skip
 
 

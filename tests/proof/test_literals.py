@@ -163,6 +163,17 @@ def test_one_literal_has_one_value() -> None:
     assert report.verdict == sg.UNDECIDED, str(report)
 
 
+def test_a_number_of_eight_digits_may_be_cut() -> None:
+    forward = "(x * 1.23456789) * 0.7"  # 0.864197523
+    for written in ("0.8641975", "0.86419752"):
+        assert _verdict(forward, f"g * {written}").verdict == sg.PROVED
+    for written in ("0.86419753", "0.86419751", "0.8641976"):
+        assert _verdict(forward, f"g * {written}").verdict != sg.PROVED
+    assert _verdict("0.123456789 * x", "g * 0.12345678").verdict == sg.PROVED
+    assert _verdict("0.12345679 * x", "g * 0.12345678").verdict != sg.PROVED  # a whole unit
+    assert _verdict("0.1234569 * x", "g * 0.123456").verdict != sg.PROVED  # of six digits
+
+
 def test_short_literals_are_meant_as_written() -> None:
     assert _verdict("0.4999 * x", "g * 0.5").verdict == sg.REFUTED
     assert _verdict("0.49999 * x", "g * 0.5").verdict == sg.REFUTED

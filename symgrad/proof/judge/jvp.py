@@ -20,7 +20,8 @@ from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ir.types import TensorType
-from symgrad.proof.judge.decide import judge
+from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.opinions import Opinions
 from symgrad.proof.oracle.refute import Counterexample, input_values
 from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import Subject
@@ -34,10 +35,11 @@ _SCALE = "tangent scale"
 
 
 def judge_jvp(
-    graphs: FunctionGraphs, declared: Sequence[Assumption], *, budget: int
+    graphs: FunctionGraphs, declared: Sequence[Assumption], *, budget: int,
+    opinions: Opinions | None = None,
 ) -> Finding:  # fmt: skip
-    """The finding on ``jvp``, the worst of all cases of sizes."""
-    found = [_judge_case(case, declared, budget) for case in graphs.cases]
+    """The finding on ``jvp``, the worst of all cases of sizes; ``opinions`` hear what is proved."""
+    found = [_judge_case(case, declared, budget, opinions) for case in graphs.cases]
     return max(found, key=lambda finding: finding.verdict)
 
 
@@ -49,19 +51,25 @@ def failed(error: SymgradError) -> Finding:
     return Finding(NAME, Verdict.REFUTED, f"it fails{where}: {error.what}")
 
 
-def _judge_case(case: FunctionCase, declared: Sequence[Assumption], budget: int) -> Finding:
+def _judge_case(
+    case: FunctionCase, declared: Sequence[Assumption], budget: int, opinions: Opinions | None
+) -> Finding:
     try:
-        return _found(case, declared, budget)
+        return _found(case, declared, budget, opinions)
     except SymgradError as error:
         return Finding(NAME, Verdict.UNDECIDED, error.what)
 
 
-def _found(case: FunctionCase, declared: Sequence[Assumption], budget: int) -> Finding:
+def _found(
+    case: FunctionCase, declared: Sequence[Assumption], budget: int, opinions: Opinions | None
+) -> Finding:
+    proved: dict[str, Judgement] = {}
     undecided: list[str] = []
     conditions: dict[str, None] = {}
     for make in (_slope, _at_zero):
         subject = make(case, declared)
         for name, one in judge(subject, budget=budget).items():
+            proved[name] = one
             conditions.update((worded(condition), None) for condition in one.conditions)
             if one.verdict is Verdict.REFUTED:
                 return Finding(NAME, Verdict.REFUTED, _wrong(subject, name, one.counterexample))
@@ -69,6 +77,11 @@ def _found(case: FunctionCase, declared: Sequence[Assumption], budget: int) -> F
                 undecided.append(f"{name}: {one.reason}")
     if undecided:
         return Finding(NAME, Verdict.UNDECIDED, undecided[0])
+    if opinions is not None:
+        subject, pushed, tangents = _pushed(case, declared)
+        sizes = " and ".join(map(str, case.conditions))
+        where = f" ({sizes})" if sizes else ""
+        opinions.on_tangents(subject, pushed, tangents, proved, where)
     return Finding(NAME, Verdict.PROVED, "; ".join(conditions))
 
 
@@ -122,6 +135,22 @@ def _slope(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:
     }
     pairs = [(new[node], weight) for node, weight in zip(outputs, weights, strict=True)]
     return _subject(case, graph, list(by_name.values()), pairs, gradients, declared)
+
+
+def _pushed(
+    case: FunctionCase, declared: Sequence[Assumption]
+) -> tuple[Subject, list[tuple[Node, Node]], dict[str, str]]:
+    """Forward beside what jvp gives: that with its weights, and the tangent of each input."""
+    outputs, cotangents, pushed = _parts(case)
+    graph = Graph()
+    new = rewrite(graph, [*case.inputs, *outputs, *cotangents, *pushed])
+    by_name = {str(node.attributes["name"]): new[node] for node in case.inputs}
+    pairs = [(new[n], new[weight]) for n, weight in zip(outputs, cotangents, strict=True)]
+    given = {f"{NAME} {place}": new[node] for place, node in enumerate(pushed)}
+    subject = _subject(case, graph, list(by_name.values()), pairs, given, declared)
+    found = [(new[n], new[weight]) for n, weight in zip(pushed, cotangents, strict=True)]
+    names = {name: PREFIX + name for name in by_name if PREFIX + name in by_name}
+    return subject, found, names
 
 
 def _at_zero(case: FunctionCase, declared: Sequence[Assumption]) -> Subject:

@@ -13,7 +13,7 @@ is wrong at the point passes with probability at most ``1 / DIRECTIONS``.  Sizes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -35,7 +35,7 @@ from symgrad.proof.oracle.enclosure import (
     surely_stated,
 )
 from symgrad.proof.oracle.flint import arb, fmpq
-from symgrad.proof.oracle.numbers import Array
+from symgrad.proof.oracle.numbers import Array, as_object
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.sample import Point, Unsatisfiable
 from symgrad.proof.oracle.subject import Subject
@@ -88,6 +88,53 @@ def audit(
     ``conditional``: what is proved holds where printed conditions do, so that a gradient without a
     value shows nothing.
     """
+
+    def compare(point: Point, random: Any, found: Audited) -> None:
+        _compare(subject, names, point, random, found, conditional)
+
+    return _audited(subject, seed, compare)
+
+
+def audit_tangents(
+    subject: Subject, pushed: Sequence[tuple[Node, Node]], tangents: Mapping[str, str],
+    seed: int = 0, *, conditional: bool = False,
+) -> Audited:  # fmt: skip
+    """Compare what a jvp gives, nodes with their weights, with the derivative along the tangents.
+
+    ``tangents``: the input that holds the tangent of each input.
+    """
+    program = Evaluator([node for pair in pushed for node in pair])
+
+    def compare(point: Point, random: Any, found: Audited) -> None:
+        with balls.working(balls.BITS):
+            given, moved = feeds(point), feeds(point)
+            for name, tangent in tangents.items():
+                along = np.frompyfunc(lambda element: element.v, 1, 1)(given[tangent])
+                moved[name] = _moved(given[name], as_object(along))
+            true = derivative(
+                objective(subject, moved, point.sizes, arithmetic=Reading(subject))
+            )  # fmt: skip
+            values = program.run(Reading(subject), given, point.sizes)
+            claim = balls.ZERO
+            for node, weight in pushed:
+                for value, by in zip(values[node].ravel(), values[weight].ravel(), strict=True):
+                    claim = add(claim, mul(value.v, by.v))
+            if balls.is_special(true):
+                raise Uncertain("the derivative is not finite")
+            if balls.is_special(claim) and conditional:
+                found.outside += 1
+            elif balls.is_special(claim) or balls.apart(claim, true):
+                found.wrong = "", None, point
+            else:
+                _count(found, point, add(claim, neg(true)), true)
+
+    return _audited(subject, seed, compare)
+
+
+def _audited(
+    subject: Subject, seed: int, compare: Callable[[Point, Any, Audited], None]
+) -> Audited:
+    """One comparison a point, at sizes and points drawn anew, until enough of them agree."""
     found = Audited()
     random = np.random.default_rng((seed, 17))
     choices, spent = _Sizes(subject, random), 0
@@ -104,7 +151,7 @@ def audit(
             with balls.working(balls.BITS):
                 if not surely_stated(subject, point):
                     raise Uncertain("what is stated does not hold for certain")
-            _compare(subject, names, point, random, found, conditional)
+            compare(point, random, found)
         except (Unsatisfiable, DomainError, Uncertain):
             found.skipped += 1
     return found

@@ -164,7 +164,9 @@ def _newton(
 def _is_near(subject: Subject, literal: float, value: Any) -> bool:
     """May a literal stand for a number?"""
     inward, outward = (mpmath.mpf(r.numerator) / r.denominator for r in subject.reach(literal))
-    return bool(-inward <= abs(value) - abs(_exactly(literal)) <= outward)
+    error = abs(value) - abs(_exactly(literal))
+    unit = abs(error) * mpmath.mpf(10) ** -SURE
+    return literals.stands_for(error + unit, (inward + unit, outward))
 
 
 def _gaps(

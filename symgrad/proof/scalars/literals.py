@@ -269,6 +269,12 @@ Reach = tuple[Fraction, Fraction]
 """How much smaller, and how much greater, in size the number that a literal stands for may be."""
 
 
+def stands_for(error: Any, off: tuple[Any, Any]) -> bool:
+    """May a number that is greater in size by ``error`` be rounded to the literal, or cut?"""
+    inward, outward_ = off
+    return bool(-inward <= error <= inward or inward < error < outward_)
+
+
 def products(known: Iterable[Scalar], others: Mapping[float, Reach]) -> dict[float, Constant]:
     """Which of ``others`` are rounded products, quotients and powers of literals ``known``.
 
@@ -299,7 +305,7 @@ def _product(value: float, bases: tuple[float, ...], off: Reach) -> Constant | N
                 continue
             exactly = Fraction(monomial) * factor
             error = exactly - Fraction(written)
-            if -off[0] <= error <= off[1]:
+            if stands_for(error, off):
                 powers = dict(exponents)
                 made = _made(value, factor, powers, abs(float(error)))
                 found.append((place + 2 * sum(map(abs, powers.values())), made))

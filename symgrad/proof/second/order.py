@@ -10,13 +10,14 @@ gives is judged like a hand-written gradient, the forward being the backward.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.proof.judge.decide import Judgement, beside, judge
+from symgrad.proof.judge.opinions import Opinions
 from symgrad.proof.judge.protocol import digest
 from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import Subject
@@ -39,11 +40,13 @@ def second_order(
     trusted: bool,
     budget: int,
     printed: Collection[Condition] = (),
+    opinions: Opinions | None = None,
 ) -> Finding:
     """Judge the derivative of the backward by the inputs and by the cotangents.
 
     ``traced``: the Function, and its variants for other ``needs_input_grad``, with histories.
     ``trusted``: its first derivative is proved.  ``printed``: conditions that are said already.
+    ``opinions``: hear what is proved, too.
     """
     if not traced:
         return Finding(NAME, Verdict.UNDECIDED, "it was not traced with histories")
@@ -54,7 +57,7 @@ def second_order(
     for graphs in traced:
         wanted = [name for name in graphs.asked if name not in constant]
         for case in graphs.cases:
-            one = _case(case, wanted, declared, trusted, budget, seen, printed)
+            one = _case(case, wanted, declared, trusted, budget, seen, printed, opinions)
             if one is not None and (one.verdict > found.verdict or found.text == _KEPT):
                 found = one
             if one is not None and one.verdict is Verdict.PROVED and one.text:
@@ -72,6 +75,7 @@ def _case(
     budget: int,
     seen: set[tuple[object, ...]],
     printed: Collection[Condition],
+    opinions: Opinions | None,
 ) -> Finding | None:
     """What is found in one case; None where there is nothing to judge, or it is known already."""
     if case.record is None or case.record.reason:
@@ -80,12 +84,19 @@ def _case(
     if case.problem is not None:
         return Finding(NAME, Verdict.UNDECIDED, "not judged, since backward failed")
     recorded = Recorded(case, wanted, trusted=trusted)
-    if not recorded.markers and not recorded.overwritten:
+    nothing = not recorded.markers and not recorded.overwritten
+    if nothing and opinions is None:
         return None
     key = (*map(str, case.conditions), *wanted, *map(digest, recorded.gradients.values()))
     if key in seen:
         return None
     seen.add(key)
+    if nothing:
+        names = [name for name in _names(recorded.inputs) if name in wanted]
+        twice = _Twice.of(recorded, [*names, *_names(recorded.cotangents)], declared)
+        by_chain_rule = Judgement(Verdict.PROVED, conditions=tuple(printed))
+        _hear(opinions, case, twice, dict.fromkeys(twice.subject.gradients, by_chain_rule))
+        return None
     failing = _failing_rule(recorded)
     if failing is not None:
         return failing
@@ -98,8 +109,21 @@ def _case(
     name = next(name for name, one in judged.items() if one.verdict is verdict)
     if late is not None and verdict is not Verdict.REFUTED:
         return late
+    if verdict is Verdict.PROVED:
+        _hear(opinions, case, twice, judged)
     found = _finding(recorded, twice, name, judged[name])
     return replace(found, text=found.text or beside(judged.values(), printed))
+
+
+def _hear(
+    opinions: Opinions | None, case: FunctionCase, twice: _Twice, judged: Mapping[str, Judgement]
+) -> None:
+    """An opinion on what is proved, where one is asked for."""
+    if opinions is None:
+        return
+    sizes = " and ".join(map(str, case.conditions))
+    where = f" (second order{f', {sizes}' if sizes else ''})"
+    opinions.on_gradients(twice.subject, judged, where, of="derivative of backward by")
 
 
 def _affected(recorded: Recorded, wanted: Sequence[str]) -> list[str]:
