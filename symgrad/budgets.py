@@ -130,6 +130,8 @@ MOST_ENDS = 3
 """Bounded atoms that are put at an end of their range to find a sign."""
 MOST_INSTANCES = 24
 """Places at which one stated relation is put to find one sign."""
+MOST_SOLUTIONS = 12
+"""Ways to solve stated equalities that are tried."""
 MOST_MULTIPLES = 4
 """Numbers by which it is multiplied there."""
 DIVISION_STEPS = 24

@@ -273,7 +273,7 @@ def _unmarked(case: FunctionCase) -> FunctionCase:
     graph = Graph()
     parts = [node for g in case.gradients for node in (g.node, g.returned) if node is not None]
     cotangents = [node for node in case.cotangents if node is not None]
-    stated = [one.node for one in case.relations]
+    stated = [node for one in case.relations for node in one.nodes]
     roots = [*case.inputs, *case.outputs, *case.saved, *cotangents, *parts, *stated]
     new = without_markers(graph, roots)
 
@@ -291,7 +291,7 @@ def _unmarked(case: FunctionCase) -> FunctionCase:
         ),
         saved=tuple(dict.fromkeys(new[node] for node in case.saved)),
         record=None,
-        relations=tuple(replace(one, node=new[one.node]) for one in case.relations),
+        relations=tuple(one.put(new) for one in case.relations),
     )
 
 

@@ -96,8 +96,86 @@ def _traced(one: Assumption, tensors: Mapping[str, SymbolicTensor], session: Ses
         )
     node = difference.node
     _check(one, node)
-    kind = {"<": ">", "<=": ">=", ">": ">", ">=": ">=", "!=": "!="}[symbol]
-    return Relation(one.text, kind, node, f"{left} == {right}")
+    kind = {"<": ">", "<=": ">="}.get(symbol, symbol)
+    if symbol != "==":
+        return Relation(one.text, kind, node, f"{left} == {right}")
+    name, solved = _solved(one, (first, second), tensors, node)
+    return Relation(one.text, kind, node, "", name, solved)
+
+
+def _solved(
+    one: Assumption, values: tuple[Any, Any], tensors: Mapping[str, SymbolicTensor], node: Node
+) -> tuple[str, tuple[Node, ...]]:  # fmt: skip
+    """An input of an equality, and the ways to change it so that the equality holds.
+
+    Each leaves alone what meets the equality: that is seen here.  That what it makes meets the
+    equality is proved of it.  Raises SpecError.
+    """
+    assert one.sides is not None
+    texts = one.sides[0], one.sides[2]
+    for place in (0, 1):
+        tree = ast.parse(texts[place], mode="eval").body
+        names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
+        for name in sorted(names & tensors.keys()):
+            ways = _ways(tensors[name], tree, values[place], values[1 - place], node)
+            if ways:
+                return name, tuple(way.node for way in ways)
+    raise SpecError(
+        f"the equality {one.text!r} cannot be solved for one of its inputs",
+        hint="write x == ..., x[...] == ..., x.sum(dim) == ... or x.mean(dim) == ...",
+    )
+
+
+def _ways(
+    tensor: SymbolicTensor, tree: ast.expr, side: Any, other: Any, node: Node
+) -> list[SymbolicTensor]:  # fmt: skip
+    """The ways to change a tensor so that a side of an equality is the other one."""
+    found: list[SymbolicTensor] = []
+    if isinstance(tree, ast.Name) and side is tensor and node.shape == tensor.node.shape:
+        value = tensor * 0 + other
+        found = [value, (tensor + value) / 2]
+    elif isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name):
+        key = _Reader.key(tree)
+        if key is not None and node.shape == side.node.shape:
+            changed = tensor.clone()
+            changed[key] = side * 0 + other
+            found = [changed]
+    elif isinstance(tree, ast.Call) and isinstance(side, SymbolicTensor):
+        found = _summed(tensor, side.node, other, node)
+    return [way for way in found if way.node.shape == tensor.node.shape]
+
+
+def _summed(tensor: SymbolicTensor, side: Node, other: Any, node: Node) -> list[SymbolicTensor]:
+    """The last element along an axis, all elements shifted, or all multiplied: ``sum == other``."""
+    while side.op in ("reshape", "div") and (side.op == "reshape" or side.args[0].op == "sum"):
+        side = side.args[0]
+    if side.op != "sum" or side.args[0] is not tensor.node or node.rank not in (
+        side.rank, tensor.node.rank
+    ):  # fmt: skip
+        return []
+    axes = tuple(side.attributes["axes"])
+    mean = tensor.mean(axes, keepdim=True)
+    total = tensor.sum(axes, keepdim=True)
+    wanted = other
+    if isinstance(other, SymbolicTensor) and other.node.rank == side.rank != tensor.node.rank:
+        for axis in axes:
+            wanted = wanted.unsqueeze(axis)
+    is_mean = _is_mean(node, side)
+    shift = wanted - (mean if is_mean else total)
+    last = tensor.clone()
+    count: Any = 1
+    for axis in axes:
+        count = count * tensor.shape[axis]
+    ends = tuple(slice(-1, None) if axis in axes else slice(None) for axis in range(tensor.ndim))
+    last[ends] = last[ends] + (shift * count if is_mean else shift)
+    moved = tensor + (shift if is_mean else shift / count)
+    scaled = tensor * (wanted / (mean if is_mean else total))
+    return [moved, last, scaled]
+
+
+def _is_mean(node: Node, side: Node) -> bool:
+    """Is a sum divided by a number of elements before it is compared?"""
+    return any(part.op == "div" and part.args[0] is side for part in ancestors([node]))
 
 
 _HINT = (
@@ -162,6 +240,9 @@ def _not_negative(node: Node) -> bool:
     return node.op == "constant" and bool(node.attributes["value"].value >= 0)
 
 
+_NOTHING = Assumption("", RELATION, "")
+
+
 class _Reader:
     """One side of a relation, evaluated on traced tensors."""
 
@@ -169,6 +250,14 @@ class _Reader:
         self, stated: Assumption, text: str, tensors: Mapping[str, SymbolicTensor]
     ) -> None:
         self.stated, self.text, self.tensors = stated, text, tensors
+
+    @staticmethod
+    def key(tree: ast.Subscript) -> Any:
+        """The key of a subscript of numbers; None where it is none."""
+        try:
+            return _Reader(_NOTHING, ast.unparse(tree.slice), {})._of(tree.slice)
+        except SpecError:
+            return None
 
     def value(self) -> Any:
         """The tensor, or the number."""

@@ -15,7 +15,7 @@ Grammar, words separated by commas or ``and`` where several hold:
     constant                                         no gradient is wanted
     number                                           constant, and fixed for a call: what holds
                                                      almost everywhere does for each value
-    left < right  (also <= > >= !=)                  a relation between expressions of inputs,
+    left < right  (also <= > >= == !=)                  a relation between expressions of inputs,
                                                      in tensor code, that holds for all elements
 
 A relation, ``(x * x).sum(-1) < 1``, may name several inputs; ``a < b < c`` is two of them.
@@ -159,8 +159,9 @@ def _interval(name: str, match: re.Match[str]) -> Assumption:
 
 _SYMBOLS: Mapping[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.NotEq: "!=",
+    ast.Eq: "==",
 }  # fmt: skip
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!="}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "!=": "!=", "==": "=="}
 _PIECES = re.compile(r"[(\[{]|[)\]}]|[,;]|\band\b")
 
 
@@ -194,7 +195,7 @@ def _relations(name: str, text: str, tree: ast.Compare) -> list[Assumption]:
         if symbol is None:
             raise SpecError(
                 f"the assumption {text!r} about {name!r} is no relation that symgrad reads",
-                hint="relations are < <= > >= and !=",
+                hint="relations are < <= > >= == and !=",
             )
         sides = _source(text, left), _source(text, right)
         names = _names(left, right)
@@ -225,8 +226,8 @@ def _bounded(name: str, side: ast.expr, symbol: str, other: ast.expr) -> Assumpt
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     number = Fraction(repr(value) if isinstance(value, float) else value)
-    if symbol == "!=":
-        return Assumption(name, "nonzero", "nonzero") if not number else None
+    if symbol in ("==", "!="):
+        return Assumption(name, "nonzero", "nonzero") if symbol == "!=" and not number else None
     is_open = symbol in "<>"
     if symbol in (">", ">="):
         text = f"{'(' if is_open else '['}{value}, inf)"

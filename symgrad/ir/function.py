@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -166,15 +166,27 @@ class Asked:
 
 @dataclass(frozen=True)
 class Relation:
-    """A stated relation between inputs: each element of ``node`` is ``kind`` 0: > >= or !=.
+    """A stated relation between inputs: each element of ``node`` is ``kind`` 0: > >= != or ==.
 
-    ``text``: as it was written; ``end``: the same with ``==``.
+    ``text``: as it was written; ``end``: the same with ``==``.  Of an equality, ``solved`` are the
+    ways to make the input ``name`` meet it, each of which changes nothing that meets it.
     """
 
     text: str
     kind: str
     node: Node
     end: str = ""
+    name: str = ""
+    solved: tuple[Node, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes that it needs."""
+        return (self.node, *self.solved)
+
+    def put(self, new: Mapping[Node, Node]) -> Relation:
+        """The same with other nodes."""
+        return replace(self, node=new[self.node], solved=tuple(new[one] for one in self.solved))
 
 
 @dataclass(frozen=True)

@@ -428,7 +428,7 @@ def subject_of(
     subject = Subject(
         graph, [new[node] for node in case.inputs], pairs, gradients,
         conditions=case.conditions, assumptions=declared,
-        relations=[replace(one, node=new[one.node]) for one in case.relations],
+        relations=[one.put(new) for one in case.relations],
     )  # fmt: skip
     subject.saved = tuple(new[node] for node in case.saved)
     subject.copies = new
@@ -446,7 +446,7 @@ def _copied_case(
     given = [g.node for g in case.gradients if g.node is not None]
     cotangents = [node for node in case.cotangents if node is not None]
     returned = [g.returned for g in case.gradients if g.returned is not None]
-    stated = [one.node for one in case.relations]
+    stated = [node for one in case.relations for node in one.nodes]
     roots = [*case.inputs, *case.outputs, *cotangents, *case.saved, *given, *returned, *stated]
     graph = Graph()
     new = rewrite(graph, roots)

@@ -16,6 +16,7 @@ from symgrad.frontend.trace import trace
 from symgrad.ir.assume import parse
 from symgrad.proof.judge.defined import outside
 from symgrad.proof.judge.stated import exclusions, relations
+from symgrad.proof.oracle.enclosure import surely_stated
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.verify import subject_of
 
@@ -84,7 +85,7 @@ def test_relations_are_read(text: str, said: list[str]) -> None:
         ("x.nonsense() < 1", "nonsense"), ("nonsense(x) < 1", "nonsense"),
         ("x.__class__ < 1", "is no value"), ("x.add_(1) < 1", "is no value"),
         ("x.sum(7) < 1", "cannot be evaluated"), ("(lambda: x)() < 1", "nothing that a relation"),
-        ("x.sum().item() < 1", "relation"), ("x.sum(-1) == 1 == x", "=="),
+        ("x.sum().item() < 1", "relation"), ("x.exp() == 1", "cannot be solved"),
         ("x.sign() < 2", "sign"), ("x ** 0.5 < 2", "pow|root"), ("x.argmax() < 3", "argmax|int"),
     ],
 )  # fmt: skip
@@ -142,6 +143,56 @@ def test_a_relation_says_nothing_of_other_axes() -> None:
         from symgrad.proof.judge.boundaries import kinked
 
         assert not any(known.excludes(boundary) for boundary in kinked(kink))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x.sum(-1) == 1", "x.mean(0) == 0", "positive and x.sum(-1) == 1", "x == x.T",
+        "x == -x.T", "x[0] == x[-1]", "x == x.diagonal().diag()", "x.sum() == 3",
+        "x.sum(-1) == 1 and x.sum(0) == 1",
+    ],
+)  # fmt: skip
+def test_points_meet_equalities_exactly(text: str) -> None:
+    subject = _subject(Identity, "n n", x=text)
+    subject.settle()
+    seen = 0
+    for number, sizes in enumerate(subject.sampler.small_choices(3)):
+        at = subject.draw(sizes, number)
+        if at is not None:
+            assert surely_stated(subject, at.point)
+            seen += 1
+    assert seen > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "forward"),
+    [
+        ("x.sum(-1) == 1", lambda x: (x.sum(-1) - 1).relu()),
+        ("x.sum(-1) == 1", lambda x: x.sum(-1).floor()),
+        ("x.sum(-1) == 2", lambda x: sg.where(x.sum(-1) == 2, x.sum(-1), 3 * x.sum(-1))),
+        ("x == 0", lambda x: x.abs()), ("x == x.T", lambda x: (x - x.T).abs() + x),
+        ("x.mean(-1) == 0", lambda x: x.mean(-1).sign()),
+    ],
+)  # fmt: skip
+def test_nothing_is_proved_where_the_equality_lies_on_a_boundary(text: str, forward: Any) -> None:
+    class Edge(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return x * 0
+
+    assert sg.verify(Edge, "n n", assume={"x": text}).verdict is not sg.PROVED
+
+
+def test_what_no_free_tensor_gives_is_undecided() -> None:
+    text = "x.sum(-1) == 1 and x.sum(-1) == 2"
+    assert sg.verify(Identity, "n m", assume={"x": text}).verdict is sg.UNDECIDED
 
 
 def test_points_meet_what_is_stated() -> None:

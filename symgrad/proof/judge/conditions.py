@@ -188,6 +188,9 @@ def _numbers(subject: Subject) -> list[int]:
 
 
 def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
+    """What might be declared as well; nothing beside relations, with which no input may be left."""
+    if subject.relations:
+        return
     inputs = {node.attributes["name"]: node for node in subject.inputs}
     for kind in ("positive", "binary", "symmetric", "one-hot", "unique"):
         for name, node in inputs.items():

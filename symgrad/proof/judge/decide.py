@@ -28,12 +28,13 @@ from symgrad.budgets import (
     SCREEN_POINTS,
 )
 from symgrad.deadline import TimeUp
-from symgrad.errors import DependencyError
+from symgrad.errors import DependencyError, SymgradError
 from symgrad.ir.function import Relation
 from symgrad.ir.graph import Graph
-from symgrad.proof.judge import nullsets, stated
+from symgrad.proof.judge import equalities, nullsets, stated
 from symgrad.proof.judge.approximations import smoothed
 from symgrad.proof.judge.defined import Definedness, outside
+from symgrad.proof.judge.equalities import Solution
 from symgrad.proof.judge.equality import (
     Equality,
     contradictory,
@@ -61,6 +62,10 @@ from symgrad.proof.report.verdict import Verdict, failure
 from symgrad.proof.scalars import literals
 
 
+class UnsolvedError(SymgradError):
+    """Stated equalities with which nothing can be proved."""
+
+
 @dataclass(frozen=True)
 class Proving:
     """A prover, the facts it relies on, the conditions under which all that it proves holds.
@@ -86,7 +91,13 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     )  # fmt: skip
 
     known_relations = stated.relations(subject)
-    related: dict[Graph, Sequence[Relation]] = {}
+    solved = equalities.solution(subject, facts)
+    if solved.problem:
+        raise UnsolvedError(solved.problem)
+    if solved and (place := equalities.degenerate(subject, solved, facts)):
+        text = " and ".join(one.text for one in subject.stated.equalities)
+        raise UnsolvedError(f"{text} holds where forward or backward is not smooth: {place}")
+    related: dict[Graph, tuple[Sequence[Relation], Solution]] = {}
     facts = stated.with_relations(facts, known_relations, {})
 
     def equal_under(goal: Goal, facts: Facts) -> Equality:
@@ -99,10 +110,10 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
         )
         own = next((n.graph for n in goal.leaves.values()), subject.graph)
         if own not in related:
-            related[own] = moved(known_relations, own, None)
+            related[own] = moved(known_relations, own, None), solved.moved(own)
         found = decide_equal(
             goal.hand, goal.reference, facts, goal.leaves, goal.define, budget=work,
-            graph=subject.graph, relations=related[own],
+            graph=subject.graph, relations=related[own][0], solved=related[own][1],
         )  # fmt: skip
         spent += found.work
         return found
@@ -430,7 +441,12 @@ class _Decision:
     def _prove(self, names: list[str]) -> None:
         if not names:
             return
-        ready = proving(self.subject, self.budget, self.total)
+        try:
+            ready = proving(self.subject, self.budget, self.total)
+        except UnsolvedError as error:
+            for name in names:
+                self._look_harder(name, str(error))
+            return
         defined: Definedness | None = None
         for name in names:
             if name in self.found:
@@ -515,11 +531,22 @@ class _Decision:
         None where it is wrong on one of them, and REFUTED.
         """
         found = nullsets.doubtful(prover.subject, name)
+        if prover.subject.stated.equalities:
+            found = nullsets.every(prover.subject, name)
         known = outside(prover.subject) if found else None
         if known is not None:
             found = {one: meeting for one, meeting in found.items() if not known.excludes(one)}
         if not found:
             return []
+        if prover.subject.stated.equalities:
+            named = nullsets.named(prover.subject, found)
+            return list(
+                dict.fromkeys(
+                    nullsets.said(one, meeting, nullsets.KIND)
+                    for one, meeting in found.items()
+                    if one not in named
+                )
+            )
         cuts = [[*prover.contractions, *prover.atoms]]
         if prover.contractions and not prover.deep:
             cuts.append(prover.atoms)

@@ -22,6 +22,7 @@ from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.judge import plain_numbers, stated, witness
 from symgrad.proof.judge.domain_text import domain_conditions
+from symgrad.proof.judge.equalities import FREE, NOTHING, Solution
 from symgrad.proof.judge.exceptional import exceptional_sizes
 from symgrad.proof.judge.families import Element, Families
 from symgrad.proof.judge.reference import gradient_indices
@@ -157,14 +158,17 @@ def decide_equal(
     budget: int = NORMAL_FORM_WORK,
     graph: Graph | None = None,
     relations: Sequence[Relation] = (),
+    solved: Solution = NOTHING,
 ) -> Equality:
     """Prove two expressions equal, witnesses of the almost-everywhere steps included.
 
     ``leaves``: the nodes that cut names stand for, for text.  ``define``: what an element of a
     computed index tensor is, None for any other.  ``graph``: where conditions find user's words.
-    ``relations``: what is stated, in that graph.
+    ``relations``: what is stated, in that graph.  ``solved``: what equalities put for inputs there.
     """
     facts = plain_numbers.with_cuts(facts, leaves)
+    if solved:
+        define, facts = solved.define(leaves.values(), define), solved.facts(facts)
     if relations:
         facts = stated.with_relations(facts, relations, leaves)
     result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
@@ -177,7 +181,7 @@ def decide_equal(
     exceptions: list[Poly] = []
     text = PolyText(leaves)
     required = list(result.requirements)
-    families = Families(result.context, partial(_element_of, graph, leaves))
+    families = Families(result.context, partial(_element_of, graph, leaves, solved))
     for obligation in result.obligations:
         found = plain_numbers.discharge(obligation, families, text)
         if found.problem:
@@ -190,6 +194,8 @@ def decide_equal(
     conditions += witness.exceptional(exceptions, required, result.context, text)
     conditions += domain_conditions(required, result.context, leaves, graph)
     conditions += [Condition("literal", reading) for reading in result.readings]
+    if solved:
+        conditions = [replace(one, text=one.text.replace(FREE, ""), about="") for one in conditions]
     kept = tuple(dict.fromkeys(conditions))
     return Equality(
         True, result.stage or "", conditions=kept, work=result.context.work,
@@ -198,12 +204,12 @@ def decide_equal(
 
 
 def _element_of(
-    graph: Graph | None, leaves: Mapping[str, Node], context: Proof, tensor: str
+    graph: Graph | None, leaves: Mapping[str, Node], solved: Solution, context: Proof, tensor: str
 ) -> Element:
     """What an element of a cut node is: its indices, and its value in them."""
     node = leaves[tensor]
     lowering = Lowering(graph or node.graph, [cut for cut in leaves.values() if cut is not node])
-    conversion = Conversion(context)
+    conversion = Conversion(context, solved.define(leaves.values(), lambda *_: None))
     at = gradient_indices(node.shape)
     places = [constant(0) if i.constant == 0 else of_atom(conversion.index(*i.axes)) for i in at]
     return tuple(places), conversion.poly(lowering.element(node, at))

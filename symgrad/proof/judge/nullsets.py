@@ -88,6 +88,19 @@ def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
     return {b: meeting for b, meeting in others.items() if b in kinks or b in unsafe}
 
 
+def every(subject: Subject, name: str) -> dict[Boundary, Meeting]:
+    """All boundaries that a gradient depends on, but for those that are excluded by declaration.
+
+    On a set without inside points, what is so on one side says nothing of the boundary.
+    """
+    needed = ancestors([subject.gradients[name]], follow=over_the_reals)
+    return {
+        boundary: meeting
+        for boundary, meeting in boundaries(needed).items()
+        if boundary.inputs and not any(_excludes(one, boundary) for one in subject.assumptions)
+    }
+
+
 def _decided(boundary: Boundary, discrete: set[str]) -> bool:
     """Is it about single elements that are 0 or 1 by declaration?"""
     return isinstance(boundary.value, Fraction) and name_of(boundary.point) in discrete

@@ -36,7 +36,7 @@ def relations(subject: Subject) -> list[Relation]:
     """The relations of a subject as a proof uses them, with what follows from them."""
     left_out = {one.text for one in _thin(subject)}
     found = [replace(one, kind=OPEN) if one.text in left_out else one for one in subject.relations]
-    return [part for one in found for part in (one, *_implied(one))]
+    return [part for one in found if one.kind != "==" for part in (one, *_implied(one))]
 
 
 def exclusions(subject: Subject) -> list[Condition]:
@@ -49,7 +49,7 @@ def _thin(subject: Subject) -> list[Relation]:
     closed = [one for one in subject.relations if one.kind == ">="]
     if not closed:
         return []
-    others = any(
+    others = any(one.kind == "==" for one in subject.relations) or any(
         one.kind == "nonnegative"
         or (one.kind == "interval" and not (one.low_open and one.high_open))
         for one in subject.assumptions
@@ -77,7 +77,7 @@ def _parts(one: Relation) -> Iterator[Relation]:
 
     The greatest is below a bound where all are, and a sum of what is not negative where each is.
     """
-    if one.kind == "!=" or one.node.op != "sub":
+    if one.kind in ("!=", "==") or one.node.op != "sub":
         return
     graph, (bound, inner) = one.node.graph, one.node.args
     limit, source = _number(bound), bare(inner)

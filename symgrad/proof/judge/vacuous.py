@@ -29,10 +29,12 @@ def check(subject: Subject) -> None:
     )  # fmt: skip
     ranges = Ranges(of_inputs(subject, facts), facts.least_sizes)
     for stated in subject.relations:
+        if stated.kind not in (">", ">="):
+            continue
         other = -ranges.of(stated.node)
         if other.positive or (stated.kind == ">" and other.nonnegative):
             raise _nothing(subject)
-    known = [one for one in subject.relations if one.kind != "!="]
+    known = [one for one in subject.relations if one.kind in (">", ">=")]
     context = Proof(RULES, with_relations(facts, known, {}))
     try:
         Conversion(context).state()

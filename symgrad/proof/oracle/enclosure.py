@@ -550,13 +550,16 @@ def separated(subject: Subject, point: Point, name: str, at: tuple[int, ...]) ->
     return None
 
 
+_SIDES = {">": (1,), ">=": (0, 1), "!=": (-1, 1), "==": (0,)}
+
+
 def surely_stated(subject: Subject, point: Point) -> bool:
     """Does what is stated of the inputs hold at a point?  Raises Uncertain."""
     if not subject.relations:
         return True
     values = subject.stated.program.run(Balls(), feeds(point), point.sizes)
     return all(
-        (side := balls.order(value.v, ZERO)) == 1 or (side == -1 and one.kind == "!=")
+        balls.order(value.v, ZERO) in _SIDES[one.kind]
         for one in subject.relations for value in values[one.node].ravel()
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,11 @@ from symgrad.proof.oracle.values import DomainError, Evaluator
 
 MOST_STRETCHED = 12
 """Slices of inputs that are made larger at one point."""
+MOST_FAILED = 6
+"""Points in a row for which nothing was found, until little is tried."""
+GRID = DENOMINATOR // 64
+"""Multiples of it are multiples of 1/64, with which doubles compute exactly."""
+LARGEST = 2**24
 _STEPS = ((4, 1), (1, 4), (2, 1), (1, 2), (3, 2), (2, 3))
 MARGIN = 1e-9
 """By how much a relation holds at a point."""
@@ -44,7 +49,7 @@ def moved(
     """
     found = []
     for one in relations:
-        inputs = [node for node in ancestors([one.node]) if node.op == "input"]
+        inputs = [node for node in ancestors(one.nodes) if node.op == "input"]
         there = {
             node: new[node] if new is not None and node in new else _input(graph, node)
             for node in inputs
@@ -52,9 +57,29 @@ def moved(
         if one.node.graph is graph and all(node is other for node, other in there.items()):
             found.append(one)
             continue
-        made = rewrite(graph, [one.node], there, sizes=sizes, named=False)
-        found.append(replace(one, node=made[one.node]))
+        found.append(one.put(rewrite(graph, one.nodes, there, sizes=sizes, named=False)))
     return tuple(found)
+
+
+def _holds(kind: str, values: Array) -> bool:
+    if kind == "==":
+        return bool(np.all(values == 0))
+    return bool(np.all((values if kind != "!=" else abs(values)) > MARGIN))
+
+
+def _on_grid(values: Array) -> Array:
+    """The nearest multiples of ``GRID``, without 0."""
+    rounded = (values + GRID // 2) // GRID * GRID
+    return np.asarray(np.where(rounded == 0, np.where(values < 0, -GRID, GRID), rounded))
+
+
+def _as_numerators(values: Array) -> Array | None:
+    """Doubles as numerators; None where one is no multiple of 1/64."""
+    scaled = np.asarray(values, dtype=float) * (DENOMINATOR // GRID)
+    if not np.all(np.isfinite(scaled)) or not np.all(np.abs(scaled) < LARGEST):
+        return None
+    whole = np.round(scaled)
+    return None if np.any(whole != scaled) else np.asarray(whole.astype(np.int64) * GRID)
 
 
 def _input(graph: Graph, node: Node) -> Node:
@@ -73,7 +98,10 @@ class Stated:
             str(node.attributes["name"]) for node in inputs
             if node.attributes["name"] in own and node.dtype.is_float
         ]  # fmt: skip
-        self._last: Any = None
+        self.equalities = [one for one in self.relations if one.kind == "=="]
+        self._last: Move | None = None
+        self._failed = 0
+        self._ways: dict[Node, Evaluator] = {}
 
     def check(self, feeds: Mapping[str, Any], sizes: Mapping[str, int], by: Arithmetic) -> None:
         """Raises DomainError where a relation does not hold."""
@@ -83,25 +111,53 @@ class Stated:
     def _hold(self, feeds: Mapping[str, Any], sizes: Mapping[str, int], by: Arithmetic) -> bool:
         with np.errstate(all="ignore"):
             values = self.program.run(by, dict(feeds), sizes)
-        return all(
-            bool(np.all((values[one.node] if one.kind != "!=" else abs(values[one.node])) > MARGIN))
-            for one in self.relations
-        )
+        return all(_holds(one.kind, values[one.node]) for one in self.relations)
 
     def placed(self, point: Point, sampler: Sampler) -> Point:
         """A point at which the relations hold, near one.  Raises Unsatisfiable."""
         if not self.relations:
             return point
         by = Double()
-        ways = chain([] if self._last is None else [self._last], _moves(self.inputs))
+        ways: Iterator[Move] = chain(
+            [] if self._last is None else [self._last], _moves(self.inputs)
+        )
+        if self._failed >= MOST_FAILED:
+            ways = islice(ways, 2)
         for way in ways:
-            found = _moved(point, way, sampler)
-            if found is None:
-                continue
-            if self._holds_at(found, by):
-                self._last = way
-                return self._stretched(found, sampler)
+            moved = _moved(point, way, sampler)
+            for found in () if moved is None else self._solved(moved, sampler):
+                if self._holds_at(found, by):
+                    self._last, self._failed = way, 0
+                    return found if self.equalities else self._stretched(found, sampler)
+        self._failed += 1
         raise Unsatisfiable("the stated relations hold near no point that was drawn")
+
+    def _solved(self, point: Point, sampler: Sampler) -> Iterator[Point]:
+        """The point with inputs changed so that the equalities hold, in each of the ways.
+
+        Its numbers are multiples of ``GRID``, so that doubles are exact and so is the equality.
+        """
+        if not self.equalities:
+            yield point
+            return
+        by = Double()
+        start = replace(
+            point, numerators={n: _on_grid(values) for n, values in point.numerators.items()}
+        )
+        for ways in product(*(one.solved for one in self.equalities)):
+            found: Point | None = start
+            for one, way in zip(self.equalities, ways, strict=True):
+                if found is None:
+                    break
+                if way not in self._ways:
+                    self._ways[way] = Evaluator([way])
+                program = self._ways[way]
+                with np.errstate(all="ignore"):
+                    values = program.run(by, found.doubles(), found.sizes)[way]
+                exact = _as_numerators(values)
+                found = None if exact is None else _allowed(found, {one.name: exact}, sampler)
+            if found is not None:
+                yield found
 
     def _stretched(self, point: Point, sampler: Sampler) -> Point:
         """Slices of inputs are made larger or smaller, toward the boundary of the relations.
