@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from symgrad.ir.dtype import uint8 as uint8
     from symgrad.proof.report.verdict import PROVED as PROVED
     from symgrad.proof.report.verdict import REFUTED as REFUTED
+    from symgrad.proof.report.verdict import SURROGATE as SURROGATE
     from symgrad.proof.report.verdict import UNDECIDED as UNDECIDED
     from symgrad.runtime.strict import NumpyBackendWarning as NumpyBackendWarning
     from symgrad.runtime.threads import get_num_threads as get_num_threads
@@ -82,7 +83,7 @@ _MODULES = {
         "Function assume custom_bwd custom_fwd once_differentiable surrogate"
     ),
     "symgrad.ir.dtype": "float32 float64 int16 int32 int64 int8 uint8",
-    "symgrad.proof.report.verdict": "PROVED REFUTED UNDECIDED",
+    "symgrad.proof.report.verdict": "PROVED REFUTED SURROGATE UNDECIDED",
     "symgrad.runtime.strict": "NumpyBackendWarning",
     "symgrad.runtime.threads": "get_num_threads set_num_threads",
     "symgrad.tensor.creation": "from_numpy manual_seed",

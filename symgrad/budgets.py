@@ -10,6 +10,14 @@ PROOF_SHARE = 0.8
 """Of the time that is left, for the judgement of one case: conditions are to be found as well."""
 CONDITION_SECONDS = 4.0
 """Of processor time, for conditions under which a refuted gradient is right."""
+SURROGATE_SECONDS = 4.0
+"""Of processor time, for what a refuted gradient is the derivative of."""
+SURROGATE_NODES = 12
+"""Nodes of forward whose derivatives are compared with backward."""
+SURROGATE_SCALARS = 5
+"""Numbers of backward that scale a surrogate."""
+SURROGATE_PROOFS = 6
+"""Surrogates that fit at a few points and are tried to be proved."""
 REPAIR_SECONDS = 8.0
 """Of processor time, for what is wrong with a gradient and for the proofs of what to write."""
 CHECKED_WORK = 256

@@ -6,7 +6,7 @@ any stage.
     Function --request--> Request --trace--> FunctionGraphs --plan--> forward and backward graphs
                                                   |                            |
                                                   |                          emit --> C --> op
-                                                  +--verify--> PROVED | REFUTED | UNDECIDED
+                                                  +--verify--> PROVED | REFUTED | ...
 """
 
 from __future__ import annotations
@@ -264,9 +264,12 @@ def judged_plan(
     """
     from symgrad.proof.verify import check_none
 
-    unknown = set(allow) - {"UNDECIDED", "REFUTED"}
+    unknown = set(allow) - {"UNDECIDED", "SURROGATE?", "REFUTED"}
     if isinstance(allow, str) or unknown:
-        raise SpecError(f"allow={allow!r}", hint='a tuple of "UNDECIDED" and "REFUTED"')
+        hint = 'a tuple of "UNDECIDED", "SURROGATE?" and "REFUTED"'
+        raise SpecError(f"allow={allow!r}", hint=hint)
+    if "REFUTED" in allow:
+        allow = (*allow, "SURROGATE?")
     graphs = trace_request(request)
     ranks = _ranks(request, graphs)
     general: list[FunctionGraphs] = []

@@ -21,6 +21,7 @@ from symgrad.budgets import (
     PROOF_SHARE,
     REPAIR_TOTAL_WORK,
     REPAIR_WORK,
+    SURROGATE_SECONDS,
 )
 from symgrad.deadline import TimeUp, check, limited
 from symgrad.errors import (
@@ -44,7 +45,7 @@ from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.opinions import NAME as AUDIT
 from symgrad.proof.judge.opinions import Opinions
-from symgrad.proof.judge.protocol import VARIANTS, findings, variants_agree
+from symgrad.proof.judge.protocol import LINEAR, VARIANTS, findings, variants_agree
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.diagnose import Diagnosis, diagnose
@@ -62,6 +63,7 @@ from symgrad.proof.report.verdict import Verdict, failure, worst
 from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
+from symgrad.proof.surrogates import Surrogate, surrogate
 from symgrad.proof.words.snippet import counterexample_report
 
 
@@ -201,12 +203,20 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     ]
     options = replace(options, asked=tuple(calls.conditions))
     inputs = input_reports(graphs, judged, declared, options)
+    if options.surrogate is None:
+        inputs = _meant(inputs, judged)
     protocol: list[Finding] = [*calls.findings]
     printed = frozenset(condition for one in inputs.values() for condition in one.conditions)
     if any(case.problem is None for case in graphs.cases):
         subjects = [one.subject for one in judged if one.judgements]
         judgements = [one.judgements for one in judged]
-        protocol += _found("protocol", lambda: findings(graphs.cases, subjects, judgements))
+        found = _found("protocol", lambda: findings(graphs.cases, subjects, judgements))
+        meant = worst(one.verdict for one in inputs.values()) is Verdict.SURROGATE
+        protocol += [
+            replace(one, verdict=Verdict.SURROGATE)
+            if meant and one.name == LINEAR and one.verdict is Verdict.REFUTED else one
+            for one in found
+        ]  # fmt: skip
         protocol += _other_calls(graphs, options, declared, printed)
     opinions = Opinions() if options.audit else None
     protocol += _found(JVP, lambda: _pushes(options, declared, opinions))
@@ -335,7 +345,7 @@ def _twice(
         return Finding(SECOND_ORDER, Verdict.REFUTED, f"there is none: backward {ONCE}")
     if graphs.derived:
         return Finding(SECOND_ORDER, Verdict.PROVED, "the derived backward keeps every dependence")
-    if first is Verdict.REFUTED:
+    if first > Verdict.UNDECIDED:
         said = "not judged, since the backward itself is wrong"
         return Finding(SECOND_ORDER, Verdict.UNDECIDED, said)
     trusted = first is Verdict.PROVED and options.surrogate is None
@@ -631,6 +641,43 @@ def _report(
     )
 
 
+def _meant(inputs: dict[str, InputReport], judged: Sequence[JudgedCase]) -> dict[str, InputReport]:
+    """The reports, of refuted gradients with what they are the derivatives of, if that is known."""
+    wrong = [name for name, one in inputs.items() if one.verdict is Verdict.REFUTED]
+    texts: dict[str, None] = {}
+    try:
+        with limited(SURROGATE_SECONDS):
+            for one in judged:
+                names = [name for name in wrong if not _passes(one, name)]
+                if not names:
+                    continue
+                found = _surrogate(names, one) if {*names} <= {*one.judgements} else None
+                if found is None:
+                    return inputs
+                texts[found.text] = None
+    except DependencyError:
+        raise
+    except (Exception, TimeUp):  # the refutation stands without it
+        check()
+        return inputs
+    said = " or ".join(texts)
+    meant = {
+        name: replace(inputs[name], verdict=Verdict.SURROGATE, surrogate=said, suggestion=None)
+        for name in wrong
+    }
+    return {**inputs, **meant}
+
+
+def _surrogate(names: Sequence[str], one: JudgedCase) -> Surrogate | None:
+    subject = one.subject
+    return surrogate(one.case, names, subject.assumptions, subject.sampler.modes, subject_of)
+
+
+def _passes(one: JudgedCase, name: str) -> bool:
+    outcome = outcome_of(one, name)
+    return outcome is None or bool(outcome.verdict)
+
+
 def _stated(
     graphs: FunctionGraphs, chosen: JudgedCase, known: Iterable[tuple[JudgedCase, Judgement]],
     declared: Sequence[Assumption], options: VerifyOptions,
@@ -865,13 +912,16 @@ def _undefined_finding(graphs: FunctionGraphs, one: JudgedCase, name: str) -> Fi
     if outcome is None or outcome.verdict is Verdict.PROVED:
         return None
     absent = _absent(graphs, one.case)
+    verdict = outcome.verdict
+    if verdict is Verdict.REFUTED and name in one.judgements and _surrogate([name], one):
+        verdict = Verdict.SURROGATE
     said = f"with {' and '.join(f'{name} = None' for name in absent)}, the gradient of {name} is "
-    said += "wrong" if outcome.verdict is Verdict.REFUTED else "not proved"
+    said += "not proved" if verdict is Verdict.UNDECIDED else "wrong"
     point = shown(one, outcome.counterexample, None)
     if point is None:
-        return Finding(UNDEFINED, outcome.verdict, f"{said}: {outcome.reason}")
+        return Finding(UNDEFINED, verdict, f"{said}: {outcome.reason}")
     point = replace(point, inputs={**point.inputs, **dict.fromkeys(absent)})
-    return Finding(UNDEFINED, outcome.verdict, f"{said}: {point}", point)
+    return Finding(UNDEFINED, verdict, f"{said}: {point}", point)
 
 
 def _absent(graphs: FunctionGraphs, case: FunctionCase) -> list[str]:

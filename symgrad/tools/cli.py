@@ -347,7 +347,7 @@ def _write_files(
 @click.argument("targets", nargs=-1, required=True, metavar="FILE|PACKAGE[:CLASS]...")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True)
 @_arguments
-@click.option("--allow", multiple=True, type=click.Choice(["UNDECIDED", "REFUTED"]))
+@click.option("--allow", multiple=True, type=click.Choice(["UNDECIDED", "SURROGATE?", "REFUTED"]))
 @click.option("--check", is_flag=True, help="Write nothing; fail if DIR would change.")
 @click.option("--no-compile", is_flag=True, help="Write the sources only.")
 @_timeout

@@ -140,7 +140,10 @@ def judge(
 
 # -- many at once
 
-STYLES = {"PROVED": "green", "REFUTED": "red", "UNDECIDED": "yellow", "ERROR": "red"}
+STYLES = {
+    "PROVED": "green", "UNDECIDED": "yellow", "SURROGATE?": "magenta", "REFUTED": "red",
+    "ERROR": "red",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -291,7 +294,8 @@ def _rows(one: Judged) -> Iterator[tuple[str, str, str]]:
         yield "", "ERROR", one.error.what.partition("\n")[0] if one.error is not None else ""
         return
     for name, found in one.report.inputs.items():
-        yield name, str(found.verdict), "; ".join(map(worded, found.conditions))
+        meant = [f"backward {found.surrogate}"] if found.surrogate else []
+        yield name, str(found.verdict), "; ".join([*meant, *map(worded, found.conditions)])
     findings = [one for one in one.report.protocol if str(one.verdict) != "PROVED"]
     for finding in findings:
         yield f"({finding.name})", str(finding.verdict), finding.text

@@ -33,6 +33,11 @@ _RULES = {
         "At the point that the report shows, the difference quotient of forward and its symbolic "
         "derivative agree with each other and contradict the backward.",
     ),
+    "SURROGATE?": (
+        "surrogate", "UndeclaredSurrogate", "warning",
+        "The hand-written backward is meant to be another function's, as it seems.",
+        "It is not the vector-Jacobian product of forward. Declare what it is the derivative of.",
+    ),
     "UNDECIDED": (
         "undecided", "UndecidedBackward", "warning",
         "The hand-written backward was neither proved nor refuted.",
@@ -194,10 +199,10 @@ def _artifact(file: str, root: Path) -> dict[str, str]:
 
 
 def junit(judged: Sequence[Judged]) -> str:
-    """A JUnit report: failure for REFUTED and UNDECIDED, error for what cannot be traced."""
+    """A JUnit report: failure for what is not PROVED, error for what cannot be traced."""
     counts = {
         "tests": str(len(judged)),
-        "failures": str(sum(one.verdict in ("REFUTED", "UNDECIDED") for one in judged)),
+        "failures": str(sum(one.verdict not in ("PROVED", "ERROR") for one in judged)),
         "errors": str(sum(one.verdict == "ERROR" for one in judged)),
         "skipped": "0",
         "time": f"{sum(_seconds(one) for one in judged):.3f}",

@@ -27,6 +27,11 @@ def report_on(case: Case, *, suggest: bool = True) -> Any:
     )
 
 
+def as_marked(verdict: str) -> str:
+    """The verdict as cases are marked: what looks meant is wrong, too, where nobody declared it."""
+    return "REFUTED" if verdict == "SURROGATE" else verdict
+
+
 def opposite(verdict: str) -> str:
     """The verdict that would be a lie."""
     return {"PROVED": "REFUTED", "REFUTED": "PROVED"}[verdict]

@@ -28,6 +28,7 @@ _CARRY = frozenset(("expand", "reshape", "permute", "slice", "unslice", "sum", "
                     "concat", "diagonal", "neg"))  # fmt: skip
 _CLOSE = 1e-9
 VARIANTS = "needs_input_grad variants agree"
+LINEAR = "linear in the cotangents"
 ANSWERS = "right whatever it asks about its call"
 
 
@@ -56,7 +57,7 @@ def findings(
 def _linear(
     subjects: Sequence[Subject], judged: Sequence[Mapping[str, Judgement]]
 ) -> Finding:  # fmt: skip
-    name = "linear in the cotangents"
+    name = LINEAR
     if all(j.verdict is Verdict.PROVED for found in judged for j in found.values()):
         return Finding(name, Verdict.PROVED)
     if all(structurally_linear(subject) for subject in subjects):

@@ -23,7 +23,6 @@ from typing import Any
 import mpmath
 
 from symgrad.ir.graph import ancestors
-from symgrad.proof.oracle.flint import fmpz
 from symgrad.proof.oracle.numbers import Array, Precise
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.subject import Subject, literal_of
@@ -284,6 +283,8 @@ def _primes(whole: int) -> set[int]:
     """The primes of a whole number; of a long one, itself."""
     if whole < 2:
         return set()
+    from symgrad.proof.oracle.flint import fmpz  # a verdict without such literals is without it
+
     return {int(p) for p, _ in fmpz(whole).factor()} if whole < LONGEST_FACTOR else {whole}
 
 

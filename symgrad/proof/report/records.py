@@ -80,7 +80,7 @@ class InputReport(HasVerdict):
     what is wrong, in words.  ``suggestion``: a gradient that is itself proved, as tensor code in
     the user's names.  ``suggested_under``: the conditions that would be printed beside it, but for
     ``conditions``.  ``derived``: the true gradient as symgrad derives it, as tensor code;
-    ``derived_but``: where it is not.
+    ``derived_but``: where it is not.  ``surrogate``: what backward is instead, of a SURROGATE?.
     """
 
     name: str
@@ -94,6 +94,7 @@ class InputReport(HasVerdict):
     suggested_under: tuple[Condition, ...] = ()
     derived: str | None = None
     derived_but: str = ""
+    surrogate: str = ""
     location: Location | None = None
     cases: tuple[CaseReport, ...] = ()
 

@@ -59,6 +59,9 @@ def _input_lines(one: InputReport) -> list[str]:
             lines += _wrapped("PROVED for all other sizes", 6)
         else:
             lines += _case_lines(one.cases)
+    if one.surrogate:
+        lines += _wrapped(f"backward {one.surrogate}", 6)
+        lines += _wrapped("if that is meant, declare it with @sg.surrogate", 6)
     lines += _counterexample_lines(one)
     for said in one.diagnosis:
         lines += _wrapped(f"why: {said}", 6)
@@ -134,7 +137,8 @@ def _wrapped(text: str, indent: int) -> list[str]:
     )  # fmt: skip
 
 
-_COLOURS = {"PROVED": "#1a7f37", "REFUTED": "#cf222e", "UNDECIDED": "#9a6700"}
+_COLOURS = {"PROVED": "#1a7f37", "REFUTED": "#cf222e", "UNDECIDED": "#9a6700",
+            "SURROGATE?": "#8250df"}  # fmt: skip
 
 
 def as_html(report: Report) -> str:

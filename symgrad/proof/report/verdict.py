@@ -1,4 +1,4 @@
-"""The three verdicts, and what is said where judging itself fails.
+"""The verdicts, and what is said where judging itself fails.
 
 In: nothing, or an exception of symgrad's own code.  Out: ``Verdict``, ordered from best to worst;
 words for what becomes UNDECIDED.
@@ -20,11 +20,13 @@ from symgrad.errors import GraphError, SymgradError
 class Verdict(str, Enum):
     """What is known of a hand-written gradient: true exactly if it is PROVED.
 
-    It equals its name.  The greater, the worse: PROVED < UNDECIDED < REFUTED.
+    It equals its name.  The greater, the worse: PROVED < UNDECIDED < SURROGATE? < REFUTED.
+    SURROGATE: it is not forward's gradient, and looks as if that were meant.
     """
 
     PROVED = "PROVED"
     UNDECIDED = "UNDECIDED"
+    SURROGATE = "SURROGATE?"
     REFUTED = "REFUTED"
 
     def __bool__(self) -> bool:
@@ -87,7 +89,8 @@ def _verdict(judged: Any) -> Verdict:
     return found
 
 
-PROVED, UNDECIDED, REFUTED = Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED
+PROVED, UNDECIDED = Verdict.PROVED, Verdict.UNDECIDED
+SURROGATE, REFUTED = Verdict.SURROGATE, Verdict.REFUTED
 
 DERIVED = "derived: no backward written"
 """What stands beside a verdict on gradients that are symgrad's own."""

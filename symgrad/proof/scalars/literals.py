@@ -124,7 +124,7 @@ def _single(value: float) -> float:
 
 
 def _single_ulp(value: float) -> Fraction:
-    return Fraction(float(np.spacing(np.float32(abs(value)))))
+    return Fraction(2) ** max(math.frexp(value)[1] - 24, -149)
 
 
 def is_long(value: Scalar) -> bool:
