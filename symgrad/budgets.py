@@ -44,6 +44,8 @@ True: maxima and other choices of forward, too, which make two pieces of all tha
 """
 NEAR_FAILURES = 3
 """Pieces that are not proved by their readers alone, before a proof step by step is tried."""
+MOST_PARTS = 128
+"""Parts of a joined axis that are told apart; one of more parts is taken as a whole."""
 STEP_FAILURES = 24
 """Pairs of nodes that are not proved equal, after which none are tried any more."""
 STEP_POINTS = 3
@@ -126,6 +128,10 @@ STABLE_ROUNDS = 4
 """Times that a rewriting of conditions is repeated until nothing changes."""
 LARGEST_AXIS = 16
 """Values of an index that are treated one by one."""
+LONGEST_AXIS = 64
+"""The same where nothing else proves a difference to be 0."""
+AXIS_STRIDE = 8
+"""Sums over parts of a longer axis begin at its multiples; what lies beside them is written out."""
 LARGEST_OFFSET = 8
 """Difference of two indices for which an order relation becomes equalities."""
 LARGEST_BOUNDARY = 3

@@ -6,7 +6,7 @@ import pytest
 
 from symgrad.ir.dim import Dim
 from symgrad.proof.normal.atoms import Undecided
-from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, Facts
 from tests.proof.normal_terms import Standard
 
 
@@ -169,3 +169,53 @@ def test_small_axes_case_by_case(a: Standard) -> None:
     assert a.stage(deltas[0] + deltas[1] - 1) is None
     single = a.compare(a.n, "eq", 1)
     assert a.stage(single * a.sum([a.k], a.at("x", a.k)) - single * a.at("x", 0)) is not None
+
+
+def test_beside_a_condition_its_sign_is_known(a: Standard) -> None:
+    """[rule: signs]: x / (1 + |x|), and what has its sign."""
+    above = a.compare(a.x, "gt", 0)
+    size = a.where(above, a.x, -a.x)
+    y = a.x / (1 + size)
+    assert a.compare(y, "gt", 0) == above
+    assert a.compare(-y, "gt", 0) == 1 - above
+    assert a.where(a.compare(y, "gt", 0), y, -y) == size / (1 + size)
+    logarithm = a.log(1 + size)
+    assert not a.assumed("log")
+    assert logarithm == a.where(above, a.log(1 + a.x), a.log(1 - a.x))
+
+
+def test_the_sign_beside_a_condition_is_not_known_elsewhere(a: Standard) -> None:
+    above = a.compare(a.x, "gt", 0)
+    assert a.compare(a.x + a.y, "gt", 0) != above
+    assert a.where(above, a.compare(a.x - 1, "gt", 0), a.y) != above + (1 - above) * a.y
+    assert a.compare(a.where(above, a.x, a.x + 1), "gt", 0) not in (above, 1 - above)
+    shifted = a.at("x", a.k)
+    body = a.where(a.compare(shifted, "gt", 0), shifted, a.x)
+    assert a.compare(a.sum([a.k], body), "gt", 0) != a.x**0
+
+
+@pytest.mark.parametrize("function", ["tanh", "erf", "asinh", "atan", "sinh"])
+def test_growing_functions_have_the_sign_of_their_argument(a: Standard, function: str) -> None:
+    """[rule: monotone]."""
+    above = a.compare(a.x, "gt", 0)
+    assert a.compare(a.apply(function, a.x), "gt", 0) == above
+    assert a.compare(-a.apply(function, a.x), "gt", 0) == 1 - above
+
+
+def test_a_factor_that_grows_with_its_argument(a: Standard) -> None:
+    """[rule: monotone]."""
+    assert a.compare(a.apply("atan", a.x) * a.y, "gt", 0) == a.compare(a.x * a.y, "gt", 0)
+
+
+def test_the_logarithm_grows_from_one(a: Standard) -> None:
+    """[rule: monotone]."""
+    assert a.compare(a.log(a.x), "gt", 0) == a.compare(a.x, "gt", 1)
+    assert a.compare(a.apply("cos", a.x), "gt", 0) != a.compare(a.x, "gt", 0)
+
+
+def test_what_a_maximum_is_is_not_generic() -> None:
+    """An element of a cut node that may be 0 on an open set owes nothing for its condition."""
+    a = Standard(Facts(intervals={"%1": NONNEGATIVE_INTERVAL}, computed=frozenset({"%1"})))
+    element = a.leaf("%1", a.i)
+    assert a.compare(element, "gt", 0) != a.x**0
+    assert not a.owed("complement")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 
-from symgrad.ir.dim import Dim
+import symgrad as sg
+from symgrad.index.parts import apart
+from symgrad.ir.dim import Axis, Dim
+from symgrad.ir.dtype import float64
+from symgrad.ir.expr import ExprPool
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.facts import Facts
+from tests.proof.interpreter import Interpreter
 from tests.proof.normal_terms import Standard
 
 
@@ -147,6 +156,78 @@ def test_small_sums_are_written_out(a: Standard) -> None:
     parts = [a.at("x", value) * a.at("z", a.i, value) for value in range(3)]
     assert a.stage(whole - parts[0] - parts[1] - parts[2]) == "unroll constant axes"
     assert a.stage(whole - parts[0] - parts[1]) is None
+
+
+@pytest.mark.parametrize("low", [1, 8, 19, 20, 27, 39])
+def test_bounds_on_long_axes_have_sums_in_common(a: Standard, low: int) -> None:
+    """[rule: unroll]."""
+    long = a.index("t", 40)
+    body = a.at("z", a.i, long)
+    here = a.sum([long], a.compare(long, "ge", low) * body)
+    before = a.sum([long], a.compare(long, "ge", low - 1) * body)
+    assert a.stage(before - here - a.at("z", a.i, low - 1)) is not None
+    assert a.stage(before - here - a.at("z", a.i, low)) is None
+    below = a.sum([long], a.compare(long, "lt", low) * body)
+    assert a.stage(a.sum([long], body) - below - here) is not None
+
+
+def test_long_axes_are_written_out_where_nothing_else_helps(a: Standard) -> None:
+    """[rule: unroll]."""
+    long = a.index("t", 40)
+    whole = a.sum([long], a.at("x", long))
+    parts = sum(a.at("x", value) for value in range(39)) + a.at("x", 39)
+    assert a.stage(whole - parts) == "unroll long axes"
+    assert a.stage(whole - parts + a.at("x", 0)) is None
+
+
+JOINED = "n p", "n q", "m p", "m q"
+
+
+def _joined(backward: Callable[..., Any]) -> Any:
+    class Joined(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any, v: Any, w: Any) -> Any:
+            ctx.save_for_backward(a, b, v, w)
+            return (sg.cat([a, b], 1) @ sg.cat([v, w], 1).t()).exp()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return backward(g, *ctx.saved_tensors)
+
+    return sg.verify(Joined, *JOINED, suggest=False)
+
+
+def test_sums_over_joined_axes_are_taken_apart() -> None:
+    """[rule: parts]."""
+
+    def right(g: Any, a: Any, b: Any, v: Any, w: Any) -> Any:
+        d = g * (a @ v.t() + b @ w.t()).exp()
+        return d @ v, d @ w, d.t() @ a, d.t() @ b
+
+    def first_alone(g: Any, a: Any, b: Any, v: Any, w: Any) -> Any:
+        d = g * (a @ v.t()).exp()
+        return d @ v, d @ w, d.t() @ a, d.t() @ b
+
+    assert _joined(right).verdict is sg.PROVED
+    assert _joined(first_alone).verdict is sg.REFUTED
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+def test_parts_of_a_reduction_are_together_the_whole(kind: str) -> None:
+    """[rule: parts], in numbers."""
+    pool, p, q = ExprPool(), Dim.size("p"), Dim.size("q")
+    axis = Axis("k", p + q)
+    index = Dim.of(axis)
+    first = pool.access("a", (index,), float64)
+    second = pool.access("b", (index - p,), float64)
+    body = pool.select(pool.relation("lt", index, p), first, second)
+    found = apart([pool.reduce(kind, axis, body)])
+    assert found is not None
+    values = {"a": np.array([2.0, -3.0, 0.5]), "b": np.array([4.0, -1.0])}
+    whole = np.concatenate([values["a"], values["b"]])
+    expected = float(getattr(whole, kind)())
+    assert float(Interpreter(values, {"p": 3, "q": 2}, float).value(found[0], {})) == expected
+    assert apart([pool.reduce(kind, axis, first)]) is None
 
 
 def test_integrands_are_combined(a: Standard) -> None:

@@ -12,7 +12,8 @@ HOLDS = re.compile(r"^\| ([a-z-]+) \|.*\| (everywhere|almost everywhere|assumed)
 
 
 def _in_source() -> set[str]:
-    files = sorted((ROOT / "symgrad/proof/normal").glob("*.py"))
+    files = [*sorted((ROOT / "symgrad/proof/normal").glob("*.py"))]
+    files.append(ROOT / "symgrad/index/parts.py")
     return {name for path in files for name in TAG.findall(path.read_text(encoding="utf-8"))}
 
 

@@ -13,6 +13,7 @@ from functools import partial
 
 from symgrad.budgets import NORMAL_FORM_WORK
 from symgrad.index.lower import Lowering
+from symgrad.index.parts import apart
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
@@ -172,6 +173,11 @@ def decide_equal(
     if relations:
         facts = stated.with_relations(facts, relations, leaves)
     result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
+    if not result.is_zero:
+        parts = apart([hand] if reference is None else [hand, reference])
+        if parts is not None:
+            other = parts[1] if reference is not None else None
+            result = prove_equal(parts[0], other, facts, budget=budget, definitions=define)
     if not result.is_zero:
         return Equality(
             False, reason=_reason(result, leaves), exhausted=out_of_budget(result),

@@ -17,6 +17,7 @@ Values at points only say what is worth proving.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,8 +30,9 @@ from symgrad.autodiff import adjoints
 from symgrad.budgets import NEAR_PIECE_WORK, PIECE_WORK, STEP_DEPTHS, STEP_FAILURES, STEP_POINTS
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
+from symgrad.index.parts import places
 from symgrad.ir.dim import Dim
-from symgrad.ir.expr import Expr
+from symgrad.ir.expr import Expr, postorder
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.judge.boundaries import name_of
@@ -291,8 +293,11 @@ class Classes:
                 break
             before = leaves
             with suppress(SymgradError):
+                at = gradient_indices(left.shape)
+                exprs = self._elements(Lowering(self.graph, leaves), at, roots, leaves)
                 parts = (
-                    self._equal_at(at, roots, leaves, budget) for at in _parts(roots, left.shape)
+                    self._equal_at(part, roots, leaves, budget)
+                    for part in _parts(exprs, left.shape)
                 )
                 found = merge(parts, "")
             if found.equal:
@@ -304,9 +309,14 @@ class Classes:
     ) -> Equality:
         """Are one or two nodes equal, or zero, at these indices?"""
         lowering = Lowering(self.graph, leaves)
-        left, *right = (lowering.element(one, at, body=one in leaves) for one in roots)
+        left, *right = self._elements(lowering, at, roots, leaves)
         other = right[0] if right else None
         return self.steps.equal(self.steps.goal(lowering, left, other, (), budget))
+
+    def _elements(
+        self, lowering: Lowering, at: Sequence[Dim], roots: Sequence[Node], leaves: frozenset[Node]
+    ) -> list[Expr]:
+        return [lowering.element(one, at, body=one in leaves) for one in roots]
 
     def _leaves(self, roots: Sequence[Node], depth: int, *, choices: bool) -> frozenset[Node]:
         """The nodes below that are opaque: forward's, and those that are proved equal to others.
@@ -336,19 +346,23 @@ class Classes:
         return frozenset((found - opened) | opaque)
 
 
-def _parts(roots: Sequence[Node], shape: Sequence[Dim]) -> Iterator[tuple[Dim, ...]]:
-    """Indices that cover a shape: one for each part of a node that is joined from parts."""
+def _parts(exprs: Iterable[Expr], shape: Sequence[Dim]) -> Iterator[tuple[Dim, ...]]:
+    """Indices that cover a shape, between the places where the parts are joined that it has.
+
+    ``exprs``: elements at the indices of the whole shape.
+    """
     whole = gradient_indices(shape)
-    joined = next((one for one in roots if one.op == "concat"), None)
-    if joined is None:
+    known = postorder(exprs)
+    cuts = [places(known, index, extent) for index, extent in zip(whole, shape, strict=True)]
+    axis = max(range(len(shape)), key=lambda one: len(cuts[one]), default=0)
+    if not shape or len(cuts[axis]) < 3:
         yield whole
         return
-    axis, start = joined.attributes["axis"], Dim.of(0)
-    for arg in joined.args:
-        at = list(whole)
-        at[axis] = start + gradient_indices(arg.shape)[axis]
-        yield tuple(at)
-        start = start + arg.shape[axis]
+    for start, end in itertools.pairwise(cuts[axis]):
+        extents = (*shape[:axis], end - start, *shape[axis + 1 :])
+        inside = list(gradient_indices(extents))
+        inside[axis] = start + inside[axis]
+        yield tuple(inside)
 
 
 def _alike(one: Array, other: Array) -> bool:

@@ -34,7 +34,7 @@ from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.factor import irreducible_factors, prime_powers
 from symgrad.proof.normal.facts import HOT, Interval
-from symgrad.proof.normal.labels import Renamer, rename_monomial, symmetric_order
+from symgrad.proof.normal.labels import Renamer, is_canonical, rename_monomial, symmetric_order
 from symgrad.proof.normal.poly import (
     ONE,
     ZERO,
@@ -674,13 +674,22 @@ def _splits(exponents: Exponents, base: Poly, atom: Atom) -> bool:
 def lift(context: Proof, poly: Poly, function: Callable[[Poly], Poly]) -> Poly | None:
     """``f(P) = g f(P with g = 1) + (1 - g) f(P with g = 0)`` for a condition g.  [rule: lift].
 
-    None where no condition is a factor of any term.
+    None where no condition is a factor of any term.  Each piece stands beside g or 1 - g, so that
+    the sign that g gives to what it compares with 0 is known in it.  [rule: signs]
     """
     atom = visible_indicator(poly)
     if atom is None:
         return None
     context.spend(len(poly.terms))
-    holds, fails = map(function, by_condition(context, poly, atom))
+    pieces = by_condition(context, poly, atom)
+    compared: Poly = atom.data[0]
+    if atom.kind == kinds.POSITIVE and not any(map(is_canonical, compared.free)):
+        with context.holding(compared, strict=True):
+            holds = function(pieces[0])
+        with context.holding(-compared, strict=False):
+            fails = function(pieces[1])
+    else:
+        holds, fails = map(function, pieces)
     if holds == fails:
         return holds
     condition = of_atom(atom)
@@ -761,7 +770,10 @@ def _real_positive(context: Proof, poly: Poly) -> Poly:
         return ONE if value > 0 else ZERO
     if is_positive(context, -rest):
         return ZERO if value > 0 else ONE
-    if value > 0 and is_nonnegative(context, rest) and _is_generic(rest):
+    if context.held and is_nonnegative(context, -rest if value > 0 else rest):
+        return ZERO
+    unknown = any(_is_computed(context, atom) for monomial in rest.terms for atom, _ in monomial)
+    if value > 0 and not unknown and is_nonnegative(context, rest) and _is_generic(rest):
         context.require_nonzero("complement", rest)
         return ONE
     odd = _without_squares(context, rest)
@@ -770,7 +782,56 @@ def _real_positive(context: Proof, poly: Poly) -> Poly:
     compared = _compare_exponentials(context, rest if value > 0 else -rest)
     if compared is not None:
         return compared
+    simpler = _without_growing(context, rest)
+    if simpler is None:
+        simpler = _without_divisors(context, rest)
+    if simpler is not None:
+        return positive(context, simpler if value > 0 else -simpler)
     return _oriented_positive(context, rest, value > 0)
+
+
+def _without_growing(context: Proof, base: Poly) -> Poly | None:
+    """A product that has the sign of ``f(P) Q``: ``(P - r) Q`` for a growing f with f(r) = 0.
+
+    None where no factor is such a function.  [rule: monotone]
+    """
+    if len(base.terms) != 1:
+        return None
+    ((monomial, value),) = base.terms.items()
+    for atom, exponent in monomial:
+        if atom.kind != kinds.FUNCTION or not isinstance(exponent, int) or exponent % 2 == 0:
+            continue
+        root = _growing_root(context, atom.data[0])
+        if root is not None:
+            rest = monomial_poly(context, {a: e for a, e in monomial if a is not atom})
+            return multiply(context, rest.scaled(value), atom.data[1].plus(-root))
+    return None
+
+
+def _growing_root(context: Proof, function: str) -> int | None:
+    """Where a growing function is 0, if that is at 0 or 1; None where it is not known."""
+    op = op_of(function)
+    if op is None or op.scalar is None or not op.scalar.growing:
+        return None
+    apart = Proof(context.rules)  # what the value at 0 would require is not asked for
+    make = partial(apart.make, kinds.FUNCTION, function)
+    return next((root for root in (0, 1) if not make(constant(root)).terms), None)
+
+
+def _without_divisors(context: Proof, base: Poly) -> Poly | None:
+    """The sum times divisors of its terms that are positive; None where it has none.
+
+    [rule: signs]
+    """
+    lowest: Exponents = {}
+    for monomial in base.terms:
+        for atom, exponent in monomial:
+            if exponent < 0 and factor_sign(context, atom, exponent) == POSITIVE:
+                lowest[atom] = min(lowest.get(atom, 0), exponent)
+    if not lowest or len(base.terms) == 1:
+        return None
+    scale = monomial_poly(context, {atom: -exponent for atom, exponent in lowest.items()})
+    return multiply(context, base, scale)
 
 
 def _without_squares(context: Proof, base: Poly) -> Poly | None:
@@ -790,11 +851,12 @@ def _without_squares(context: Proof, base: Poly) -> Poly | None:
 
 
 def _oriented_positive(context: Proof, rest: Poly, upward: bool) -> Poly:
-    if not _is_generic(rest):
+    if upward:
+        context.refuse_triangles(rest)
+    if upward or not _is_generic(rest):
         return of_atom(context.atom(kinds.POSITIVE, rest if upward else -rest))
     context.require_nonzero("complement", rest)
-    condition = of_atom(context.atom(kinds.POSITIVE, rest))
-    return condition if upward else ONE - condition
+    return ONE - of_atom(context.atom(kinds.POSITIVE, rest))
 
 
 def _removable(context: Proof, atom: Atom, exponent: Number) -> bool:
@@ -802,10 +864,15 @@ def _removable(context: Proof, atom: Atom, exponent: Number) -> bool:
     sign = factor_sign(context, atom, exponent)
     if sign == POSITIVE:
         return True
-    if sign == UNKNOWN or atom.piecewise or not has_real_leaf(atom):
+    if sign == UNKNOWN or atom.piecewise or not has_real_leaf(atom) or _is_computed(context, atom):
         return False
     context.require_nonzero("complement", of_atom(atom))
     return True
+
+
+def _is_computed(context: Proof, atom: Atom) -> bool:
+    """Is it an element of a node that may be 0 on an open set, such as a maximum?"""
+    return atom.kind == kinds.LEAF and context.facts.may_vanish(atom.data[0])
 
 
 def not_negative(context: Proof, poly: Poly) -> Poly:
@@ -992,10 +1059,20 @@ def factor_sign(context: Proof, atom: Atom, exponent: Number) -> int:
     return UNKNOWN
 
 
+def _held_sign(context: Proof, atom: Atom) -> int:
+    """The sign that a condition beside the piece at work, or a printed one, gives to an atom."""
+    for held, strict in context.held:
+        if held.lead == ((atom, 1),) and len(held.terms) == 1 and held.terms[held.lead] > 0:
+            return POSITIVE if strict else NONNEGATIVE
+    known = context.domain.get(of_atom(atom)) if context.in_domain else None
+    return UNKNOWN if known is None else POSITIVE if known else NONNEGATIVE
+
+
 def _own_sign(context: Proof, atom: Atom) -> int:
+    held = _held_sign(context, atom)
+    if held != UNKNOWN:
+        return held
     kind, data = atom.kind, atom.data
-    if context.in_domain and (known := context.domain.get(of_atom(atom))) is not None:
-        return POSITIVE if known else NONNEGATIVE
     if kind == kinds.LEAF:
         if data[2] == "int" and context.facts.range_of(data[0]) is not None:
             return NONNEGATIVE
@@ -1038,7 +1115,7 @@ def poly_sign(context: Proof, poly: Poly, ends: int = 0) -> int:
     ``ends``: how many bounded atoms have been put at an end already.
     """
     memo = context.memo.setdefault("sign", {})
-    key = poly, ends, context.in_domain
+    key = poly, ends, context.in_domain, context.held
     found = memo.get(key)
     if found is None:
         context.spend(1)
@@ -1055,6 +1132,8 @@ def _find_sign(context: Proof, poly: Poly, ends: int) -> int:
     signs = [_term_sign(context, m, c) for m, c in poly.terms.items()]
     if UNKNOWN not in signs:
         return max(signs)
+    if context.held and ends < MOST_ENDS and (held := _sign_beside(context, poly, ends)) != UNKNOWN:
+        return held
     if is_integral(poly):
         if integer_nonnegative(context, poly.plus(-1)):
             return POSITIVE
@@ -1119,12 +1198,30 @@ def _multiples(poly: Poly, known: Poly) -> list[Number]:
     return [*found][:MOST_MULTIPLES]
 
 
+def _sign_beside(context: Proof, poly: Poly, ends: int) -> int:
+    """The sign of a multiple of what is held to have one, and of something else that has one."""
+    for held, strict in context.held:
+        value = Fraction(poly.terms.get(held.lead, 0)) / Fraction(held.terms[held.lead])
+        if value <= 0:
+            continue
+        rest = poly_sign(context, poly - held.scaled(exact(value)), ends + 1)
+        if rest != UNKNOWN:
+            return POSITIVE if strict else rest
+    return UNKNOWN
+
+
 def _may_be_decided(context: Proof, poly: Poly) -> bool:
-    """Does each term that is not plainly nonnegative hold an atom with known bounds?"""
+    """Does each term that is not plainly nonnegative hold an atom with known bounds?
+
+    Beside a condition on reals, what is not known may be known in both of its pieces.
+    """
+    pieces = any(a.kind == kinds.POSITIVE for m in poly.terms for a, _ in m)
     for monomial, value in poly.terms.items():
         if _term_sign(context, monomial, value) != UNKNOWN:
             continue
         bounded = [a for a, _ in monomial if _interval(context, a) is not None]
+        if pieces and not any(is_canonical(v) for a, _ in monomial for v in a.free):
+            continue
         free = [
             a for a, e in monomial
             if a not in bounded and factor_sign(context, a, e) == UNKNOWN
@@ -1135,9 +1232,19 @@ def _may_be_decided(context: Proof, poly: Poly) -> bool:
 
 
 def _term_sign(context: Proof, monomial: Monomial, value: Number) -> int:
-    if value < 0:
-        return UNKNOWN
-    return min((factor_sign(context, a, e) for a, e in monomial), default=POSITIVE)
+    signs = []
+    for atom, exponent in monomial:
+        signs.append(factor_sign(context, atom, exponent))
+        if context.held and signs[-1] == UNKNOWN and _is_negative(context, atom, exponent):
+            signs[-1], value = NONNEGATIVE, -value
+    return UNKNOWN if value < 0 else min(signs, default=POSITIVE)
+
+
+def _is_negative(context: Proof, atom: Atom, exponent: Number) -> bool:
+    """Is an odd power held to be negative, or 0?"""
+    negated = -of_atom(atom)
+    odd = isinstance(exponent, int) and exponent % 2 == 1
+    return odd and any(held == negated for held, _ in context.held)
 
 
 def _sign_at_ends(context: Proof, poly: Poly, ends: int) -> int:
@@ -1149,10 +1256,23 @@ def _sign_at_ends(context: Proof, poly: Poly, ends: int) -> int:
         slope, rest = _affine(poly, atom)
         if slope is None:
             continue
-        found = _sign_between(context, slope, rest, interval, ends + 1)
+        if atom.kind == kinds.POSITIVE and not any(map(is_canonical, atom.free)):
+            found = _sign_in_pieces(context, atom.data[0], rest + slope, rest, ends + 1)
+        else:
+            found = _sign_between(context, slope, rest, interval, ends + 1)
         if found != UNKNOWN:
             return found
     return UNKNOWN
+
+
+def _sign_in_pieces(context: Proof, compared: Poly, above: Poly, other: Poly, ends: int) -> int:
+    """The sign of what is ``above`` where ``compared`` is positive, and ``other`` elsewhere."""
+    with context.holding(compared, strict=True):
+        found = poly_sign(context, above, ends)
+    if found == UNKNOWN:
+        return UNKNOWN
+    with context.holding(-compared, strict=False):
+        return min(found, poly_sign(context, other, ends))
 
 
 def _sign_between(context: Proof, slope: Poly, rest: Poly, interval: Interval, ends: int) -> int:

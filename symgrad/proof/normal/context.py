@@ -83,8 +83,9 @@ class Proof:
     chains small.  ``domain``: polynomials known to be positive (True) or not negative (False)
     because that is a printed condition already; used where ``in_domain`` is set, that is for
     splitting roots and logarithms, never to decide a condition.  ``stated``: what is stated of the
-    inputs, which decides conditions.  All polynomials combined with
-    each other must come from one proof.
+    inputs, which decides conditions.  ``held``: polynomials known to be so inside of the piece at
+    work, which is a factor beside the condition that says so.  All polynomials combined with each
+    other must come from one proof.
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class Proof:
         self.domain: dict[Poly, bool] = {}
         self.in_domain = False
         self.stated: tuple[Template, ...] = ()
+        self.held: tuple[tuple[Poly, bool], ...] = ()
         self.memo: dict[Any, Any] = {}
         self._table = AtomTable(self.facts.lower | self.facts.upper)
         self._fresh = 0
@@ -143,17 +145,17 @@ class Proof:
 
     def require_nonzero(self, rule: str, base: Poly) -> None:
         """Record that ``base`` must not vanish identically, unless that is plain to see."""
-        self._refuse_triangles(base)
+        self.refuse_triangles(base)
         if not _plainly_nonzero(base, self.facts):
             self.obligations.setdefault((rule, base), Obligation(rule, base, base.piecewise))
 
     def require_distinct(self, rule: str, base: Poly, left: Atom, right: Atom) -> None:
         """Record that ``base`` must not vanish identically where ``left != right``."""
-        self._refuse_triangles(base)
+        self.refuse_triangles(base)
         relied_on = Obligation(rule, base, base.piecewise, (left, right))
         self.obligations.setdefault((rule, base), relied_on)
 
-    def _refuse_triangles(self, base: Poly) -> None:
+    def refuse_triangles(self, base: Poly) -> None:
         """Elements of triangular matrices are 0 on one side: they are not generic."""
         triangular = self.facts.lower | self.facts.upper
         if triangular and any(_off_diagonal(atom, triangular) for atom in all_atoms(base)):
@@ -167,6 +169,15 @@ class Proof:
             yield
         finally:
             self.in_domain = before
+
+    @contextmanager
+    def holding(self, poly: Poly, *, strict: bool) -> Iterator[None]:
+        """Inside this block ``poly`` is positive, or not negative."""
+        before, self.held = self.held, (*self.held, (poly, strict))
+        try:
+            yield
+        finally:
+            self.held = before
 
     def adopt_domain(self) -> bool:
         """Let the signs of recorded conditions be used; True where that adds any.

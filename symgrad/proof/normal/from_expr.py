@@ -264,8 +264,13 @@ def general_power(context: Proof, base: Poly, exponent: Poly) -> Poly:
 
 
 def greater(context: Proof, left: Poly, right: Poly) -> Poly:
-    """The greater of two values: ``right + [left > right] (left - right)``.  [rule: where]."""
+    """The greater of two values: ``right + [left > right] (left - right)``.  [rule: where].
+
+    The same holds with the two exchanged; of both conditions one relies on no null set.
+    """
     difference = left - right
+    if difference.terms and difference.terms[difference.lead] < 0:
+        right, difference = left, -difference
     above = positive(context, difference)
     return right + multiply(context, above, difference)
 

@@ -41,6 +41,12 @@ def close(context: Proof, binders: list[Atom], factors: dict[Atom, Number]) -> A
     return context.atom(kinds.SUM, best[1], best[2])
 
 
+def is_canonical(binder: Atom) -> bool:
+    """Is it a name that sums bind, so that another sum may bind it, too?"""
+    name = str(binder.data[0])
+    return name.startswith("b") and name[1:2].isdigit() and "." in name
+
+
 class Renamer:
     """Index variables renamed structurally, with a memo: no rule is applied."""
 

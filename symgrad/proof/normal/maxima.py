@@ -157,11 +157,11 @@ def against_maximum(context: Proof, poly: Poly) -> Poly | None:
 def _reached(context: Proof, atom: Atom, index: Poly, other: Poly) -> Poly | None:
     """[max_k f(k) == f(j)], as [j == argmax f]; maxima of maxima one by one.
 
-    None where ties may fill an open set, but conditions can be lifted first.
+    None where ties may fill an open set, but conditions can be lifted first, or have been.
     """
     binder, body = atom.data
     if not _without_ties(context, binder, body):
-        if visible_indicator(other) is not None:
+        if visible_indicator(other) is not None or context.held:
             return None
         raise Undecided("an equality test on a piecewise value: ties have positive measure")
     first = of_atom(context.atom(kinds.ARGMAX, binder, body))

@@ -9,15 +9,17 @@ A yes is sound under the recorded requirements and obligations.  A no means "not
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from symgrad.budgets import (
+    AXIS_STRIDE,
     CLEARING_ROUNDS,
     FIRST_NORMAL_FORM_WORK,
     LARGEST_AXIS,
     LARGEST_BOUNDARY,
     LARGEST_OFFSET,
+    LONGEST_AXIS,
     NORMAL_FORM_WORK,
     STABLE_ROUNDS,
 )
@@ -203,6 +205,9 @@ def _run_stages(context: Proof, poly: Poly) -> tuple[str | None, Poly]:
     split = _split_axis(context, poly) or _split_size(context, poly)
     if split is not None:
         return split, poly
+    long = unroll(context, poly, LONGEST_AXIS)
+    if not long.terms:
+        return "unroll long axes", long
     if clear_denominators(context, poly):
         return "clear denominators", poly
     if combine_integrands(context, poly):
@@ -524,41 +529,104 @@ def _split_size(context: Proof, poly: Poly) -> str | None:
 # -- sums over small constant axes
 
 
-def unroll(context: Proof, poly: Poly) -> Poly:
-    """Sums over small constant axes written out.  [rule: unroll]."""
-    if not any(map(_small_binder, direct_atoms(poly))):
+def unroll(context: Proof, poly: Poly, longest: int = LARGEST_AXIS) -> Poly:
+    """Sums over small constant axes written out.  [rule: unroll].
+
+    Of longer axes, the part beside a bound ``[index >= c]``; see ``_between_strides``.
+    """
+
+    def rewritten(atom: Atom) -> Poly | None:
+        if _small_binder(atom, longest):
+            return _unrolled(context, atom, longest)
+        return _between_strides(context, atom) if atom.kind == kinds.SUM else None
+
+    found = {atom: rewritten(atom) for atom in direct_atoms(poly)}
+    put = {atom: value for atom, value in found.items() if value is not None}
+    if not put:
         return poly
 
     def factor(atom: Atom, exponent: Number) -> Poly:
-        if _small_binder(atom):
-            return power(context, _unrolled(context, atom), exponent)
+        if atom in put:
+            return power(context, put[atom], exponent)
         return monomial_poly(context, {atom: exponent})
 
     return _by_factors(context, poly, factor)
 
 
-def _small_binder(atom: Atom) -> bool:
-    return atom.kind == kinds.SUM and any(_is_small(b) for b in atom.data[0])
+def _small_binder(atom: Atom, longest: int) -> bool:
+    return atom.kind == kinds.SUM and any(_is_small(b, longest) for b in atom.data[0])
 
 
-def _is_small(binder: Atom) -> bool:
+def _is_small(binder: Atom, longest: int) -> bool:
     extent = binder.data[1].constant
-    return extent is not None and extent <= LARGEST_AXIS
+    return extent is not None and extent <= longest
 
 
-def _unrolled(context: Proof, atom: Atom) -> Poly:
+def _unrolled(context: Proof, atom: Atom, longest: int) -> Poly:
     fresh, monomial = opened(context, atom)
-    others = [v for v in fresh if not _is_small(v)]
+    others = [v for v in fresh if not _is_small(v, longest)]
     bodies = [Poly({monomial: 1})]
-    for variable in filter(_is_small, fresh):
-        values = range(int(variable.data[1].constant))
-        context.spend(len(bodies) * len(values))
-        bodies = [
-            substitute(context, body, {variable: constant(value)})
-            for body in bodies
-            for value in values
-        ]
-    return total(unroll(context, sum_over(context, others, body)) for body in bodies)
+    for variable in fresh:
+        if variable not in others:
+            bodies = _at_values(context, bodies, variable, range(int(variable.data[1].constant)))
+    return total(unroll(context, sum_over(context, others, body), longest) for body in bodies)
+
+
+def _at_values(
+    context: Proof, bodies: Iterable[Poly], variable: Atom, values: Sequence[int]
+) -> list[Poly]:
+    bodies = list(bodies)
+    context.spend(len(bodies) * len(values))
+    return [
+        substitute(context, body, {variable: constant(value)})
+        for body in bodies
+        for value in values
+    ]
+
+
+def _between_strides(context: Proof, atom: Atom) -> Poly | None:
+    """``sum_{v >= c} f(v)`` over a long constant axis from a multiple of the stride on.
+
+    What lies between that multiple and c is written out, so that sums with different bounds have
+    one sum in common.  None where there is no such bound.  [rule: unroll]
+    """
+    for binder in atom.data[0]:
+        extent = binder.data[1].constant
+        bounds = {} if extent is None else _lower_bounds(atom, binder)
+        if not bounds:
+            continue
+        low = max(bounds.values())
+        start = low if extent - low <= LARGEST_AXIS else low - low % AXIS_STRIDE
+        end = extent if extent - low <= LARGEST_AXIS else low
+        if end == start:
+            continue
+        fresh, monomial = opened(context, atom)
+        variable = fresh[atom.data[0].index(binder)]
+        others = [v for v in fresh if v is not variable]
+        plain = {a: e for a, e in monomial if a not in _lower_bounds_of(monomial, variable)}
+        body = monomial_poly(context, plain)
+        parts = _at_values(context, [body], variable, range(start, end))
+        written = total(sum_over(context, others, part) for part in parts)
+        if end == extent:
+            return written
+        bound = at_least(context, of_atom(variable).plus(-start))
+        return sum_over(context, fresh, multiply(context, body, bound)) - written
+    return None
+
+
+def _lower_bounds(atom: Atom, binder: Atom) -> dict[Atom, int]:
+    return _lower_bounds_of(atom.data[1], binder)
+
+
+def _lower_bounds_of(monomial: Monomial, variable: Atom) -> dict[Atom, int]:
+    """The factors ``[variable >= c]`` of a product, with c."""
+    found = {}
+    for factor, _ in monomial:
+        if factor.kind == kinds.ATLEAST:
+            offset = (factor.data[0] - of_atom(variable)).constant
+            if isinstance(offset, int):
+                found[factor] = -offset
+    return found
 
 
 # -- chains of order relations: no index lies between two others
