@@ -192,6 +192,10 @@ def decide_equal(
         found = plain_numbers.discharge(obligation, families, text)
         if found.problem:
             return Equality(False, reason=found.problem, work=result.context.work)
+        if found.nonzero and (relations or solved):
+            # points of what is stated are too few to show that it holds on more than a null set
+            said = f"{text.of(obligation.base)} may be 0 on more than a null set"
+            return Equality(False, reason=said, work=result.context.work)
         conditions += found.conditions
         exceptions += found.exceptions
         if found.nonzero:

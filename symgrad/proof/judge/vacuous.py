@@ -29,12 +29,15 @@ def check(subject: Subject) -> None:
     )  # fmt: skip
     ranges = Ranges(of_inputs(subject, facts), facts.least_sizes)
     for stated in subject.relations:
-        if stated.kind not in (">", ">="):
-            continue
+        if stated.kind not in (">", ">=") or not ranges.filled(stated.node.shape):
+            continue  # what has no elements holds
         other = -ranges.of(stated.node)
         if other.positive or (stated.kind == ">" and other.nonnegative):
             raise _nothing(subject)
-    known = [one for one in subject.relations if one.kind in (">", ">=")]
+    known = [
+        one for one in subject.relations
+        if one.kind in (">", ">=") and ranges.filled(one.node.shape)
+    ]  # fmt: skip
     context = Proof(RULES, with_relations(facts, known, {}))
     try:
         Conversion(context).state()

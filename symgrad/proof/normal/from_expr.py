@@ -23,6 +23,7 @@ from symgrad.proof.normal.algebra import (
     IndexValues,
     equal,
     from_dim,
+    integer_nonnegative,
     is_whole,
     leaf,
     lift,
@@ -80,10 +81,24 @@ class Conversion:
                 if axis.name.startswith("@") and axis in expr.free and value.atom is not None
             )  # fmt: skip
             if not poly.piecewise:
-                found.append(Template(poly, indices, relation == ">"))
+                found += self._summed(Template(poly, indices, relation == ">"))
         context.obligations, context.requirements = kept
         context.stated = tuple(dict.fromkeys(found))
         context.memo.clear()
+
+    def _summed(self, template: Template) -> list[Template]:
+        """A relation, and its sums over one of its indices and over all.
+
+        Of no elements the sum is 0, so that it has a sign only where there is one.
+        """
+        indices, found = template.indices, [template]
+        for bound in [(one,) for one in indices] + ([indices] if len(indices) > 1 else []):
+            filled = all(integer_nonnegative(self.context, i.data[1].plus(-1)) for i in bound)
+            left = tuple(one for one in indices if one not in bound)
+            whole = sum_over(self.context, list(bound), template.poly)
+            if not whole.piecewise:
+                found.append(Template(whole, left, template.strict and filled))
+        return found
 
     def poly(self, expr: Expr) -> Poly:
         """The normal form of an expression.  Raises Undecided with the reason."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice, product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -118,11 +118,10 @@ class Stated:
         if not self.relations:
             return point
         by = Double()
-        ways: Iterator[Move] = chain(
-            [] if self._last is None else [self._last], _moves(self.inputs)
-        )
+        last = [] if self._last is None else [self._last]
+        ways = chain(_scaled("same", self.inputs), last, _moves(self.inputs))
         if self._failed >= MOST_FAILED:
-            ways = islice(ways, 2)
+            ways = chain([("same", 1, ())], last)
         for way in ways:
             moved = _moved(point, way, sampler)
             for found in () if moved is None else self._solved(moved, sampler):
@@ -204,18 +203,27 @@ class Stated:
 Move = tuple[str, int, tuple[str, ...]]
 
 
+def _groups(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """All inputs together, and each by itself."""
+    return [tuple(names), *((name,) for name in names if len(names) > 1)]
+
+
+def _scaled(sign: str, names: Sequence[str]) -> Iterator[Move]:
+    """Inputs as they are or of one sign, smaller and larger."""
+    yield sign, 1, tuple(names)
+    for group in _groups(names):
+        for power in range(1, 10):
+            yield f"{sign} less", 2**power, group
+        yield sign, 1, group
+        for factor in (2, 4, 16):
+            yield f"{sign} more", factor, group
+
+
 def _moves(names: Sequence[str]) -> Iterator[Move]:
     """Ways to move a point: what is done, by how much, to which inputs."""
-    yield "same", 1, ()
-    groups = [tuple(names), *((name,) for name in names if len(names) > 1)]
-    for sign in ("same", "up", "down"):
-        for group in groups:
-            for power in range(1, 10):
-                yield f"{sign} less", 2**power, group
-            yield sign, 1, group
-            for factor in (2, 4, 16):
-                yield f"{sign} more", factor, group
-    for group in groups:
+    for sign in ("up", "down"):
+        yield from _scaled(sign, names)
+    for group in _groups(names):
         for shift in _SHIFTS:
             yield "shift", shift * DENOMINATOR, group
     yield "sorted", 1, tuple(names)

@@ -105,3 +105,37 @@ op("PoincareGapOfOne", f"((1 - {S}) * (1 - (y * y).sum(-1))).relu()",
    " (-2 * (g * b).unsqueeze(-1) * x, -2 * (g * a).unsqueeze(-1) * y)",
    "n m", "n m", assume=BALL, inside={"x": (-0.3, 0.3), "y": (-0.3, 0.3)},
    fails=at(n=1, m=1, x=0.5, y=2.0))  # fmt: skip
+
+# bounds that seem to follow
+op("CubesForSquares", "(1 - x * x).relu()", "-2 * g * x", "n", hides=False,
+   assume={"x": "(x * x * x).sum() < 1"}, fails=at(n=1, x=-2.0))  # fmt: skip
+op("SumOfPositive", "(x @ y).relu()", "(g @ y.t(), x.t() @ g)", "n k", "k m", hides=False,
+   assume={"x": "positive and x.sum() < 1", "y": "y.sum() > 0"},
+   fails=at(n=1, k=2, m=1, x=[[0.1, 0.8]], y=[[5.0], [-3.0]]))  # fmt: skip
+op("PartialSums", "(x * 1).cumsum(0).relu()", "g.flip(0).cumsum(0).flip(0)", "n", hides=False,
+   assume={"x": "x.sum() > 0"}, fails=at(n=2, x=[-1.0, 2.0]))  # fmt: skip
+op("FallingAround", "(x.roll(1, 0) - x).relu()", "g.roll(-1, 0) - g", "n", hides=False,
+   assume={"x": "x[1:] < x[:-1]"}, fails=at(n=2, x=[2.0, 1.0]))  # fmt: skip
+op("RisingByTwo", "(x[2:] - x[:-2]).relu()",
+   "z = x[:2] * 0; sg.cat([z, g]) - 2 * sg.cat([g, z])", "n+2", hides=False,
+   assume={"x": "x[1:] > x[:-1]"}, fails=at(n=1, x=[1.0, 2.0, 3.0]))  # fmt: skip
+op("OtherPairs", "x * 1", "(g + 0 * (1 - x.unsqueeze(0) * y.unsqueeze(1)).log().sum(0), 0 * y)",
+   "n", "n", hides=False, assume={"x": "x * y < 1"},
+   fails=at(n=2, x=[0.1, 5.0], y=[4.0, 0.1]))  # fmt: skip
+op("FourthForSecond", f"(1 - {S}).relu()", "-2 * g.unsqueeze(-1) * x", "n m", hides=False,
+   assume={"x": "(x ** 4).sum(-1) < 1"}, fails=at(n=1, m=2, x=0.8))  # fmt: skip
+op("GapOfTenth", "(y - x).clamp(min=0.1)", "(-g, g)", "n", "n", hides=False,
+   assume={"x": "x < y"}, fails=at(n=1, x=1.0, y=1.05))  # fmt: skip
+op("GapKept", "(y - x).clamp(min=0.1)", "(-g, g)", "n", "n", assume={"x": "x + 0.1 < y"},
+   inside={"x": (-2, -1), "y": (1, 2)})  # fmt: skip
+op("TransposedOrder", "(y - x).relu()", "(-g, g)", "n n", "n n", hides=False,
+   assume={"x": "x < y.t()"},
+   fails=at(n=2, x=[[0.0, 3.0], [0.0, 0.0]], y=[[1.0, 1.0], [4.0, 1.0]]))  # fmt: skip
+op("AllPairs", "(y.unsqueeze(0) - x.unsqueeze(1)).relu()", "(-g.sum(1), g.sum(0))", "n", "n",
+   assume={"x": "x.unsqueeze(1) < y"}, inside={"x": (-2, -1), "y": (1, 2)})  # fmt: skip
+op("PairsByElement", "(y.unsqueeze(0) - x.unsqueeze(1)).relu()", "(-g.sum(1), g.sum(0))", "n",
+   "n", hides=False, assume={"x": "x < y"}, fails=at(n=2, x=[0.0, 5.0], y=[1.0, 6.0]))  # fmt: skip
+op("LengthOfOtherAxis", "(x.shape[0] - x).relu()", "-g", "n m", hides=False,
+   assume={"x": "x < x.shape[-1]"}, fails=at(n=1, m=3, x=2.0))  # fmt: skip
+op("LengthOfAxis", "(x.shape[-1] - x).relu()", "-g", "n m", assume={"x": "x < x.shape[-1]"},
+   inside={"x": (-1, 0.5)})  # fmt: skip
