@@ -198,7 +198,7 @@ WITNESS_TRIES = 6
 """Points tried as a witness of an obligation."""
 DOMAIN_CANDIDATES = 24
 """Conditions of the domain that are looked at."""
-LONGEST_CONDITION = 60
+LONGEST_CONDITION = 40
 """Characters of a condition in terms of the inputs; longer ones are printed by the user's names."""
 MOST_GUARDS = 4
 """Sets of conditions under which one value is read that are told apart."""

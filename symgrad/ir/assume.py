@@ -94,6 +94,25 @@ class Assumption:
         }
         return f"{self.name} {words.get(self.kind, f'is {self.kind}')}"
 
+    @property
+    def code(self) -> str:
+        """The same as Python, element by element; empty where it has no such form."""
+        name = self.name
+        if self.kind == RELATION:
+            return self.text
+        if self.kind == "interval":
+            ends = [(self.low, ">" if self.low_open else ">="),
+                    (self.high, "<" if self.high_open else "<=")]  # fmt: skip
+            return " & ".join(f"({name} {sign} {end})" for end, sign in ends if end is not None)
+        return _CODES.get(self.kind, "").format(name=name, extent=self.extent)
+
+
+_CODES = {
+    "positive": "{name} > 0", "nonnegative": "{name} >= 0", "negative": "{name} < 0",
+    "nonzero": "{name} != 0", "binary": "({name} == 0) | ({name} == 1)",
+    "index": "(0 <= {name}) & ({name} < {extent})",
+}  # fmt: skip
+
 
 def parse_all(assume: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Assumption, ...]:
     """The assumptions of a mapping.

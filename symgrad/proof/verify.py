@@ -696,7 +696,7 @@ def _stated(
 
 
 def _kinks(judged: Iterable[JudgedCase], name: str) -> list[Condition]:
-    return [kink for one in judged for kink in kinks(one.subject, name, _named(one))]
+    return [kink for one in judged for kink in kinks(one.subject, name)]
 
 
 def _explained(
@@ -743,7 +743,7 @@ def _declared(graphs: FunctionGraphs) -> Iterator[Condition]:
     for one in graphs.assumptions:
         implied = one.name in plain and one.kind in ("constant", "plain")
         if not implied and (one.name in graphs.input_names or one.name not in plain):
-            yield Condition("declared", str(one))
+            yield Condition("declared", str(one), code=one.code)
 
 
 def _plain_numbers(declared: Sequence[Assumption]) -> list[str]:
@@ -753,11 +753,13 @@ def _plain_numbers(declared: Sequence[Assumption]) -> list[str]:
 def _index_ranges(subject: Subject, declared: Sequence[Assumption]) -> list[Condition]:
     """The ranges that integer inputs are taken to lie in, for how they are used."""
     known = {assumption.name for assumption in declared if assumption.extent is not None}
-    return [
-        Condition("index", f"0 <= {name} < {use.bounds[0]}")
-        for name, use in sorted(subject.sampler.uses.items())
-        if use.bounds and name not in known
-    ]
+    found = []
+    for name, use in sorted(subject.sampler.uses.items()):
+        if use.bounds and name not in known:
+            least, most = f"0 <= {name}", f"{name} < {use.bounds[0]}"
+            text, code = f"{least} < {use.bounds[0]}", f"({least}) & ({most})"
+            found.append(Condition("index", text, code=code))
+    return found
 
 
 def _assumed(graphs: FunctionGraphs, options: VerifyOptions) -> list[Condition]:
@@ -774,11 +776,6 @@ def _axioms(subject: Subject) -> list[Condition]:
     nodes = subject.everything.nodes
     found = [Condition("axiom", one.axiom) for one in uninterpreted.among(nodes)]
     return found + [Condition("axiom", said) for said in uninterpreted.meanings(nodes)]
-
-
-def _named(one: JudgedCase) -> list[Node]:
-    """Forward nodes that the user gave a name."""
-    return [node for node in one.subject.forward.nodes if node.name and node.op != "input"]
 
 
 def shown(

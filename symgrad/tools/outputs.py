@@ -78,7 +78,7 @@ def blamed(one: Judged) -> Location | None:
 
 
 def short_reason(one: Judged) -> str:
-    """One line: which gradients are not PROVED, and why."""
+    """One line: which gradients are not PROVED, and why; those that decide the verdict first."""
     if one.report is None:
         return f"{one.name}: {one.error.what if one.error else 'not judged'}".splitlines()[0]
     parts = []
@@ -88,12 +88,15 @@ def short_reason(one: Judged) -> str:
         said = found.diagnosis[0] if found.diagnosis else found.reason
         if found.counterexample is not None:
             said = "; ".join(part for part in (said, str(found.counterexample)) if part)
-        parts.append(f"the gradient of {name} is {found.verdict}{': ' if said else ''}{said}")
+        text = f"the gradient of {name} is {found.verdict}{': ' if said else ''}{said}"
+        parts.append((found.verdict, text))
     parts += [
-        f"{finding.name} is {finding.verdict}{': ' if finding.text else ''}{finding.text}"
+        (finding.verdict, f"{finding.name} is {finding.verdict}"
+         f"{': ' if finding.text else ''}{finding.text}")
         for finding in one.report.protocol if str(finding.verdict) != "PROVED"
     ]  # fmt: skip
-    return f"{one.name}{one.given}: {'; '.join(parts)}".replace("\n", " ")
+    parts.sort(key=lambda part: part[0], reverse=True)
+    return f"{one.name}{one.given}: {'; '.join(text for _, text in parts)}".replace("\n", " ")
 
 
 # -- SARIF

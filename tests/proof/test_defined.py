@@ -56,7 +56,7 @@ def said(backward: str, forward: str = "x * x", before: str = "pass", **given: A
         ("1 / x.prod()", {"except where x == 0"}),
         ("1 / (x * (x + 1))", {"except where x == 0", "except where x == -1"}),
         ("1 / x.tan()", {"except where x.tan() == 0", "except where x.cos() == 0"}),
-        ("1 / (2 - x.abs())", {"except where 2 - x.abs() == 0"}),
+        ("1 / (2 - x.abs())", {"except where x.abs() == 2"}),
         ("(x % (x - 2))", {"except where x == 2"}),
         ("1 / (x * x) + 1 / x", {"except where x == 0"}),
     ],
@@ -74,7 +74,7 @@ def test_a_term_that_vanishes_is_evaluated(term: str, conditions: set[str], hidd
         ("x.asin()", {"if x >= -1", "if x <= 1"}),
         ("x.erfinv()", {"if x > -1", "if x < 1"}),
         ("(x + 1).acosh()", {"if x >= 0"}),
-        ("(x + 9) ** 1.5", {"if x + 9 >= 0"}),
+        ("(x + 9) ** 1.5", {"if x >= -9"}),
     ],
 )
 def test_a_term_that_is_compared_with_itself(term: str, conditions: set[str]) -> None:
@@ -155,7 +155,7 @@ def test_declared_facts_count(fact: str, silent: bool) -> None:
 def test_a_condition_that_is_printed_implies_a_weaker_one() -> None:
     assert said("g / x + g - g / x", "x + 0 * x", before="pass") == {"except where x == 0"}
     hidden = "2 * g * x + 0 * (x + 1).log() + 0 / (x + 1)"
-    assert said(hidden, assume={"x": "[-1, 5]"}) == {"if x + 1 > 0"}
+    assert said(hidden, assume={"x": "[-1, 5]"}) == {"if x > -1"}
 
 
 def test_the_second_order_says_it_too() -> None:

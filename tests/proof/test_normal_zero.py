@@ -269,7 +269,7 @@ def test_results_of_is_zero_carry_the_reason() -> None:
     context = Proof(RULES)
     result = is_zero(context, of_atom(context.atom(SIZE, "n")))
     assert not result.is_zero
-    assert "terms are left" in result.reason
+    assert "left of the difference" in result.reason
 
 
 def test_extents_that_depend_on_an_axis_are_undecided() -> None:

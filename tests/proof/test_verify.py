@@ -123,11 +123,11 @@ def test_suggestions_can_be_pasted(name: str) -> None:
 @pytest.mark.parametrize(
     ("forward", "backward", "text"),
     [
-        ("x.sum(0)", "g.expand_as(x) / x.shape[0]", "PROVED if n == 1; REFUTED in general"),
+        ("x.sum(0)", "g.expand_as(x) / x.shape[0]", "PROVED if n == 1, a sufficient condition"),
         ("x.t() @ x", "x @ g + x @ g", "PROVED if m == 1"),
-        ("(x * x).sqrt()", "g", "PROVED if x > 0; REFUTED in general"),
-        ("x.mean(0)", "g.expand_as(x) / 4", "PROVED if n == 4; REFUTED in general"),
-        ("x / x.shape[0]", "g / x.shape[1]", "PROVED if m == n; REFUTED in general"),
+        ("(x * x).sqrt()", "g", "PROVED if x > 0, a sufficient condition"),
+        ("x.mean(0)", "g.expand_as(x) / 4", "PROVED if n == 4, a sufficient condition"),
+        ("x / x.shape[0]", "g / x.shape[1]", "PROVED if m == n, a sufficient condition"),
     ],
 )
 def test_conditions_are_found(forward: str, backward: str, text: str) -> None:
@@ -344,7 +344,7 @@ def backward(ctx, grad_y):
     assert told == [f"x == {at} (yours gives 1 there)" for at in (low, high)]
 
 
-def test_a_kink_at_the_constant_of_a_branch_is_told_whole() -> None:
+def test_a_branch_that_is_constant_has_no_kink() -> None:
     report = _verify(
         """
 def forward(ctx, x):
@@ -359,5 +359,5 @@ def backward(ctx, grad_y):
         "n",
     )
     assert report.verdict is sg.PROVED
-    told = " ".join(str(condition) for condition in report.inputs["x"].conditions)
-    assert "inner == 1" in told
+    told = {str(one).partition(" (")[0] for one in report.inputs["x"].conditions}
+    assert told == {"x == -1", "x == 1"}

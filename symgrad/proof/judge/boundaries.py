@@ -14,6 +14,7 @@ derivative.  That is so of ``x > 0`` by itself, never of ``x == 0``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -133,6 +134,78 @@ def kinked(node: Node) -> Iterator[Boundary]:
         yield boundary
 
 
+def edges(node: Node) -> Iterator[Boundary | Node]:
+    """Where a comparison of integers changes: ``x == 0`` and ``x == 1`` for ``floor(x) == 0``.
+
+    Where that is more than a number, the nodes that round.
+    """
+    left, right = node.args
+    first, second = number(left), number(right)
+    if second is not None:
+        yield from _edges(node.op, left, second)
+    elif first is not None:
+        yield from _edges(_TURNED.get(node.op, node.op), right, first)
+    else:
+        yield from (*roundings(left), *roundings(right))
+
+
+def _edges(op: str, point: Node, value: Fraction) -> Iterator[Boundary | Node]:
+    while (simpler := _simpler(point, value)) is not None:
+        point, value, turned = simpler
+        op = _TURNED.get(op, op) if turned else op
+    if number(point) is not None:
+        return
+    if point.op in _STEPS:
+        for one in _STEPS[point.op](op, value):
+            yield Boundary(*_solved(point.args[0], one))
+        return
+    parts = _parts(op, point, value)
+    if parts is None:
+        yield from roundings(point)
+    for part in parts or ():
+        yield from _edges(*part)
+
+
+def _solved(point: Node, value: Fraction) -> tuple[Node, Fraction]:
+    """An equation with the same solutions."""
+    while (simpler := _simpler(point, value)) is not None:
+        point, value, _ = simpler
+    return point, value
+
+
+def _of_floor(op: str, value: Fraction) -> list[Fraction]:
+    low, high = Fraction(math.ceil(value)), Fraction(math.floor(value) + 1)
+    if op in ("eq", "ne"):
+        return [low, high] if value.denominator == 1 else []
+    return [low] if op in ("lt", "ge") else [high]
+
+
+def _of_ceil(op: str, value: Fraction) -> list[Fraction]:
+    return [-one for one in reversed(_of_floor(_TURNED.get(op, op), -value))]
+
+
+def _of_trunc(op: str, value: Fraction) -> list[Fraction]:
+    if value == 0 and op in ("eq", "ne"):
+        return [Fraction(-1), Fraction(1)]
+    upward = value > 0 or (value == 0 and op in ("le", "gt"))
+    return (_of_floor if upward else _of_ceil)(op, value)
+
+
+def _of_round(op: str, value: Fraction) -> list[Fraction]:
+    return [one - Fraction(1, 2) for one in _of_floor(op, value)]
+
+
+_STEPS = {"floor": _of_floor, "ceil": _of_ceil, "trunc": _of_trunc, "round": _of_round}
+
+
+def roundings(node: Node) -> list[Node]:
+    """The nodes that round reals, of those that integers are made of."""
+    return [
+        one for one in ancestors([node], follow=_values)
+        if one.op in (*_STEPS, "floordiv") and inputs_of(one)
+    ]  # fmt: skip
+
+
 def number(node: Node) -> Fraction | None:
     """The number that a node is everywhere, as it was written."""
     node = bare(node)
@@ -146,7 +219,7 @@ def number(node: Node) -> Fraction | None:
 
 def _compared(op: str, left: Node, right: Node) -> Iterator[tuple[Boundary, Sides]]:
     first, second = number(left), number(right)
-    if first is not None and second is not None:
+    if (first is not None and second is not None) or (integral(left) and integral(right)):
         return
     if second is not None:
         yield from _against(op, left, second)
@@ -156,6 +229,43 @@ def _compared(op: str, left: Node, right: Node) -> Iterator[tuple[Boundary, Side
         return
     else:
         yield from _pair(op, left, right)
+
+
+_ROUNDING = ("floor", "ceil", "trunc", "round", "floordiv", "size", "iota")
+_AMONG_INTEGERS = frozenset((
+    *_MOVED, "slice", "concat", "unslice", "sum", "diagonal", "cumsum", "index", "neg", "add",
+    "sub", "mul", "square", "abs", "relu", "maximum", "minimum", "amax", "amin", "where",
+))  # fmt: skip
+
+
+def integral(node: Node) -> bool:
+    """Are all its elements integers, such as those of ``clamp(floor(x), 0, 9)``?
+
+    A comparison of integers holds on whole intervals: it has no null set, and the normal form
+    proves both of its cases.
+    """
+    found: dict[Node, bool] = {}
+    for one in ancestors([node], follow=_values):
+        found[one] = _integral(one, [found[arg] for arg in _values(one)])
+    return found[node]
+
+
+def _values(node: Node) -> Sequence[Node]:
+    """The arguments whose elements a node is made of."""
+    if not node.dtype.is_float or node.op in _ROUNDING:
+        return ()
+    if node.op == "index":
+        return node.args[:1]
+    return node.args[1:] if node.op == "where" else node.args
+
+
+def _integral(node: Node, args: Sequence[bool]) -> bool:
+    if not node.dtype.is_float or node.op in _ROUNDING:
+        return True
+    if node.op == "constant":
+        value = number(node)
+        return value is not None and value.denominator == 1
+    return (node.op in _AMONG_INTEGERS or node.op == "cast") and bool(args) and all(args)
 
 
 def _infinite(node: Node) -> bool:
@@ -172,8 +282,7 @@ def _against(op: str, point: Node, value: Fraction) -> Iterator[tuple[Boundary, 
             break
         point, value, turns = simpler
         turned ^= turns
-    known = number(point)
-    if known is not None:
+    if number(point) is not None or integral(point):
         return
     if turned:
         op = _TURNED.get(op, op)
@@ -187,7 +296,7 @@ def _against(op: str, point: Node, value: Fraction) -> Iterator[tuple[Boundary, 
         yield from _pair(op, *point.args)
         return
     sides = _SIDES[op][::-1] if turned and op not in COMPARISONS else _SIDES[op]
-    if value == 0 and (point.op in ("abs", "square") or _is_square(point)):
+    if value == 0 and (point.op in ("abs", "square") or is_square(point)):
         inner = point.args[0]
         for boundary, _ in _against("eq", inner, Fraction(0)):
             yield boundary, (sides[2], sides[1], sides[2])
@@ -255,7 +364,8 @@ def _operands(extreme: Node) -> list[Node]:
     return found
 
 
-def _is_square(node: Node) -> bool:
+def is_square(node: Node) -> bool:
+    """Is it a product of a node with itself?"""
     return node.op == "mul" and node.args[0] is node.args[1]
 
 
@@ -335,7 +445,7 @@ def _parts(op: str, point: Node, value: Fraction) -> _Parts | None:
     if point.op == "sign":
         same = {(op, Fraction(0)): op, ("eq", Fraction(1)): "gt", ("eq", Fraction(-1)): "lt"}
         return [(same.get((op, value), "eq"), point.args[0], Fraction(0))]
-    if (value < 0 and _is_square(point)) or _never(point, value):
+    if (value < 0 and is_square(point)) or _never(point, value):
         return []
     if point.op == "abs" and value > 0:
         inner = point.args[0]

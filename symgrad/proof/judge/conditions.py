@@ -4,14 +4,15 @@ In: a ``Subject`` and a refuted gradient.  Out: the simple conditions under whic
 proved.
 
 Tried in order: one size is not 1, two sizes are equal, a size is a small number or one that the
-code names; then of one input: it is positive, 0 or 1, symmetric, one-hot along its last axis, has
-no value twice, lies between two numbers of the code; last, that a size is 1.
+code names; then of one input: it is positive, lies between two numbers of the code, is symmetric,
+0 or 1, one-hot along its last axis, has no value twice; last, that a size is 1.  Each is
+sufficient, and proved; what follows from one that was found is not tried.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,12 +29,14 @@ from symgrad.budgets import (
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Atom, Dim, Size
+from symgrad.ir.dtype import bool_
 from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
 from symgrad.proof.judge.decide import Judgement, judge
 from symgrad.proof.judge.nullsets import KIND as NULL_SET
+from symgrad.proof.judge.ranges import POSITIVE, TRUTH, Range
 from symgrad.proof.oracle.refute import Counterexample, agrees, check_element, suspicious
 from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose
 from symgrad.proof.oracle.subject import Subject
@@ -43,14 +46,19 @@ from symgrad.proof.report.verdict import Verdict
 
 @dataclass(frozen=True)
 class FoundCondition:
-    """``text`` as a person says it, where the gradient is wrong, and the judgement under it."""
+    """``text`` as a person says it, and the judgement under it.
+
+    ``contrary``: where the gradient is wrong, if that is known to be everywhere else.
+    """
 
     text: str
     contrary: str
     judgement: Judgement
+    subject: Subject
 
     def __str__(self) -> str:
-        return f"PROVED if {self.text}; REFUTED {self.contrary}"
+        beside = f"; REFUTED {self.contrary}" if self.contrary else ", a sufficient condition"
+        return f"PROVED if {self.text}{beside}"
 
 
 def find_conditions(
@@ -61,9 +69,11 @@ def find_conditions(
     A size of 1 is reported only where nothing better holds: much is right for a single element.
     """
     for candidates in (_by_size, _by_value, _by_size_one):
-        found = []
+        found: list[FoundCondition] = []
         for text, contrary, candidate in candidates(subject, name, judgement):
-            if _looks_right(candidate, name):
+            if not _follows(candidate, [one.subject for one in found]) and _looks_right(
+                candidate, name
+            ):
                 judged = judge(candidate, budget=budget, screen=CONDITION_SCREEN)[name]
                 whole = all(one.kind not in (NULL_SET, "kink") for one in judged.conditions)
                 if (
@@ -71,12 +81,42 @@ def find_conditions(
                     and whole
                     and not _still_wrong(candidate, name, judgement.counterexample)
                 ):
-                    found.append(FoundCondition(text, contrary, judged))
+                    found.append(FoundCondition(text, contrary, judged, candidate))
                     if len(found) == MOST_FOUND_CONDITIONS:
                         break
         if found:
             return found
     return []
+
+
+def _follows(candidate: Subject, found: Sequence[Subject]) -> bool:
+    """Does what is assumed last follow from what was found to be enough?"""
+    last = candidate.assumptions[-1:]
+    return any(
+        one.name == other.name and _within(one, other)
+        for one in last for subject in found for other in subject.assumptions[-1:]
+    )  # fmt: skip
+
+
+def _within(one: Assumption, other: Assumption) -> bool:
+    """Do all values that an assumption allows lie in the interval of another one?"""
+    if (one.kind, other.kind) == ("one-hot", "binary"):
+        return True
+    inner, outer = (_ends(assumption) for assumption in (one, other))
+    return inner is not None and outer is not None and inner.meet(outer) == inner
+
+
+def _ends(assumption: Assumption) -> Range | None:
+    if assumption.kind == "positive":
+        return POSITIVE
+    if assumption.kind in ("binary", "one-hot"):
+        return TRUTH
+    if assumption.kind != "interval":
+        return None
+    low, high = assumption.low, assumption.high
+    return Range(
+        (low, low is None or assumption.low_open), (high, high is None or assumption.high_open)
+    )
 
 
 def _still_wrong(subject: Subject, name: str, found: Counterexample | None) -> bool:
@@ -165,14 +205,14 @@ def _by_size_one(subject: Subject, name: str, judgement: Judgement) -> Candidate
 def _by_value(subject: Subject, name: str, judgement: Judgement) -> Candidates:
     for assumption in _value_assumptions(subject):
         known = (*subject.assumptions, assumption)
-        yield str(assumption), "in general", subject.changed([name], assumptions=known)
+        yield str(assumption), "", subject.changed([name], assumptions=known)
 
 
 def _at(subject: Subject, name: str, symbol: str, value: Dim) -> Candidates:
     specialised = _specialised(subject, name, symbol, value)
     if specialised is not None:
         left, right = sorted((symbol, str(value)), key=lambda text: (text.isdigit(), text))
-        yield f"{left} == {right}", "in general", specialised
+        yield f"{left} == {right}", "", specialised
 
 
 def _numbers(subject: Subject) -> list[int]:
@@ -192,7 +232,15 @@ def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
     if subject.relations:
         return
     inputs = {node.attributes["name"]: node for node in subject.inputs}
-    for kind in ("positive", "binary", "symmetric", "one-hot", "unique"):
+    yield from _of_kinds(subject, inputs, ("positive",))
+    yield from _intervals(subject)
+    yield from _of_kinds(subject, inputs, ("symmetric", "binary", "one-hot", "unique"))
+
+
+def _of_kinds(
+    subject: Subject, inputs: Mapping[str, Node], kinds: Sequence[str]
+) -> Iterator[Assumption]:
+    for kind in kinds:
         for name, node in inputs.items():
             if any(known.name == name and known.kind == kind for known in subject.assumptions):
                 continue
@@ -205,7 +253,6 @@ def _value_assumptions(subject: Subject) -> Iterator[Assumption]:
             }  # fmt: skip
             if fits[kind]:
                 yield Assumption(name, kind, kind)
-    yield from _intervals(subject)
 
 
 def _intervals(subject: Subject) -> Iterator[Assumption]:
@@ -228,8 +275,8 @@ def _thresholds(subject: Subject, node: Node) -> set[float]:
             clamped.add(reader)
         if reader.op in _COMPARING and any(arg in clamped for arg in reader.args):
             for arg in map(bare, reader.args):
-                if arg.op == "constant" and isinstance(arg.attributes["value"].value, float):
-                    found.add(arg.attributes["value"].value)
+                if arg.op == "constant" and arg.dtype != bool_:
+                    found.add(float(arg.attributes["value"].value))
     return {value for value in found if math.isfinite(value)}
 
 

@@ -543,11 +543,11 @@ def _written(like: Node, value: Any, beside: _Beside, new: Mapping[Node, Node]) 
         operands.append(moved(new.get(leaf, leaf), moves))
     given = value.xreplace(dict(zip(symbols, SYMBOLS, strict=False)))
     made: Node = translated(_Nodes(like), as_term(given), operands, like.dtype)
-    return made
+    return made if made.rank or not like.rank else made.graph.expand(made, like.shape)
 
 
 class _Nodes:
-    """What an expression is made of, as nodes of one shape."""
+    """What an expression is made of, as nodes of one shape; numbers stay numbers."""
 
     def __init__(self, like: Node) -> None:
         self.like = like
@@ -556,12 +556,18 @@ class _Nodes:
         """An elementwise op.  Raises Unknown for pi, which is no node."""
         if name == "pi":
             raise Unknown
-        return self.like.graph.apply(name, *operands)
+        return self.like.graph.apply(name, *self._alike(operands))
 
-    def literal(self, value: Any, dtype: Any) -> Node:
+    def literal(self, value: float, dtype: Any) -> Node:
         """A number."""
-        return self.like.graph.lift(value, self.like)
+        return bare(self.like.graph.lift(value, self.like))
 
     def select(self, condition: Node, value: Node, other: Node) -> Node:
         """A choice."""
-        return self.like.graph.apply("where", condition, value, other)
+        return self.like.graph.apply("where", *self._alike((condition, value, other)))
+
+    def _alike(self, operands: Sequence[Node]) -> list[Node]:
+        """The operands in one shape."""
+        if not any(one.rank for one in operands):
+            return list(operands)
+        return [one if one.rank else one.graph.expand(one, self.like.shape) for one in operands]

@@ -121,7 +121,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
     ready = prepared(subject, facts, equal_under)
     known = with_ranks(ready.facts, ready.subject.everything.nodes)
     prover = Prover(ready.subject, lambda goal: equal_under(goal, known), known)
-    said = [Condition("domain", str(domain)) for domain in own]
+    said = [Condition("domain", str(domain), code=domain.code) for domain in own]
     said += stated.exclusions(subject)
     return Proving(prover, (*said, *ready.conditions), known, facts)
 
@@ -485,7 +485,7 @@ class _Decision:
         self.found[name] = Judgement(
             Verdict.PROVED,
             method=f"{equality.method}, almost everywhere" if almost else equality.method,
-            conditions=(*said, *defined.conditions(name, said), *self._readings()),
+            conditions=(*said, *defined.conditions(name, said, equality.known), *self._readings()),
             recognised=self.subject.recognised,
             solved=self.subject.solved,
             passed=tuple(point.sizes for point in self.evidence[name].passed),

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from symgrad.budgets import DOMAIN_WORK, LONGEST_CONDITION, MOST_GUARDS
+from symgrad.budgets import DOMAIN_WORK, MOST_GUARDS
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.graph import Node, ancestors
@@ -54,9 +54,10 @@ from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
-from symgrad.proof.scalars.bodies import of_operands, translated
+from symgrad.proof.scalars.bodies import Nodes, of_operands, translated
 from symgrad.proof.scalars.terms import OPERANDS, Term, term
-from symgrad.proof.words.code import CodeWriter, NoSpelling
+from symgrad.proof.words.code import NoSpelling
+from symgrad.proof.words.relations import related, spelled
 
 Atom = tuple[Node, bool]
 """A condition, and whether it holds."""
@@ -73,7 +74,6 @@ _ENOUGH = {
 """By which relations a kind is implied, of the value or of its negative."""
 _KINDS = {relation: kind for kind, relation in _RELATIONS.items()}
 _SHOWN = {**_RELATIONS, "nonzero": "=="}
-_REVERSED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "=="}
 _OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 _ALWAYS: Guards = frozenset()
 
@@ -117,14 +117,22 @@ class Definedness:
             else:
                 _learn(self._ranges, need)
 
-    def conditions(self, name: str, printed: Iterable[Condition] = ()) -> list[Condition]:
-        """Where the gradient of ``name`` is not defined, but for what is printed already."""
+    def conditions(
+        self, name: str, printed: Iterable[Condition] = (),
+        known: Iterable[tuple[Node, Range]] = (),
+    ) -> list[Condition]:  # fmt: skip
+        """Where the gradient of ``name`` is not defined, but for what is printed already.
+
+        ``known``: what the printed conditions say of single nodes.
+        """
         open_needs = [need for need in self._own(name) if self._left(need)]
         if not open_needs:
             return []
         before, self._ranges = self._ranges, self._ranges.copy()
         try:
-            return self._printed(open_needs, printed)
+            for node, found in known:
+                self._ranges.learn(node, found)
+            return self._printed([need for need in open_needs if self._left(need)], printed)
         finally:
             self._ranges = before
 
@@ -281,16 +289,17 @@ class Definedness:
         node = need.node
         while node.op in ("expand", "reshape"):
             node = node.args[0]
-        text, location = _text(node), need.reader.location
-        if not text:
+        try:
+            if need.kind == "regular":
+                return _no_pole(node, need.reader.op)
+            said = related(node, _SHOWN[need.kind])
+        except NoSpelling:
+            location = need.reader.location
             place = f" ({location})" if location is not None else ""
             return Condition("domain", f"{get(need.reader.op).name} is defined{place}")
-        if need.kind == "regular":
-            return Condition("domain", f"{text} is not a pole of {need.reader.op}")
         always = self._normal.where_zero(node) if need.kind != "nonnegative" else ""
-        left, relation, right = _sides(node, _SHOWN[need.kind])
         kind = "nonzero" if need.kind == "nonzero" else "domain"
-        return Condition(kind, f"{left} {relation} {right}{always}")
+        return Condition(kind, said.text + always, code=said.code)
 
 
 def _factors(node: Node, guards: Guards) -> Sequence[Node]:
@@ -302,44 +311,10 @@ def _factors(node: Node, guards: Guards) -> Sequence[Node]:
     return node.args[:1] if node.op == "pow" and (number(node.args[1]) or 0) > 0 else ()
 
 
-def _sides(node: Node, relation: str) -> tuple[str, str, str]:
-    """A node in a relation to 0; what is added to it or subtracted from it on the other side."""
-    right = Fraction(0)
-    while node.op in ("add", "sub", "mul", "neg", "expand", "reshape"):
-        values = [number(arg) for arg in node.args]
-        if node.op in ("expand", "reshape"):
-            node = node.args[0]
-        elif node.op == "neg" or (node.op == "mul" and values[0] == -1):
-            node, right, relation = node.args[-1], -right, _REVERSED[relation]
-        elif node.op == "add" and None in values and values != [None, None]:
-            right -= next(value for value in values if value is not None)
-            node = node.args[values.index(None)]
-        elif node.op == "sub" and values[1] is not None:
-            node, right = node.args[0], right + values[1]
-        elif node.op == "sub" and values[0] is not None:
-            node, right, relation = node.args[1], values[0] - right, _REVERSED[relation]
-        else:
-            break
-    if node.op == "sub" and not right:
-        left, other = _text(node.args[0]), _text(node.args[1])
-        if left and other:
-            return left, relation, other
-    value = float(right)
-    return _text(node), relation, repr(int(value) if value == int(value) else value)
-
-
-def _text(node: Node) -> str:
-    """A node in terms of the inputs, or with the user's names where that is long."""
-    named = [one for one in ancestors([node]) if one.name and one.op != "input" and one is not node]
-    texts = []
-    for names in ([], named):
-        try:
-            texts.append(CodeWriter(names).text(node, level=5))
-        except NoSpelling:
-            continue
-        if len(texts[-1]) <= LONGEST_CONDITION:
-            return texts[-1]
-    return min(texts, key=len, default="")
+def _no_pole(node: Node, function: str) -> Condition:
+    said = spelled(node)
+    code = f"({said.code} > 0) | ({said.code} != ({said.code}).floor())" if said.code else ""
+    return Condition("domain", f"{said.text} is not a pole of {function}", code=code)
 
 
 # -- under which conditions nodes are evaluated
@@ -453,7 +428,7 @@ def demands(node: Node) -> Iterator[tuple[str, Node]]:
         if where in OPERANDS:
             yield constraint.kind, node.args[OPERANDS.index(where)]
         elif not where.is_number:
-            yield constraint.kind, translated(_Nodes(node), where, node.args, node.dtype)
+            yield constraint.kind, translated(Nodes(node), where, node.args, node.dtype)
 
 
 def _symbol(place: int, arg: Node) -> Term:
@@ -461,22 +436,6 @@ def _symbol(place: int, arg: Node) -> Term:
     if value is None or (get(arg.op).kind != "movement" and arg.op != "constant"):
         return OPERANDS[place]
     return term(value)
-
-
-class _Nodes:
-    """Makes nodes where ``translated`` asks for expressions."""
-
-    def __init__(self, like: Node) -> None:
-        self.like = like
-
-    def call(self, name: str, *operands: Node, dtype: object) -> Node:
-        return self.like.graph.apply(name, *operands)
-
-    def literal(self, value: float, dtype: object) -> Node:
-        return self.like.graph.lift(value, self.like)
-
-    def select(self, condition: Node, chosen: Node, other: Node) -> Node:
-        return self.like.graph.apply("where", condition, chosen, other)
 
 
 # -- what is known

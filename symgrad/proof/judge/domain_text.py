@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from symgrad.budgets import DOMAIN_CANDIDATES, DOMAIN_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.graph import Graph, Node
+from symgrad.proof.judge.boundaries import is_square
 from symgrad.proof.judge.masks import is_mask
 from symgrad.proof.judge.positivity import holds, primitive
+from symgrad.proof.judge.ranges import ANY, APART, Range, Ranges, of_names, point
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import POSITIVE, by_condition, factor_sign, substitute
@@ -28,25 +31,40 @@ from symgrad.proof.normal.from_expr import Conversion
 from symgrad.proof.normal.poly import ONE, Poly, direct_atoms, of_atom
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import restricted_operands
-from symgrad.proof.words.code import CodeWriter, NoSpelling
+from symgrad.proof.words.code import NoSpelling
 from symgrad.proof.words.polytext import PolyText
+from symgrad.proof.words.relations import related, solved, spelled
 
 
 @dataclass
 class _Entry:
-    """One condition: its shortest text, whether it is strict and whether it is about the sign."""
+    """One condition: the form with the shortest text; is it strict, is it about the sign?"""
 
     poly: Poly
     text: str
     nonzero: bool = False
     nonnegative: bool = False
 
+    @property
+    def demanded(self) -> str:
+        """What has to hold: ``>``, ``>=`` or ``!=``."""
+        return self._sign if self.nonnegative else "!="
+
+    @property
+    def relation(self) -> str:
+        """What is printed; what must not be 0 is printed as the set on which it is."""
+        return self._sign if self.nonnegative else "=="
+
+    @property
+    def _sign(self) -> str:
+        return ">" if self.nonzero else ">="
+
 
 def domain_conditions(
     requirements: Iterable[Requirement], context: Proof, leaves: Mapping[str, Node],
     graph: Graph | None = None,
-) -> list[Condition]:  # fmt: skip
-    """What has to be printed of the requirements of one proof.
+) -> tuple[list[Condition], list[tuple[Node, Range]]]:  # fmt: skip
+    """What has to be printed of the requirements of one proof, and what it says of single nodes.
 
     ``leaves``: the nodes that cut names stand for.  ``graph``: where to look for user's words.
     """
@@ -54,8 +72,7 @@ def domain_conditions(
     found: list[Condition] = []
     for requirement in requirements:
         if requirement.relation == "row":
-            said = PolyText(leaves).relation(requirement.poly, requirement.relation)
-            found.append(Condition("domain", said))
+            found.append(PolyText(leaves).condition("domain", requirement.poly, "row"))
             continue
         for piece in _beside_masks(context, requirement):
             if not holds(context, piece.poly, piece.relation):
@@ -63,15 +80,115 @@ def domain_conditions(
                     _take(entries, context, poly, piece.relation, leaves)
     words = _user_words(context, graph, leaves) if graph is not None and entries else {}
     found += _of_branches(entries, context, leaves)
-    for key, entry in entries.items():
-        text = words.get(key, entry.text)
-        kind, relation = "domain", ">" if entry.nonzero else ">="
-        if not entry.nonnegative:
-            kind, relation = "nonzero", "=="
+    sought = [
+        _Sought(entry, *one)
+        for key, entry in entries.items()
+        for one in _told(entry, words.get(key), leaves)
+    ]
+    kept = _independent(sought, context, graph)
+    for one in kept:
+        entry = one.entry
         always = where_zero(context, entry.poly) if entry.nonzero else ""
-        about = condition_about(context, entry.poly, "!=" if relation == "==" else relation, leaves)
-        found.append(Condition(kind, f"{text} {relation} 0{always}", about))
-    return list(dict.fromkeys(found))
+        about = condition_about(context, entry.poly, entry.demanded, leaves)
+        said = None if one.node is None else _of_node(one.node, one.relation, one.right, always)
+        if said is None:
+            kind = "nonzero" if entry.relation == "==" else "domain"
+            said = PolyText(leaves).condition(kind, entry.poly, entry.relation, always)
+        found.append(replace(said, about=about))
+    known = [(one.node, one.known) for one in kept if one.node is not None]
+    return list(dict.fromkeys(found)), known
+
+
+@dataclass(frozen=True, eq=False)
+class _Sought:
+    """A condition as a relation between a node and a number, where it is one."""
+
+    entry: _Entry
+    node: Node | None
+    relation: str
+    right: Fraction
+
+    @property
+    def known(self) -> Range:
+        """Where the elements of the node lie."""
+        end = self.right, not self.relation.endswith("=")
+        if self.relation == "==":
+            return ANY if self.right else APART
+        return Range(end) if self.relation.startswith(">") else Range(high=end)
+
+
+def _told(
+    entry: _Entry, node: Node | None, leaves: Mapping[str, Node]
+) -> list[tuple[Node | None, str, Fraction]]:
+    if node is None:
+        whole = PolyText(leaves).whole(entry.poly, entry.relation)
+        return [(None, entry.relation, Fraction(0))] if whole is None else [*_bared(*whole)]
+    return [*_bared(node, entry.relation, Fraction(0))]
+
+
+def _bared(node: Node, relation: str, right: Fraction) -> Iterator[tuple[Node, str, Fraction]]:
+    """The simplest relations that are together the same.
+
+    A square is positive, and a root is not 0, where its base is not 0; a product is not 0 where
+    no factor is.
+    """
+    node, relation, right = solved(node, relation, right)
+    strict = right == 0 and relation in (">", "==")
+    if strict and (node.op in ("abs", "square") or is_square(node)):
+        yield from _bared(node.args[0], "==", right)
+    elif strict and node.op in ("sqrt", "root"):
+        yield from _bared(node.args[0], relation, right)
+    elif strict and relation == "==" and node.op == "mul":
+        for factor in node.args:
+            yield from _bared(factor, relation, right)
+    else:
+        yield node, relation, right
+
+
+def _independent(sought: Sequence[_Sought], context: Proof, graph: Graph | None) -> list[_Sought]:
+    """The conditions that neither hold always nor follow from the others."""
+    inputs = {} if graph is None else of_names(graph.inputs, context.facts)
+    base = Ranges(inputs, context.facts.least_sizes)
+    kept = [one for one in sought if one.node is None or not _is_met(base, one)]
+    if len(kept) > MOST_COMPARED:
+        return kept
+    for one in sorted(kept, key=_depth, reverse=True):
+        if one.node is not None:
+            known = base.copy()
+            for other in kept:
+                if other is not one and other.node is not None:
+                    known.learn(other.node, other.known)
+            if _is_met(known, one):
+                kept.remove(one)
+    return kept
+
+
+def _depth(one: _Sought) -> tuple[int, bool]:
+    """Those that are implied, if any, come first: of what is computed later, and weak ones."""
+    return (-1 if one.node is None else one.node.index), one.relation.endswith("=")
+
+
+def _is_met(ranges: Ranges, one: _Sought) -> bool:
+    assert one.node is not None
+    gap = ranges.of(one.node) + point(-one.right)
+    if one.relation == "==":
+        return ranges.of(one.node).nonzero if not one.right else gap.nonzero
+    if one.relation.startswith("<"):
+        gap = -gap
+    return gap.nonnegative if one.relation.endswith("=") else gap.positive
+
+
+MOST_COMPARED = 12
+"""Conditions that are compared with one another."""
+
+
+def _of_node(node: Node, relation: str, right: Fraction, remark: str) -> Condition | None:
+    try:
+        said = related(node, relation, right)
+    except NoSpelling:
+        return None
+    kind = "nonzero" if relation == "==" else "domain"
+    return Condition(kind, said.text + remark, code=said.code)
 
 
 MOST_MASKS = 3
@@ -97,8 +214,10 @@ def _of_branches(
             continue
         both = entries.pop(key), entries.pop(opposite)
         if all(one.nonnegative for one in both):
-            texts = [f"{one.text} {'>' if one.nonzero else '>='} 0" for one in both]
-            found.append(Condition("domain", f"{texts[0]} or {texts[1]}, each on its own branch"))
+            one, other = (
+                PolyText(leaves).condition("domain", entry.poly, entry.relation) for entry in both
+            )
+            found.append(Condition("domain", f"{one.text} or {other.text}, each on its own branch"))
         else:
             entries[key], entries[opposite] = both
     return found
@@ -110,7 +229,8 @@ def _take(
 ) -> None:  # fmt: skip
     key, text = condition_key(context, poly, leaves), PolyText(leaves).of(poly)
     entry = entries.setdefault(key, _Entry(poly, text))
-    entry.text = min(entry.text, text, key=len)
+    if len(text) < len(entry.text):
+        entry.poly, entry.text = poly, text
     entry.nonzero |= relation != ">="
     entry.nonnegative |= relation != "!="
 
@@ -188,23 +308,21 @@ def _sizes_in(poly: Poly) -> list[Atom]:
 # -- the user's words
 
 
-def _user_words(context: Proof, graph: Graph, leaves: Mapping[str, Node]) -> dict[str, str]:
-    """The operands of roots, logarithms and quotients as code, by the keys of their normal forms.
+def _user_words(context: Proof, graph: Graph, leaves: Mapping[str, Node]) -> dict[str, Node]:
+    """The operands of roots, logarithms and quotients, by the keys of their normal forms.
 
-    Of several with one key the shortest, those under roots and logarithms first.
+    Of several with one key that with the shortest text, those under roots and logarithms first.
     """
-    found: dict[str, tuple[bool, int, str]] = {}
-    writer = CodeWriter([node for node in graph.nodes if node.name and node.op != "input"])
+    found: dict[str, tuple[bool, int, int, Node]] = {}
     for node, divides in _operands(graph):
         for cuts in [list(leaves.values()), []] if leaves else [[]]:
             try:
                 key = condition_key(context, _normal_form(context, graph, node, cuts), leaves)
-                text = writer.text(node, level=5)
-                item = divides, len(text), text
+                item = divides, len(spelled(node).text), node.index, node
             except (SymgradError, Undecided, NoSpelling, KeyError):
                 continue
             found[key] = min(found.get(key, item), item)
-    return {key: text for key, (_, _, text) in found.items()}
+    return {key: node for key, (_, _, _, node) in found.items()}
 
 
 def _operands(graph: Graph) -> Iterator[tuple[Node, bool]]:

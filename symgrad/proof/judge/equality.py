@@ -26,6 +26,7 @@ from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.judge.equalities import FREE, NOTHING, Solution
 from symgrad.proof.judge.exceptional import exceptional_sizes
 from symgrad.proof.judge.families import Element, Families
+from symgrad.proof.judge.ranges import Range
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.context import Proof, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
@@ -45,7 +46,8 @@ class Equality:
     """The answer to "are these two expressions equal?"; ``equal`` False means "not proved".
 
     ``exhausted``: not proved for want of budget.  ``work``: what the last attempt took.
-    ``doubtful``: sizes at which a step may fail, which the conditions leave out.
+    ``doubtful``: sizes at which a step may fail, which the conditions leave out.  ``known``: what
+    the conditions say of single nodes.
     """
 
     equal: bool
@@ -55,19 +57,21 @@ class Equality:
     exhausted: bool = False
     work: int = 0
     doubtful: tuple[Mapping[str, int], ...] = ()
+    known: tuple[tuple[Node, Range], ...] = ()
 
 
 def merge(found: Iterable[Equality], method: str) -> Equality:
     """All of several equalities; the first that fails, where one does."""
     conditions: list[Condition] = []
     doubtful: list[Mapping[str, int]] = []
+    known: list[tuple[Node, Range]] = []
     for equality in found:
         if not equality.equal:
             return equality
         conditions += equality.conditions
         doubtful += equality.doubtful
     kept = tuple(dict.fromkeys(conditions))
-    return Equality(True, method, conditions=kept, doubtful=tuple(doubtful))
+    return Equality(True, method, conditions=kept, doubtful=tuple(doubtful), known=tuple(known))
 
 
 def facts_of(
@@ -185,7 +189,7 @@ def decide_equal(
         )  # fmt: skip
     conditions: list[Condition] = []
     exceptions: list[Poly] = []
-    text = PolyText(leaves)
+    text = PolyText(leaves).in_words()
     required = list(result.requirements)
     families = Families(result.context, partial(_element_of, graph, leaves, solved))
     for obligation in result.obligations:
@@ -202,14 +206,15 @@ def decide_equal(
             required.append(Requirement(obligation.rule, "!=", obligation.base))
     exceptions = list(dict.fromkeys(exceptions))
     conditions += witness.exceptional(exceptions, required, result.context, text)
-    conditions += domain_conditions(required, result.context, leaves, graph)
+    restricted, known = domain_conditions(required, result.context, leaves, graph)
+    conditions += restricted
     conditions += [Condition("literal", reading) for reading in result.readings]
     if solved:
         conditions = [replace(one, text=one.text.replace(FREE, ""), about="") for one in conditions]
     kept = tuple(dict.fromkeys(conditions))
     return Equality(
         True, result.stage or "", conditions=kept, work=result.context.work,
-        doubtful=tuple(exceptional_sizes(exceptions, facts)),
+        doubtful=tuple(exceptional_sizes(exceptions, facts)), known=tuple(known),
     )  # fmt: skip
 
 
@@ -227,7 +232,7 @@ def _element_of(
 
 def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:
     if result.residual is not None and 0 < len(result.residual.terms) <= 6:
-        left = PolyText(leaves).of(result.residual)
+        left = PolyText(leaves).in_words().of(result.residual)
         if len(left) <= 160:
             return f"{result.reason}: {left}"
     return result.reason

@@ -2,15 +2,16 @@
 
 In: a ``Subject``.  Out: conditions to print beside a verdict.
 
-A kink at which nothing flows back (the shift of a softmax by its maximum) is not reported.
+A kink at which nothing flows back (the shift of a softmax by its maximum) is not reported, nor is
+one that no input meets (``tanh(x) == 1``, ``x == 0`` for a positive x).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -21,68 +22,69 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
-from symgrad.proof.judge.boundaries import Boundary, changes, kept_from, kinked, number
-from symgrad.proof.judge.defined import Definedness, outside
+from symgrad.proof.judge.boundaries import (
+    Boundary,
+    changes,
+    edges,
+    integral,
+    kept_from,
+    kinked,
+    number,
+    roundings,
+)
+from symgrad.proof.judge.defined import outside
+from symgrad.proof.judge.equality import domains, facts_of
+from symgrad.proof.judge.ranges import Range, Ranges, of_inputs, point
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
 from symgrad.proof.oracle.thresholds import broken
 from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.report.records import Condition
-from symgrad.proof.scalars.bodies import kink_equation
-from symgrad.proof.words.code import CodeWriter, NoSpelling
-from symgrad.proof.words.spelling import shed
+from symgrad.proof.scalars.bodies import kink_node
+from symgrad.proof.words.code import ATOM, NoSpelling
+from symgrad.proof.words.relations import Said, related, spelled
+from symgrad.proof.words.spelling import axes
 
 _TIES = {"amax": "maximum", "amin": "minimum", "max": "maximum", "min": "minimum"}
 _JUMPS = frozenset(("lt", "le", "gt", "ge"))
 
 
-def kinks(subject: Subject, name: str, names: Iterable[Node] = ()) -> list[Condition]:
+def kinks(subject: Subject, name: str) -> list[Condition]:
     """The kinks and ties of a forward that matter, at most a handful.
 
-    ``name``: the input whose gradient is reported.  ``names``: nodes to be printed by name.
+    ``name``: the input whose gradient is reported.
     """
-    ranked = _ranked(subject.forward.nodes, CodeWriter(names))
+    found = _ranked(subject.forward.nodes)
     flowing, jumping = bends(subject), jumps(subject)
     if not flowing and not jumping:
-        return ranked
-    if (known := outside(subject)) is not None:
-        flowing = [node for node in flowing if not _excluded(known, kinked(node))]
-        jumping = [node for node in jumping if not _excluded(known, changes(node))]
-    at = _generic(subject)
-    writer = CodeWriter(names)
-    found: list[Condition] = ranked
+        return found
+    said = _Kinks(subject, name)
     for node in flowing:
-        condition = _condition(subject, name, node, writer, at)
-        if condition is not None and condition not in found:
-            found.append(condition)
+        found += said.of(node)
     for node in jumping:
-        condition = _jump(subject, name, node, writer, at)
-        if condition is not None and condition not in found:
-            found.append(condition)
+        found += said.of_jump(node)
+    found = list(dict.fromkeys(found))
     if len(found) > MOST_KINKS:
         rest = len(found) - MOST_KINKS
         return [*found[:MOST_KINKS], Condition("kink", f"and {rest} more like these")]
     return found
 
 
-def _excluded(known: Definedness, found: Iterable[Any]) -> bool:
-    """Are all of some boundaries outside of what is stated?"""
-    own = [one if isinstance(one, Boundary) else one[0] for one in found]
-    return bool(own) and all(map(known.excludes, own))
-
-
-def _ranked(nodes: Iterable[Node], writer: CodeWriter) -> list[Condition]:
+def _ranked(nodes: Iterable[Node]) -> list[Condition]:
     """The ties of sorts: their ranks change where two elements are equal."""
     found: dict[Condition, None] = {}
     for node in nodes:
         if node.op == "rank" and node.args[0].dtype.is_float:
             try:
-                text = _text(writer, node.args[0])
+                said = spelled(node.args[0])
             except NoSpelling:
                 continue
-            axis = f" along axis {node.attributes['axis']}" if node.rank > 1 else ""
-            found[Condition("ties", f"two elements of {text}{axis} are equal")] = None
+            axis = node.attributes["axis"]
+            along = f" along axis {axis}" if node.rank > 1 else ""
+            code = f"({said.code}).sort({axis}).values.diff(dim={axis}) == 0" if said.code else ""
+            text = f"two elements of {said.text}{along} are equal"
+            found[Condition("ties", text, code=code)] = None
     return list(found)
 
 
@@ -118,12 +120,18 @@ def jumps(subject: Subject) -> list[Node]:
     return [
         source for source, nodes in sorted(readers.items(), key=lambda pair: pair[0].index)
         if not flowing.isdisjoint(nodes)
-        and not (source.op in _ON_NULL_SETS and not broken(subject, *_compared(source)))
+        and not (_on_null_set(source) and not broken(subject, *_compared(source)))
     ]  # fmt: skip
 
 
 _DISCRETE = ("binary", "one-hot")
-_ON_NULL_SETS = ("eq", "ne", "cast")
+
+
+def _on_null_set(source: Node) -> bool:
+    """Is it the same but for a null set, as ``x == 3`` and ``x.bool()`` are?"""
+    if source.op == "cast":
+        return source.dtype == bool_
+    return source.op in ("eq", "ne") and not all(map(integral, source.args))
 
 
 def _sources(node: Node) -> Iterator[Node]:
@@ -159,27 +167,6 @@ def _compared(source: Node) -> tuple[Node, Node | Fraction]:
     left, right = source.args
     value = number(right)
     return (left, right) if value is None else (left, value)
-
-
-def _jump(
-    subject: Subject, name: str, node: Node, writer: CodeWriter, at: Evaluation | None
-) -> Condition | None:
-    try:
-        if node.op in _PLACES:
-            said = f"the {_PLACES[node.op]} of {_text(writer, node.args[0])}"
-            return Condition("ties", f"{said} is reached more than once")
-        if node.op == "cast" and node.dtype != bool_:
-            text = _text(writer, node.args[0])
-            return Condition("kink", f"{text} - floor({text}) == 0")
-        left, right = node.args if node.op in COMPARISONS else (node.args[-1], None)
-        value = _number(right)
-        if value is not None and not math.isfinite(value):
-            return None
-        equal = "0" if right is None else _text(writer, right)
-        where = f"{_text(writer, left)} == {equal}"
-        return Condition("kink", where + _there(subject, name, left, right, at))
-    except NoSpelling:
-        return None
 
 
 def _may_kink(node: Node) -> bool:
@@ -218,80 +205,156 @@ def _flowing(subject: Subject, nodes: list[Node], at: Evaluation | None) -> list
     ]  # fmt: skip
 
 
-def _condition(
-    subject: Subject, name: str, node: Node, writer: CodeWriter, at: Evaluation | None
-) -> Condition | None:
-    try:
+class _Kinks:
+    """The conditions of the nodes of one forward, for the gradient of one input."""
+
+    def __init__(self, subject: Subject, name: str) -> None:
+        self.subject, self.name = subject, name
+        self.at = _generic(subject)
+        self._ranges: Ranges | None = None
+        self._outside = outside(subject)
+
+    def of(self, node: Node) -> list[Condition]:
+        """Where a node bends or jumps."""
+        scalar = get(node.op).scalar
         if node.op in _TIES:
-            said = (
-                f"the {_TIES[node.op]} of {_text(writer, node.args[0])} is reached more than once"
-            )
-            return Condition("ties", said)
+            return self._ties(node, _TIES[node.op])
         if node.op == "where":
-            left, right = node.args[0].args
-            value = _number(right)
-            if value is not None and not math.isfinite(value):
-                return None  # no real number is there
-            left = _behind_constants(left, value)
-            where = f"{_text(writer, left)} == {_text(writer, right)}"
-            return Condition("kink", where + _there(subject, name, left, right, at))
-        if get(node.op).scalar.domain and bare(node.args[0]).op != "input":  # type: ignore[union-attr]
-            return None  # the edge of the domain, which has a condition of its own
-        where = _equation(node, writer)
-        right_side = node.args[1] if len(node.args) == 2 else None
-        return Condition("kink", where + _there(subject, name, node.args[0], right_side, at))
-    except NoSpelling:
-        return None
+            return self._compared(node.args[0])
+        if scalar is not None and scalar.domain and bare(node.args[0]).op != "input":
+            return []  # the edge of the domain, which has a condition of its own
+        if node.op in _ROUNDING:
+            return self._rounded(node)
+        if node.op in _BOUNDED:
+            return self._all(kinked(node))
+        return self._by_record(node)
+
+    def of_jump(self, node: Node) -> list[Condition]:
+        """Where integers or truth values that forward makes of reals change."""
+        if node.op in _PLACES:
+            return self._ties(node, _PLACES[node.op])
+        if node.op in COMPARISONS:
+            return self._compared(node)
+        if node.op == "cast" and node.dtype != bool_:
+            return self._rounded(node)
+        return self._all(boundary for boundary, _ in changes(node))
+
+    def _compared(self, node: Node) -> list[Condition]:
+        if node.op in COMPARISONS and all(map(integral, node.args)):
+            return [said for one in edges(node) for said in self._edge(one)]
+        return self._all(boundary for boundary, _ in changes(node))
+
+    def _edge(self, one: Boundary | Node) -> list[Condition]:
+        return self._all([one]) if isinstance(one, Boundary) else self._rounded(one)
+
+    def _all(self, found: Iterable[Boundary]) -> list[Condition]:
+        said = []
+        for one in found:
+            if self._met(one):
+                with suppress(NoSpelling):
+                    condition = equation(one, "kink")
+                    there = self._there(one)
+                    said.append(replace(condition, text=condition.text + there))
+        return said
+
+    def _ties(self, node: Node, extreme: str) -> list[Condition]:
+        try:
+            said, over = spelled(node.args[0]), axes(node.attributes["axes"])
+        except NoSpelling:
+            return []
+        attained = f"({said.code}).{_ATTAINED[extreme]}({over}, keepdim=True)"
+        code = f"(({said.code}) == {attained}).sum({over}) > 1" if said.code else ""
+        text = f"the {extreme} of {said.text} is reached more than once"
+        return [Condition("ties", text, code=code)]
+
+    def _rounded(self, node: Node) -> list[Condition]:
+        """Where a node that rounds jumps."""
+        operand = node.args[0]
+        if integral(operand):
+            return [said for one in roundings(operand) for said in self._rounded(one)]
+        try:
+            one = spelled(operand, ATOM)
+            if node.op == "floordiv":
+                divisor = spelled(node.args[1], ATOM)
+                one = Said(
+                    f"({one.text} / {divisor.text})",
+                    f"({one.code} / {divisor.code})" if one.code and divisor.code else "",
+                )
+        except NoSpelling:
+            return []
+        form = _HALFWAY if node.op == "round" else _AT_INTEGERS
+        bare_text = one.text[1:-1] if node.op == "floordiv" else one.text
+        text = form.format(bare_text, one.text)
+        return [Condition("kink", text, code=form.format(one.code, one.code) if one.code else "")]
+
+    def _by_record(self, node: Node) -> list[Condition]:
+        """Where the record of an op has its first kink."""
+        try:
+            vanishing = kink_node(node)
+            if self._ranges_of(vanishing).nonzero:
+                return []
+            said = related(vanishing, "==")
+        except (NoSpelling, SymgradError):
+            return []
+        return [Condition("kink", said.text, code=said.code)]
+
+    def _met(self, one: Boundary) -> bool:
+        """May an input lie on a boundary, as far as intervals show?"""
+        known, value = self._ranges_of(one.point), one.value
+        if self._outside is not None and self._outside.excludes(one):
+            return False
+        if isinstance(value, Node):
+            return not (known + -self._ranges_of(value)).nonzero
+        return not known.meet(point(value)).empty
+
+    def _ranges_of(self, node: Node) -> Range:
+        if self._ranges is None:
+            self._ranges = _ranges(self.subject)
+        return self._ranges.of(node)
+
+    def _there(self, one: Boundary) -> str:
+        """What the hand-written gradient gives at a kink of one input, for a cotangent of 1."""
+        subject, source = self.subject, bare(one.point)
+        if self.at is None or source.op != "input" or isinstance(one.value, Node):
+            return ""
+        if source.attributes["name"] != self.name or self.name not in subject.gradients:
+            return ""
+        if any(known.kind == "plain" for known in subject.assumptions):
+            return ""  # it is another value for each value of a plain number
+        feeds = self.at.point.doubles()
+        feeds[self.name] = np.full_like(feeds[self.name], float(one.value))
+        for _, cotangent in subject.outputs:
+            key = cotangent.attributes["name"]
+            feeds[key] = np.ones_like(feeds[key])
+        try:
+            values = subject.everything.run(Double(), feeds, self.at.point.sizes)
+        except DomainError:
+            return ""
+        found = np.unique(np.round(values[subject.gradients[self.name]], 12))
+        return f" (yours gives {found[0]:g} there)" if len(found) == 1 else ""
 
 
-def _text(writer: CodeWriter, node: Node) -> str:
-    return writer.text(shed(node, writer.names))
+_ROUNDING = ("floor", "ceil", "trunc", "round", "floordiv")
+_BOUNDED = ("abs", "relu", "sqrt", "root", "maximum", "minimum", "sign", *COMPARISONS)
+_AT_INTEGERS, _HALFWAY = "{0} == {1}.floor()", "{0} - {1}.floor() == 0.5"
+_ATTAINED = {"maximum": "amax", "minimum": "amin"}
 
 
-def _equation(node: Node, writer: CodeWriter) -> str:
-    """``x == 0`` for a kink of ``relu(x)``, ``x == y`` for one of ``maximum(x, y)``."""
-    args = [_text(writer, arg) for arg in node.args]
-    return kink_equation(get(node.op), args)
+def _ranges(subject: Subject) -> Ranges:
+    """The ranges of nodes, by what is declared and by what forward demands of its inputs."""
+    declared = {known.name for known in subject.assumptions}
+    own = [one for one in domains(subject.forward.nodes) if one.name not in declared]
+    facts = facts_of(
+        [*own, *subject.assumptions], subject.sampler.uses, subject.conditions,
+        shapes={name: node.shape for name, node in subject.by_name.items()},
+        recognise=subject.recognised, products=subject.products,
+    )  # fmt: skip
+    return Ranges(of_inputs(subject, facts), facts.least_sizes)
 
 
-def _there(
-    subject: Subject, name: str, left: Node, right: Node | None, at: Evaluation | None
-) -> str:
-    """What the hand-written gradient gives at a kink of one input, for a cotangent of 1."""
-    value = _number(right)
-    source = bare(left)
-    if at is None or source.op != "input" or value is None:
-        return ""
-    if source.attributes["name"] != name or name not in subject.gradients:
-        return ""
-    if any(one.kind == "plain" for one in subject.assumptions):
-        return ""  # it is another value for each value of a plain number
-    feeds = at.point.doubles()
-    feeds[name] = np.full_like(feeds[name], value)
-    for _, cotangent in subject.outputs:
-        key = cotangent.attributes["name"]
-        feeds[key] = np.ones_like(feeds[key])
-    try:
-        values = subject.everything.run(Double(), feeds, at.point.sizes)
-    except DomainError:
-        return ""
-    found = np.unique(np.round(values[subject.gradients[name]], 12))
-    return f" (yours gives {found[0]:g} there)" if len(found) == 1 else ""
-
-
-def _behind_constants(node: Node, value: float | None) -> Node:
-    """What must be ``value`` where ``node`` is: not a branch that is another constant."""
-    while value is not None and (choice := bare(node)).op == "where":
-        _, *branches = choice.args
-        left = [one for one in branches if _number(one) in (None, value)]
-        if len(left) != 1 or _number(left[0]) is not None:
-            break
-        node = left[0]
-    return node
-
-
-def _number(node: Node | None) -> float | None:
-    if node is None:
-        return 0.0
-    node = bare(node)
-    return float(node.attributes["value"].value) if node.op == "constant" else None
+def equation(boundary: Boundary, kind: str) -> Condition:
+    """A boundary as a condition to print.  Raises NoSpelling."""
+    point, value = boundary.point, boundary.value
+    sides = (value, point) if isinstance(value, Node) else (point, value)
+    said = related(sides[0], "==", sides[1])
+    return Condition(kind, said.text, code=said.code)

@@ -45,13 +45,12 @@ from symgrad.proof.judge.boundaries import (
     over_the_reals,
 )
 from symgrad.proof.judge.goals import Equal, Goal, definitions
-from symgrad.proof.judge.kinks import bends
+from symgrad.proof.judge.kinks import bends, equation
 from symgrad.proof.judge.masks import masks_of, name_of_mask
 from symgrad.proof.judge.reference import gradient, gradient_indices
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
-from symgrad.proof.words.code import CodeWriter, NoSpelling
-from symgrad.proof.words.spelling import shed
+from symgrad.proof.words.code import NoSpelling
 
 FEW, MANY = 8, 64
 """How many boundaries are compared with one another at once, and at all."""
@@ -346,21 +345,9 @@ def _written(lowering: Lowering, value: Fraction, like: Expr) -> Expr:
 
 def said(boundary: Boundary, meeting: Meeting, kind: str) -> Condition:
     """A boundary as a condition to print, in terms of the inputs."""
-    node, writer = meeting.shown, CodeWriter()
+    node = meeting.shown
     try:
-        if isinstance(boundary.value, Node):
-            sides = [boundary.value, boundary.point]
-            text = " == ".join(writer.text(shed(one, writer.names), 5) for one in sides)
-        else:
-            text = f"{writer.text(shed(boundary.point, writer.names), 5)} == {_decimal(boundary)}"
+        return equation(boundary, kind)
     except NoSpelling:
         where = f" at {node.location}" if node.location else ""
-        text = f"the two sides of a comparison{where} are equal"
-    return Condition(kind, text)
-
-
-def _decimal(boundary: Boundary) -> str:
-    value = boundary.value
-    assert isinstance(value, Fraction)
-    short = f"{float(value):.12g}"
-    return short if Fraction(short) == value else str(value)
+        return Condition(kind, f"the two sides of a comparison{where} are equal")

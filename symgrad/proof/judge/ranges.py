@@ -311,6 +311,14 @@ def _sum(ranges: Ranges, node: Node, args: Sequence[Range]) -> Range:
     return found
 
 
+def _scanned(ranges: Ranges, node: Node, args: Sequence[Range]) -> Range:
+    """Sums and products of some of the elements, each of its own among them."""
+    (one,) = args
+    if one.positive:
+        return POSITIVE
+    return NONNEGATIVE if one.nonnegative else ANY
+
+
 def _prod(ranges: Ranges, node: Node, args: Sequence[Range]) -> Range:
     (one,) = args
     if one.positive:
@@ -391,7 +399,8 @@ _RULES: dict[str, Rule] = {
     ),
     "constant": _constant, "size": _size, "concat": _joined, "unslice": _with_zeros,
     "where": _chosen, "cast": _cast, "mul": _product, "sum": _sum, "prod": _prod,
-    "einsum": _einsum, "pow": _power, "exp": _exp, "log": _log(0), "log1p": _log(1),
+    "cumsum": _scanned, "cumprod": _scanned, "einsum": _einsum, "pow": _power, "exp": _exp,
+    "log": _log(0), "log1p": _log(1),
     "maximum": _greatest, "minimum": _least, "sqrt": _root, "root": _root,
     "iota": lambda ranges, node, args: NONNEGATIVE,
     "add": lambda ranges, node, args: args[0] + args[1],
@@ -408,18 +417,23 @@ _RULES: dict[str, Rule] = {
 
 
 def of_inputs(subject: Subject, facts: Facts) -> dict[Node, Range]:
-    """What the facts say of the inputs."""
+    """What the facts and the assumptions say of the inputs."""
+    found = of_names(subject.by_name, facts)
+    for known in subject.assumptions:
+        if known.kind == "nonzero" and known.name in subject.by_name:
+            node = subject.by_name[known.name]
+            found[node] = found.get(node, ANY).meet(APART)
+    return found
+
+
+def of_names(inputs: Mapping[str, Node], facts: Facts) -> dict[Node, Range]:
+    """What the facts say of inputs."""
     found: dict[Node, Range] = {}
-    for name, node in subject.by_name.items():
-        own = ANY
+    for name, node in inputs.items():
         if name in facts.intervals:
-            own = _of_interval(facts.intervals[name])
+            found[node] = _of_interval(facts.intervals[name])
         elif name in facts.binary or name in facts.one_hot:
-            own = Range(point(0).low, point(1).high)
-        if any(one.name == name and one.kind == "nonzero" for one in subject.assumptions):
-            own = own.meet(APART)
-        if own != ANY:
-            found[node] = own
+            found[node] = Range(point(0).low, point(1).high)
     return found
 
 

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 
 from symgrad.budgets import DOMAIN_WORK, WITNESS_INTEGERS, WITNESS_TRIES
+from symgrad.proof.judge.domain_text import condition_about
 from symgrad.proof.judge.families import DIGITS, Families, inside
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.algebra import substitute
@@ -56,7 +57,7 @@ def discharge(obligation: Obligation, families: Families, text: PolyText) -> Dis
     if distinct is not None and obligation.piecewise:
         return Discharge(problem=f"ties of {text.of(base)} may fill an open set")
     apart = () if distinct is None else (of_atom(distinct[0]) - of_atom(distinct[1]),)
-    ties = () if distinct is None else (Condition("ties", f"{text.of(base)} == 0"),)
+    ties = () if distinct is None else (text.condition("ties", base, "=="),)
     exceptions = families.exceptions(base, apart)
     if exceptions is not None and all(exception.free <= base.free for exception in exceptions):
         return Discharge(ties, exceptions=tuple(exceptions))
@@ -73,10 +74,13 @@ def exceptional(
     for exception in exceptions:
         solved = next(exception.solved(kinds.INDEX, kinds.SIZE), None)
         if solved is None:
-            found.append(Condition("nonzero", f"{text.of(exception)} == 0"))
+            said = text.condition("nonzero", exception, "==")
         elif not _is_said(required, context, {solved[0]: solved[2]}):
-            here, value = text.of(of_atom(solved[0])), text.of(solved[2])
-            found.append(Condition("nonzero", f"{here} == {value}"))
+            said = text.equation("nonzero", of_atom(solved[0]), solved[2])
+        else:
+            continue
+        about = condition_about(context, exception, "!=", text.leaves)
+        found.append(replace(said, about=about))
     return found
 
 

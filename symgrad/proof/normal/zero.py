@@ -23,6 +23,7 @@ from symgrad.budgets import (
     NORMAL_FORM_WORK,
     STABLE_ROUNDS,
 )
+from symgrad.errors import counted
 from symgrad.ir.expr import Expr
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import labels
@@ -92,10 +93,14 @@ def is_zero(context: Proof, difference: Poly) -> ZeroResult:
     """Test a polynomial of ``context``.  Never raises Undecided: the reason is in the result."""
     try:
         stage, residual = _run_stages(context, difference)
-        reason = "" if stage else f"{len(residual.terms)} terms are left of the difference"
+        reason = "" if stage else _left(len(residual.terms))
     except Undecided as undecided:
         stage, residual, reason = None, difference, undecided.reason
     return _result(context, stage, reason, residual)
+
+
+def _left(count: int) -> str:
+    return f"{counted(count, 'term')} {'is' if count == 1 else 'are'} left of the difference"
 
 
 def _result(context: Proof, stage: str | None, reason: str, residual: Poly | None) -> ZeroResult:

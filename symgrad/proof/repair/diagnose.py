@@ -220,7 +220,11 @@ def _summed_down(subject: Subject, name: str, gradient: Gradient | None) -> list
 
 def _zero(subject: Subject, name: str, trials: Trials) -> str | None:
     if trials.hand and all(not np.any(hand) for hand in trials.hand):
-        return f"the gradient of {name} is left out, as if {name} had no influence"
+        return (
+            f"the gradient of {name} is left out, as if {name} had no influence: return it, or "
+            f'declare that none is asked for (@sg.assume({name}="constant"), or in the shell '
+            f"--assume {name}=constant)"
+        )
     return None
 
 

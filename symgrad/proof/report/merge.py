@@ -7,13 +7,14 @@ axes that ``*batch`` stands for.  Out: one ``Report`` that says what it holds fo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError, counted, is_limit
-from symgrad.proof.report.records import Finding, InputReport, Report
+from symgrad.proof.report.records import Condition, Finding, InputReport, Report
 from symgrad.proof.report.verdict import Verdict
 
 JUDGED = "judged with every optional tensor given or absent"
@@ -35,8 +36,8 @@ def _worst_input(found: Mapping[str, InputReport]) -> InputReport:
     said = max(found, key=lambda words: found[words].verdict)
     worst = found[said]
     if worst.verdict is Verdict.PROVED:
-        every = [condition for one in found.values() for condition in one.conditions]
-        return replace(worst, conditions=tuple(dict.fromkeys([*worst.conditions, *every])))
+        others = {words: one.conditions for words, one in found.items() if one is not worst}
+        return replace(worst, conditions=_together(worst.conditions, others))
     if len({one.verdict for one in found.values()}) == 1:
         return worst
     return replace(worst, reason=f"{said}: {worst.reason}" if worst.reason else said)
@@ -120,7 +121,8 @@ def for_guesses(reports: Mapping[G, Report]) -> Report:
     chosen = max(reports, key=lambda one: reports[one].verdict)
     report = reports[chosen]
     if report.verdict is Verdict.PROVED:
-        report = with_conditions(report, reports.values())
+        ranks = {f"for {one.text}": found for one, found in reports.items() if one is not chosen}
+        report = with_conditions(report, ranks)
     beside = {one.text: str(found.verdict) for one, found in reports.items() if one is not chosen}
     others = ", ".join(f"{text} ({verdict})" for text, verdict in beside.items())
     said = f" Also judged: {others}." if others else ""
@@ -135,15 +137,53 @@ def for_guesses(reports: Mapping[G, Report]) -> Report:
     return replace(report, inferred=inferred, beside=beside, notes=(*report.notes, inferred))
 
 
-def with_conditions(report: Report, others: Iterable[Report]) -> Report:
-    """The report with the conditions that other reports on the same inputs have as well."""
+def with_conditions(report: Report, others: Mapping[str, Report]) -> Report:
+    """The report with the conditions that other reports on the same inputs have as well.
+
+    ``others``: by words for what they were judged for.
+    """
     inputs = {}
     for name, one in report.inputs.items():
-        found = [
-            c for other in others if name in other.inputs for c in other.inputs[name].conditions
-        ]
-        inputs[name] = replace(one, conditions=tuple(dict.fromkeys([*one.conditions, *found])))
+        found = {
+            words: other.inputs[name].conditions
+            for words, other in others.items() if name in other.inputs
+        }  # fmt: skip
+        inputs[name] = replace(one, conditions=_together(one.conditions, found))
     return replace(report, inputs=inputs)
+
+
+def _together(
+    own: Sequence[Condition], others: Mapping[str, Sequence[Condition]]
+) -> tuple[Condition, ...]:
+    """Conditions with those of other ranks, or other optional tensors, each once.
+
+    What differs by the numbers of axes alone, and the sizes of these, is one condition; what
+    another report has beside, is said to be about that.
+    """
+    found = list(own)
+    for words, conditions in others.items():
+        left = Counter(map(_whatever_axes, own))
+        for one in conditions:
+            key = _whatever_axes(one)
+            if left[key]:
+                left[key] -= 1
+            elif one not in found:
+                found.append(replace(one, text=f"{one.text} ({words})"))
+    return tuple(dict.fromkeys(found))
+
+
+def _whatever_axes(one: Condition) -> tuple[str, str]:
+    text = _AXES.sub(r"\1#", one.text)
+    return one.kind, _SIZE.sub("# == ", text)
+
+
+_AXES = re.compile(
+    r"(\.(?:sum|mean|prod|amax|amin|var|std|cumsum|cumprod|unsqueeze|squeeze|flip|sort)\("
+    r"|dim=|axis )(?:\d+|\([\d, ]+\))"
+)
+"""The axes of an operation."""
+_SIZE = re.compile(r"\A[a-z] == (?=\d+\Z)")
+"""A condition on one size alone."""
 
 
 def _merged(

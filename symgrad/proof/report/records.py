@@ -5,7 +5,8 @@ In: verdicts, conditions and counterexamples, already in the user's names.  Out:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,14 +27,27 @@ class Condition:
     ``kind``: declared, domain, kink, ties, index, size, literal, reading, nonzero, null set, axiom,
     asked or found.
     ``about``: a relation and a normal form, by which conditions on one value are known.
+    ``code``: the text as Python that can be evaluated, element by element, in terms of the inputs,
+    the sizes, the plain numbers and ``sg``; empty where it has no such form.  ``indices``: the
+    letters in it, each with the number of its values.
     """
 
     kind: str
     text: str
     about: str = field(default="", compare=False, repr=False)
+    code: str = field(default="", compare=False, repr=False)
+    indices: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.text
+
+    @property
+    def excepted(self) -> bool:
+        """Does the verdict leave out where it holds?  Else it rests on it."""
+        return self.kind in _EXCEPTED
+
+
+_EXCEPTED = ("kink", "ties", "nonzero", "null set")
 
 
 @dataclass(frozen=True)
@@ -164,7 +178,7 @@ class Report(HasVerdict):
     def given(self) -> str:
         """`` for alpha = 1.0; for bias given``: the arguments that it holds for."""
         fixed = ", ".join(f"{name} = {text}" for name, text in self.values)
-        return stated((), [", ".join(self.quantified), fixed, *self.presences])
+        return stated((), [", ".join(self.quantified), fixed, *_together(self.presences)])
 
     @property
     def stated(self) -> str:
@@ -238,6 +252,15 @@ class Report(HasVerdict):
         return as_latex(self)
 
 
+def _together(presences: Sequence[str]) -> Sequence[str]:
+    """``bias given or absent`` where every choice of optional tensors is there."""
+    words = {word for text in presences for word in re.findall(r"\w+", text)}
+    names = sorted(words - {"given", "absent", "and"})
+    if len(presences) < 2 or len(presences) != 2 ** len(names):
+        return presences
+    return [f"{' and '.join(names)} given or absent"]
+
+
 def _placed(location: Location | None) -> dict[str, Any]:
     """Where something is; ``columns``: the first character from 1, and that after the last."""
     if location is None:
@@ -255,6 +278,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if hasattr(value, "__dataclass_fields__"):
-        shown = (name for name, one in value.__dataclass_fields__.items() if one.compare)
+        shown = [name for name, one in value.__dataclass_fields__.items() if one.compare]
+        if isinstance(value, Condition):
+            shown += ["excepted", "code", "indices"]
         return {name: _plain(getattr(value, name)) for name in shown}
     return value

@@ -33,7 +33,7 @@ def as_text(report: Report) -> str:
         lines.append(f"  {report.domain}")
     for one in report.inputs.values():
         lines.append("")
-        lines += _input_lines(one)
+        lines += _input_lines(one, report.quantified)
     if report.protocol:
         lines.append("")
         lines.append("  protocol")
@@ -46,7 +46,8 @@ def as_text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _input_lines(one: InputReport) -> list[str]:
+def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
+    """``quantified``: what the headline says of plain numbers, which is not said again."""
     how = f"   ({one.method})" if one.method else ""
     where = f"   {one.location}" if one.location and not one.verdict else ""
     lines = [f"  gradient of {one.name}: {one.verdict}{how}{where}"]
@@ -71,7 +72,8 @@ def _input_lines(one: InputReport) -> list[str]:
         but = f" ({one.derived_but})" if one.derived_but else ""
         lines += _labelled(f"the true gradient{but}", one.derived)
     for condition in one.conditions:
-        lines += _wrapped(worded(condition), 6)
+        if condition.kind != "declared" or condition.text not in " ".join(quantified):
+            lines += _wrapped(worded(condition), 6)
     return lines
 
 
@@ -146,7 +148,7 @@ def as_html(report: Report) -> str:
     rows = []
     for one in report.inputs.values():
         cells = [html.escape(one.name), _badge(str(one.verdict))]
-        details = [html.escape(line.strip()) for line in _input_lines(one)[1:]]
+        details = [html.escape(line.strip()) for line in _input_lines(one, report.quantified)[1:]]
         shown = "<br>".join(details) + _formulas_html(report, one.name)
         rows.append(f"<tr><td>{'</td><td>'.join(cells)}</td><td>{shown}</td></tr>")
     for finding in report.protocol:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.expr import Expr, ExprPool
+from symgrad.ir.graph import Node
 from symgrad.ir.registry import changes, in_order
 from symgrad.ops.record import Op, get, is_own
 from symgrad.proof.scalars import tables, terms
@@ -116,16 +117,32 @@ def asked(op: Op) -> Sequence[tuple[int, int | None]]:
     return found
 
 
-def kink_equation(op: Op, texts: Sequence[str]) -> str:
-    """Where the first kink of an op is, for operands that are given as texts."""
+def kink_node(node: Node) -> Node:
+    """What is 0 where a node has its first kink, as a node of the same graph."""
+    op = get(node.op)
     assert op.scalar is not None
-    expression, operands = op.scalar.kinks[0].expression, OPERANDS[: len(texts)]
-    at = of_operands(op, expression, operands)
-    if at in operands:
-        return f"{texts[operands.index(at)]} == 0"
-    if len(texts) == 2 and at == operands[0] - operands[1]:
-        return " == ".join(texts)
-    return f"{_symbolic().left_side(expression, texts)} == 0"
+    at = of_operands(op, op.scalar.kinks[0].expression, OPERANDS[: len(node.args)])
+    found: Node = translated(Nodes(node), at, node.args, node.dtype)
+    return found
+
+
+class Nodes:
+    """Makes nodes of one shape where ``translated`` asks for expressions."""
+
+    def __init__(self, like: Node) -> None:
+        self.like = like
+
+    def call(self, name: str, *operands: Node, dtype: object) -> Node:
+        """An elementwise op."""
+        return self.like.graph.apply(name, *operands)
+
+    def literal(self, value: float, dtype: object) -> Node:
+        """A number."""
+        return self.like.graph.lift(value, self.like)
+
+    def select(self, condition: Node, chosen: Node, other: Node) -> Node:
+        """A choice."""
+        return self.like.graph.apply("where", condition, chosen, other)
 
 
 # -- functions of sympy's: called by their class, polygamma also by its order

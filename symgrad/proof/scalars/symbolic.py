@@ -12,7 +12,7 @@ uses them also judges the VJP.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from pprint import pformat
@@ -97,11 +97,6 @@ def of_operands(expression: Callable[..., Any], operands: tuple[Term, ...]) -> T
 def _number(one: Term) -> Any:
     assert one.number is not None
     return sympy.Rational(*one.number.as_integer_ratio())
-
-
-def left_side(expression: Callable[..., Any], texts: Sequence[str]) -> str:
-    """What is 0 at a kink, for operands that are given as texts."""
-    return str(expression(sympy, *map(sympy.Symbol, texts)))
 
 
 # -- functions of sympy's, called by their class, polygamma also by its order

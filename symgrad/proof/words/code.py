@@ -14,6 +14,7 @@ from typing import Any
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node
+from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.words.spelling import (
     INFIX,
@@ -154,6 +155,37 @@ class CodeWriter:
         handler = _HANDLERS.get(node.op)
         return handler(self, node) if handler is not None else self._by_record(node)
 
+    def _choice(self, node: Node) -> Text:
+        """``clamp``, where it is one, as forward traces it."""
+        found = self._clamped(node)
+        if found is None:
+            return self._by_record(node)
+        inner, bounds = found
+        self.text(inner)
+        listed = [
+            f"{word}={text}" for word, text in zip(("min", "max"), bounds, strict=True) if text
+        ]
+        if all(bounds):
+            listed = list(bounds)
+        return f"{self._receiver(inner)}.clamp({', '.join(listed)})", ATOM
+
+    def _clamped(self, node: Node) -> tuple[Node, tuple[str, str]] | None:
+        """What a choice clamps, and its bounds as text; None where it does something else."""
+        condition, bound, inner = node.args
+        number = bare(bound)
+        if condition in self.names or condition.op not in ("lt", "gt") or number.rank:
+            return None
+        same = condition.args[0] is inner and condition.args[1] is bound
+        if not same or number.op not in ("constant", "size") or inner.shape != node.shape:
+            return None
+        text = self.text(number)
+        if condition.op == "lt":
+            return inner, (text, "")
+        below = self._clamped(inner) if inner.op == "where" and inner not in self.names else None
+        if below is not None and below[1][0] and not below[1][1]:
+            return below[0], (below[1][0], text)
+        return inner, ("", text)
+
     def _by_record(self, node: Node) -> Text:
         """As the record of the op says."""
         code = get(node.op).code
@@ -189,6 +221,8 @@ class CodeWriter:
             listed = axes(over) + (", keepdim=True" if kept else "")
             return f"{self._inside(inner, ATOM)}.mean({listed})", ATOM
         symbol = operator.strip()
+        if symbol == "+" and node.args[0] is node.args[1] and node.dtype.is_float:
+            return f"2 * {self._operands(node, (PRODUCT, PRODUCT))[0]}", PRODUCT
         level = _LEVELS[symbol]
         right = level + 1 if symbol in ("-", "/", "%", "//") else level
         left = level + 1 if symbol == "**" or level < SUM else level
@@ -447,5 +481,5 @@ _HANDLERS: dict[str, Callable[[CodeWriter, Node], Text]] = {
     "concat": CodeWriter._concat, "index": CodeWriter._index, "slice": CodeWriter._slice,
     "cumsum": CodeWriter._scan, "cumprod": CodeWriter._scan, "iota": CodeWriter._iota,
     "sqrt": CodeWriter._root, "rsqrt": CodeWriter._root,
-    "shift": lambda writer, node: writer._memo[node.args[0]],
+    "shift": lambda writer, node: writer._memo[node.args[0]], "where": CodeWriter._choice,
 }  # fmt: skip

@@ -1,37 +1,128 @@
 """Polynomials of the normal form as text, in the user's names.
 
-In: polynomials, and the nodes that cut names stand for.  Out: one-line formulas.
+In: polynomials, and the nodes that cut names stand for.  Out: one-line formulas, as keys (with the
+names of the normal form), as they are printed, or as Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
 from symgrad.ir.graph import Node
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
-from symgrad.proof.normal.poly import Poly
-from symgrad.proof.scalars.bodies import PREFIX
+from symgrad.proof.normal.poly import ZERO, Poly, direct_atoms, exact
+from symgrad.proof.report.records import Condition
+from symgrad.proof.scalars.bodies import PREFIX, op_of
+from symgrad.proof.words.code import ATOM, NoSpelling
+from symgrad.proof.words.relations import REVERSED, decimal, related, spelled
 
 _LETTERS = "ijklmnopqrstuvw"
 _FIRST = (kinds.NUMBER, kinds.SIZE)
 _RELATIONS = {kinds.POSITIVE: "> 0", kinds.ATLEAST: ">= 0", kinds.EQUAL: "== 0"}
 
 
+_NUMBERS = {"pi": repr(math.pi), "E": repr(math.e)}
+KEY, WORDS, CODE = "key", "words", "code"
+
+
 class PolyText:
-    """Prints polynomials; index variables get the letters i, j, k, ... in order of appearance."""
+    """Prints polynomials; index variables get the letters i, j, k, ... in order of appearance.
 
-    def __init__(self, leaves: Mapping[str, Node] | None = None) -> None:
+    ``style``: KEY, with the names of the normal form; WORDS, to be printed: values without a name
+    are spelled; CODE, Python in terms of the inputs, which may have no spelling.
+    """
+
+    def __init__(self, leaves: Mapping[str, Node] | None = None, style: str = KEY) -> None:
         self.leaves = dict(leaves or {})
+        self.style = style
         self._letters: dict[Atom, str] = {}
+        self._spelled: dict[str, str] = {}
+        self._bare = False
 
-    def relation(self, poly: Poly, relation: str) -> str:
-        """A condition such as ``x[i, j] > 0``."""
+    def in_words(self) -> PolyText:
+        """The same, to be printed."""
+        return PolyText(self.leaves, WORDS)
+
+    def condition(self, kind: str, poly: Poly, relation: str, remark: str = "") -> Condition:
+        """A relation to 0 as a condition: what is a number on the right, ``x > -1``.
+
+        A relation between elements at one and the same indices is one between tensors.
+        """
         if relation == "row":
-            return f"every row has an entry that is not masked: {self.of(poly)}"
-        return f"{self.of(poly)} {relation} 0"
+            masked = PolyText(self.leaves, WORDS).of(poly)
+            return Condition(kind, f"every row has an entry that is not masked: {masked}")
+        whole = self.whole(poly, relation)
+        if whole is not None:
+            with suppress(NoSpelling):
+                said = related(*whole)
+                return Condition(kind, said.text + remark, code=said.code)
+        text, _ = PolyText(self.leaves, WORDS)._related(poly, relation)
+        try:
+            code, indices = PolyText(self.leaves, CODE)._related(poly, relation)
+        except NoSpelling:
+            code, indices = "", ()
+        return Condition(kind, text + _places(text, indices) + remark, code=code, indices=indices)
+
+    def whole(self, poly: Poly, relation: str) -> tuple[Node, str, Fraction] | None:
+        """A relation of each element of one cut node to a number; else None."""
+        left, relation, right = _solved(poly, relation)
+        atom = left.atom
+        if atom is None or atom.kind != kinds.LEAF or not self._is_elementwise(left):
+            return None
+        node = self.leaves.get(atom.data[0])
+        return None if node is None else (node, relation, right)
+
+    def equation(self, kind: str, left: Poly, right: Poly) -> Condition:
+        """Two polynomials that are equal."""
+        writer = PolyText(self.leaves, CODE)
+        text = f"{writer.of(left)} == {writer.of(right)}"
+        indices = writer._free(left - right)
+        return Condition(kind, text + _places(text, indices), code=text, indices=indices)
+
+    def _related(self, poly: Poly, relation: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        left, relation, right = _solved(poly, relation)
+        self._bare = self._is_elementwise(left)
+        return f"{self.of(left)} {relation} {decimal(right)}", self._free(left)
+
+    def _free(self, poly: Poly) -> tuple[tuple[str, str], ...]:
+        """The letters that stand for all values of an index, each with the number of these."""
+        free = [(letter, atom) for atom, letter in self._letters.items() if atom in poly.free]
+        return tuple((letter, self.of(atom.data[1])) for letter, atom in free)
+
+    def _is_elementwise(self, poly: Poly) -> bool:
+        """Does it read each tensor at its own indices, in order, and nothing else?"""
+        places: set[tuple[Poly, ...]] = set()
+        todo, seen = list(direct_atoms(poly)), set[Atom]()
+        while todo:
+            atom = todo.pop()
+            if atom in seen:
+                continue
+            seen.add(atom)
+            if atom.kind == kinds.LEAF:
+                node = self.leaves.get(atom.data[0])
+                shape = node.shape if node is not None else atom.data[1]
+                if atom.data[1]:
+                    places.add(
+                        tuple(
+                            index for index, size in zip(atom.data[1], shape, strict=True)
+                            if not (index == ZERO and size == 1)
+                        )
+                    )  # fmt: skip
+            elif atom.kind in (kinds.FUNCTION, kinds.POWER, kinds.EXP, kinds.NUMBER, kinds.SIZE):
+                todo += direct_atoms(atom.data)
+            else:
+                return False
+        if len(places) > 1:
+            return False
+        indices = [index.atom for index in next(iter(places), ())]
+        return all(i is not None and i.kind == kinds.INDEX for i in indices) and len(
+            set(indices)
+        ) == len(indices)
 
     def of(self, poly: Poly) -> str:
         """The polynomial on one line."""
@@ -79,33 +170,72 @@ class PolyText:
         kind, data = atom.kind, atom.data
         if kind == kinds.INDEX:
             return self._letter(atom)
+        if kind == kinds.NUMBER and self.style == CODE:
+            return _NUMBERS.get(str(data[0]), str(data[0]))
         if kind in (kinds.SIZE, kinds.NUMBER):
             return str(data[0])
         if kind == kinds.LEAF:
             return self._leaf(data)
         if kind == kinds.FUNCTION:
-            return f"{data[0].removeprefix(PREFIX)}({self.of(data[1])})"
+            return f"{self._function(data[0])}({self.of(data[1])})"
         if kind == kinds.ANGLE:
-            return f"atan2({self.of(data[0])}, {self.of(data[1])})"
+            return f"{self._function('atan2')}({self.of(data[0])}, {self.of(data[1])})"
         if kind == kinds.POWER:
             return f"({self.of(data[0])})"
         if kind in _RELATIONS:
-            return f"[{self.of(data[0])} {_RELATIONS[kind]}]"
+            left, right = ("[", "]") if self.style != CODE else ("(", ")")
+            return f"{left}{self.of(data[0])} {_RELATIONS[kind]}{right}"
         if kind == kinds.SUM:
-            letters = ", ".join(self._letter(binder) for binder in data[0])
-            return f"sum_{{{letters}}}({self._monomial(data[1], 1)})"
+            return self._over("sum", data[0], self._monomial(data[1], 1))
         if kind in (kinds.MAXIMUM, kinds.ARGMAX, kinds.PRODUCT):
             names = {kinds.MAXIMUM: "max", kinds.ARGMAX: "argmax", kinds.PRODUCT: "prod"}
-            return f"{names[kind]}_{{{self._letter(data[0])}}}({self.of(data[1])})"
+            return self._over(names[kind], [data[0]], self.of(data[1]))
         if kind == kinds.FLOORDIV:
             return f"({self.of(data[0])} // {self.of(data[1])})"
-        return "inf"
+        return "float('inf')" if self.style == CODE else "inf"
+
+    def _over(self, name: str, binders: Sequence[Atom], body: str) -> str:
+        """A sum, a product or a maximum over indices."""
+        if self.style != CODE:
+            return f"{name}_{{{', '.join(map(self._letter, binders))}}}({body})"
+        if name not in ("sum", "max"):
+            raise NoSpelling(name)
+        loops = (f"for {self._letter(one)} in range({self.of(one.data[1])})" for one in binders)
+        return f"{name}({body} {' '.join(loops)})"
+
+    def _function(self, name: str) -> str:
+        if self.style != CODE:
+            return name.removeprefix(PREFIX)
+        op = None if name == "atan2" else op_of(name)
+        if op is None and name != "atan2":
+            raise NoSpelling(name)
+        return f"sg.{name if op is None else op.name}"
 
     def _leaf(self, data: tuple[Any, ...]) -> str:
         name, indices = data[0], data[1]
+        shown = self._name(name)
+        if self._bare or not indices:
+            return shown
+        return f"{shown}[{', '.join(self.of(index) for index in indices)}]"
+
+    def _name(self, name: str) -> str:
         node = self.leaves.get(name)
-        shown = node.label if node is not None else name
-        return f"{shown}[{', '.join(self.of(index) for index in indices)}]" if indices else shown
+        if node is None or self.style == KEY or node.op == "input":
+            return node.label if node is not None else name
+        if name not in self._spelled:
+            self._spelled[name] = self._spelling(node)
+        return self._spelled[name]
+
+    def _spelling(self, node: Node) -> str:
+        try:
+            said = spelled(node, ATOM)
+        except NoSpelling:
+            if self.style == CODE:
+                raise
+            return f"(the result of {node.op})"
+        if self.style == CODE and not said.code:
+            raise NoSpelling(node.op)
+        return said.code if self.style == CODE else said.text
 
     def _letter(self, atom: Atom) -> str:
         if atom not in self._letters:
@@ -113,6 +243,30 @@ class PolyText:
             letter = _LETTERS[count % len(_LETTERS)]
             self._letters[atom] = letter + str(count // len(_LETTERS) or "")
         return self._letters[atom]
+
+
+def _places(text: str, indices: Sequence[tuple[str, str]]) -> str:
+    """What letters stand for, where they index nothing: `` (i < n, j < m)``."""
+    if not indices or "[" in text:
+        return ""
+    return f" ({', '.join(f'{letter} < {extent}' for letter, extent in indices)})"
+
+
+def _solved(poly: Poly, relation: str) -> tuple[Poly, str, Fraction]:
+    """A relation to 0 with the number on the right, and its first term not negative."""
+    number = poly.terms.get((), 0)
+    rest = poly.plus(-number) if len(poly.terms) > 1 else poly
+    right = Fraction(-number) if rest is not poly else Fraction(0)
+    factor = Fraction(1)
+    if len(rest.terms) == 1:
+        factor = Fraction(next(iter(rest.terms.values())))
+    elif all(value < 0 for value in rest.terms.values()) or (
+        not right and next(iter(sorted(rest.terms.items(), key=_term_order)))[1] < 0
+    ):
+        factor = Fraction(-1)
+    if factor != 1:
+        rest, right = rest.scaled(exact(1 / factor)), right / factor
+    return rest, relation if factor > 0 else REVERSED[relation], right
 
 
 def _term_order(item: tuple[Monomial, Number]) -> tuple[bool, list[tuple[int, float]]]:

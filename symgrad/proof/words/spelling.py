@@ -44,7 +44,8 @@ def shared(root: Node, names: Mapping[Node, str]) -> list[Node]:
     for node in order:
         if node not in names:
             operands = least_expanded(node, names) if broadcasts(node) else node.args
-            for arg in operands:
+            doubled = node.op == "add" and node.args[0] is node.args[1]
+            for arg in operands[:1] if doubled else operands:
                 uses[arg] = uses.get(arg, 0) + 1
     plain = ("input", "constant", "size", "expand", "iota")
     return [

@@ -2,9 +2,10 @@
 
 In: a ``Program`` over symgrad.  Out: its report, and complaints: what is said and is not true.
 
-A printed condition is computed at the points where a program fails.  It excludes a point if it is
-one of ``if ...`` that does not hold there, or one of ``but where ...`` that does.  A condition
-in words is looked up in a few patterns; the program names its own by ``unless``.
+A printed condition is computed at the points where a program fails, by its code.  It excludes a
+point if it is one of ``if ...`` that does not hold there, or one of ``but where ...`` that does.
+What is declared, and what is said in words alone, is looked up in a few patterns; the program names
+its own by ``unless``.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from tests.suite.adversarial.points import Place, generic, place
 from tests.suite.adversarial.program import RIGHT, WRONG, At, Program
 
 PROVED, REFUTED, UNDECIDED, ERROR = "PROVED", "REFUTED", "UNDECIDED", "an error"
-_EXCEPT = re.compile(r"(?:but where|but for ties:|at the kink:|except where|unless)\s+(.*)", re.S)
+_EXCEPT = re.compile(r"(?:but where|except at ties:|at the kink:|except where|unless)\s+(.*)", re.S)
 _ONLY = re.compile(r"(?:if|only if|only where|where)\s+(.*)", re.S)
-_FOUND = re.compile(r"found: PROVED if (.*?); REFUTED in general", re.S)
+_FOUND = re.compile(r"found: PROVED if (.*?), a sufficient condition", re.S)
 _REMARK = re.compile(r"\s*\((?:yours|and )[^()]*(?:\([^()]*\)[^()]*)*\)\s*$")
 _NUMBERS = re.compile(r" is (\S+), true is (\S+)$")
 _NO_POLE = re.compile(r"(.*) is not a pole of \w+", re.S)
@@ -98,13 +99,36 @@ def excludes(program: Program, judged: Judged, point: At) -> bool:
 
 def excluding(report: Any, somewhere: Place) -> Iterator[str]:
     """The printed conditions that exclude a point, of those that can be computed."""
+    for condition in report.conditions:
+        found = evaluated(condition, somewhere, any if condition.excepted else all)
+        if found is condition.excepted:
+            yield worded(condition)
+    coded = {worded(condition) for condition in report.conditions if condition.code}
     for said in _sayings(report):
         said = said.strip()
+        if said in coded:
+            continue
         holds_not, holds = _EXCEPT.fullmatch(said), _ONLY.fullmatch(said)
         if (holds_not and _truth(_REMARK.sub("", holds_not[1]), somewhere, any) is True) or (
             holds and _truth(_REMARK.sub("", holds[1]), somewhere, all) is False
         ):
             yield said
+
+
+def evaluated(
+    condition: Any, somewhere: Place, whole: Callable[[Iterable[bool]], bool]
+) -> bool | None:
+    """Whether the code of a condition holds (of all elements, or of any); None without code."""
+    if not condition.code:
+        return None
+    tree = ast.parse(condition.code, mode="eval").body
+    extents = [
+        range(int(eval(extent, {"__builtins__": {}}, dict(somewhere.sizes))))
+        for _, extent in condition.indices
+    ]
+    letters = [name for name, _ in condition.indices]
+    choices = (dict(zip(letters, values, strict=True)) for values in itertools.product(*extents))
+    return _everywhere(tree, somewhere, whole, choices)
 
 
 def _sayings(report: Any) -> list[str]:
@@ -191,6 +215,13 @@ def _truth(text: str, somewhere: Place, whole: Callable[[Iterable[bool]], bool])
         return None
     if not any(isinstance(node, (ast.Compare, ast.BoolOp)) for node in ast.walk(tree)):
         return None
+    return _everywhere(tree, somewhere, whole, _letters(tree, somewhere))
+
+
+def _everywhere(
+    tree: ast.expr, somewhere: Place, whole: Callable[[Iterable[bool]], bool],
+    choices: Iterable[Mapping[str, int]],
+) -> bool | None:  # fmt: skip
     space = {name: sg.tensor(value) for name, value in somewhere.arrays.items()}
     space |= {
         "sg": sg,
@@ -198,11 +229,14 @@ def _truth(text: str, somewhere: Place, whole: Callable[[Iterable[bool]], bool])
         "abs": abs,
         "max": max,
         "min": min,
+        "sum": sum,
+        "range": range,
+        "float": float,
         **somewhere.sizes,
         **somewhere.plain,
     }
     found: list[bool] = []
-    for letters in _letters(tree, somewhere):
+    for letters in choices:
         with contextlib.suppress(IndexError):
             try:
                 found += _holds(tree, {**space, **letters}).ravel().tolist()
@@ -265,5 +299,5 @@ def _related(operator: ast.cmpop, left: Any, right: Any) -> np.ndarray:
 
 def _value(tree: ast.expr, space: Mapping[str, Any]) -> Any:
     code = compile(ast.Expression(tree), "<condition>", "eval")
-    value = eval(code, {"__builtins__": {}}, dict(space))
+    value = eval(code, {"__builtins__": {}, **space})  # names inside of loops are looked up there
     return value.numpy() if isinstance(value, sg.Tensor) else value

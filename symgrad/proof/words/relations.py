@@ -1,0 +1,158 @@
+"""Relations between nodes as text, in the names of the user's source.
+
+In: nodes and numbers.  Out: ``Said``: ``x > -3``, ``(x * x).sum(0) == 1``.
+
+What is added to a side, or multiplies it, goes to the other side: ``x + 3 == 6`` is ``x == 3``.
+The text is in terms of the inputs, or of the locals of forward where that is long; the code is
+in terms of the inputs, the sizes and the plain numbers alone, so that it can be evaluated.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from symgrad.budgets import LONGEST_CONDITION
+from symgrad.ir.graph import Node, ancestors
+from symgrad.ops.movement import bare
+from symgrad.proof.scalars import literals
+from symgrad.proof.words.code import CodeWriter, NoSpelling
+
+REVERSED = {">": "<", ">=": "<=", "<": ">", "<=": ">=", "==": "=="}
+_SIDE = 5
+"""How tightly a side of a comparison binds."""
+MOST_OPERATIONS = 60
+"""Longer code is not written."""
+LONGEST = 90
+"""Characters of a value in a condition."""
+_AGAIN = re.compile(r"(.+)_\d+")
+
+
+@dataclass(frozen=True)
+class Said:
+    """``text``: as it is printed.  ``code``: Python in terms of the inputs; empty: none."""
+
+    text: str
+    code: str
+
+
+def related(node: Node, relation: str, right: Fraction | Node = Fraction(0)) -> Said:
+    """A relation between a node and a number, or another node.  Raises NoSpelling."""
+    if isinstance(right, Node):
+        one, other = spelled(node), spelled(right)
+        return _joined(one, relation, other)
+    node, relation, right = solved(node, relation, right)
+    if node.op == "sub" and not right:
+        one, other = (spelled(arg) for arg in node.args)
+        return _joined(one, relation, other)
+    number = decimal(right)
+    return _joined(spelled(node), relation, Said(number, number))
+
+
+def _joined(left: Said, relation: str, right: Said) -> Said:
+    code = f"{left.code} {relation} {right.code}" if left.code and right.code else ""
+    return Said(f"{left.text} {relation} {right.text}", code)
+
+
+def solved(node: Node, relation: str, right: Fraction) -> tuple[Node, str, Fraction]:
+    """The same relation with numbers brought to the right."""
+    while True:
+        if node.op in ("expand", "reshape", "shift"):
+            node = node.args[0]
+            continue
+        values = [_number(arg) for arg in node.args]
+        if node.op == "neg":
+            node, right, relation = node.args[0], -right, REVERSED[relation]
+        elif node.op == "add" and None in values and values != [None, None]:
+            right -= next(value for value in values if value is not None)
+            node = node.args[values.index(None)]
+        elif node.op == "sub" and values[1] is not None and values[0] is None:
+            node, right = node.args[0], right + values[1]
+        elif node.op == "sub" and values[0] is not None and values[1] is None:
+            node, right, relation = node.args[1], values[0] - right, REVERSED[relation]
+        elif node.op in ("mul", "div") and (factor := _factor(node, values)):
+            node, right = node.args[values.index(None)], right / factor
+            relation = relation if factor > 0 else REVERSED[relation]
+        else:
+            return node, relation, right
+
+
+def _factor(node: Node, values: list[Fraction | None]) -> Fraction | None:
+    """The number that a node multiplies its other operand by."""
+    if values[1] is not None and values[0] is None and values[1]:
+        return values[1] if node.op == "mul" else 1 / values[1]
+    return values[0] if node.op == "mul" and values[1] is None else None
+
+
+def _number(node: Node) -> Fraction | None:
+    node = bare(node)
+    if node.op != "constant" or isinstance(node.attributes["value"].value, bool):
+        return None
+    value = node.attributes["value"].value
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return Fraction(value) if isinstance(value, int) else Fraction(literals.exact(value))
+
+
+def decimal(value: Fraction) -> str:
+    """A number as it is written, if a dozen digits are enough."""
+    short = f"{float(value):.12g}"
+    return short if Fraction(short) == value else str(value)
+
+
+def spelled(node: Node, level: int = _SIDE) -> Said:
+    """A node in terms of the inputs, or with locals where that is long.
+
+    What is too long either way is named by its line.  Raises NoSpelling.
+    """
+    while node.op in ("expand", "shift"):
+        node = node.args[0]
+    code = _written(node, (), level)
+    if code and len(code) <= LONGEST_CONDITION:
+        return Said(code, code)
+    short = _written(node, own_names(ancestors([node])), level)
+    text = min((text for text in (code, short) if text), key=len, default="")
+    if (not text or len(text) > LONGEST) and node.location is not None:
+        text = f"(the value of line {node.location.line})"
+    if not text:
+        raise NoSpelling(node.op)
+    return Said(text, code)
+
+
+def _written(node: Node, names: Iterable[Node], level: int) -> str:
+    """A node as code; empty where it has no spelling, or one that nobody reads."""
+    if _operations(node, frozenset(names)) > MOST_OPERATIONS:
+        return ""
+    try:
+        return CodeWriter(names).text(node, level)
+    except NoSpelling:
+        return ""
+
+
+def _operations(node: Node, names: frozenset[Node]) -> int:
+    """How many operations the code has, each as often as it is written."""
+    found: dict[Node, int] = {}
+    for part in ancestors([node], stop=names):
+        leaf = part in names or not part.args
+        found[part] = 0 if leaf else 1 + sum(found.get(arg, 0) for arg in part.args)
+    return found[node]
+
+
+def own_names(nodes: Iterable[Node]) -> list[Node]:
+    """Nodes with names that stand for one value in the user's source, inputs left out.
+
+    Where a variable is bound twice, a trace calls its second value ``t_2``.
+    """
+    named = [node for node in nodes if node.name and node.op != "input"]
+    if not named:
+        return []
+    every = {node.name for node in named[0].graph.nodes if node.name}
+    every |= set(named[0].graph.inputs)
+    again = {match[1] for name in every if (match := _AGAIN.fullmatch(name)) and match[1] in every}
+    return [
+        node for node in named
+        if node.name not in again
+        and not ((match := _AGAIN.fullmatch(node.name or "")) and match[1] in every)
+    ]  # fmt: skip
