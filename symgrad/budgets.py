@@ -8,8 +8,6 @@ VERDICT_SECONDS = 30.0
 """Of processor time for one verdict, where nobody says otherwise."""
 PROOF_SHARE = 0.8
 """Of the time that is left, for the judgement of one case: conditions are to be found as well."""
-CONDITION_SECONDS = 4.0
-"""Of processor time, for conditions under which a refuted gradient is right."""
 SURROGATE_SECONDS = 4.0
 """Of processor time, for what a refuted gradient is the derivative of."""
 SURROGATE_NODES = 12
@@ -18,6 +16,10 @@ SURROGATE_SCALARS = 5
 """Numbers of backward that scale a surrogate."""
 SURROGATE_PROOFS = 6
 """Surrogates that fit at a few points and are tried to be proved."""
+CONDITION_SECONDS = 3.0
+"""Of processor time, for conditions under which the refuted gradients of a case are right."""
+LEAST_CONDITION_SECONDS = 1.0
+"""Of these, for one gradient, however many there are."""
 REPAIR_SECONDS = 8.0
 """Of processor time, for what is wrong with a gradient and for the proofs of what to write."""
 CHECKED_WORK = 256

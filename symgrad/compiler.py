@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ from symgrad.kernels import OpPlan, plan, with_backward
 from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
 from symgrad.stages import STAGES
-from symgrad.verdicts import report_on
+from symgrad.verdicts import report_on, used
 
 if TYPE_CHECKING:
     from symgrad.numpy_op import NumpyOp
@@ -64,7 +64,7 @@ Assume = Mapping[str, str] | None
 def verify(
     function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
     order: int = 1, suggest: bool = True, audit: bool = False,
-    timeout: float | None = VERDICT_SECONDS,
+    timeout: float | None = VERDICT_SECONDS, cache: bool = False,
 ) -> Report:  # fmt: skip
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
@@ -75,12 +75,15 @@ def verify(
     about inputs, such as ``{"x": "positive"}``.  ``order=2``: the backward of the backward too.
     ``suggest=False``: do not look for a repair.  ``audit=True``: evaluate both sides of what is
     PROVED at random points as well.  ``timeout``: seconds of processor time; what is not decided
-    by then is UNDECIDED; None for no limit.  Raises SpecError, and the errors of tracing forward.
+    by then is UNDECIDED; None for no limit.  ``cache=True``: what was PROVED before, by this
+    version and from the same traces, is not proved again; the command line and pytest do so
+    too.  Raises SpecError, and the errors of tracing forward.
     """
 
     def judge() -> Report:
         request = requested(function, specs, static, assume, order)
-        return _judged_request(replace(request, audit=audit), suggest)
+        with used() if cache else nullcontext():
+            return _judged_request(replace(request, audit=audit), suggest)
 
     return in_time(function, timeout, judge)
 

@@ -17,6 +17,7 @@ from symgrad.budgets import (
     CONDITION_SCREEN,
     CONDITION_SECONDS,
     GRADIENT_WORK,
+    LEAST_CONDITION_SECONDS,
     MOST_OUTPUTS,
     PROOF_SHARE,
     REPAIR_TOTAL_WORK,
@@ -709,7 +710,10 @@ def _explained(
     found: Sequence[FoundCondition] = ()
     try:
         if name in chosen.judgements:
-            found = _conditions(chosen.subject, name, decided, options)
+            refuted = [one for one in chosen.judgements.values() if one.verdict is Verdict.REFUTED]
+            share = max(CONDITION_SECONDS / len(refuted or [name]), LEAST_CONDITION_SECONDS)
+            seconds = min(CONDITION_SECONDS, share)
+            found = _conditions(chosen.subject, name, decided, options, seconds)
         if not options.suggest:
             return found, Diagnosis()
         return found, diagnose(
@@ -723,14 +727,14 @@ def _explained(
 
 
 def _conditions(
-    subject: Subject, name: str, decided: Judgement, options: VerifyOptions
+    subject: Subject, name: str, decided: Judgement, options: VerifyOptions, seconds: float
 ) -> Sequence[FoundCondition]:
-    """Under which conditions a refuted gradient is right, as far as a short time allows.
+    """Under which conditions a refuted gradient is right, as far as so many seconds allow.
 
     The true gradient and the repair, which come after it, are of more use.
     """
     try:
-        with limited(CONDITION_SECONDS):
+        with limited(seconds):
             return find_conditions(subject, name, decided, budget=options.budget)
     except TimeUp:
         check()  # was it the limit of the verdict?

@@ -353,6 +353,28 @@ def test_the_environment_and_sg_verify_do_without(
     assert proofs
 
 
+def test_sg_verify_uses_it_where_that_is_asked_for(
+    folder: Path, proofs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = judged(tmp_path).function
+    first = sg.verify(function, "n", cache=True)
+    proofs.clear()
+    again = sg.verify(function, "n", cache=True)
+    assert not proofs
+    assert replace(again, seconds=0.0) == replace(first, seconds=0.0)
+    assert sg.verify(function, "n", cache=True, assume={"x": "positive"}).ok
+    assert proofs  # other facts are another proof
+    proofs.clear()
+    wrong = judged(tmp_path, SOURCE.replace("6.0", "5.0")).function
+    for _ in range(2):
+        assert not sg.verify(wrong, "n", suggest=False, cache=True)
+    assert len(proofs) >= 2
+    proofs.clear()
+    monkeypatch.setenv(verdicts.OFF, "1")
+    assert sg.verify(function, "n", cache=True).ok
+    assert proofs
+
+
 def test_the_number_of_entries_is_bounded(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

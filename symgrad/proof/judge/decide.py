@@ -48,7 +48,14 @@ from symgrad.proof.judge.matrices import prepared
 from symgrad.proof.judge.prove import Prover
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.corners import certain, corners
-from symgrad.proof.oracle.refute import Counterexample, confirmed, refute, suspicious, tolerance
+from symgrad.proof.oracle.refute import (
+    Counterexample,
+    agree_in_balls,
+    confirmed,
+    refute,
+    suspicious,
+    tolerance,
+)
 from symgrad.proof.oracle.roundings import solved
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
@@ -356,6 +363,8 @@ class _Decision:
         Where the two derivatives disagree (a kink, a pole) a gradient is in neither list.
         """
         with precisely():
+            if agree_in_balls(self.subject, point, names):
+                return names, []
             try:
                 at = self.subject.evaluate_precise(point)
                 joint = {name: self.subject.direction(name, at) for name in names}

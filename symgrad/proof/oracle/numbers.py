@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import mpmath
 import numpy as np
 
+from symgrad.errors import GraphError
 from symgrad.ir.dim import Dim, DimLike
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, Scalar
@@ -43,8 +44,33 @@ class Arithmetic(ABC):
     steady: ClassVar[bool] = False
 
     def step(self, node: Node) -> Step:
-        """How to compute a node that is not an input."""
-        return bound(self.apply, node)
+        """How to compute a node that is not an input: what its op says is looked up once."""
+        compute = self._step(node)
+        if not node.dtype.wraps:
+            return compute
+        dtype = str(node.dtype)
+        return lambda values, size: compute(values, size).astype(dtype).astype(np.int64)
+
+    def _step(self, node: Node) -> Step:
+        op, attributes, is_float = get(node.op), node.attributes, node.dtype.is_float
+        if node.op == "constant" and is_float:
+            literal = attributes["value"].value
+            return lambda values, size: self.full(self.number(literal))
+        if node.op == "size" and is_float:
+            dim = attributes["dim"]
+            return lambda values, size: self.real(np.asarray(size(dim), dtype=np.int64))
+        if node.op == "cast":
+            old, new = node.args[0].dtype, node.dtype
+            return lambda values, size: self.cast(values[0], old, new)
+        if node.op == "where" and is_float:
+            return lambda values, size: np.where(*values)
+        if is_float and op.scalar is not None:
+            return self.elementary(op, len(node.args))
+        return lambda values, size: self.structural(op, values, size, attributes, node)
+
+    def elementary(self, op: Op, arity: int) -> Step:
+        """How to compute an elementwise op on reals."""
+        return lambda values, size: self.elementwise(op, values)
 
     @abstractmethod
     def number(self, value: Scalar) -> Any:
@@ -60,22 +86,7 @@ class Arithmetic(ABC):
 
     def apply(self, node: Node, values: Sequence[Array], size: SizeOf) -> Array:
         """The value of a node that is not an input; integers are int64, whatever their range."""
-        value = self._value(node, values, size)
-        return value.astype(str(node.dtype)).astype(np.int64) if node.dtype.wraps else value
-
-    def _value(self, node: Node, values: Sequence[Array], size: SizeOf) -> Array:
-        op, attributes = get(node.op), node.attributes
-        if node.op == "constant" and node.dtype.is_float:
-            return self.full(self.number(attributes["value"].value))
-        if node.op == "size" and node.dtype.is_float:
-            return self.real(np.asarray(size(attributes["dim"]), dtype=np.int64))
-        if node.op == "cast":
-            return self.cast(values[0], node.args[0].dtype, node.dtype)
-        if node.op == "where" and node.dtype.is_float:
-            return np.where(*values)
-        if node.dtype.is_float and op.scalar is not None:
-            return self.elementwise(op, values)
-        return self.structural(op, values, size, attributes, node)
+        return self.step(node)(values, size)
 
     def structural(
         self, op: Op, values: Sequence[Array], size: SizeOf, attributes: dict[str, Any], node: Node
@@ -162,10 +173,15 @@ class Precise(Arithmetic):
 
     def elementwise(self, op: Op, values: Sequence[Array]) -> Array:
         """An elementwise op on reals."""
-        if op.ufunc in _EXACT:
-            return as_object(op.ufunc(*values))
-        function = value_function(op.name, len(values))
-        return as_object(np.frompyfunc(function, len(values), 1)(*values))
+        return self.elementary(op, len(values))(values, no_size)
+
+    def elementary(self, op: Op, arity: int) -> Step:
+        """How to compute an elementwise op on reals."""
+        ufunc = op.ufunc
+        if ufunc in _EXACT:
+            return lambda values, size: as_object(ufunc(*values))
+        function = np.frompyfunc(value_function(op.name, arity), arity, 1)
+        return lambda values, size: as_object(function(*values))
 
     def partial(self, op: Op, position: int, values: Sequence[Array]) -> Array | None:
         """A partial derivative of an elementwise op; None where it is zero."""
@@ -218,6 +234,11 @@ def _permuted(values: Sequence[Array], size: SizeOf, *, axes: tuple[int, ...]) -
 def _contracted(values: Sequence[Array], size: SizeOf, *, spec: str) -> Array:
     found: Array = np.einsum(spec, *values)
     return found
+
+
+def no_size(dim: DimLike) -> int:
+    """What an op that has no sizes is given for them."""
+    raise GraphError(f"an elementwise op asks for {dim}")
 
 
 _QUICK: dict[str, Callable[..., Array]] = {

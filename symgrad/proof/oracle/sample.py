@@ -185,7 +185,10 @@ class Style:
 
 
 class Sampler:
-    """Draws points for one case; the same ones in every run."""
+    """Draws points for one case; the same ones in every run.
+
+    ``like``: a sampler of the same nodes.
+    """
 
     def __init__(
         self,
@@ -194,6 +197,7 @@ class Sampler:
         conditions: Sequence[SizeCondition] = (),
         assumptions: Iterable[Assumption] = (),
         cotangents: Iterable[Node] = (),
+        like: Sampler | None = None,
     ) -> None:
         self.inputs = tuple(inputs)
         self.cotangents = frozenset(n.attributes["name"] for n in cotangents if n.op == "input")
@@ -201,9 +205,12 @@ class Sampler:
         self.assumptions: dict[str, list[Assumption]] = {}
         for assumption in assumptions:
             self.assumptions.setdefault(assumption.name, []).append(assumption)
-        self.uses: dict[str, IntegerUse] = integer_uses(nodes)
-        self.literals = _thresholds(nodes)
-        self.shapes = list(dict.fromkeys(size for node in nodes for size in node.shape))
+        self.uses: dict[str, IntegerUse] = integer_uses(nodes) if like is None else like.uses
+        self.literals: Array | None = _thresholds(nodes) if like is None else like.literals
+        self.shapes: list[Dim] = (
+            list(dict.fromkeys(size for node in nodes for size in node.shape))
+            if like is None else like.shapes
+        )  # fmt: skip
         self.symbols = _symbols(self.shapes, self.assumptions)
         self.modes = {node.attributes["name"]: "real" for node in self.inputs}
         self._only_reals = not self.assumptions and all(n.dtype.is_float for n in self.inputs)

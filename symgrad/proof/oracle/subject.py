@@ -52,6 +52,13 @@ class Evaluation:
     objective: Any
     differences: Differences
 
+    @cached_property
+    def mass(self) -> float:
+        """How much is summed in the objective: what cancellation in doubles is measured by."""
+        outputs = self.differences.outputs
+        parts = (self.values[node] * self.weights[cotangent] for node, cotangent in outputs)
+        return sum(float(np.add.reduce(abs(part), axis=None)) for part in parts)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -76,7 +83,8 @@ class Subject:
     ``outputs``: pairs of an output and its cotangent, float outputs only.  ``gradients``: the
     hand-written gradient node of each input that has one.  ``recognised``: rounded constants
     among the literals are read as what they round.  ``relations``: what is stated of the inputs,
-    without which forward is taken to be undefined.
+    without which forward is taken to be undefined.  ``like``: a subject that may have the same
+    nodes; what is known of them is taken over.
     """
 
     def __init__(
@@ -90,6 +98,7 @@ class Subject:
         assumptions: Iterable[Assumption] = (),
         recognised: bool = False,
         relations: Sequence[Relation] = (),
+        like: Subject | None = None,
     ) -> None:
         self.graph = graph
         self.relations = tuple(relations)
@@ -100,16 +109,22 @@ class Subject:
         self.conditions = tuple(conditions)
         self.assumptions = tuple(assumptions)
         self.recognised = recognised
-        self.forward = Evaluator([node for node, _ in outputs])
+        self._evaluators: dict[tuple[Node, ...], Evaluator] = (
+            {} if like is None else like._evaluators
+        )
         weights = [cotangent for _, cotangent in outputs]
+        self.forward = self._evaluator([node for node, _ in outputs])
         results = [*self.forward.results, *weights, *self.gradients.values(), *self.inputs]
-        self.everything = Evaluator(results)
+        self.everything = self._evaluator(results)
         drawn = [*inputs, *(node for node in weights if node not in inputs)]
-        self.sampler = Sampler(
+        self.sampler: Sampler = Sampler(
             drawn, self.everything.nodes, conditions, self.assumptions,
             [node for node in weights if node not in inputs],
+            like=None if like is None or like.everything is not self.everything else like.sampler,
         )  # fmt: skip
         self.precise = Precise(self.read)
+        self.balls: Arithmetic | None = None
+        """As ``precise``, in balls, once it was asked for (``quotients``)."""
         self.by_name = {node.attributes["name"]: node for node in inputs}
         self.read_as: tuple[str, ...] = ()
         """What was put for approximations of it, as sentences."""
@@ -129,6 +144,14 @@ class Subject:
         """Gradients whose shape does not fit their inputs, as backward returned them."""
         self._drawn: dict[Any, Evaluation | None] = {}
         self._precise: dict[int, Evaluation] = {}
+
+    def _evaluator(self, results: Sequence[Node]) -> Evaluator:
+        """The program of some nodes, made once for all subjects of one graph."""
+        key = tuple(results)
+        found = self._evaluators.get(key)
+        if found is None:
+            found = self._evaluators[key] = Evaluator(results)
+        return found
 
     def changed(
         self, names: Iterable[str] | None = None, *, graph: Graph | None = None,
@@ -157,6 +180,7 @@ class Subject:
             [at(node) for node in self.inputs],
             [(at(node), at(cotangent)) for node, cotangent in self.outputs],
             dict(gradients or {name: at(self.gradients[name]) for name in kept}),
+            like=self if there is self.graph else None,
             **own | given,
         )
         found.settle_as(self.sampler.modes if self.settled else {})
@@ -279,7 +303,7 @@ class Subject:
                 claimed = claimed + inner(gradient, direction)
                 scale = scale + np.add.reduce(abs(gradient * direction), axis=None)
             double = gradient_is_double(at)
-            floor = 1e-3 * _mass(self.outputs, at) + 1e-9
+            floor = 1e-3 * at.mass + 1e-9
             return Comparison(quotient, claimed, scale + (floor if double else floor / 1000))
 
     def sympy_derivative(self, at: Evaluation, directions: Mapping[str, Array]) -> Any:
@@ -298,7 +322,7 @@ class Subject:
         Inputs of one shape have different ones: what depends on differences alone is seen too.
         """
         shape = at.values[self.by_name[name]].shape
-        numbers = _direction(name, seed, shape)
+        numbers = generic_numbers(name, seed, shape)
         if gradient_is_double(at):
             return np.asarray(numbers / 512)
         exact = np.empty(shape, dtype=object)
@@ -397,7 +421,8 @@ def literal_of(node: Node) -> tuple[Scalar, ...]:
 
 
 @lru_cache(maxsize=2048)
-def _direction(name: str, seed: int, shape: tuple[int, ...]) -> Array:
+def generic_numbers(name: str, seed: int, shape: tuple[int, ...]) -> Array:
+    """Integers of which 512ths are a generic direction for an input."""
     random = np.random.default_rng((seed, *name.encode(), *shape))
     numbers = random.integers(300, 1000, shape) * np.where(random.random(shape) < 0.5, -1, 1)
     return np.asarray(numbers)
@@ -406,12 +431,6 @@ def _direction(name: str, seed: int, shape: tuple[int, ...]) -> Array:
 def gradient_is_double(at: Evaluation) -> bool:
     """Was this evaluated in double precision?"""
     return at.differences.arithmetic is _DOUBLE
-
-
-def _mass(outputs: Sequence[tuple[Node, Node]], at: Evaluation) -> Any:
-    """How much is summed in the objective: what cancellation in doubles is measured by."""
-    parts = (at.values[node] * at.weights[cotangent] for node, cotangent in outputs)
-    return sum(float(np.add.reduce(abs(part), axis=None)) for part in parts)
 
 
 def precisely() -> Any:

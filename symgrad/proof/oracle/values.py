@@ -9,6 +9,7 @@ derivatives either: PROVED needs its consent, and REFUTED that of both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -116,6 +117,8 @@ def _size_function(items: tuple[tuple[str, int], ...]) -> Callable[[DimLike], in
 
 def inner(left: Array, right: Array) -> Any:
     """The sum of the products of the elements."""
+    if left.dtype == right.dtype == np.float64 and left.shape == right.shape:
+        return left.ravel().dot(right.ravel())
     return np.add.reduce(left * right, axis=None) if left.size else 0
 
 
@@ -134,9 +137,12 @@ def objective(
     """``sum over outputs of <cotangent, output>``; raises DomainError unless it is finite."""
     total: Any = 0
     for node, cotangent in outputs:
-        if not is_finite(values[node]):
+        weight, value = weights[cotangent], values[node]
+        part = inner(weight, value)
+        # a double that is not finite makes the sum of the products so, whatever its weight
+        if (value.dtype == object or not math.isfinite(part)) and not is_finite(value):
             raise DomainError(f"{node.label} is not finite")
-        total = total + inner(weights[cotangent], values[node])
+        total = total + part
     return total
 
 

@@ -320,6 +320,13 @@ def value_function(op: Op, arity: int) -> Callable[..., Any]:
 
 
 @_by_record
+def value_text(op: Op, arity: int) -> str | None:
+    """What the op is as a text over mpmath's names; None for an op that is not symgrad's."""
+    kept = _kept(op, arity)
+    return kept[0][1] if kept else None
+
+
+@_by_record
 def partial_function(op: Op, arity: int, position: int) -> Callable[..., Any]:
     """A partial derivative of the op as a function of mpmath numbers."""
     kept = _kept(op, arity)
