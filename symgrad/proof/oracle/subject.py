@@ -125,6 +125,8 @@ class Subject:
         self.precise = Precise(self.read)
         self.balls: Arithmetic | None = None
         """As ``precise``, in balls, once it was asked for (``quotients``)."""
+        self.without_balls = False
+        """Is it known that some op has no form in balls?"""
         self.by_name = {node.attributes["name"]: node for node in inputs}
         self.read_as: tuple[str, ...] = ()
         """What was put for approximations of it, as sentences."""
