@@ -57,7 +57,8 @@ def second_order(
     for graphs in traced:
         wanted = [name for name in graphs.asked if name not in constant]
         for case in graphs.cases:
-            one = _case(case, wanted, declared, trusted, budget, seen, printed, opinions)
+            whole = opinions if graphs is traced[0] else None
+            one = _case(case, wanted, declared, trusted, budget, seen, printed, opinions, whole)
             if one is not None and (one.verdict > found.verdict or found.text == _KEPT):
                 found = one
             if one is not None and one.verdict is Verdict.PROVED and one.text:
@@ -76,8 +77,12 @@ def _case(
     seen: set[tuple[object, ...]],
     printed: Collection[Condition],
     opinions: Opinions | None,
+    whole: Opinions | None,
 ) -> Finding | None:
-    """What is found in one case; None where there is nothing to judge, or it is known already."""
+    """What is found in one case; None where there is nothing to judge, or it is known already.
+
+    ``whole``: hears what holds by the chain rule; that of variants is a part of it.
+    """
     if case.record is None or case.record.reason:
         reason = "it was not traced with histories" if case.record is None else case.record.reason
         return Finding(NAME, Verdict.UNDECIDED, f"the history could not be followed: {reason}")
@@ -85,7 +90,7 @@ def _case(
         return Finding(NAME, Verdict.UNDECIDED, "not judged, since backward failed")
     recorded = Recorded(case, wanted, trusted=trusted)
     nothing = not recorded.markers and not recorded.overwritten
-    if nothing and opinions is None:
+    if nothing and whole is None:
         return None
     key = (*map(str, case.conditions), *wanted, *map(digest, recorded.gradients.values()))
     if key in seen:
@@ -94,8 +99,12 @@ def _case(
     if nothing:
         names = [name for name in _names(recorded.inputs) if name in wanted]
         twice = _Twice.of(recorded, [*names, *_names(recorded.cotangents)], declared)
-        by_chain_rule = Judgement(Verdict.PROVED, conditions=tuple(printed))
-        _hear(opinions, case, twice, dict.fromkeys(twice.subject.gradients, by_chain_rule))
+        if any(condition.kind == "literal" for condition in printed):
+            right = judge(twice.subject, budget=budget)  # as which literals are read
+        else:
+            proved = Judgement(Verdict.PROVED, conditions=tuple(printed))  # by the chain rule
+            right = dict.fromkeys(twice.subject.gradients, proved)
+        _hear(whole, case, twice, right)
         return None
     failing = _failing_rule(recorded)
     if failing is not None:
