@@ -226,10 +226,7 @@ def _compare(
         true = derivative(objective(subject, moved, point.sizes, arithmetic=arithmetic))
         if balls.is_special(true):
             raise Uncertain("the derivative is not finite")
-        claims = {
-            name: claimed(subject, name, given, point, direction)
-            for name, direction in directions.items()
-        }
+        claims = claimed(subject, given, point, directions)
         for name, claim in claims.items():
             if balls.is_special(claim):
                 if conditional:
@@ -299,7 +296,7 @@ def _sides(
     direction[...] = balls.ZERO
     for number, at in enumerate(places):
         direction[at] = fmpq(1 if len(places) == 1 else 2 * number * number + number + 1)
-    hand = claimed(subject, name, given, point, direction)
+    hand = claimed(subject, given, point, {name: direction})[name]
     given[name] = _moved(given[name], direction)
     return hand, derivative(
         objective(subject, given, point.sizes, arithmetic=Reading(subject))
@@ -307,17 +304,20 @@ def _sides(
 
 
 def claimed(
-    subject: Subject, name: str, given: Mapping[str, Array], point: Point, direction: Array
-) -> Number:
-    """``<gradient, direction>`` as written."""
-    node = subject.gradients[name]
-    program = evaluator(subject, ("hand", name), lambda: Evaluator([node]))
-    gradient = program.run(Reading(subject), given, point.sizes)[node]
-    total = balls.ZERO
-    for value, weight in zip(gradient.ravel(), direction.ravel(), strict=True):
-        if type(weight) is not fmpq or weight != 0:
-            total = add(total, mul(value.v, weight))
-    return total
+    subject: Subject, given: Mapping[str, Array], point: Point, directions: Mapping[str, Array]
+) -> dict[str, Number]:
+    """``<gradient, direction>`` as written, for each input; what they share is computed once."""
+    nodes = {name: subject.gradients[name] for name in directions}
+    program = evaluator(subject, ("hand", *nodes), lambda: Evaluator([*nodes.values()]))
+    gradients = program.run(Reading(subject), given, point.sizes)
+    found = {}
+    for name, direction in directions.items():
+        total = balls.ZERO
+        for value, weight in zip(gradients[nodes[name]].ravel(), direction.ravel(), strict=True):
+            if type(weight) is not fmpq or weight != 0:
+                total = add(total, mul(value.v, weight))
+        found[name] = total
+    return found
 
 
 def _direction(random: Any, like: Array) -> Array:
