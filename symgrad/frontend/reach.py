@@ -686,7 +686,19 @@ def _public(owner: type) -> dict[str, Any]:
     )
     if hasattr(owner, "__dataclass_fields__"):
         hidden = (*hidden, "__hash__", "__dataclass_fields__", "__dataclass_params__")
-    return {name: value for name, value in vars(owner).items() if name not in hidden}
+    return {
+        name: value for name, value in vars(owner).items()
+        if name not in hidden and not _is_generated(owner, value)
+    }  # fmt: skip
+
+
+def _is_generated(owner: type, value: Any) -> bool:
+    """Is it a method that ``dataclass`` has written, which does nothing but read fields?"""
+    code = getattr(value, "__code__", None)
+    return (
+        hasattr(owner, "__dataclass_fields__") and isinstance(code, CodeType)
+        and code.co_filename == "<string>" and value.__name__.startswith("__")
+    )  # fmt: skip
 
 
 def _parts(value: Any) -> Iterable[Any] | None:
