@@ -36,6 +36,7 @@ from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgr
 from symgrad.frontend.sizes import symbolic_math
 from symgrad.frontend.state import Change, Later, State, put_back
 from symgrad.frontend.stated import relations
+from symgrad.frontend.tables import Tables, hashes_sizes
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.frontend.unknown import between_calls
 from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
@@ -87,12 +88,36 @@ def trace_case(
             return traced(lambda: None)
         asks_identity = bool(state.reach.tensors)
         case = traced(lambda: begun.extend(state.changes()))
-        later = Later(
-            state, begun, lambda: State(reached(request.function)),
-            lambda: _is_again(case, lambda: traced(between_calls)),
-        )  # fmt: skip
-        notes = (*case.state, *state.reach.asked, *later.judge())
-        return replace(case, state=tuple(dict.fromkeys(notes)))
+        tables = Tables(state)
+        if not (hashes_sizes(case) and tables.state.reach.may_keep):
+            return _for_later(case, traced, state, begun, request)
+        with tables.in_place():
+            begun.clear()
+            other = traced(lambda: begun.extend(state.changes()))
+            if not hashes_sizes(other):
+                return _for_later(other, traced, state, begun, request, tables)
+        return _for_later(case, traced, state, begun, request)
+
+
+def _for_later(
+    case: FunctionCase, traced: Callable[[Callable[[], None]], FunctionCase], state: State,
+    begun: list[Change], request: Request, tables: Tables | None = None,
+) -> FunctionCase:  # fmt: skip
+    """The case, with what later calls may do otherwise.
+
+    ``traced``: traces it again; ``begun``: what forward had changed; ``tables``: those by sizes.
+    """
+
+    def again() -> bool:
+        return _is_again(case, lambda: traced(between_calls))
+
+    later = Later(
+        state, begun, lambda: State(reached(request.function)),
+        again if tables is None else lambda: tables.again(again), whatever=tables is not None,
+    )  # fmt: skip
+    notes = [*case.state, *state.reach.asked, *later.judge()]
+    notes += [] if tables is None else tables.notes
+    return replace(case, state=tuple(dict.fromkeys(notes)))
 
 
 def _is_again(case: FunctionCase, trace: Callable[[], FunctionCase]) -> bool:

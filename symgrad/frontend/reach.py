@@ -333,6 +333,11 @@ class Reach:
         return None
 
     @property
+    def may_keep(self) -> bool:
+        """Is there a dictionary, a set or a cache that can keep something by sizes?"""
+        return bool(self.cached) or any(type(one.holder) in (dict, set) for one in self.places)
+
+    @property
     def objects(self) -> list[Location]:
         """The lines that ask which object something is."""
         return [where for code in self.codes for where, _ in code_names(code).objects]

@@ -33,7 +33,7 @@ import numpy as np
 from symgrad.budgets import MOST_STATE_PATHS, MOST_STATE_ROUNDS
 from symgrad.errors import Location
 from symgrad.frontend.classes import Type, real_types
-from symgrad.frontend.function import METHODS, class_of, raw_method
+from symgrad.frontend.function import METHODS, Context, class_of, raw_method
 from symgrad.frontend.plain_code import is_ours, is_plain
 from symgrad.frontend.reach import ABSENT, Leaf, Place, Reach, by_identity, reached, state_of_leaf
 from symgrad.frontend.sizes import SymFloat, SymInt
@@ -85,6 +85,8 @@ class Change:
 
 
 def _text(key: Any) -> Any:
+    if isinstance(key, Context):
+        return Context  # each call has its own, which is in no table before
     return key if type(key) in _PLAIN else id(key)
 
 
@@ -255,6 +257,7 @@ class Later:
 
     ``first``: the state before the first trace; ``begun``: what that had changed when forward was
     over.  ``capture``: the state now; ``again``: traces again, and is it the same?
+    ``whatever``: that is done, too, where nothing seems to change.
     ``notes``: what is not.
     """
 
@@ -262,12 +265,13 @@ class Later:
     begun: list[Change]
     capture: Callable[[], State]
     again: Callable[[], bool]
+    whatever: bool = False
     notes: list[Asked] = field(default_factory=list)
 
     def judge(self) -> list[Asked]:
         """What later calls may do otherwise; empty if they do the same."""
         known = _relevant([*self.begun, *self.first.changes()])
-        if not known:
+        if not (known or self.whatever):
             return []
         left = self.capture()
         try:

@@ -94,7 +94,8 @@ def between_calls() -> None:
         found[1]()
 
 
-def _decide(label: str) -> bool:
+def decide(label: str) -> bool:
+    """An answer to a question about unknown state."""
     found = _path.get()
     return False if found is None else found[0].decide(label)
 
@@ -185,16 +186,16 @@ class StateNumber(SymFloat):
     def _compare(self, other: Any) -> Any:
         if not isinstance(other, (int, float, np.number, SymInt, SymFloat)):
             return NotImplemented
-        return _decide(self.label)
+        return decide(self.label)
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
 
     def __bool__(self) -> bool:
-        return _decide(self.label)
+        return decide(self.label)
 
     def is_integer(self) -> bool:
         """As of a float."""
-        return _decide(self.label)
+        return decide(self.label)
 
     def __hash__(self) -> int:
         return hash(self.settle())
@@ -281,7 +282,7 @@ def is_counter(value: Any) -> bool:
 # -- containers
 
 
-class _Watched:
+class Watched:
     """A container that calls change: what is put into it is harmless, what is read of it is not.
 
     ``original``: that in whose place it stands; ``uncertain``: keys that may be there or not.
@@ -293,18 +294,23 @@ class _Watched:
 
     def _look(self) -> None:
         if not asked_by_symgrad(sys._getframe(2)):
-            _observe(self.label)
+            self.look()
+
+    def look(self) -> None:
+        """It is looked at as a whole."""
+        _observe(self.label)
 
     def _has(self, key: Any, known: bool) -> bool:
-        return _decide(self.label) if key in self.uncertain else known
+        return decide(self.label) if key in self.uncertain else known
 
     def __bool__(self) -> bool:
         if asked_by_symgrad(sys._getframe(1)):
             return True
-        return _decide(self.label)
+        return decide(self.label)
 
 
-def _reading(kind: type, name: str) -> Callable[..., Any]:
+def reading(kind: type, name: str) -> Callable[..., Any]:
+    """A method of a container, which looks at it as a whole."""
     original = getattr(kind, name)
 
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -328,7 +334,7 @@ _DICT: Any = dict
 _SET: Any = set
 
 
-class _WatchedMapping(_Watched):
+class _WatchedMapping(Watched):
     """A mapping: of a single key the value is known, and whether it is there."""
 
     def __contains__(self, key: Any) -> bool:
@@ -349,14 +355,14 @@ class _WatchedMapping(_Watched):
         return super().__getitem__(key)  # type: ignore[misc]
 
 
-class _WatchedSet(_Watched):
+class _WatchedSet(Watched):
     """A set: of a single member it is known whether it may be there."""
 
     def __contains__(self, key: Any) -> bool:
         return self._has(key, _SET.__contains__(self, key))
 
 
-_OWN = {dict: _WatchedMapping, list: _Watched, set: _WatchedSet, deque: _Watched}
+_OWN = {dict: _WatchedMapping, list: Watched, set: _WatchedSet, deque: Watched}
 _classes: dict[type, type] = {}
 
 
@@ -364,15 +370,15 @@ def watched(value: Any, label: str, uncertain: frozenset[Any]) -> Any:
     """A container that takes the place of another one; None where there is none."""
     kind = type(value)
     base = next((one for one in _OWN if isinstance(value, one)), None)
-    if base is None or isinstance(value, _Watched):
+    if base is None or isinstance(value, Watched):
         return None
     if kind not in _classes:
         own = _OWN[base]
         names = [
             name for name in _READ
-            if hasattr(kind, name) and not (name in vars(own) and own is not _Watched)
+            if hasattr(kind, name) and not (name in vars(own) and own is not Watched)
         ]  # fmt: skip
-        space = {name: _reading(kind, name) for name in names}
+        space = {name: reading(kind, name) for name in names}
         try:
             _classes[kind] = type(
                 f"Watched{kind.__name__}", (own, kind), {**space, "__hash__": None}
@@ -404,7 +410,7 @@ def _made(kind: type, value: Any, base: type) -> Any:
 
 def stands_for(value: Any, original: Any) -> bool:
     """Does one stand in the place of the other?"""
-    return isinstance(value, (_Watched, UnknownCounter)) and value.original is original
+    return isinstance(value, (Watched, UnknownCounter)) and value.original is original
 
 
 def raw_items(value: Any) -> dict[Any, Any]:

@@ -59,11 +59,13 @@ def judge_calls(
     ``judge_other``: judges a call of its own; None where that is proved.
     """
     found = Calls()
-    if any(case.observed for case in graphs.cases):
+    observed = any(case.observed for case in graphs.cases)
+    if observed or any(case.state for case in graphs.cases):
         leaks = [_state(case, call) for case, call in zip(graphs.cases, trace(ALIKE), strict=False)
                  if call.leaked is not None]  # fmt: skip
         found.findings = [one for one in leaks[:1] if one is not None]
-        return found
+        if observed or found.findings:
+            return found
     found.conditions += _identities(trace(IDENTITY))
     whole = frozenset(("dtype", "same"))
     calls = trace(whole)

@@ -21,6 +21,10 @@ OPEN_FAMILIES: tuple[str, ...] = (
 FALSE: dict[str, str] = {}
 
 UNDECIDED: dict[str, str] = {
+    "tables": """
+        ByNumelRight
+        RowsColumnsSame
+    """,
     "refutations": """
         ProdByQuotient
     """,
