@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import DTypeError
+from symgrad.errors import DTypeError, UnsupportedOpError
+from symgrad.frontend.caller import here
+from symgrad.frontend.questions import note_limit
+from symgrad.frontend.session import active
 from symgrad.ir.dtype import (
     ALIASES,
     ALL,
@@ -28,6 +31,11 @@ from symgrad.ir.dtype import (
 )
 
 Number = bool | int | float
+
+
+class UnknownDTypeError(DTypeError, UnsupportedOpError):
+    """A dtype that symgrad does not compute in."""
+
 
 _NAMES: dict[str, DType] = {
     **BY_NAME,
@@ -58,7 +66,8 @@ def as_dtype(value: Any) -> DType:
         except TypeError:
             found = None
     if found is None:
-        raise DTypeError(f"{name} is not a dtype that symgrad supports", hint=f"there are {LISTED}")
+        what, place = f"{name} is not a dtype that symgrad supports", here() if active() else None
+        raise note_limit(UnknownDTypeError(what, location=place, hint=f"there are {LISTED}"))
     return found
 
 

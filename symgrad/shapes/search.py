@@ -286,14 +286,28 @@ class _Search:
                     for one in floats]  # fmt: skip
             wanted = frozenset({unknown.name})
             tried = [self._tried(chosen, wanted) for chosen in near]
-            tried.append(self._cheapest(self.trials + TENSOR_TRIALS, wanted))
-            fitting = [one for one in tried if one is not None]
+            known = any(self._gets_none(chosen, unknown.name) for chosen in near)
+            if not known:
+                tried.append(self._cheapest(self.trials + TENSOR_TRIALS, wanted))
+            fitting = [one for one in tried if one is not None and not (known and one.raising)]
             if fitting:
                 found = min(fitting, key=lambda one: one.price)
             else:
                 self.unknowns = kept
         self.unknowns = every
         return found
+
+    def _gets_none(self, chosen: tuple[Candidate, ...], name: str) -> bool:
+        """Does backward take a tensor for an argument, and return no gradient of it?
+
+        Then it is a plain value, also where backward raises for tensors of other ranks.
+        """
+        _, graphs = self._forward(chosen)
+        return graphs is not None and all(
+            case.problem is None
+            and any(one.input == name and one.returned is None for one in case.gradients)
+            for case in graphs.cases
+        )
 
     def _indexed(self, found: _Trial) -> Iterator[Request]:
         """The same with integers, or a mask, for what is a plain value or None, where both fit."""
@@ -373,7 +387,9 @@ class _Search:
             again, _ = self._trace(replace(trial, specs=specs))
             if again is None:
                 break
-            trial, problem = replace(trial, specs=specs), _problem(again)
+            trial, problem, graphs = replace(trial, specs=specs), _problem(again), again
+        if wanted and not wanted <= _with_gradient(graphs):
+            return None
         price = 0 if problem is None else MISTAKE_PRICE if rank_fits(problem) else FAILING_PRICE
         with_gradient = _with_gradient(graphs)
         number = any(

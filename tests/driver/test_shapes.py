@@ -558,3 +558,20 @@ def test_other_values_of_what_has_no_default_are_judged(wrong: int) -> None:
 
     judged = judge(op(forward, backward))
     assert (judged.verdict, inferred(judged)) == ("REFUTED", f"x[n, m], n = {wrong}")
+
+
+class _Reversed(sg.Function):
+    @staticmethod
+    def forward(ctx, x, alpha):
+        ctx.alpha = alpha
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.neg() * ctx.alpha, None
+
+
+def test_what_gets_no_gradient_is_a_number_beside_a_float_tensor() -> None:
+    report = sg.verify(_Reversed)
+    assert str(report.verdict) == "REFUTED"
+    assert list(report.inputs) == ["x"]

@@ -145,8 +145,8 @@ def _places(call: Call) -> Any:
     tensors = [tensor for tensor in call.tensors if shape_of(tensor)]
     same_layout(call, tensors)
     dim = call.given["dim"]
-    if isinstance(dim, SymbolicTensor):  # take_along_dim(input, indices, dim)
-        dim = call.given["index"] if call.given["index"] is not None else call.given["axis"]
+    if dim is None:  # take_along_dim(input, indices)
+        call.refuse("names no axis")
     off_batch_axis(call, dim, layout(tensors[0]))
     return call.run()
 

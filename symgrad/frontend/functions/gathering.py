@@ -16,7 +16,7 @@ from symgrad.frontend.functions.movement import axis_of
 from symgrad.frontend.functions.scattering import added_up, put
 from symgrad.frontend.functions.sorting import gather_in_order, scatter_in_order
 from symgrad.frontend.kinds import refused
-from symgrad.frontend.lift import as_index, as_node, as_tensor, is_number
+from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, is_number
 from symgrad.frontend.session import current
 from symgrad.frontend.table import operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
@@ -46,16 +46,31 @@ def _same_rank(name: str, node: Node, index: Node) -> None:
         )
 
 
-@operation("gather", "take_along_dim", "take_along_axis")
-def gather(
-    input: Tensor, dim: Any, index: Any = None, *, axis: Any = None, **ignored: Any
-) -> Tensor:
+@operation("take_along_dim", "take_along_axis")
+def take_along_dim(input: Tensor, indices: Tensor, dim: Any = None) -> Tensor:
+    """What ``indices`` name along ``dim``; the other axes are broadcast against each other."""
+    source, places = as_tensor(input), as_tensor(indices)
+    if dim is None:
+        return gather(source.flatten(), 0, places.flatten())
+    _same_rank("take_along_dim", source.node, places.node)
+    axis = axis_of(dim, source.ndim)
+
+    def without(shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        return (*shape[:axis], Dim.of(1), *shape[axis + 1 :])
+
+    session, shapes = current(), [source.node.shape, places.node.shape]
+    common = broadcast_shapes(*map(without, shapes))
+    whole = [(*common[:axis], shape[axis], *common[axis + 1 :]) for shape in shapes]
+    return gather(
+        fresh(session.expand(source.node, whole[0])), axis,
+        fresh(session.expand(places.node, whole[1])),
+    )  # fmt: skip
+
+
+@operation("gather")
+def gather(input: Tensor, dim: Any, index: Any = None, **ignored: Any) -> Tensor:
     """``out[i][j] = input[i][index[i][j]]`` along the axis ``dim``."""
-    if isinstance(dim, Tensor):  # take_along_dim(input, indices, dim)
-        dim, index = (axis if index is None else index), dim
-        if dim is None:
-            return gather(as_tensor(input).flatten(), 0, as_tensor(index).flatten())
-    elif not (isinstance(index, Tensor) or hasattr(index, "__array__")):
+    if not (isinstance(index, Tensor) or hasattr(index, "__array__")):
         raise refused("gather", "index", "Tensor", index)
     node, places = as_tensor(input).node, as_index(as_node(index))
     _same_rank("gather", node, places)

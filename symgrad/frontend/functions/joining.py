@@ -197,6 +197,11 @@ def unfold(self: Tensor, dimension: int, size: int, step: int = 1) -> Tensor:
             hint="give them as numbers",
         )
     axis = axis_of(dimension, self.ndim)
+    if not self.ndim:  # torch takes it for one of one axis, and returns it so
+        if size != 1:
+            raise ShapeError("unfold: the axis is shorter than a window", location=here())
+        row: Tensor = getattr(self, "reshape")(1)  # noqa: B009
+        return row
     whole = self.node.shape[axis]
     if current().truth(whole, "<", size):
         raise ShapeError(
@@ -269,7 +274,8 @@ def flip(input: Any, *axes_given: Any, dims: Any = None, axis: Any = None) -> Te
     """Axes in reverse order (a copy)."""
     node = as_tensor(input).node
     named = dims if axis is None else axis
-    axes = axes_of(sizes_of(axes_given) if axes_given else named, node.rank)
+    given = sizes_of(axes_given) if axes_given else named
+    axes = () if given == () or given == [] else axes_of(given, node.rank)
     if not axes:
         return fresh(node)
     starts = tuple(size - 1 if axis in axes else Dim.of(0) for axis, size in enumerate(node.shape))

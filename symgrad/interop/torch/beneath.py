@@ -2,23 +2,210 @@
 
 In: a function of torch's, or an ATen operation, with traced tensors among its arguments.  Out: what
 it gives, as part of the graph; or an error that names the operation.
+
+torch runs the function as it would for any other tensor; each ATen operation comes back here, and
+is the operation of its name.  Where there is none, torch's own decomposition into others is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
-from symgrad.frontend.questions import note_limit
+from symgrad.frontend.questions import note_limit, questions
+from symgrad.frontend.sizes import as_size
+from symgrad.frontend.table import FUNCTIONS
+from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
+from symgrad.interop.torch.constants import inward, is_real, is_traced, leaves, refuse_write
+from symgrad.interop.torch.dtypes import theirs
+from symgrad.ir.dtype import DType
+
+_FACTORIES = frozenset(
+    ("arange", "empty", "eye", "full", "linspace", "ones", "scalar_tensor", "zeros")
+)
+
+
+class _Mode(TorchDispatchMode):
+    """Hands the ATen operations that make tensors of sizes to the trace, too."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return call(func, args, kwargs or {})
 
 
 def taken_apart(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """What torch makes of a function.  Raises MissingOperationError."""
-    raise note_limit(missing_op(f"torch.{name}", here()))
+    try:
+        with torch._C.DisableTorchFunction(), _Mode():
+            result = func(*args, **kwargs)
+    except SymgradError as error:
+        raise note_limit(error) from error.__cause__
+    except Exception as error:  # of torch's, which has no memory to compute with
+        first = (str(error) or type(error).__name__).splitlines()[0]
+        what = f"torch.{name} is no operation of symgrad, and torch cannot take it apart: {first}"
+        raise note_limit(UnsupportedOpError(what, location=here())) from error
+    if not all(one is None or is_traced(one) for one in leaves(result)):
+        raise note_limit(missing_op(f"torch.{name}", here()))  # what it says is of no memory
+    return result
 
 
 def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """An ATen operation.  Raises MissingOperationError."""
-    raise note_limit(missing_op(str(func), here()))
+    name = func._schema.name.removeprefix("aten::")
+    values = list(leaves((*args, *kwargs.values())))
+    if not any(map(is_traced, values)):
+        return func(*args, **kwargs)
+    if func._schema.is_mutable and args and is_real(args[0]):
+        raise refuse_write(name)
+    asked = _ASKED.get(name)
+    if asked is not None and len(args) == 1:
+        return asked(args[0])
+    if name in _NEVER:
+        raise note_limit(missing_op(f"torch.ops.aten.{name}", here()))
+    found = _operation(name)
+    if found is not None:
+        return _outward(found(*map(inward, args), **{k: inward(kwargs[k]) for k in kwargs}))
+    found = _decomposition(func)
+    if found is not None:
+        return found(*args, **kwargs)
+    raise note_limit(missing_op(f"torch.ops.aten.{name}", here()))
+
+
+def _outward(value: Any) -> Any:
+    """A result as torch's C code takes it."""
+    if isinstance(value, DType):
+        return theirs(value)
+    return tuple(value) if isinstance(value, tuple) and type(value) is not tuple else value
+
+
+# -- what torch asks a tensor
+
+
+def _strides(tensor: Any) -> Any:
+    known = questions()
+    if known is not None:
+        known.assume("the inputs and the incoming gradients are contiguous", here())
+    return tuple(map(as_size, tensor.strides))
+
+
+_ASKED: dict[str, Callable[[Any], Any]] = {
+    "sym_size": lambda tensor: tuple(tensor.shape), "size": lambda tensor: tuple(tensor.shape),
+    "sym_numel": lambda tensor: tensor.numel(), "numel": lambda tensor: tensor.numel(),
+    "sym_stride": _strides, "stride": _strides, "dim": lambda tensor: tensor.ndim,
+    "sym_storage_offset": lambda tensor: 0, "storage_offset": lambda tensor: 0,
+    "is_contiguous": lambda tensor: tensor.is_contiguous(),
+    "sym_is_contiguous": lambda tensor: tensor.is_contiguous(),
+    "is_strides_like_format": lambda tensor: tensor.is_contiguous(),
+    "is_non_overlapping_and_dense": lambda tensor: True,
+    "layout": lambda tensor: torch.strided,
+}  # fmt: skip
+
+
+# -- operations that have other arguments there
+
+
+def stride(self: Any, dim: int | None = None) -> Any:
+    """The strides of a tensor, or one of them; the report prints what they rest on."""
+    return _strides(self) if dim is None else _strides(self)[dim]
+
+
+def _index(self: Any, indices: Sequence[Any]) -> Any:
+    return self[tuple(slice(None) if one is None else one for one in indices)]
+
+
+def _slice(self: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
+    if type(end) is int and end >= torch.iinfo(torch.int64).max:
+        end = None
+    return self[(slice(None),) * (dim % self.ndim) + (slice(start, end, step),)]
+
+
+def _to_copy(self: Any, *, dtype: Any = None, **ignored: Any) -> Any:
+    return self.clone() if dtype is None else self.to(dtype, copy=True)
+
+
+def _embedding(weight: Any, indices: Any, *settings: Any) -> Any:
+    return FUNCTIONS["embedding"](indices, weight)
+
+
+def _layer_norm(input: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
+    axes = tuple(range(input.ndim - len(shape), input.ndim))
+    mean = input.mean(axes, keepdim=True)
+    rstd = (input.var(axes, correction=0, keepdim=True) + eps).rsqrt()
+    normal = (input - mean) * rstd
+    normal = normal if weight is None else normal * weight
+    return (normal if bias is None else normal + bias), mean, rstd
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "_softmax": lambda self, dim, half: FUNCTIONS["softmax"](self, dim),
+    "_log_softmax": lambda self, dim, half: FUNCTIONS["log_softmax"](self, dim),
+    "_to_copy": _to_copy,
+    "_unsafe_view": lambda self, size: self.reshape(size),
+    "_reshape_alias": lambda self, size, stride: self.view(size),
+    "_local_scalar_dense": lambda self: self.item(),
+    "index": _index,
+    "slice": _slice,
+    "embedding": _embedding,
+    "native_layer_norm": _layer_norm,
+    "lift_fresh": lambda self: self,
+    "lift": lambda self: self,
+    "linalg_vector_norm": lambda *args, **kwargs: FUNCTIONS["linalg"].vector_norm(*args, **kwargs),
+}
+_NEVER = frozenset(
+    ("_safe_softmax", "_batch_norm_with_update", "_native_batch_norm_legit", "native_batch_norm",
+     "empty_permuted", "empty_strided", "new_empty_strided", "native_dropout", "copy", "resize_",
+     "resize_as_", "set_", "_foreach_add", "nonzero", "data_ptr")
+)  # fmt: skip
+"""Operations of which neither symgrad's, nor torch's definition by others, is what they do here."""
+_UNLIKE = frozenset(
+    ("dropout", "group_norm", "layer_norm", "batch_norm", "instance_norm", "cross_entropy_loss",
+     "binary_cross_entropy_with_logits", "hinge_embedding_loss", "kl_div", "rms_norm", "to",
+     "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy",
+     "soft_margin_loss", "pad", "max", "min", "split", "normalize", "gelu_backward")
+) - {"max", "min", "split"}  # fmt: skip
+"""Operations of which ATen has others of the same name, with other arguments."""
+
+
+def _operation(name: str) -> Callable[..., Any] | None:
+    """The operation of the name of an ATen operation."""
+    if name in _OWN:
+        return _OWN[name]
+    if name in _UNLIKE:
+        return None
+    for wanted in (name, name.removeprefix("special_")):
+        own = FUNCTIONS.get(wanted)  # its arguments are in ATen's order, those of a method are not
+        if callable(own) and not isinstance(own, type):
+            return own  # type: ignore[no-any-return]
+        method: Any = inspect.getattr_static(SymbolicTensor, wanted, None)
+        if inspect.isfunction(method) and not wanted.startswith("_"):
+            return method
+    if name.startswith("linalg_"):
+        found: Callable[..., Any] | None = getattr(FUNCTIONS["linalg"], name[7:], None)
+        return found
+    return None
+
+
+@functools.lru_cache(maxsize=1)
+def _table() -> Mapping[Any, Callable[..., Any]]:
+    from torch._decomp import decomposition_table
+
+    return decomposition_table  # type: ignore[no-any-return]
+
+
+def _decomposition(func: Any) -> Callable[..., Any] | None:
+    """Torch's own definition of an operation by others."""
+    found = _table().get(func)
+    if found is not None:
+        return found
+    composite = torch._C.DispatchKey.CompositeImplicitAutograd
+    own: Callable[..., Any] | None = func.decompose if func.has_kernel_for_dispatch_key(
+        composite
+    ) else None  # fmt: skip
+    return own

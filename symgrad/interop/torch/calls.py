@@ -39,11 +39,14 @@ def _words(text: str) -> frozenset[str]:
 
 
 FACTORIES = _words(
-    "arange as_tensor asarray empty empty_like empty_strided eye full full_like linspace logspace "
+    "arange as_tensor asarray empty empty_like eye full full_like linspace logspace "
     "ones ones_like scalar_tensor tensor tril_indices triu_indices zeros zeros_like clone "
     "new_empty new_full new_ones new_tensor new_zeros"
 )
 """Functions that make tensors, which belong to the trace whatever they are made of."""
+
+_UNINITIALISED = _words("empty_permuted empty_strided new_empty_strided")
+"""Functions that make tensors with strides of their own, of whatever lies in memory."""
 
 RANDOM = _words(
     "alpha_dropout bernoulli bernoulli_ cauchy_ exponential_ feature_alpha_dropout "
@@ -75,6 +78,8 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     _check_written(name, args, kwargs, traced=traced)
     if name in RANDOM:
         raise limit(f"{name} draws random numbers", "draw outside, and pass the draw as an input")
+    if name in _UNINITIALISED:
+        raise missing(f"torch.{name}")
     if not traced and name not in FACTORIES:
         return _natively(func, name, args, kwargs)
     own = {key: inward(kwargs[key]) for key in kwargs if key not in _PRIVATE}
@@ -136,6 +141,8 @@ def _apply(func: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any
             return found(*args, **kwargs)
         except SymgradError as error:
             raise note_limit(error) from error.__cause__
+        except (TypeError, AttributeError, IndexError) as error:
+            raise limit(f"{name} is called as symgrad's is not: {error}") from error
     return beneath.taken_apart(func, name, args, kwargs)
 
 
@@ -149,12 +156,16 @@ def _is_method(func: Any) -> bool:
 def _method(func: Any, name: str) -> Callable[..., Any] | None:
     """The traced tensor's method of that name, which is called with a tensor first."""
     if name.startswith("get_") and type(func).__name__ == "method-wrapper":
+        if name[4:] in _FALSE:
+            return lambda self: False
         shown: Any = inspect.getattr_static(SymbolicTensor, name[4:], None)
-        return shown.fget if isinstance(shown, property) else None
+        if not isinstance(shown, property):
+            raise missing(name)
+        return shown.fget
     if not _is_method(func):
         return None
-    if name == "backward":
-        return _backward
+    if name in _METHODS:
+        return _METHODS[name]
     method: Any = inspect.getattr_static(SymbolicTensor, name, None)
     return method if inspect.isfunction(method) else None
 
@@ -212,6 +223,18 @@ def _backward(
     )
 
 
+_METHODS: dict[str, Callable[..., Any]] = {
+    "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
+    "is_neg": lambda self: False, "resolve_conj": lambda self: self,
+    "resolve_neg": lambda self: self,
+}  # fmt: skip
+_FALSE = _words(
+    "is_hpu is_ipu is_maia is_meta is_mkldnn is_mps is_mtia is_nested is_sparse_csr is_vulkan "
+    "is_xla is_xpu"
+)
+"""Flags that no tensor of a trace has."""
+
+
 # -- results
 
 
@@ -224,7 +247,7 @@ def missing(name: str) -> SymgradError:
     """The error for an operation that symgrad has not."""
     if name.startswith("get_"):
         observed(f".{name[4:]} of a tensor is asked for")
-    error = missing_op(name, here())
+    error = missing_op(name.removeprefix("get_"), here())
     note_limit(error)
     return error
 

@@ -5,6 +5,7 @@ In: a class.  Out: a class of the same name, with the user's own methods.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import weakref
 from types import FunctionType
@@ -37,6 +38,14 @@ class _Adapted(type):
         return getattr(vars(cls)["symgrad_original"], name)
 
 
+class _OfOriginal(classmethod):  # type: ignore[type-arg]
+    """A class method that is called on the class of the user's, for ``super()`` in it."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """The method, bound."""
+        return functools.partial(self.__func__, vars(owner)["symgrad_original"])
+
+
 def adapted(cls: Any) -> type[Function]:
     """The class as a Function, always the same one.
 
@@ -66,7 +75,7 @@ def _method(cls: Any, name: str, raw: Any) -> Any:
 
     Raises SpecError for a method of an instance.
     """
-    kind = classmethod if isinstance(raw, classmethod) else staticmethod
+    kind: Any = _OfOriginal if isinstance(raw, classmethod) else staticmethod
     plain: Any = raw.__func__ if isinstance(raw, (staticmethod, classmethod)) else raw
     if (
         isinstance(raw, FunctionType)

@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
-from symgrad.errors import DTypeError
 from symgrad.frontend.caller import here
+from symgrad.frontend.dtypes import UnknownDTypeError
+from symgrad.frontend.questions import note_limit
 from symgrad.ir.dtype import ALL, LISTED, DType
 
 _THEIRS = {dtype: getattr(torch, str(dtype)) for dtype in ALL}
@@ -26,8 +27,6 @@ def ours(dtype: Any) -> DType:
     """Our dtype.  Raises DTypeError for one that symgrad does not compute in."""
     found = _OURS.get(dtype)
     if found is None:
-        raise DTypeError(
-            f"{dtype} is not a dtype that symgrad supports", location=here(),
-            hint=f"there are {LISTED}",
-        )  # fmt: skip
+        what = f"{dtype} is not a dtype that symgrad supports"
+        raise note_limit(UnknownDTypeError(what, location=here(), hint=f"there are {LISTED}"))
     return found

@@ -32,6 +32,9 @@ _INNER = frozenset(
 )  # fmt: skip
 """Methods that take no operands."""
 
+_DEVICE = "hpu"
+"""Where torch's C code takes them to be: on the CPU, some of it would read their memory."""
+
 
 class TorchTensor(torch.Tensor):
     """What all traced tensors share with torch's; a mixin beside a class of the frontend's."""
@@ -41,7 +44,7 @@ class TorchTensor(torch.Tensor):
         """A tensor without memory."""
         with torch._C.DisableTorchFunction():
             return torch.Tensor._make_wrapper_subclass(
-                cls, (0,), dtype=theirs(storage.node.dtype), device="cpu",
+                cls, (0,), dtype=theirs(storage.node.dtype), device=_DEVICE,
                 dispatch_sizes_strides_policy="sizes",
             )  # fmt: skip
 
