@@ -17,7 +17,10 @@ torch = pytest.importorskip("torch")
 
 import symgrad as sg  # noqa: E402
 from symgrad.errors import SpecError, SymgradError  # noqa: E402
+from symgrad.frontend.anyrank.judge import rank_dependence  # noqa: E402
+from symgrad.frontend.anyrank.session import AnyRankSession  # noqa: E402
 from symgrad.frontend.guests import taken  # noqa: E402
+from symgrad.frontend.request import bind  # noqa: E402
 from symgrad.frontend.table import FUNCTIONS  # noqa: E402
 from tests.interop.torch_classes import CASES, Case, doubled  # noqa: E402
 
@@ -239,3 +242,25 @@ def test_the_command_line_and_pytest_take_them(tmp_path: Path) -> None:
 def test_torch_is_imported_only_by_who_uses_it() -> None:
     program = "import symgrad as sg, sys, symgrad.tools.discover; assert 'torch' not in sys.modules"
     assert _run(Path(), "timeit", "-n", "1", "-r", "1", program).returncode == 0
+
+
+def test_batch_axes_are_guarded_as_those_of_symgrad(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return -(x * x) + torch.Tensor.mul(x, 2) + torch.logaddexp2(x, x) * 0
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad
+
+    called: list[str] = []
+    before = AnyRankSession.call
+
+    def recording(self: Any, name: str, *given: Any) -> Any:
+        called.append(name)
+        return before(self, name, *given)
+
+    monkeypatch.setattr(AnyRankSession, "call", recording)
+    rank_dependence(bind(Twice, ("*batch m",)))
+    assert {"__mul__", "__neg__", "__add__", "mul"} <= set(called)

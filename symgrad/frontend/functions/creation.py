@@ -15,7 +15,7 @@ import numpy as np
 from symgrad.errors import DTypeError, ShapeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, check_fits
-from symgrad.frontend.functions.movement import shape_of, whole_shape
+from symgrad.frontend.functions.movement import shape_of, share, whole_shape
 from symgrad.frontend.history import unlinked
 from symgrad.frontend.kinds import is_tensor, refused
 from symgrad.frontend.lift import array_node, as_node, as_tensor, is_number, result_dtype
@@ -112,7 +112,14 @@ def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **ignored: Any) ->
 
 @operation("new", function=False)
 def new(self: Tensor, *size: Any, **ignored: Any) -> Tensor:
-    """A tensor of these sizes, or of these numbers (in a list), in the dtype of this one."""
+    """A tensor of these sizes, or of these numbers (in a list), in the dtype of this one.
+
+    Of a tensor, that tensor in the same memory.
+    """
+    if len(size) == 1 and isinstance(size[0], Tensor):
+        if size[0].dtype != self.dtype:
+            raise DTypeError(f"new() of {self.dtype} takes no {size[0].dtype}", location=here())
+        return share(size[0])
     if len(size) == 1 and isinstance(size[0], (list, tuple)) and not isinstance(size[0], Shape):
         return new_tensor(self, size[0])
     return filled(0, shape_of(size), self.dtype)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError
+from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError, counted
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import scattering
@@ -294,9 +294,20 @@ def copy_(self: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
     return self
 
 
+def _check_number(value: Any) -> None:
+    """What fills a tensor has no axes.  Raises ShapeError."""
+    rank = value.ndim if isinstance(value, (Tensor, np.ndarray)) else 0
+    if rank:
+        raise ShapeError(
+            "fill_ only supports 0-dimension value tensor but got tensor with "
+            f"{counted(rank, 'dimension')}", location=here(),
+        )  # fmt: skip
+
+
 @operation("fill_", function=False, elementwise=True)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Take one number everywhere."""
+    _check_number(value)
     check_fits(value, self.dtype)
     return copy_(self, value)
 
@@ -310,6 +321,7 @@ def zero_(self: Tensor) -> Tensor:
 @operation("fill", function=False, elementwise=True)
 def fill(self: Tensor, value: Any) -> Tensor:
     """A tensor of one number in the shape and dtype of this one."""
+    _check_number(value)
     check_fits(value, self.dtype)
     return fresh(current().expand(as_node(value, self.dtype), self.node.shape))
 

@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.questions import note_limit, questions
+from symgrad.frontend.session import current
 from symgrad.frontend.sizes import as_size
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
@@ -173,6 +174,11 @@ _UNLIKE = frozenset(
 """Operations of which ATen has others of the same name, with other arguments."""
 
 
+def guarded(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of traced tensors, called as the trace in progress calls the operation of a name."""
+    return lambda *args, **kwargs: current().call(name, method, args, kwargs)
+
+
 def _operation(name: str) -> Callable[..., Any] | None:
     """The operation of the name of an ATen operation."""
     if name in _OWN:
@@ -185,7 +191,7 @@ def _operation(name: str) -> Callable[..., Any] | None:
             return own  # type: ignore[no-any-return]
         method: Any = inspect.getattr_static(SymbolicTensor, wanted, None)
         if inspect.isfunction(method) and not wanted.startswith("_"):
-            return method
+            return guarded(wanted, method)
     if name.startswith("linalg_"):
         found: Callable[..., Any] | None = getattr(FUNCTIONS["linalg"], name[7:], None)
         return found

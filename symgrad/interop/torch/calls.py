@@ -167,7 +167,7 @@ def _method(func: Any, name: str) -> Callable[..., Any] | None:
     if name in _METHODS:
         return _METHODS[name]
     method: Any = inspect.getattr_static(SymbolicTensor, name, None)
-    return method if inspect.isfunction(method) else None
+    return beneath.guarded(name, method) if inspect.isfunction(method) else None
 
 
 _UNLIKE = _words(

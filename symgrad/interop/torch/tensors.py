@@ -64,7 +64,7 @@ def _dtype(self: Any) -> Any:
     frame = sys._getframe(1)
     while module_of(frame) == "symgrad.frontend.anyrank.tensor" and frame.f_back is not None:
         frame = frame.f_back
-    own = self.storage.node.dtype
+    own = object.__getattribute__(self, "storage").node.dtype
     return own if asked_by_symgrad(frame) else theirs(own)
 
 
@@ -102,7 +102,7 @@ def _tensor_class(kind: type) -> type:
         "dtype": property(_dtype), "type": _type, "item": _item, "layout": torch.strided,
         "__hash__": kind.__hash__,
     }  # fmt: skip
-    for base in reversed(kind.__mro__):
+    for base in kind.__mro__:  # what a class overrides stands before what it overrides
         for name, value in vars(base).items() if base is not object else ():
             if isinstance(value, FunctionType) and name not in _INNER and name not in members:
                 members[name] = _operand_taking(value)
