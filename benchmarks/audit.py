@@ -26,6 +26,9 @@ from typing import Any
 import symgrad as sg
 from symgrad.errors import SymgradError
 from tests.suite.adversarial import loader
+from tests.suite.adversarial.judged import excluding
+from tests.suite.adversarial.points import parameters, place
+from tests.suite.adversarial.program import Program, at
 from tests.suite.corpus_loader import cases_over_symgrad
 from tests.suite.marks import PROVED
 
@@ -123,14 +126,26 @@ def audited(one: Subject) -> dict[str, Any]:
     except SymgradError as error:
         return {**record, "verdict": type(error).__name__, "said": str(error)}
     findings = [found for found in report.protocol if found.name == "audit"]
+    excluded = _excluded(one, report, findings[0].counterexample) if findings else ""
     return {
-        **record, "verdict": str(report.verdict),
+        **record, "verdict": str(report.verdict), "excluded": excluded,
         "proved": sum(str(found.verdict) == PROVED for found in report.inputs.values()),
         "order": one.about.get("order", 1), "timed_out": report.timed_out,
         "audit": str(findings[0].verdict) if findings else "",
         "said": findings[0].text if findings else "",
         "seconds": round(time.process_time() - started, 3),
     }  # fmt: skip
+
+
+def _excluded(one: Subject, report: Any, found: Any) -> str:
+    """The printed condition that excludes the point of a disagreement."""
+    if found is None:
+        return ""
+    static, assume = one.about.get("static") or {}, one.about.get("assume") or {}
+    program = Program(one.name, one.function, one.specs, "", static=static, assume=assume)
+    names = parameters(program)
+    values = {name: value for name, value in found.inputs.items() if name in names}
+    return next(excluding(report, place(program, at(**found.sizes, **values))), "")
 
 
 def main() -> int:
@@ -172,7 +187,9 @@ def _logged(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _disagrees(record: Mapping[str, Any]) -> bool:
-    return record.get("audit") in ("REFUTED", "UNDECIDED") and "disagree" in record["said"]
+    """Is there a point at which a gradient is wrong, and that nothing printed excludes?"""
+    wrong = record.get("audit") in ("REFUTED", "UNDECIDED") and "disagree" in record["said"]
+    return wrong and not record.get("excluded")
 
 
 def page(records: list[dict[str, Any]]) -> str:
@@ -181,8 +198,8 @@ def page(records: list[dict[str, Any]]) -> str:
     for record in records:
         groups[record["suite"]].append(record)
     lines = [
-        "| programs of | judged | PROVED | audited | points | exact | disagreements | left |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
+        "| programs of | judged | PROVED | audited | points | exact | wrong | excluded | left |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
         *(_row(suite, group) for suite, group in groups.items()),
     ]
     for record in records:
@@ -199,16 +216,16 @@ def _row(suite: str, group: list[dict[str, Any]]) -> str:
     points, exact = (sum(int(pair[place]) for pair in found) for place in (0, 2))
     reached = sum(bool(POINTS.search(record["said"])) for record in proved)
     wrong = sum(map(_disagrees, group))
-    missing = sum(map(_missing, group))
+    excluded, missing = sum(bool(one.get("excluded")) for one in group), sum(map(_missing, group))
     return (
         f"| {suite} | {len(group)} | {len(proved)} | {reached} | {points} | {exact} | {wrong} "
-        f"| {missing} |"
+        f"| {excluded} | {missing} |"
     )
 
 
 def _missing(record: Mapping[str, Any]) -> bool:
     """Is something of it PROVED, and was not evaluated?"""
-    if not record.get("proved"):
+    if not record.get("proved") or record["audit"] in ("REFUTED", "UNDECIDED"):
         return False
     points = [int(pair[0]) for pair in POINTS.findall(record["said"])]
     return not points or min(points) == 0 or "not audited" in record["said"]

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import cycle
 from typing import Any
 
 import mpmath
@@ -137,13 +138,14 @@ def _audited(
     """One comparison a point, at sizes and points drawn anew, until enough of them agree."""
     found = Audited()
     random = np.random.default_rng((seed, 17))
-    choices, spent = _Sizes(subject, random), 0
+    choices, regions, spent = _Sizes(subject, random), _Regions(subject), 0
     for attempt in range(AUDIT_ATTEMPTS):
         enough = found.agreed >= (LEAST_POINTS if spent > AUDIT_TOTAL_WORK else AUDIT_POINTS)
         sizes = None if enough or found.wrong is not None else choices.at(attempt)
         if sizes is None:
             break
         spent += _work(subject, sizes)
+        outside = found.outside
         try:
             style = subject.sampler.style(attempt)
             point = subject.sampler.point(sizes, int(random.integers(2**31)), style)
@@ -154,7 +156,29 @@ def _audited(
             compare(point, random, found)
         except (Unsatisfiable, DomainError, Uncertain):
             found.skipped += 1
+        if found.outside > outside:
+            regions.next()
     return found
+
+
+class _Regions:
+    """Where inputs are drawn: where forward was found to be finite, then other parts of the reals.
+
+    Printed conditions may leave a part only, in which a generic point of many elements never lies.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.modes = subject.sampler.modes
+        settled = dict(self.modes)
+        self.others = cycle([settled, *(dict.fromkeys(settled, mode) for mode in _REGIONS)])
+        next(self.others)
+
+    def next(self) -> None:
+        """Draw elsewhere from now on."""
+        self.modes.update(next(self.others))
+
+
+_REGIONS = ("positive", "small", "above", "unit", "negative")
 
 
 class _Sizes:
@@ -238,9 +262,29 @@ def _compare(
         for claim in claims.values():
             total = add(total, claim)
         if balls.apart(total, true):
+            if conditional and any(_has_no_value(subject, name, point) for name in names):
+                found.outside += 1
+                return
             found.wrong = (*_wrong_element(subject, names, point), point)
             return
         _count(found, point, add(total, neg(true)), true)
+
+
+def _has_no_value(subject: Subject, name: str, point: Point) -> bool:
+    """Is something that a gradient computes, and forward does not, no number at a point?
+
+    What it is compared with, or multiplied by, may give a number.
+    """
+    node = subject.gradients[name]
+    program = evaluator(subject, ("hand", name), lambda: Evaluator([node]))
+    values = program.run(Reading(subject), feeds(point), point.sizes)
+    shared = set(subject.forward.nodes)
+    return any(
+        type(element) is Jet and balls.is_undefined(element.v)
+        for one, array in values.items()
+        if one not in shared and one.dtype.is_float
+        for element in array.ravel()
+    )
 
 
 def _count(found: Audited, point: Point, gap: Number, true: Number) -> None:
@@ -351,8 +395,8 @@ def _read(value: Scalar, subject: Subject) -> Number:
     if subject.constant(value) is not None:
         with mpmath.workdps(_READ_DIGITS):
             number = subject.read(value)
-            mantissa, exponent = mpmath.mpf(number).man_exp
-            middle = fmpq(int(mantissa)) * fmpq(2) ** int(exponent)
+            mantissa, exponent = abs(mpmath.mpf(number)).man_exp  # which has no sign
+            middle = fmpq(int(mantissa)) * fmpq(2) ** int(exponent) * (1 if number > 0 else -1)
         return balls.around(middle, fmpq(1, 10 ** (_READ_DIGITS - 5)))
     written = literals.exact(value)
     return fmpq(written.numerator, written.denominator)

@@ -245,8 +245,8 @@ def _multiple(value: Any, constants: Sequence[Part]) -> tuple[Term, str] | None:
 
 
 def _fraction(value: Any) -> Fraction | None:
-    mantissa, exponent = mpmath.mpf(value).man_exp
-    exact = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    mantissa, exponent = abs(mpmath.mpf(value)).man_exp  # which has no sign
+    exact = Fraction(int(mantissa)) * Fraction(2) ** int(exponent) * (1 if value > 0 else -1)
     found = exact.limit_denominator(LONGEST_DENOMINATOR)
     return found if abs(found - exact) < abs(exact) / 10**SURE else None
 
