@@ -103,7 +103,8 @@ class Assumption:
         if self.kind == "interval":
             ends = [(self.low, ">" if self.low_open else ">="),
                     (self.high, "<" if self.high_open else "<=")]  # fmt: skip
-            return " & ".join(f"({name} {sign} {end})" for end, sign in ends if end is not None)
+            parts = [f"{name} {sign} {end}" for end, sign in ends if end is not None]
+            return parts[0] if len(parts) == 1 else " & ".join(f"({part})" for part in parts)
         return _CODES.get(self.kind, "").format(name=name, extent=self.extent)
 
 

@@ -416,7 +416,7 @@ def proved_under(
         judged.append(one)
     known = [(one, one.judgements[name]) for one in judged]
     conditions = _stated(graphs, known[0][0], known, declared, options)
-    return tuple(dict.fromkeys([*conditions, *_kinks(judged, name)]))
+    return tuple(dict.fromkeys([*conditions, *_kinks(judged, name, conditions)]))
 
 
 def subject_of(
@@ -616,7 +616,7 @@ def _report(
         found, diagnosis = _explained(chosen, name, decided, options)
         conditions += [Condition("found", str(condition)) for condition in found]
     else:
-        conditions += _kinks(judged, name)
+        conditions += _kinks(judged, name, conditions)
     return InputReport(
         name=name,
         verdict=verdict,
@@ -696,8 +696,13 @@ def _stated(
     ]
 
 
-def _kinks(judged: Iterable[JudgedCase], name: str) -> list[Condition]:
-    return [kink for one in judged for kink in kinks(one.subject, name)]
+def _kinks(
+    judged: Iterable[JudgedCase], name: str, printed: Iterable[Condition]
+) -> list[Condition]:
+    """The kinks of forward on sets that no other condition leaves out."""
+    known = {one.code for one in printed if one.excepted and one.code}
+    found = [kink for one in judged for kink in kinks(one.subject, name)]
+    return [one for one in found if one.code not in known]
 
 
 def _explained(

@@ -33,6 +33,7 @@ PROGRAMS = {
         "x == -1", "x == 1",
     },
     "x.floor() * x | g * x.floor()": {"x == x.floor()"},
+    "x.floor().clamp(0, 5) * x | g * x.floor().clamp(0, 5)": {"x == x.floor()"},
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ one that no input meets (``tanh(x) == 1``, ``x == 0`` for a positive x).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -64,11 +65,25 @@ def kinks(subject: Subject, name: str) -> list[Condition]:
         found += said.of(node)
     for node in jumping:
         found += said.of_jump(node)
-    found = list(dict.fromkeys(found))
+    found = _without_integers(dict.fromkeys(found))
     if len(found) > MOST_KINKS:
         rest = len(found) - MOST_KINKS
         return [*found[:MOST_KINKS], Condition("kink", f"and {rest} more like these")]
     return found
+
+
+def _without_integers(found: Iterable[Condition]) -> list[Condition]:
+    """Without ``x == 3`` where all integers are named: ``x == x.floor()``."""
+    kept = list(found)
+    codes = {one.code for one in kept}
+    return [
+        one for one in kept
+        if not ((match := _AN_INTEGER.fullmatch(one.code))
+                and _AT_INTEGERS.format(match[1], match[1]) in codes)
+    ]  # fmt: skip
+
+
+_AN_INTEGER = re.compile(r"(.+) == -?\d+")
 
 
 def _ranked(nodes: Iterable[Node]) -> list[Condition]:

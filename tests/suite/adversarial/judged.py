@@ -81,7 +81,31 @@ def complaints(program: Program, judged: Judged) -> list[str]:
         found += _alike(judged.report)
     if judged.report is not None and program.label == WRONG:
         found += _false_claims(program, judged.report)
+    if judged.report is not None:
+        found += _unclear(program, judged.report)
     return found
+
+
+_INTERNAL = re.compile(r"%\d|\b(?:Abs|Max|Min|Piecewise|ceiling)\(|new_full\(")
+_CODED = ("kink", "ties", "nonzero", "null set")
+_IN_WORDS = ("the value of line", "more like these", "the two sides of a comparison")
+
+
+def _unclear(program: Program, report: Any) -> Iterator[str]:
+    """Conditions in names that are not the user's, said twice, or that cannot be evaluated."""
+    somewhere = next(iter(generic(program)), None)
+    for one in report.inputs.values():
+        codes = [condition.code.replace(" ", "") for condition in one.conditions if condition.code]
+        if len(set(codes)) < len(codes):
+            yield f"a condition is said twice: {codes}"
+        for condition in one.conditions:
+            if _INTERNAL.search(condition.text):
+                yield f"no words of a user: {condition}"
+            in_words = any(words in condition.text for words in _IN_WORDS)
+            if condition.kind not in _CODED or in_words or somewhere is None:
+                continue
+            if evaluated(condition, somewhere, any) is None:
+                yield f"it cannot be evaluated: {condition} ({condition.code})"
 
 
 def excludes(program: Program, judged: Judged, point: At) -> bool:
