@@ -35,8 +35,9 @@ from symgrad.errors import (
 )
 from symgrad.ir.assume import Assumption, check_square
 from symgrad.ir.function import FunctionCase, FunctionGraphs, Gradient
-from symgrad.ir.graph import Graph, Node
+from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
+from symgrad.ops.record import get
 from symgrad.proof.judge import vacuous
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
@@ -46,7 +47,13 @@ from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.opinions import NAME as AUDIT
 from symgrad.proof.judge.opinions import Opinions
-from symgrad.proof.judge.protocol import LINEAR, VARIANTS, findings, variants_agree
+from symgrad.proof.judge.protocol import (
+    LINEAR,
+    VARIANTS,
+    findings,
+    structurally_linear,
+    variants_agree,
+)
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.diagnose import Diagnosis, diagnose
@@ -218,7 +225,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
             if meant and one.name == LINEAR and one.verdict is Verdict.REFUTED else one
             for one in found
         ]  # fmt: skip
-        protocol += _other_calls(graphs, options, declared, printed)
+        protocol += _other_calls(graphs, judged, options, declared, printed)
     opinions = Opinions() if options.audit else None
     protocol += _found(JVP, lambda: _pushes(options, declared, opinions))
     if options.order > 1:
@@ -248,8 +255,8 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
 
 
 def _other_calls(
-    graphs: FunctionGraphs, options: VerifyOptions, declared: Sequence[Assumption],
-    printed: frozenset[Condition],
+    graphs: FunctionGraphs, judged: Sequence[JudgedCase], options: VerifyOptions,
+    declared: Sequence[Assumption], printed: frozenset[Condition],
 ) -> list[Finding]:  # fmt: skip
     """Findings on calls in which other inputs require gradients or cotangents are absent."""
     return [
@@ -269,6 +276,7 @@ def _other_calls(
                 graphs, options.undefined,
                 lambda variant, number, case: _judge_case(variant, number, case, declared, options),
                 printed,
+                judged,
             ),
         ),
     ]  # fmt: skip
@@ -822,12 +830,14 @@ Pattern = tuple[bool, ...]
 def with_none(
     graphs: FunctionGraphs, variants: Sequence[FunctionGraphs],
     judge_case: Callable[[FunctionGraphs, int, FunctionCase], JudgedCase],
-    printed: Collection[Condition] = (),
+    printed: Collection[Condition] = (), judged_whole: Sequence[JudgedCase] = (),
 ) -> list[Finding]:  # fmt: skip
     """The finding on the ``variants``: the same Function, traced for each of the patterns.
 
-    A gradient that is, term by term, the sum of those for single cotangents that are PROVED is
-    PROVED with them; any other is judged.  ``printed``: conditions that are said already.
+    A gradient that is what the PROVED one for all cotangents is with zeros for those that are
+    absent is PROVED; so is one that is, term by term, the sum of those for single cotangents that
+    are.  Any other is judged.  ``printed``: conditions that are said already.  ``judged_whole``:
+    the cases with all cotangents.
     """
     if not variants:
         return []
@@ -836,11 +846,12 @@ def with_none(
     if many > MOST_OUTPUTS:
         said = f"of {many} cotangents, only patterns with one given or one missing were judged"
         worst = Finding(UNDEFINED, Verdict.UNDECIDED, said)
-    alone = _Alone()
+    alone, whole = _Alone(), _WithZeros(judged_whole)
     judged: list[Judgement] = []
     for variant in variants:
         for number, case in enumerate(variant.cases):
-            if alone.adds_up_to(case):
+            deadline.check()
+            if whole.is_known(case) or alone.adds_up_to(case):
                 continue
             one = judge_case(variant, number, case)
             judged += one.judgements.values()
@@ -851,6 +862,80 @@ def with_none(
             if not any(finding is not None for finding in found):
                 alone.take(case)
     return [replace(worst, text=worst.text or beside(judged, printed))]
+
+
+class _WithZeros:
+    """PROVED gradients for all cotangents, with zeros in place of some of these.
+
+    They are right for cotangents of zeros, too, where everything that depends on cotangents is
+    linear in them: nothing is divided by one, and no function is taken of one.
+    """
+
+    def __init__(self, judged: Iterable[JudgedCase]) -> None:
+        self.graph = Graph()
+        self.cases: dict[tuple[object, ...], FunctionCase] = {
+            one.case.conditions: one.case
+            for one in judged
+            if one.judgements
+            and all(found.verdict is Verdict.PROVED for found in one.judgements.values())
+            and structurally_linear(one.subject)
+        }
+
+    def is_known(self, case: FunctionCase) -> bool:
+        """Does backward compute what it does of zeros for the absent cotangents?
+
+        What may fail to have a value in it has to be computed there as well.
+        """
+        full = self.cases.get(case.conditions)
+        if full is None or case.problem is not None or full.problem is not None:
+            return False
+        if any(gradient.problem is not None for gradient in (*case.gradients, *full.gradients)):
+            return False
+        absent = {
+            cotangent: self.graph.lift(0.0, cotangent)
+            for cotangent, given in zip(full.cotangents, case.cotangents, strict=True)
+            if cotangent is not None and given is None
+        }
+        wanted, reference = self._rewritten(full, absent)
+        found, own = self._rewritten(case, {})
+        return found == wanted and all(not _may_fail(node) or node in reference for node in own)
+
+    def _rewritten(
+        self, case: FunctionCase, known: Mapping[Node, Node]
+    ) -> tuple[dict[str, Node | None], set[Node]]:
+        """The gradients without what zeros make zero, None for zero; and all that is computed."""
+        roots = [one.node for one in case.gradients if one.node is not None]
+        plain = rewrite(self.graph, roots, known, named=False)
+        folded = rewrite(self.graph, [plain[root] for root in roots], rule=_folded, named=False)
+        found = {
+            one.input: None
+            if one.node is None or _is_zero(made := folded[plain[one.node]])
+            else made
+            for one in case.gradients
+        }
+        return found, {plain[root] for root in ancestors(roots, stop=known)}
+
+
+def _folded(node: Node, args: Sequence[Node]) -> Node | None:
+    """A sum without zeros, and zero for what is linear in a zero."""
+    zeros = [_is_zero(arg) for arg in args]
+    if not any(zeros):
+        return None
+    if node.op == "add" or (node.op == "sub" and zeros[1]):
+        kept = args[0] if zeros[1] else args[1]
+        return kept if kept.shape == node.shape and kept.dtype == node.dtype else None
+    numerator = node.op == "div" and zeros[0]
+    linear = any(zeros[place] for place in get(node.op).linear)
+    if node.op in ("mul", "neg") or numerator or linear:
+        return args[0].graph.lift(0.0, node)
+    return None
+
+
+def _may_fail(node: Node) -> bool:
+    """Are there operands for which the node has no value?"""
+    op = get(node.op)
+    scalar = op.scalar
+    return op.kind == "linalg" or (scalar is not None and bool(scalar.domain or scalar.defined))
 
 
 class _Alone:

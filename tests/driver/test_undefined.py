@@ -195,3 +195,42 @@ def test_an_absent_cotangent_that_is_added_is_the_counterexample() -> None:
     assert report.verdict == sg.REFUTED
     (found,) = (one for one in report.protocol if one.name == UNDEFINED)
     assert "= None" in found.text
+
+
+def zeros_for_none(x: Any, grads: Any) -> list[Any]:
+    return [sg.zeros_like(x) if grad is None else grad for grad in grads]
+
+
+def hidden(x: Any, grads: Any) -> Any:
+    """Divides by what is 0 where two cotangents are absent, and multiplies that with zeros."""
+    absent = [k for k, grad in enumerate(grads) if grad is None]
+    found = added(x, zeros_for_none(x, grads))
+    return found + sg.zeros_like(x) * (x - x).log() if absent == [1, 4] else found
+
+
+def nonlinear(x: Any, grads: Any) -> Any:
+    """Right for generic cotangents; 0 / 0 where one is absent."""
+    first, *others = zeros_for_none(x, grads)
+    return first * first / first * x.exp() + added(x, [None, *others])
+
+
+def paired(x: Any, grads: Any) -> Any:
+    """Wrong for one pattern alone."""
+    absent = [k for k, grad in enumerate(grads) if grad is None]
+    return added(x, zeros_for_none(x, grads)) * (2 if absent == [0, 2, 3] else 1)
+
+
+@pytest.mark.parametrize(
+    ("gradient", "verdict"),
+    [
+        (lambda x, grads: added(x, zeros_for_none(x, grads)), "PROVED"),
+        (lambda x, grads: factored(x, zeros_for_none(x, grads)), "PROVED"),
+        (hidden, "not PROVED"),
+        (nonlinear, "not PROVED"),
+        (paired, "REFUTED"),
+    ],
+)
+def test_zeros_in_place_of_none(gradient: Any, verdict: str) -> None:
+    report = sg.verify(six(lambda ctx, *g: gradient(ctx.saved_tensors[0], g)), "n", suggest=False)
+    assert (report.verdict == sg.PROVED) == (verdict == "PROVED"), report
+    assert verdict != "REFUTED" or report.verdict == sg.REFUTED, report

@@ -123,7 +123,7 @@ def normalise(context: Proof, exponents: Exponents) -> Monomial | Poly:
         changed = _rewrite_atom(context, exponents, atom)
         if changed is not None:
             return changed
-    if _empty_count_times_sum(exponents):
+    if _empty_count_times_sum(exponents) or _empty_count_times_counted(context, exponents):
         return ZERO
     relations = [a for a in special if a.kind in kinds.RELATIONS and a in exponents]
     if relations:
@@ -1585,14 +1585,21 @@ def _excluded_by_empty_count(context: Proof, none: Atom, condition: Atom) -> boo
     if counted is None or counted.kind != kinds.SUM or len(counted.data[0]) != 1:
         return False
     (binder,), monomial = counted.data
-    if len(monomial) != 1 or monomial[0][0].kind != kinds.EQUAL:
-        return False
     inner = monomial[0][0]
+    if len(monomial) != 1 or not inner.indicator or inner.kind != condition.kind:
+        return False
     return any(
         variable.data[1] == binder.data[1]
         and Renamer(context, {binder: variable}).atom(inner) is condition
         for variable in condition.free
     )
+
+
+def _empty_count_times_counted(context: Proof, exponents: Exponents) -> bool:
+    """[count == 0] beside an element of a mask that is counted.  [rule: count]."""
+    empty = [a for a in exponents if a.kind == kinds.EQUAL and a.data[0].atom is not None]
+    masks = [a for a in exponents if a.indicator and a.kind == kinds.LEAF]
+    return any(_excluded_by_empty_count(context, one, mask) for one in empty for mask in masks)
 
 
 def _empty_count_times_sum(exponents: Exponents) -> bool:

@@ -24,6 +24,7 @@ from symgrad.proof.normal.algebra import (
     equal,
     from_dim,
     integer_nonnegative,
+    is_integral,
     is_whole,
     leaf,
     lift,
@@ -207,10 +208,12 @@ def reduce(context: Proof, kind: str, index: Atom, body: Poly) -> Poly:
     """A reduction of ``body`` over an index variable."""
     if kind == "sum":
         return sum_over(context, [index], body)
-    if kind in ("prod", "all"):
-        return product(context, index, body)
     if kind == "any":
-        return ONE - product(context, index, ONE - body)
+        return ONE - _none(context, index, body)
+    if kind == "all":
+        return _none(context, index, ONE - body)
+    if kind == "prod":
+        return product(context, index, body)
     if kind == "max":
         return maximum(context, index, body)
     if kind == "min":
@@ -218,6 +221,16 @@ def reduce(context: Proof, kind: str, index: Atom, body: Poly) -> Poly:
     if kind in ("argmax", "argmin"):
         return argmax(context, index, body if kind == "argmax" else -body)
     raise Undecided(f"a reduction of an unknown kind: {kind}")
+
+
+def _none(context: Proof, index: Atom, condition: Poly) -> Poly:
+    """Does a condition hold for no value of the index?  Of integers, a count says so.
+
+    [rule: count]
+    """
+    if is_integral(condition):
+        return equal(context, sum_over(context, [index], condition))
+    return product(context, index, ONE - condition)
 
 
 def _divide(context: Proof, left: Poly, right: Poly) -> Poly:
