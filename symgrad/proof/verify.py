@@ -354,6 +354,10 @@ def _twice(
         return Finding(SECOND_ORDER, Verdict.REFUTED, f"there is none: backward {ONCE}")
     if graphs.derived:
         return Finding(SECOND_ORDER, Verdict.PROVED, "the derived backward keeps every dependence")
+    equalities = [one.text for case in graphs.cases for one in case.relations if one.kind == "=="]
+    if equalities:
+        said = f"backward need not be right beside the points where {equalities[0]}, and so its"
+        return Finding(SECOND_ORDER, Verdict.UNDECIDED, f"{said} derivative there is not judged")
     if first > Verdict.UNDECIDED:
         said = "not judged, since the backward itself is wrong"
         return Finding(SECOND_ORDER, Verdict.UNDECIDED, said)

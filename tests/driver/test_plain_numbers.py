@@ -30,6 +30,7 @@ from symgrad.kernels import plan
 from symgrad.manifest import proof_line
 from symgrad.numpy_op import NumpyOp
 from symgrad.tools.cli import main
+from tests.suite.adversarial.loader import over_symgrad
 
 
 class Swish(sg.Function):
@@ -433,3 +434,16 @@ def test_kernels_with_numbers_agree_with_torch(text: str) -> None:
         np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-9, atol=1e-12)
         slope: Any = kernels.backward(residuals, np.ones_like(found))[0]
         np.testing.assert_allclose(slope, peer.grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("CeluByOutput", "for all real alpha > 0"), ("HuberByClamp", "for all real delta > 0"),
+        ("CeluForOne", "for alpha = 1.0"), ("HuberBySquare", "for delta = 1.0"),
+    ],
+)  # fmt: skip
+def test_a_positive_number_is_no_part_of_where_a_comparison_changes(name: str, said: str) -> None:
+    report = sg.verify(over_symgrad("plain_values")[name].function, "n")
+    assert report.verdict is sg.PROVED
+    assert said in str(report).splitlines()[0]

@@ -219,3 +219,21 @@ def test_relations_are_printed_and_audited() -> None:
     report = sg.verify(Identity, "n m", assume={"x": "(x * x).sum(-1) < 1"}, audit=True)
     assert report.verdict is sg.PROVED
     assert "if (x * x).sum(-1) < 1" in str(report)
+
+
+def test_the_second_order_is_not_judged_on_an_equality() -> None:
+    class Cube(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 3 * g * x * x * x.sum()
+
+    stated = {"x": "x.sum() == 1"}
+    assert sg.verify(Cube, "n", assume=stated).verdict is sg.PROVED
+    assert sg.verify(Cube, "n", assume=stated, order=2).verdict is sg.UNDECIDED
+    assert sg.verify(Cube, "n", order=2).verdict is sg.REFUTED

@@ -67,11 +67,16 @@ class Meeting:
         return any(all(one[side] == one[1] for one in self.sides) for side in (0, 2))
 
 
-def boundaries(nodes: Iterable[Node]) -> dict[Boundary, Meeting]:
+Names = frozenset[str]
+"""Inputs that are positive: as factors they change no comparison with 0."""
+NO_NAMES: Names = frozenset()
+
+
+def boundaries(nodes: Iterable[Node], positive: Names = NO_NAMES) -> dict[Boundary, Meeting]:
     """The boundaries of all comparisons of reals among some nodes."""
     found: dict[Boundary, Meeting] = {}
     for node in nodes:
-        for boundary, sides in changes(node):
+        for boundary, sides in changes(node, positive):
             found.setdefault(boundary, Meeting(node)).sides.append(sides)
     return found
 
@@ -104,32 +109,34 @@ def _chosen(condition: Node) -> bool | None:
     return None
 
 
-def changes(node: Node) -> Iterator[tuple[Boundary, Sides]]:
+def changes(node: Node, positive: Names = NO_NAMES) -> Iterator[tuple[Boundary, Sides]]:
     """The boundaries of a comparison of reals, each with what is chosen on its sides."""
     if not node.args or not node.args[0].dtype.is_float:
         return
     if node.op in COMPARISONS:
-        yield from _compared(node.op, *node.args)
+        left, right = node.args
+        yield from _compared(node.op, left, right, positive)
     elif node.op == "sign":
-        yield from _against(node.op, node.args[0], Fraction(0))
+        yield from _against(node.op, node.args[0], Fraction(0), positive)
     elif node.op == "copysign":
-        yield from _against(node.op, node.args[1], Fraction(0))
+        yield from _against(node.op, node.args[1], Fraction(0), positive)
     elif node.op == "cast" and node.dtype == bool_:
-        yield from _against("ne", node.args[0], Fraction(0))
+        yield from _against("ne", node.args[0], Fraction(0), positive)
 
 
-def kinked(node: Node) -> Iterator[Boundary]:
+def kinked(node: Node, positive: Names = NO_NAMES) -> Iterator[Boundary]:
     """The boundaries on which a node of forward may have no derivative."""
     if node.op in ("abs", "relu", "sqrt", "root"):
-        found = _against("gt", node.args[0], Fraction(0))
+        found = _against("gt", node.args[0], Fraction(0), positive)
     elif node.op in ("maximum", "minimum"):
-        found = chain(*(_compared("gt", *two) for two in combinations(_operands(node), 2)))
+        pairs = combinations(_operands(node), 2)
+        found = chain(*(_compared("gt", *two, positive) for two in pairs))
     elif node.op in ("amax", "amin"):
         found = iter([(Boundary(bare(node.args[0]), node), _SIDES["eq"])])
     elif node.op == "where":
-        found = changes(node.args[0])
+        found = changes(node.args[0], positive)
     else:
-        found = changes(node)
+        found = changes(node, positive)
     for boundary, _ in found:
         yield boundary
 
@@ -217,18 +224,20 @@ def number(node: Node) -> Fraction | None:
     return Fraction(value) if isinstance(value, int) else Fraction(literals.exact(value))
 
 
-def _compared(op: str, left: Node, right: Node) -> Iterator[tuple[Boundary, Sides]]:
+def _compared(
+    op: str, left: Node, right: Node, positive: Names
+) -> Iterator[tuple[Boundary, Sides]]:
     first, second = number(left), number(right)
     if (first is not None and second is not None) or (integral(left) and integral(right)):
         return
     if second is not None:
-        yield from _against(op, left, second)
+        yield from _against(op, left, second, positive)
     elif first is not None:
-        yield from _against(_TURNED.get(op, op), right, first)
+        yield from _against(_TURNED.get(op, op), right, first, positive)
     elif _infinite(left) or _infinite(right):
         return
     else:
-        yield from _pair(op, left, right)
+        yield from _pair(op, left, right, positive)
 
 
 _ROUNDING = ("floor", "ceil", "trunc", "round", "floordiv", "size", "iota")
@@ -273,11 +282,13 @@ def _infinite(node: Node) -> bool:
     return node.op == "constant" and number(node) is None
 
 
-def _against(op: str, point: Node, value: Fraction) -> Iterator[tuple[Boundary, Sides]]:
+def _against(
+    op: str, point: Node, value: Fraction, positive: Names
+) -> Iterator[tuple[Boundary, Sides]]:
     """The changes of ``point <op> value``."""
     turned = False
     while True:
-        simpler = _simpler(point, value)
+        simpler = _simpler(point, value, positive)
         if simpler is None:
             break
         point, value, turns = simpler
@@ -290,15 +301,16 @@ def _against(op: str, point: Node, value: Fraction) -> Iterator[tuple[Boundary, 
         parts = _parts(op, point, value)
         if parts is not None:
             for part, node, number_ in parts:
-                yield from _against(part, node, number_)
+                yield from _against(part, node, number_, positive)
             return
     if value == 0 and point.op == "sub":
-        yield from _pair(op, *point.args)
+        left, right = point.args
+        yield from _pair(op, left, right, positive)
         return
     sides = _SIDES[op][::-1] if turned and op not in COMPARISONS else _SIDES[op]
     if value == 0 and (point.op in ("abs", "square") or is_square(point)):
         inner = point.args[0]
-        for boundary, _ in _against("eq", inner, Fraction(0)):
+        for boundary, _ in _against("eq", inner, Fraction(0), positive):
             yield boundary, (sides[2], sides[1], sides[2])
         return
     if kept_from(point, value):
@@ -306,13 +318,18 @@ def _against(op: str, point: Node, value: Fraction) -> Iterator[tuple[Boundary, 
     yield Boundary(point, value), sides
 
 
-def _pair(op: str, left: Node, right: Node) -> Iterator[tuple[Boundary, Sides]]:
+def _pair(op: str, left: Node, right: Node, positive: Names) -> Iterator[tuple[Boundary, Sides]]:
     """The changes of ``left - right <op> 0``, neither of them a number."""
     if bare(right).op in _EXTREMES and _plain(right):
-        yield from _with_extreme(op, left, bare(right))
+        yield from _with_extreme(op, left, bare(right), positive)
     elif bare(left).op in _EXTREMES and _plain(left):
-        yield from _with_extreme(_TURNED.get(op, op), right, bare(left))
-    elif left is not right:
+        yield from _with_extreme(_TURNED.get(op, op), right, bare(left), positive)
+    elif op in COMPARISONS and "where" in (left.op, right.op):
+        chosen, other = (left, right) if left.op == "where" else (right, left)
+        turned = op if chosen is left else _TURNED.get(op, op)
+        for branch in chosen.args[1:]:
+            yield from _compared(turned, branch, other, positive)
+    elif left is not right and _sign(left, positive) * _sign(right, positive) >= 0:
         sides = _SIDES[op]
         if left.index < right.index:
             left, right, sides = right, left, sides[::-1]
@@ -327,7 +344,9 @@ def _plain(node: Node) -> bool:
     return node.op in _EXTREMES or bare(node).op in ("amax", "amin")
 
 
-def _with_extreme(op: str, other: Node, extreme: Node) -> Iterator[tuple[Boundary, Sides]]:
+def _with_extreme(
+    op: str, other: Node, extreme: Node, positive: Names
+) -> Iterator[tuple[Boundary, Sides]]:
     """The changes of ``other <op> max(...)``: who is one of the operands never exceeds them."""
     if extreme.op in ("amax", "amin"):
         if bare(other) is bare(extreme.args[0]):
@@ -346,10 +365,10 @@ def _with_extreme(op: str, other: Node, extreme: Node) -> Iterator[tuple[Boundar
         op = _TURNED.get(op, op)
     elif op in ("eq", "ne"):
         for first, second in combinations(operands, 2):
-            yield from _compared("gt", first, second)
+            yield from _compared("gt", first, second, positive)
     for one in operands if op else ():
         if one is not other:
-            yield from _compared(op, other, one)
+            yield from _compared(op, other, one, positive)
 
 
 def _operands(extreme: Node) -> list[Node]:
@@ -408,29 +427,74 @@ def _grows(node: Node) -> bool:
     return scalar is not None and scalar.growing
 
 
-def _simpler(point: Node, value: Fraction) -> tuple[Node, Fraction, bool] | None:
+def _simpler(
+    point: Node, value: Fraction, positive: Names = NO_NAMES
+) -> tuple[Node, Fraction, bool] | None:
     """An equation with the same solutions, and whether above and below are exchanged."""
     if point.op in _MOVED or (point.op == "cast" and point.args[0].dtype.is_float):
         return point.args[0], value, False
     if point.op == "neg":
         return point.args[0], -value, True
+    if _AT_ZERO.get(point.op) == value:
+        return point.args[0], Fraction(0), False
     if point.op not in ("add", "sub", "mul", "div"):
         return None
     left, right = point.args
-    first, second = number(left), number(right)
+    second = number(right)
     if second is not None:
         if point.op in ("add", "sub"):
             return left, value - second if point.op == "add" else value + second, False
         if second != 0:
             return left, value / second if point.op == "mul" else value * second, second < 0
-    if first is not None:
-        if point.op == "add":
-            return right, value - first, False
-        if point.op == "sub":
-            return right, first - value, True
-        if point.op == "mul" and first != 0:
-            return right, value / first, first < 0
+    return _without_first(point, value) or _without_factor(point, value, positive)
+
+
+_AT_ZERO = {
+    "exp": 1, "expm1": 0, "log1p": 0, "tanh": 0, "sinh": 0, "asinh": 0, "atan": 0, "erf": 0,
+    "sigmoid": Fraction(1, 2),
+}  # fmt: skip
+"""The values of growing functions at 0."""
+
+
+def _without_first(point: Node, value: Fraction) -> tuple[Node, Fraction, bool] | None:
+    """The same where the first operand is a number."""
+    first, right = number(point.args[0]), point.args[1]
+    if first is None:
+        return None
+    if point.op == "add":
+        return right, value - first, False
+    if point.op == "sub":
+        return right, first - value, True
+    if point.op == "mul" and first != 0:
+        return right, value / first, first < 0
     return None
+
+
+def _without_factor(
+    point: Node, value: Fraction, positive: Names
+) -> tuple[Node, Fraction, bool] | None:
+    """The same without a positive input as a factor, or as what is divided by."""
+    left, right = point.args
+    if value == 0 and point.op in ("mul", "div"):
+        if _is_positive(right, positive):
+            return left, value, False
+        if point.op == "mul" and _is_positive(left, positive):
+            return right, value, False
+    return None
+
+
+def _sign(node: Node, positive: Names) -> int:
+    """1 for a positive input, -1 for the negative of one, 0 where that is not known."""
+    node, turned = bare(node), 1
+    while node.op == "neg":
+        node, turned = bare(node.args[0]), -turned
+    return turned if _is_positive(node, positive) else 0
+
+
+def _is_positive(node: Node, positive: Names) -> bool:
+    """Is it a positive input, moved or not?"""
+    node = bare(node)
+    return node.op == "input" and node.attributes["name"] in positive
 
 
 _Parts = list[tuple[str, Node, Fraction]]
@@ -559,7 +623,7 @@ def _degree(node: Node, degrees: list[Fraction | None]) -> Fraction | None:
     return known[0] if node.op in (*_LINEAR, *same) and len(set(known)) == 1 else None
 
 
-def entangled(found: Iterable[Boundary]) -> set[Boundary]:
+def entangled(found: Iterable[Boundary], positive: Names = NO_NAMES) -> set[Boundary]:
     """Boundaries that meet others, so that the sides of one may depend on those of another.
 
     Two values of one point never meet.  Those that have an input of their own, with a number as
@@ -567,20 +631,30 @@ def entangled(found: Iterable[Boundary]) -> set[Boundary]:
     """
     left = list(found)
     while True:
-        free = [one for one in left if _alone(one, [b for b in left if b is not one])]
+        free = [one for one in left if _alone(one, [b for b in left if b is not one], positive)]
         if not free:
             return set(left)
         left.remove(free[0])
 
 
-def _alone(boundary: Boundary, others: list[Boundary]) -> bool:
+def _apart(one: Boundary, other: Boundary, positive: Names) -> bool:
+    """Are they about one point and two values that are never the same?"""
+    first, second = one.value, other.value
+    if isinstance(first, Fraction) or isinstance(second, Fraction):
+        both = isinstance(first, Fraction) and isinstance(second, Fraction)
+        return both and one.point is other.point
+    return any(
+        a is c and _sign(b, positive) * _sign(d, positive) < 0
+        for a, b in ((one.point, first), (first, one.point))
+        for c, d in ((other.point, second), (second, other.point))
+    )
+
+
+def _alone(boundary: Boundary, others: list[Boundary], positive: Names) -> bool:
     own = boundary.inputs
     beside = [
         one for one in others
-        if not (
-            one.point is boundary.point
-            and isinstance(one.value, Fraction) and isinstance(boundary.value, Fraction)
-        )
+        if not _apart(one, boundary, positive)
     ]  # fmt: skip
     taken = frozenset[str]().union(*(one.inputs for one in beside))
     if not own & taken:

@@ -26,6 +26,7 @@ from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
+from symgrad.ops.record import get
 from symgrad.proof.judge.boundaries import Boundary, changes, inputs_of, kinked, number
 from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.reference import gradient_indices
@@ -175,7 +176,9 @@ def degenerate(subject: Subject, solved: Solution, facts: Facts) -> str:
         depends = names & inputs_of(*node.args) if node.args else frozenset()
         if not depends:
             continue
-        if node.op in _STEPPING or (node.op == "cast" and not node.dtype.is_float):
+        scalar = get(node.op).scalar
+        kinks = scalar is not None and bool(scalar.kinks) and not list(kinked(node))
+        if kinks or node.op in _STEPPING or (node.op == "cast" and not node.dtype.is_float):
             return f"{node.op} of {', '.join(sorted(depends))}"
         for gap in _gaps(node):
             poly = _poly(subject, conversion, gap)

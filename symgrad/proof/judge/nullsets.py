@@ -68,7 +68,7 @@ def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
     discrete = {a.name for a in subject.assumptions if a.kind in DISCRETE}
     found = {
         boundary: meeting
-        for boundary, meeting in boundaries(needed).items()
+        for boundary, meeting in boundaries(needed, positive_inputs(subject)).items()
         if boundary.inputs
         and not _decided(boundary, discrete)
         and not any(_excludes(one, boundary) for one in subject.assumptions)
@@ -76,14 +76,14 @@ def doubtful(subject: Subject, name: str) -> dict[Boundary, Meeting]:
     if not found:
         return {}
     if len(found) <= FEW:
-        found = _unsafe(found)
+        found = _unsafe(found, positive_inputs(subject))
     if not found:
         return {}
     kinks = named(subject, found)
     one_sided = {b for b, meeting in found.items() if meeting.one_sided and b in kinks}
     others = {b: meeting for b, meeting in found.items() if b not in one_sided}
     beside = {b: meeting for b, meeting in others.items() if b not in kinks}
-    unsafe = _unsafe(beside) if len(beside) <= MANY else beside
+    unsafe = _unsafe(beside, positive_inputs(subject)) if len(beside) <= MANY else beside
     return {b: meeting for b, meeting in others.items() if b in kinks or b in unsafe}
 
 
@@ -95,9 +95,18 @@ def every(subject: Subject, name: str) -> dict[Boundary, Meeting]:
     needed = ancestors([subject.gradients[name]], follow=over_the_reals)
     return {
         boundary: meeting
-        for boundary, meeting in boundaries(needed).items()
+        for boundary, meeting in boundaries(needed, positive_inputs(subject)).items()
         if boundary.inputs and not any(_excludes(one, boundary) for one in subject.assumptions)
     }
+
+
+def positive_inputs(subject: Subject) -> frozenset[str]:
+    """The inputs that are declared positive, plain numbers among them."""
+    return frozenset(
+        one.name for one in subject.assumptions
+        if one.kind == "positive"
+        or (one.low is not None and (one.low > 0 or (one.low == 0 and one.low_open)))
+    )  # fmt: skip
 
 
 def _decided(boundary: Boundary, discrete: set[str]) -> bool:
@@ -119,9 +128,9 @@ def _excludes(declared: Assumption, boundary: Boundary) -> bool:
     return signs.get(declared.kind, declared.kind == "nonzero" and value == 0)
 
 
-def _unsafe(found: Mapping[Boundary, Meeting]) -> dict[Boundary, Meeting]:
+def _unsafe(found: Mapping[Boundary, Meeting], positive: frozenset[str]) -> dict[Boundary, Meeting]:
     """Those of some boundaries on which not everything is as it is on some side."""
-    tied = entangled(found) if len(found) > 1 else set()
+    tied = entangled(found, positive) if len(found) > 1 else set()
     return {
         boundary: meeting for boundary, meeting in found.items()
         if boundary in tied or not meeting.one_sided or not both_sides(boundary)
@@ -130,7 +139,8 @@ def _unsafe(found: Mapping[Boundary, Meeting]) -> dict[Boundary, Meeting]:
 
 def named(subject: Subject, found: Iterable[Boundary]) -> set[Boundary]:
     """Those of some boundaries that a report names as kinks, or as ties, of forward."""
-    kinks = {boundary for node in bends(subject) for boundary in kinked(node)}
+    positive = positive_inputs(subject)
+    kinks = {boundary for node in bends(subject) for boundary in kinked(node, positive)}
     sorted_ones = {_source(node.args[0]) for node in subject.forward.nodes if node.op == "rank"}
     return {
         boundary for boundary in found
@@ -160,7 +170,8 @@ def unproved(
     """
     asking = (*COMPARISONS, "where")
     nodes = ancestors([node for node, _ in subject.outputs], follow=over_the_reals)
-    bent = {b for node in nodes if node.op not in asking for b in kinked(node)}
+    positive = positive_inputs(subject)
+    bent = {b for node in nodes if node.op not in asking for b in kinked(node, positive)}
     open_ones = {b: m for b, m in found.items() if b in bent}
     own = [boundary for boundary in found if boundary not in bent]
     known = [*conditions]
@@ -191,7 +202,8 @@ def _beside(subject: Subject, found: Sequence[Boundary]) -> Iterator[Sequence[tu
     """The outputs of forward beside some boundaries: continued, and with arbitrary comparisons."""
     wanted = set(found)
     if any(
-        node.op in COMPARISONS and any(boundary in wanted for boundary, _ in changes(node))
+        node.op in COMPARISONS
+        and any(boundary in wanted for boundary, _ in changes(node, positive_inputs(subject)))
         for node in subject.forward.nodes
     ):
         from symgrad.proof.judge.continuation import continued  # sympy is needed here alone
@@ -221,7 +233,7 @@ def forced(
     lowering = Lowering(subject.graph, cuts)
     at = gradient_indices(subject.by_name[name].shape)
     reference = gradient(lowering, outputs, name, at, through=cuts)
-    hand = lowering.element(_off_branches(subject.gradients[name], found), at)
+    hand = lowering.element(_off_branches(subject, subject.gradients[name], found), at)
     put = _putting(lowering, points)
     goals = [hand] if reference is None else [hand, reference]
     new = rebuild(lowering.pool, goals, put)
@@ -238,10 +250,10 @@ def _freed(subject: Subject, found: Iterable[Boundary]) -> list[tuple[Node, Node
     What is right for both of its values is right on the boundary: forward is one of the two on
     either side.
     """
-    graph, free = subject.graph, set(found)
+    graph, free, positive = subject.graph, set(found), positive_inputs(subject)
     known: dict[Node, Node] = {}
     for node in subject.forward.nodes:
-        if node.op in COMPARISONS and not free.isdisjoint(kinked(node)):
+        if node.op in COMPARISONS and not free.isdisjoint(kinked(node, positive)):
             tensor = f"@%{node.index}"
             kind = TensorType(float64, node.shape)
             side = graph.inputs.get(tensor) or graph.input(tensor, kind)
@@ -255,17 +267,18 @@ def _freed(subject: Subject, found: Iterable[Boundary]) -> list[tuple[Node, Node
 _ELEMENTWISE = (*COMPARISONS, "expand", "where", "logical_not")
 
 
-def _off_branches(root: Node, found: Sequence[Boundary]) -> Node:
+def _off_branches(subject: Subject, root: Node, found: Sequence[Boundary]) -> Node:
     """The same where elements lie on boundaries: branches for elsewhere need no value there.
 
     In ``where(x == 0, a, sin(x) / x)`` the other branch reads 1 for the elements that the mask puts
     on the boundary.
     """
-    graph = root.graph
+    graph, positive = root.graph, positive_inputs(subject)
     masks = dict(zip(found, masks_of(graph, found), strict=True))
 
     def rule(node: Node, args: Sequence[Node]) -> Node | None:
-        own = list(changes(_without_not(node.args[0]))) if node.op == "where" else []
+        asked = _without_not(node.args[0]) if node.op == "where" else node
+        own = list(changes(asked, positive)) if node.op == "where" else []
         if len(own) != 1 or own[0][0] not in masks or node.args[0].op == "expand":
             return None
         boundary, sides = own[0]

@@ -263,3 +263,61 @@ class SoftplusOfTwo(sg.Function):
     def backward(ctx, g):
         (x,) = ctx.saved_tensors
         return g * sg.sigmoid(ctx.beta * x), None, None
+
+
+class Celu(sg.Function):
+    @staticmethod
+    def forward(ctx, x, alpha=1.0):
+        y = sg.where(x > 0, x, alpha * ((x / alpha).exp() - 1))
+        ctx.save_for_backward(y)
+        ctx.alpha = alpha
+        return y
+
+
+@right("n")
+class CeluByOutput(Celu):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * sg.where(y > 0, y * 0 + 1, y / ctx.alpha + 1), None
+
+
+@wrong("n", fails=at(alpha=2.0, x=-1.0))
+class CeluForOne(Celu):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * sg.where(y > 0, y * 0 + 1, y + 1), None
+
+
+@wrong("n", fails=at(alpha=3.0, x=1.0))
+class CeluFromAlpha(Celu):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * sg.where(y > ctx.alpha - 1, y * 0 + 1, y / ctx.alpha + 1), None
+
+
+class Huber(sg.Function):
+    @staticmethod
+    def forward(ctx, x, delta=1.0):
+        ctx.save_for_backward(x)
+        ctx.delta = delta
+        a = x.abs()
+        return sg.where(a <= delta, 0.5 * x * x, delta * (a - 0.5 * delta))
+
+
+@wrong("n", fails=at(delta=-1.0, x=-1.0))
+class HuberByClamp(Huber):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.clamp(-ctx.delta, ctx.delta), None
+
+
+@wrong("n", fails=at(delta=2.0, x=3.0))
+class HuberBySquare(Huber):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x.clamp(-ctx.delta * ctx.delta, ctx.delta * ctx.delta), None
