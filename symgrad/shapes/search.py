@@ -376,6 +376,8 @@ class _Search:
         trial, graphs = self._forward(chosen)
         if trial is None or graphs is None or not self._has_gradients(chosen, graphs):
             return None
+        if any(_calls_what_is_no_function(case.problem) for case in graphs.cases):
+            return None
         if wanted and (_takes_no_floats(graphs) or not wanted <= _with_gradient(graphs)):
             return None
         problem = _problem(graphs)
@@ -600,6 +602,12 @@ def _takes_no_floats(graphs: FunctionGraphs) -> bool:
     """Does backward take a tensor for a plain value, a mask or an index, which it then is?"""
     kinds = (ControlFlowError, DTypeError)
     return any(isinstance(case.problem, kinds) for case in graphs.cases)
+
+
+def _calls_what_is_no_function(problem: SymgradError | None) -> bool:
+    """Does backward call an argument?  Then that is a function, which nothing stands for."""
+    cause = None if problem is None else problem.__cause__
+    return isinstance(cause, TypeError) and str(cause).endswith("object is not callable")
 
 
 def _is_float(one: Candidate) -> bool:

@@ -152,6 +152,21 @@ def test_an_instance_method_is_no_function_of_torch() -> None:
         sg.verify(Old, "n")
 
 
+def test_a_function_among_the_arguments_is_no_number() -> None:
+    class Called(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, function: Any) -> Any:
+            ctx.function = function
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return ctx.function(grad), None
+
+    with pytest.raises(SpecError, match="nothing says"):
+        sg.verify(Called)
+
+
 def test_one_size_is_never_all_sizes() -> None:
     class Fixed(Function):
         @staticmethod

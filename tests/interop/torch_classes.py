@@ -124,6 +124,22 @@ class Masked(Function):
         return grad_x, None, None
 
 
+class Selected(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        y = x.clone()
+        y[x > 0] = torch.exp(-x[x > 0])
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        grad_x = grad.clone()
+        grad_x[x > 0] = -grad_x[x > 0] * (-x[x > 0]).exp()
+        return grad_x
+
+
 class SqueezedDim(Function):
     @staticmethod
     def forward(ctx, x):
@@ -407,6 +423,7 @@ CASES = {
         Case(Softmax, ("n m",), (_drawn(2, 3),)),
         Case(InPlace, ("n m",), (_drawn(2, 3),)),
         Case(Masked, ("n m",), (_drawn(2, 3),)),
+        Case(Selected, ("n m",), (_drawn(2, 3),)),
         Case(SqueezedDim, ("n m",), (_drawn(2, 3),)),
         Case(SizeBranch, ("n m",), (_drawn(2, 3),)),
         Case(Einsum, ("b i j", "b j k"), (_drawn(2, 3, 4), _drawn(2, 4, 2))),

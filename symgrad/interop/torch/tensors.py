@@ -25,6 +25,7 @@ from symgrad.interop.torch import beneath, calls
 from symgrad.interop.torch.constants import inward, plain_value
 from symgrad.interop.torch.dtypes import theirs
 from symgrad.interop.torch.numbers import SizeNode
+from symgrad.ir.graph import Node
 
 _INNER = frozenset(
     ("__new__", "__init__", "__getattr__", "__getattribute__", "__hash__", "__repr__", "write",
@@ -40,11 +41,12 @@ class TorchTensor(torch.Tensor):
     """What all traced tensors share with torch's; a mixin beside a class of the frontend's."""
 
     @staticmethod
-    def __new__(cls: Any, storage: Any, *args: Any, **kwargs: Any) -> Any:
-        """A tensor without memory."""
+    def __new__(cls: Any, made_of: Any, *args: Any, **kwargs: Any) -> Any:
+        """A tensor without memory, of a storage; of a node where a mask selects elements."""
+        node = made_of if isinstance(made_of, Node) else made_of.node
         with torch._C.DisableTorchFunction():
             return torch.Tensor._make_wrapper_subclass(
-                cls, (0,), dtype=theirs(storage.node.dtype), device=_DEVICE,
+                cls, (0,), dtype=theirs(node.dtype), device=_DEVICE,
                 dispatch_sizes_strides_policy="sizes",
             )  # fmt: skip
 
