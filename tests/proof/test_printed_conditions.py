@@ -32,6 +32,10 @@ PROGRAMS = {
     "sg.where(x.trunc() == 0, x * x, x) | sg.where(x.trunc() == 0, 2 * g * x, g)": {
         "x == -1", "x == 1",
     },
+    "x.exp().cumsum(0).log() | "
+    "y = x.exp().cumsum(0)\n(g / y).flip(0).cumsum(0).flip(0) * x.exp()": set(),
+    "x.exp().flip(0).cumsum(0).flip(0).log() | "
+    "y = x.exp().flip(0).cumsum(0).flip(0)\n(g / y).cumsum(0) * x.exp()": set(),
     "x.floor() * x | g * x.floor()": {"x == x.floor()"},
     "x.floor().clamp(0, 5) * x | g * x.floor().clamp(0, 5)": {"x == x.floor()"},
 }  # fmt: skip

@@ -2,10 +2,11 @@
 
 In: a polynomial of a finished proof and its context.  Out: is it positive, is it nonnegative?
 
-Three rules on top of ``normal.signs``.  Cauchy-Schwarz: ``(sum a*b)**2 <= sum a**2 * sum b**2``,
-put for squares of sums with a negative coefficient; so a variance is not negative.  Sums over the
-same indices are one sum, whose integrand may be nonnegative.  A quadratic form in monomials is
-nonnegative where its symmetric matrix, eliminated exactly, has no negative pivot.
+Four rules on top of ``normal.signs``.  Cauchy-Schwarz: ``(sum a*b)**2 <= sum a**2 * sum b**2``,
+put for squares of sums with a negative coefficient; so a variance is not negative.  A sum of what
+is not negative is at least its first summand, and its last.  Sums over the same indices are one
+sum, whose integrand may be nonnegative.  A quadratic form in monomials is nonnegative where its
+symmetric matrix, eliminated exactly, has no negative pivot.
 """
 
 from __future__ import annotations
@@ -29,9 +30,11 @@ from symgrad.proof.normal.algebra import (
     POSITIVE,
     UNKNOWN,
     factor_sign,
+    integer_nonnegative,
     monomial_poly,
     multiply,
     poly_sign,
+    substitute,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
@@ -84,6 +87,29 @@ def _lower_bounds(context: Proof, poly: Poly) -> Iterator[Poly]:
             for bound in _square_bounds(context, atom):
                 yield others + multiply(context, factor, bound).scaled(value)
     yield from _bounds_of_forms(context, poly)
+    yield from _single_summands(context, poly)
+
+
+def _single_summands(context: Proof, poly: Poly) -> Iterator[Poly]:
+    """``poly`` with a sum of what is not negative replaced by its first summand, or its last."""
+    for monomial, value in poly.terms.items():
+        for atom, exponent in monomial:
+            if value <= 0 or atom.kind != kinds.SUM or exponent != 1:
+                continue
+            rest = {a: e for a, e in monomial if a is not atom}
+            binders, inner = atom.data
+            summand = Poly({inner: 1})
+            if any(factor_sign(context, a, e) == UNKNOWN for a, e in rest.items()) or (
+                poly_sign(context, summand) == UNKNOWN
+            ):
+                continue
+            lasts = [binder.data[1].plus(-1) for binder in binders]
+            if not all(integer_nonnegative(context, last) for last in lasts):
+                continue
+            others, factor = poly - Poly({monomial: value}), monomial_poly(context, rest)
+            for ends in ([ZERO] * len(lasts), lasts):
+                one = substitute(context, summand, dict(zip(binders, ends, strict=True)))
+                yield others + multiply(context, factor, one).scaled(value)
 
 
 def _bounds_of_forms(context: Proof, poly: Poly) -> Iterator[Poly]:
