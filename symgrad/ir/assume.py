@@ -9,6 +9,8 @@ Grammar, words separated by commas or ``and`` where several hold:
     (a, b) [a, b] (a, b] [a, b)                      every element lies in between; inf is allowed
     binary | {0, 1}                                  every element is 0 or 1
     symmetric                                        the last two axes may be exchanged
+    square                                           the last two sizes are one
+    diagonal                                         a matrix that is 0 off its diagonal
     one-hot                                          along the last axis: 1 once, else 0
     index n                                          integers, 0 <= element < n
     unique                                           no value occurs twice
@@ -43,7 +45,8 @@ _WORDS = {
     "nonzero": "nonzero", "non-zero": "nonzero", "!= 0": "nonzero", "binary": "binary",
     "{0, 1}": "binary", "{0,1}": "binary", "0 or 1": "binary", "symmetric": "symmetric",
     "one-hot": "one-hot", "one hot": "one-hot", "onehot": "one-hot", "one_hot": "one-hot",
-    "unique": "unique", "distinct": "unique", "constant": "constant",
+    "unique": "unique", "distinct": "unique", "square": "square",
+    "diagonal": "diagonal", "constant": "constant",
     "number": "plain", "plain number": "plain",
 }  # fmt: skip
 RELATION = "relation"
@@ -148,7 +151,8 @@ def _written(name: str, text: str) -> list[Assumption]:
 
 _HINT = (
     "write positive, nonnegative, negative, nonzero, an interval such as (0, 1), binary, "
-    "symmetric, one-hot, unique, index n, or a relation such as (x * x).sum(-1) < 1"
+    "symmetric, square, diagonal, one-hot, unique, index n, or a relation such as "
+    "(x * x).sum(-1) < 1"
 )
 
 
@@ -162,8 +166,18 @@ def _first(name: str, text: str) -> tuple[Assumption, int]:
     lowered = text.lower()
     for word in sorted(_WORDS, key=len, reverse=True):
         if lowered.startswith(word) and not lowered[len(word) : len(word) + 1].isalnum():
+            if word == "diagonal":
+                return _relations(name, *_diagonal(name))[0], len(word)
             return Assumption(name, _WORDS[word], word), len(word)
     raise SpecError(f"the assumption {text!r} about {name!r} cannot be read", hint=_HINT)
+
+
+def _diagonal(name: str) -> tuple[str, ast.Compare]:
+    """What a matrix is that is its diagonal, as a relation."""
+    text = f"{name} == {name}.diagonal().diag()"
+    tree = _comparison(text)
+    assert tree is not None
+    return text, tree
 
 
 def _interval(name: str, match: re.Match[str]) -> Assumption:
@@ -401,12 +415,13 @@ def check_names(assumptions: Iterable[Assumption], inputs: Iterable[str]) -> Non
 def check_square(
     assumptions: Iterable[Assumption], shapes: Mapping[str, Sequence[Dim]]
 ) -> None:  # fmt: skip
-    """Raises SpecError where something is called symmetric whose last two sizes are not one."""
+    """Raises SpecError where what is called symmetric or square is not square."""
     for assumption in assumptions:
         shape = shapes.get(assumption.name, ())
-        if assumption.kind == "symmetric" and (len(shape) < 2 or shape[-1] != shape[-2]):
+        wanted = assumption.kind in ("symmetric", "square")
+        if wanted and (len(shape) < 2 or shape[-1] != shape[-2]):
             sizes = " ".join(map(str, shape))
             raise SpecError(
-                f"{assumption.name!r} is declared symmetric, but its shape is [{sizes}]",
+                f"{assumption.name!r} is declared {assumption.kind}, but its shape is [{sizes}]",
                 hint="write one name for its last two sizes in the shape spec",
             )

@@ -21,6 +21,7 @@ from symgrad.proof.oracle.sample import DENOMINATOR, impose
         ("one-hot", ["one-hot"]), ("{0, 1}", ["binary"]), ("index v", ["index"]),
         ("unique index v", ["unique", "index"]), ("symmetric, positive", ["symmetric", "positive"]),
         ("symmetric and (0, 1)", ["symmetric", "interval"]), ("constant", ["constant"]),
+        ("square", ["square"]), ("diagonal and positive", ["relation", "positive"]),
     ],
 )  # fmt: skip
 def test_words(text: str, kinds: list[str]) -> None:

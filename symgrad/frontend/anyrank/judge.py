@@ -40,7 +40,7 @@ from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 
-_LAST_AXES = {"symmetric": 2, "one-hot": 1}
+_LAST_AXES = {"symmetric": 2, "square": 2, "one-hot": 1}
 
 
 def rank_dependence(
