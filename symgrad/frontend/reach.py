@@ -491,6 +491,8 @@ class Reach:
             self.asked.append(Asked(said, self.where(label)))
 
     def _builtin(self, value: Any, label: str) -> None:
+        if isinstance(value, MemberDescriptorType):  # a slot, which holds nothing itself
+            return
         owner = getattr(value, "__self__", None)
         if owner is not None and not isinstance(owner, ModuleType):
             self.follow(owner, label)

@@ -352,6 +352,33 @@ class Constants(Function):
         return grad * (scales * (SCALES * x).cos() + OFFSET)
 
 
+class Manifold:
+    __slots__ = ["eps"]
+
+    def __init__(self):
+        self.eps = 1e-6
+
+    @staticmethod
+    def dot(u, v):
+        uv = u * v
+        uv.narrow(-1, 0, 1).mul_(-1)
+        return uv.sum(dim=-1, keepdim=False)
+
+
+class LorentzProduct(Function):
+    @staticmethod
+    def forward(ctx, u, v):
+        ctx.save_for_backward(u, v)
+        return Manifold.dot(u, v)
+
+    @staticmethod
+    def backward(ctx, grad):
+        u, v = ctx.saved_tensors
+        grad = grad.unsqueeze(-1).expand_as(u).clone()
+        grad.narrow(-1, 0, 1).mul_(-1)
+        return grad * v, grad * u
+
+
 class Factories(Function):
     @staticmethod
     def forward(ctx, x):
@@ -438,6 +465,7 @@ CASES = {
         Case(ClassMethods, ("n m",), (_drawn(2, 3),)),
         Case(Nested, ("n m",), (_drawn(2, 3),)),
         Case(Constants, ("n 3",), (_drawn(2, 3),)),
+        Case(LorentzProduct, ("n m", "n m"), (_drawn(2, 3), _drawn(2, 3))),
         Case(Factories, ("n m",), (_drawn(2, 3),)),
         Case(MarkedDirty, ("n m",), (_drawn(2, 3),)),
         Case(NotDifferentiable, ("n m",), (_drawn(2, 3),)),

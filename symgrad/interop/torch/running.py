@@ -26,6 +26,7 @@ from symgrad.frontend.questions import questions
 from symgrad.frontend.session import Session, active
 from symgrad.interop.torch import calls
 from symgrad.interop.torch.constants import inward
+from symgrad.interop.torch.dtypes import ours
 from symgrad.interop.torch.tensors import variant
 
 
@@ -63,6 +64,7 @@ class TorchGuest:
     def running(self, session: Session) -> Iterator[None]:
         """A block in which torch's functions are those of the trace."""
         with ExitStack() as stack:
+            session.dtype = ours(torch.get_default_dtype())
             stack.enter_context(_unrecorded())
             stack.enter_context(_patches)
             if "torch._dynamo" in sys.modules:
