@@ -34,7 +34,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a module of kernels, or a function that sets the threads, when it is asked for."""
+    """Import a module of kernels, or a function that sets the threads, when it is asked for.
+
+    `export_torch` and `export_jax` hand the kernels to these: `export_torch.custom_op(module)`.
+    """
+    if name in ("export_torch", "export_jax"):
+        return importlib.import_module(f"._runtime.{name}", __name__)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name.endswith("_num_threads"):

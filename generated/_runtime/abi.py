@@ -288,8 +288,13 @@ def evaluate(expression: str, sizes: Sizes) -> int:
 
     The expressions come from the generated wrapper, never from a user's data.
     """
+    return int(value_of(expression, sizes))
+
+
+def value_of(expression: str, sizes: Sizes) -> Any:
+    """As ``evaluate``, for sizes that need not be integers of Python; a condition is a truth."""
     names = {"__builtins__": {}, "min": min, "max": max}
-    return int(eval(_compiled(expression), names, dict(sizes)))
+    return eval(_compiled(expression), names, dict(sizes))
 
 
 def as_one(axes: tuple[int, ...], count: int) -> tuple[int, ...]:

@@ -28,13 +28,16 @@ def as_array(where: str, value: object, wanted: Array) -> NDArray:
     """``value`` as an array of the wanted dtype and rank, with no copy.
 
     ``where`` begins every message: ``"Softplus.forward: input x"``.  Arrays of any layout and
-    byte order pass, and NumPy scalars where there are no axes.  Raises KernelTypeError for
-    anything else than an array of that dtype, KernelArgumentError for another rank.
+    byte order pass, what shares its memory by DLPack, and NumPy scalars where there are no axes.
+    Raises KernelTypeError for anything else than an array of that dtype, KernelArgumentError for
+    another rank.
     """
     if isinstance(value, numpy.generic):
         value = numpy.asarray(value)
     if not isinstance(value, numpy.ndarray):
-        raise _not_an_array(where, value, wanted)
+        if not hasattr(type(value), "__dlpack__"):
+            raise _not_an_array(where, value, wanted)
+        value = _shared(where, value)
     if type(value) is not numpy.ndarray and isinstance(value, numpy.ma.MaskedArray):
         raise KernelTypeError(
             f"{where} is a masked array, and kernels do not know masks",
@@ -52,6 +55,24 @@ def as_array(where: str, value: object, wanted: Array) -> NDArray:
             hint="reshape it, or compile the op for that rank",
         )
     return value
+
+
+def _shared(where: str, value: Any) -> NDArray:
+    """An array on the memory of a tensor of another library.  Raises KernelTypeError."""
+    try:
+        return numpy.from_dlpack(value)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        name = f"{type(value).__module__}.{type(value).__qualname__}"
+        hint = "copy it into an array of NumPy"
+        if name.split(".")[0] == "torch":
+            hint = (
+                "pass value.detach().cpu(); symgrad.export.torch makes an op for tensors that"
+                " require gradients"
+            )
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise KernelTypeError(
+            f"{where} is a {name} whose memory cannot be shared: {reason}", hint=hint
+        ) from error
 
 
 def _not_an_array(where: str, value: object, wanted: Array) -> KernelTypeError:
@@ -230,7 +251,7 @@ def as_output(where: str, value: object, wanted: Array, shape: tuple[int, ...]) 
         )
     if not array.dtype.isnative:
         raise KernelTypeError(f"{where} is not in this machine's byte order", hint="make a new one")
-    if not isinstance(value, numpy.ndarray) or not array.flags.writeable:
+    if isinstance(value, numpy.generic) or not array.flags.writeable:
         raise KernelArgumentError(f"{where} is read-only", hint="give an array that can be written")
     if not array.flags.c_contiguous or not array.flags.aligned:
         raise KernelArgumentError(

@@ -6,6 +6,9 @@ For each kernel there is one function ``call_<kernel>``, with the kernel's param
 of the workspace in bytes.  Before it calls the kernel it looks for a pointer that is not aligned
 and for an output that overlaps another array, and asks for more workspace where there is too
 little; each time it returns a negative status and has done nothing.
+
+``symgrad_xla_<kernel>`` is the same for XLA, which JAX runs on: it takes a call frame of XLA's
+foreign function interface.  The layout of these is stated here, so that no header of XLA is needed.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from symgrad.abi import (
 )
 
 _PRELUDE = """\
+#include <stddef.h>
 #include <stdint.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -93,6 +97,120 @@ static int symgrad_max_threads(void)
 #else
     return 1;
 #endif
+}
+"""
+
+_XLA = """
+/* Call frames of XLA: version 0 of its foreign function interface, xla/ffi/api/c_api.h. */
+struct symgrad_xla_extension {
+    size_t struct_size; int type; struct symgrad_xla_extension *next;
+};
+struct symgrad_xla_version {
+    size_t struct_size; struct symgrad_xla_extension *extension; int major_version, minor_version;
+};
+struct symgrad_xla_metadata {
+    size_t struct_size; struct symgrad_xla_version version; uint32_t traits;
+};
+struct symgrad_xla_about {
+    struct symgrad_xla_extension base; struct symgrad_xla_metadata *metadata;
+};
+struct symgrad_xla_error {
+    size_t struct_size; struct symgrad_xla_extension *extension; const char *message; int code;
+};
+struct symgrad_xla_api {
+    size_t struct_size; struct symgrad_xla_extension *extension;
+    struct symgrad_xla_version version; const void *internal;
+    void *(*error_create)(struct symgrad_xla_error *);
+};
+struct symgrad_xla_buffer {
+    size_t struct_size; struct symgrad_xla_extension *extension;
+    int dtype; void *data; int64_t rank; int64_t *dims;
+};
+struct symgrad_xla_array { int dtype; size_t size; void *data; };
+struct symgrad_xla_list {
+    size_t struct_size; struct symgrad_xla_extension *extension;
+    int64_t size; int *types; void **items;
+};
+struct symgrad_xla_attributes {
+    size_t struct_size; struct symgrad_xla_extension *extension;
+    int64_t size; int *types; void **names; void **items;
+};
+struct symgrad_xla_frame {
+    size_t struct_size; struct symgrad_xla_extension *extension;
+    const struct symgrad_xla_api *api; void *context; int stage;
+    struct symgrad_xla_list inputs, outputs; struct symgrad_xla_attributes attributes;
+};
+
+static void *symgrad_xla_fail(const struct symgrad_xla_frame *frame, const char *message)
+{
+    struct symgrad_xla_error error = {
+        offsetof(struct symgrad_xla_error, code) + sizeof(int), 0, message, 3};
+    return frame->api->error_create(&error);
+}
+
+/* The first bytes of a workspace that are aligned, and how many there are. */
+static void *symgrad_xla_aligned(const struct symgrad_xla_buffer *buffer, int64_t *bytes)
+{
+    const uintptr_t start = (uintptr_t)buffer->data, first = (start + 63)/64*64;
+    *bytes = buffer->dims[0] - (int64_t)(first - start);
+    return (void *)first;
+}
+
+/* Does a buffer hold so many elements? */
+static int symgrad_xla_holds(const struct symgrad_xla_buffer *buffer, int64_t count)
+{
+    int64_t found = 1;
+    for (int64_t axis = 0; axis < buffer->rank; axis++) found *= buffer->dims[axis];
+    return found == count;
+}
+
+/* Is it a call, with so many arrays and numbers?  If not, result says what to return. */
+static int symgrad_xla_is_call(
+    const struct symgrad_xla_frame *frame, int inputs, int outputs, int reals, int integers,
+    void **result)
+{
+    *result = 0;
+    if (frame->extension && frame->extension->type == 1) {
+        struct symgrad_xla_metadata *metadata =
+            ((struct symgrad_xla_about *)frame->extension)->metadata;
+        metadata->version.major_version = 0;
+        metadata->version.minor_version = 1;
+        metadata->traits = 0;
+        return 0;
+    }
+    if (frame->stage != 3) return 0;
+    const struct symgrad_xla_attributes *found = &frame->attributes;
+    const int fits = frame->inputs.size == inputs && frame->outputs.size == outputs
+        && found->size == 2 && found->types[0] == 1 && found->types[1] == 1
+        && ((struct symgrad_xla_array *)found->items[0])->size == (size_t)integers
+        && ((struct symgrad_xla_array *)found->items[1])->size == (size_t)reals;
+    if (!fits) *result = symgrad_xla_fail(frame, "the call is not that of this kernel");
+    return fits;
+}
+"""
+
+_XLA_CALL = """
+void *symgrad_xla_%(name)s(void *call)
+{
+    const struct symgrad_xla_frame *frame = call;
+    void *result;
+    if (!symgrad_xla_is_call(frame, %(inputs)d, %(outputs)d, %(reals)d, %(integers)d, &result))
+        return result;
+    struct symgrad_xla_buffer **in = (struct symgrad_xla_buffer **)frame->inputs.items;
+    struct symgrad_xla_buffer **out = (struct symgrad_xla_buffer **)frame->outputs.items;
+    const int64_t *integers = ((struct symgrad_xla_array *)frame->attributes.items[0])->data;
+    const double *reals = ((struct symgrad_xla_array *)frame->attributes.items[1])->data;
+%(sizes)s
+    if (!(%(holds)s))
+        return symgrad_xla_fail(frame, "%(name)s: the sizes are not those of the arrays");
+    int64_t bytes;
+    void *workspace = symgrad_xla_aligned(out[%(workspace)d], &bytes);
+    (void)in; (void)integers; (void)reals;
+    switch (call_%(name)s(%(arguments)s, workspace, bytes)) {
+    case 0: return 0;
+%(statuses)s
+    default: return symgrad_xla_fail(frame, "%(name)s: the kernel refused the call");
+    }
 }
 """
 
@@ -212,6 +330,7 @@ def declarations(op: Op) -> str:
     lines = ["extern int symgrad_threads;", "int symgrad_max_threads(void);"]
     for kernel in op.kernels:
         lines += [f"{_prototype(kernel)};", f"{_workspace_prototype(kernel)};"]
+        lines.append(f"void *{xla_name(kernel)}(void *call);")
     return "\n".join(lines) + "\n"
 
 
@@ -220,7 +339,64 @@ def binding(op: Op) -> str:
     names = {"misaligned": MISALIGNED, "overlap": OVERLAP}
     names |= {"too_small": WORKSPACE_TOO_SMALL, "overflow": WORKSPACE_OVERFLOW}
     prelude = _PRELUDE % {"header": op.header, **names}
-    return prelude + "".join(_call(kernel) for kernel in op.kernels)
+    calls = [_call(kernel) + _xla_call(kernel) for kernel in op.kernels]
+    return prelude + _XLA + "".join(calls)
+
+
+def xla_name(kernel: Kernel) -> str:
+    """The function that XLA calls."""
+    return f"symgrad_xla_{kernel.name}"
+
+
+def _xla_call(kernel: Kernel) -> str:
+    """What unpacks a call frame: arrays in the order of the kernel, then its workspace.
+
+    ``integers`` begin with a number that means nothing, so that they are never none, then come the
+    sizes and the plain integers; ``reals`` are the plain floats behind such a number.
+    """
+    sizes = [
+        f"    const int64_t size{index} = integers[{index + 1}];"
+        for index in range(len(kernel.sizes))
+    ]
+    arguments = [f"size{index}" for index in range(len(kernel.sizes))]
+    holds, count = [], {"real": 1, "integer": 1 + len(kernel.sizes), "array": 0}
+    for array in kernel.inputs:
+        if array.by_value:
+            kind = "integer" if array.dtype == "int64" else "real"
+            arguments.append(f"{kind}s[{count[kind]}]")
+            count[kind] += 1
+            continue
+        dims = [f"({c_expression(dim, kernel.sizes)})" for dim in array.dims]
+        arguments.append(f"in[{count['array']}]->data")
+        arguments += ["*".join(dims[axis + 1 :]) or "1" for axis in array.strides]
+        holds.append(f"symgrad_xla_holds(in[{count['array']}], {'*'.join(dims) or '1'})")
+        count["array"] += 1
+    for index, array in enumerate(kernel.outputs):
+        dims = [f"({c_expression(dim, kernel.sizes)})" for dim in array.dims]
+        arguments.append(f"out[{index}]->data")
+        holds.append(f"symgrad_xla_holds(out[{index}], {'*'.join(dims) or '1'})")
+    statuses = [
+        f"    case {status}: return symgrad_xla_fail(frame, {_c_text(f'{kernel.name}: {text}')});"
+        for status, text in enumerate(kernel.statuses, 1)
+    ]
+    return _XLA_CALL % {
+        "name": kernel.name,
+        "inputs": count["array"],
+        "outputs": len(kernel.outputs) + 1,
+        "reals": count["real"],
+        "integers": count["integer"],
+        "sizes": "\n".join(sizes),
+        "holds": " && ".join(holds),
+        "workspace": len(kernel.outputs),
+        "arguments": ", ".join(arguments),
+        "statuses": "\n".join(statuses),
+    }
+
+
+def _c_text(text: str) -> str:
+    """A string literal of C."""
+    plain = (chr(b) if 32 <= b < 127 and b not in b'"\\?' else f"\\{b:03o}" for b in text.encode())
+    return f'"{"".join(plain)}"'
 
 
 def dispatch(op: Op, levels: tuple[str, ...]) -> str:

@@ -38,10 +38,13 @@ RUNTIME_MODULES = (
     *("residuals", "support", "threads", "trusted", "values", "workspace"),
 )
 COMMON = ("abi", "errors", "forks", "plain_values")
+# What hands the ops to other frameworks, which are imported when it is.
+EXPORT = ("jax", "table", "torch")
 _INIT = '"""What the kernels of this package are called through; copied from symgrad."""\n'
 _IMPORTS = (
     (re.compile(r"^( *)from symgrad\.runtime import ", re.MULTILINE), r"\1from . import "),
     (re.compile(r"^( *)from symgrad\.runtime\.", re.MULTILINE), r"\1from ."),
+    (re.compile(r"^( *)from symgrad\.export\.", re.MULTILINE), r"\1from .export_"),
     (re.compile(rf"^( *)from symgrad\.({'|'.join(COMMON)}) import ", re.M), r"\1from .\2 import "),
 )
 
@@ -78,6 +81,7 @@ def runtime_files() -> dict[str, str]:
     found = {f"{RUNTIME}/__init__.py": _INIT}
     sources = {name: here / f"{name}.py" for name in RUNTIME_MODULES}
     sources |= {name: here.parent / f"{name}.py" for name in COMMON}
+    sources |= {f"export_{name}": here.parent / "export" / f"{name}.py" for name in EXPORT}
     for name, path in sorted(sources.items()):
         text = path.read_text(encoding="utf-8")
         for pattern, replacement in _IMPORTS:

@@ -183,6 +183,14 @@ class Caller:
 
     # -- which kernels
 
+    def served(
+        self, inputs: Sequence[object], numbers: Sequence[Any] = ()
+    ) -> tuple[Case, dict[str, Any]]:
+        """The case that serves these inputs, and the sizes.  Raises as a call with them does."""
+        where = self.op.name
+        case, _, sizes = self._case(where, inputs, self.values.numbers(where, numbers))
+        return case, sizes
+
     def _case(
         self, where: str, inputs: Sequence[object], numbers: Mapping[str, Any]
     ) -> tuple[Case, dict[str, NDArray], dict[str, Any]]:

@@ -26,7 +26,11 @@ PLANTED = [
     ("ops/__init__.py", "import sympy", "sympy stays in the proof"),
     ("proof/oracle/values.py", "import symgrad.autodiff", "What judges a gradient"),
     ("runtime/__init__.py", "import jinja2", "Templates are the code generator's affair"),
-    ("tools/__init__.py", "import torch", "Only what adapts torch imports it"),
+    (
+        "tools/__init__.py",
+        "import torch",
+        "Only what adapts torch or exports to it imports it, and JAX",
+    ),
 ]
 
 
