@@ -41,6 +41,7 @@ from symgrad.frontend.plain import as_numbers, with_passed
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.trace import BATCH_RANK, trace_request
+from symgrad.garbage import fewer_collections
 from symgrad.ir.dtype import float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
@@ -108,7 +109,7 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
         raise SpecError(f"timeout={timeout!r}", hint="a positive number of seconds, None for none")
     stopped = True
     try:
-        with limited(timeout) as limit:
+        with fewer_collections(), limited(timeout) as limit:
             report = judge()
             stopped = limit is not None and limit.passed
     except TimeUp as error:
