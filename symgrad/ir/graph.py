@@ -170,6 +170,22 @@ class Graph:
             self._interned[key] = found
         return found
 
+    def copy(self, node: Node, args: Sequence[Node]) -> Node:
+        """``node`` with arguments of this graph; its type is inferred where theirs are others."""
+        if [arg.type for arg in args] != [arg.type for arg in node.args]:
+            return self.apply(node.op, *args, **node.attributes)
+        for arg in args:
+            if arg.graph is not self:
+                raise GraphError(f"an argument of {node.op!r} belongs to another graph: {arg!r}")
+        key = intern_key(node.op, args, node.attrs)
+        found = self._interned.get(key)
+        if found is None:
+            deadline.check()
+            found = Node(self, len(self.nodes), node.op, tuple(args), node.attrs, node.type)
+            self.nodes.append(found)
+            self._interned[key] = found
+        return found
+
     def find(self, op: str, args: Sequence[Node], attrs: Attrs) -> Node | None:
         """The node that ``apply`` would find, or None."""
         return self._interned.get(intern_key(op, args, attrs))

@@ -63,17 +63,18 @@ def extract(outputs: Mapping[str, Node], inputs: Iterable[Node] = ()) -> Graph:
 def _copied(target: Graph, node: Node, args: Sequence[Node], sizes: Mapping[Atom, Dim]) -> Node:
     if node.graph is target and not sizes and tuple(args) == node.args:
         return node
-    attributes = {name: _substituted(value, sizes) for name, value in node.attrs}
-    made = target.apply(node.op, *args, **attributes)
+    if not sizes:
+        made = target.copy(node, args)
+    else:
+        attributes = {name: _substituted(value, sizes) for name, value in node.attrs}
+        made = target.apply(node.op, *args, **attributes)
     if node.op == "input":
-        target.inputs.setdefault(attributes["name"], made)
+        target.inputs.setdefault(made.attributes["name"], made)
     return made
 
 
 def _substituted(value: Any, sizes: Mapping[Atom, Dim]) -> Any:
     """An attribute with size symbols replaced in all Dims that it holds."""
-    if not sizes:
-        return value
     if isinstance(value, Dim):
         return value.substitute(sizes)
     if isinstance(value, TensorType):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import symgrad as sg
-from symgrad import compiler
+from symgrad.frontend.trace import trace_request
 from symgrad.garbage import OBJECTS, fewer_collections
 
 
@@ -35,13 +35,12 @@ class Square(sg.Function):
 
 def test_they_are_high_inside_and_as_before_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    trace = compiler.trace_request
 
     def noted(*args: Any, **options: Any) -> Any:
         seen.append(gc.get_threshold()[0])
-        return trace(*args, **options)
+        return trace_request(*args, **options)
 
-    monkeypatch.setattr(compiler, "trace_request", noted)
+    monkeypatch.setattr("symgrad.compiler.trace_request", noted)
     gc.set_threshold(600, 7, 8)
     assert sg.verify(Square, "n").ok
     assert set(seen) == {OBJECTS}

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from symgrad.errors import GraphError, ShapeError
 from symgrad.ir.dim import Atom, Dim, Size
 from symgrad.ir.dtype import float64
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -112,3 +114,28 @@ def test_twenty_thousand_nodes() -> None:
     assert len(extract({"y": y}).nodes) == len(graph.nodes)
     z = graph.input("z", x.type)
     assert evaluate([rewrite(graph, [y], {x: z})[y]], {"z": np.ones(1)})[0] == 1
+
+
+@given(examples())
+def test_a_copy_is_what_applying_the_op_gives(example: Example) -> None:
+    graph = Graph()
+    new: dict[Node, Node] = {}
+    for node in example.graph.nodes:
+        new[node] = graph.copy(node, [new[arg] for arg in node.args])
+        assert new[node].type == node.type
+        args = [new[arg] for arg in node.args]
+        assert graph.apply(node.op, *args, **node.attributes) is new[node]
+        assert graph.copy(node, args) is new[node]
+
+
+def test_a_copy_with_other_arguments_has_another_type() -> None:
+    first, second = Graph(), Graph()
+    x = first.input("x", TensorType.of(float64, (N, 3)))
+    total = first.apply("sum", x, axes=(0,))
+    y = second.input("y", TensorType.of(float64, (2, N)))
+    assert second.copy(total, [y]).shape == (N,)
+    flat = second.input("flat", TensorType.of(float64, ()))
+    with pytest.raises(ShapeError):
+        second.copy(total, [flat])
+    with pytest.raises(GraphError):
+        second.copy(total, [x])
