@@ -771,4 +771,6 @@ _REWRITES: tuple[tuple[str, Callable[[Proof, Poly], Poly]], ...] = (
     ("split flattened indices", split_free_indices),
     ("unroll constant axes", unroll),
     ("angles", at_common_angles),
+    ("boundary values", at_boundaries),
+    ("delta propagation", propagate),
 )
