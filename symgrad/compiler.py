@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from symgrad.budgets import VERDICT_SECONDS
+from symgrad.budgets import MOST_STATE_ROUNDS, VERDICT_SECONDS
 from symgrad.deadline import TimeUp, limited
 from symgrad.errors import (
     BuildError,
@@ -40,6 +40,7 @@ from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.plain import as_numbers, with_passed
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
+from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.garbage import fewer_collections
 from symgrad.ir.dtype import float64
@@ -508,6 +509,19 @@ def _judged_rank(
     request: Request, graphs: FunctionGraphs, suggest: bool, rank: int | None
 ) -> Report:
     """The verdict for one number of batch axes, against the surrogate where one is declared."""
+    known = len(changes_of(request.function))
+    report = _judged_once(request, graphs, suggest, rank)
+    for _ in range(MOST_STATE_ROUNDS):
+        if len(changes_of(request.function)) == known:
+            break  # what calls of one kind change, calls of another kind may depend on
+        known = len(changes_of(request.function))
+        report = _judged_once(request, trace_request(request, batch_rank=rank), suggest, rank)
+    return report
+
+
+def _judged_once(
+    request: Request, graphs: FunctionGraphs, suggest: bool, rank: int | None
+) -> Report:
     declared = _surrogate(request)
     surrogate = trace_request(declared, batch_rank=rank) if declared is not None else None
 

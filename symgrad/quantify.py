@@ -27,6 +27,7 @@ from symgrad.deadline import TimeUp, part
 from symgrad.errors import SymgradError
 from symgrad.frontend.plain import Region, Union, numbers, union, with_regions, with_values
 from symgrad.frontend.request import Request
+from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.proof.report.records import Condition, Report
@@ -86,6 +87,17 @@ def for_all_values(
     values = numbers(request)
     if not values:
         return Quantified(default())
+    known = len(changes_of(request.function))
+    found = _found(request, default, judge, values)
+    if len(changes_of(request.function)) == known:
+        return found
+    # What calls with some values change, calls with others may depend on.
+    return _found(request, default, judge, values)
+
+
+def _found(
+    request: Request, default: Callable[[], Report], judge: Judge, values: Mapping[str, int | float]
+) -> Quantified:
     search = _Search(request, default, judge, values)
     try:
         return search.run()

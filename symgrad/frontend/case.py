@@ -34,7 +34,7 @@ from symgrad.frontend.reach import reached
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
 from symgrad.frontend.sizes import symbolic_math
-from symgrad.frontend.state import Change, Later, State, put_back
+from symgrad.frontend.state import Change, Later, State, changes_of, put_back
 from symgrad.frontend.stated import relations
 from symgrad.frontend.tables import Tables, hashes_sizes
 from symgrad.frontend.tensor import SymbolicTensor, fresh
@@ -114,6 +114,7 @@ def _for_later(
     later = Later(
         state, begun, lambda: State(reached(request.function)),
         again if tables is None else lambda: tables.again(again), whatever=tables is not None,
+        shared=changes_of(request.function),
     )  # fmt: skip
     notes = [*case.state, *state.reach.asked, *later.judge()]
     notes += [] if tables is None else tables.notes
@@ -546,6 +547,7 @@ class _Run:
             else:
                 later = Later(kept, [], self._kept, lambda: self._same_again(found))
                 self.state += later.judge()
+        self.state += self._kept().reach.asked
         return found, None
 
     def _kept(self) -> State:

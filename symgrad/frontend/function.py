@@ -26,6 +26,7 @@ from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError, counted
 from symgrad.frontend.caller import here
 from symgrad.frontend.guests import Guest, taken
+from symgrad.frontend.questions import observed
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
 from symgrad.frontend.table import FUNCTIONS
@@ -67,6 +68,10 @@ class Context:
     """
 
     needs_input_grad: tuple[bool, ...] = ()
+
+    def __repr__(self) -> str:
+        observed("the text of ctx is asked for")
+        return object.__repr__(self)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for backward, which finds them in ``saved_tensors``."""

@@ -120,7 +120,7 @@ def _plain_value(value: Any, seen: set[int]) -> bool:
 def _known_builtin(value: Any) -> bool:
     try:
         return value in _BUILTINS
-    except TypeError:
+    except (TypeError, ValueError):  # it has no hash
         return False
 
 

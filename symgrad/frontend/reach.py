@@ -14,6 +14,8 @@ import dis
 import functools
 import gc
 import importlib
+import inspect
+import operator
 import sys
 from collections.abc import (
     Callable,
@@ -43,7 +45,7 @@ import numpy as np
 
 from symgrad.budgets import MOST_STATE
 from symgrad.errors import Location
-from symgrad.frontend.function import METHODS, attributes_of, class_of, raw_method
+from symgrad.frontend.function import METHODS, Function, attributes_of, class_of, raw_method
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unknown import raw_items
 from symgrad.ir.function import Asked
@@ -83,6 +85,15 @@ _CHANGING = frozenset(
      "breakpoint", "hash", "id")
 )  # fmt: skip
 """Built-in functions that a program can learn anything by."""
+_SETTINGS = _words(
+    "seterr geterr seterrcall set_num_threads get_num_threads getcontext setcontext localcontext "
+    "setLevel getEffectiveLevel set_default_dtype manual_seed initial_seed set_rng_state "
+    "get_rng_state set_printoptions get_printoptions __subclasses__"
+)
+"""Names of settings that packages keep, and that a program can count by."""
+_OF_CLASS = frozenset(("needs_input_grad", "__firstlineno__", "__static_attributes__"))
+_HIDDEN = ("__builtins__", "__spec__", "__loader__", "__warningregistry__", "__dict__")
+_VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), type.__dict__)))
 _ANY_NAME = frozenset(("getattr", "setattr", "delattr", "__dict__"))
 _LIBRARIES = (*_HARMLESS, "jax", "torchvision", "triton", "pytest", "_pytest", "hypothesis")
 _IMMUTABLE = (
@@ -106,7 +117,8 @@ class CodeNames:
     ``read``: for each global the attributes that are read of it, None for any other use.
     ``lines``: where a name stands first: where it is stored, else where it is read.
     ``objects``: where ``is`` compares with something else than None, and the global that it
-    compares with, if it is one.  ``stored``: the names of attributes that are set.
+    compares with, if it is one.  ``stored``: the names of attributes that are set;
+    ``written``: the globals, with attributes of these, that they are set on.
     """
 
     names: frozenset[str]
@@ -115,6 +127,7 @@ class CodeNames:
     lines: Mapping[str, Location]
     objects: tuple[tuple[Location, str], ...]
     stored: frozenset[str]
+    written: Mapping[tuple[str, ...], Location]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -136,7 +149,7 @@ def code_names(code: CodeType) -> CodeNames:
     lines = {**known.lines, **known.stored}
     return CodeNames(
         frozenset(names), read, frozenset(known.imports), lines, tuple(known.objects),
-        frozenset(attributes),
+        frozenset(attributes), known.written,
     )  # fmt: skip
 
 
@@ -162,6 +175,8 @@ class _Instructions:
         self.stored: dict[str, Location] = {}
         self.objects: list[tuple[Location, str]] = []
         self.attributes: set[str] = set()
+        self.written: dict[tuple[str, ...], Location] = {}
+        self._chain: tuple[str, ...] = ()
         self._before: dis.Instruction | None = None
         self._loaded: str | None = None
 
@@ -180,7 +195,24 @@ class _Instructions:
             self.objects.append((where, right))
         if name is not None:
             self._name(one.opname, name, where)
+        self._chain_on(one.opname, name, where)
         self._before = one
+
+    def _chain_on(self, op: str, name: str | None, where: Location) -> None:
+        """Follow the global, and attributes of it, that an attribute may be set on."""
+        if op in _OUTER and name is not None:
+            called = self._chain == ("setattr",)
+            self._chain = ("setattr", name) if called else (name,)
+            if called:
+                self.written.setdefault((name,), where)
+        elif op in ("LOAD_ATTR", "LOAD_METHOD") and self._chain and name is not None:
+            self._chain = (*self._chain, name)
+            if self._chain[0] == "setattr":
+                self.written.setdefault(self._chain[1:], where)
+        else:
+            if op == "STORE_ATTR" and self._chain:
+                self.written.setdefault(self._chain, where)
+            self._chain = ()
 
     def _name(self, op: str, name: str, where: Location) -> None:
         (self.stored if op.startswith(_STORES) else self.lines).setdefault(name, where)
@@ -193,6 +225,8 @@ class _Instructions:
         """What stands in a code object inside of this one."""
         self.imports |= inner.imports
         self.objects += inner.objects
+        for chain, where in inner.written.items():
+            self.written.setdefault(chain, where)
         for name, uses in inner.read.items():
             self.read.setdefault(name, set()).update(uses)
         for name, where in inner.lines.items():
@@ -371,6 +405,9 @@ class Reach:
     def context(self, ctx: Any) -> None:
         """Everything that was set on a ctx."""
         names = vars(ctx)
+        if set(_public(type(ctx))) - _OF_CLASS and not issubclass(type(ctx), Function):
+            said = "an attribute of the class of ctx is set, which all calls share"
+            self.asked.append(Asked(said, self.where("ctx")))
         self._add(Place(names, "ctx", {}, lambda: attributes_of(ctx), _writer(names)))
 
     def follow(self, value: Any, label: str, *, fixed: bool = True) -> None:
@@ -405,6 +442,9 @@ class Reach:
     def _function(self, value: FunctionType, label: str) -> None:
         if hasattr(value, "__wrapped__"):
             self.follow(value.__wrapped__, label)
+        if hasattr(value, "__wrapped__") or _is_standard(value.__globals__.get("__name__")):
+            for one in gc.get_referents(*(value.__closure__ or ())):
+                self.follow(one, label)
         if _is_library(value.__module__) or _is_library(value.__globals__.get("__name__")):
             return
         if _is_standard(value.__module__):
@@ -452,6 +492,17 @@ class Reach:
                 self.follow(space[name], name, fixed=False)
         for name in found.imports:
             self._import(name)
+        self._settings(space, found)
+
+    def _settings(self, space: Mapping[str, Any], found: CodeNames) -> None:
+        """What a function reads and sets of packages that all calls share."""
+        for name in sorted(found.names & _SETTINGS):
+            said = f"{name} is used, a setting that all calls share"
+            self.asked.append(Asked(said, found.lines.get(name)))
+        for chain, where in found.written.items():
+            if _is_of_library(space, chain):
+                said = f"an attribute of {'.'.join(chain)} is set, which all calls share"
+                self.asked.append(Asked(said, where))
 
     def _import(self, name: str) -> None:
         root = name.partition(".")[0]
@@ -517,6 +568,7 @@ class Reach:
             if value.__name__ not in _known_attributes(root):
                 self._refuse(root, value.__name__)
             return
+        self.follow(type(value), type(value).__name__)
         for one in value.__mro__[1:]:
             if not _is_library(one.__module__):
                 self.follow(one, one.__name__)
@@ -580,7 +632,13 @@ class Reach:
         if _is_random(kind):
             self._refuse(kind.__module__.partition(".")[0] + ".random", label)
             return
-        if _is_library(kind.__module__) and not hasattr(kind, "__next__"):
+        if hasattr(kind, "__next__") or kind in _VIEWS:
+            for one in gc.get_referents(value):
+                self.follow(one, label)
+        if isinstance(value, (operator.attrgetter, operator.methodcaller)):
+            self.names.add("getattr")
+        kept_by_us = hasattr(kind, "__next__") or kind is memoryview
+        if _is_library(kind.__module__) and not kept_by_us:
             kept = kind.__module__ in ("types", "collections", "enum", "dataclasses", "functools")
             if not kept or isinstance(value, functools.partial):
                 return
@@ -614,9 +672,7 @@ class Reach:
         place.before = place.read()
         self.places.append(place)
         for key, item in list(place.before.items()):
-            if not (
-                isinstance(key, str) and key.startswith("__") and place.kind == "attribute"
-            ) or isinstance(item, FunctionType):
+            if not (isinstance(key, str) and key in _HIDDEN):
                 self.follow(item, place.name(key), fixed=False)
             if place.kind == "item" and type(key) not in _IMMUTABLE:
                 self.follow(key, place.label)
@@ -716,9 +772,26 @@ def _parts(value: Any) -> Iterable[Any] | None:
         return value.__func__, value.__self__
     if isinstance(value, property):
         return value.fget, value.fset, value.fdel
+    if isinstance(value, functools.cached_property):
+        return (value.func,)
     if isinstance(value, functools.partial):
         return value.func, *value.args, *value.keywords.values()
     return value if isinstance(value, (tuple, frozenset)) else None
+
+
+def _is_of_library(space: Mapping[str, Any], chain: tuple[str, ...]) -> bool:
+    """Does a global, with attributes of it, belong to a package?"""
+    value = space.get(chain[0], getattr(builtins, chain[0], None))
+    for name in chain[1:]:
+        inner = inspect.getattr_static(value, name, ABSENT)
+        if inner is ABSENT and isinstance(value, ModuleType):
+            return _is_library(value.__name__)
+        value = inner
+    if isinstance(value, ModuleType) or type(value) in _IMMUTABLE or _is_tensor(value):
+        return False  # what is set on a module is looked at
+    owner = value if isinstance(value, (type, FunctionType)) else type(value)
+    known = ("builtins", "types", "enum", "functools", "collections", "dataclasses")
+    return owner.__module__ not in known and _is_library(owner.__module__)
 
 
 def _is_no_tensor(name: str, space: Mapping[str, Any]) -> bool:
@@ -762,6 +835,8 @@ def state_of_leaf(value: Any) -> Any:
             return array.shape, str(array.dtype), array.tobytes()
         except Exception:
             return getattr(value, "_version", None)
+    if isinstance(value, memoryview):
+        return value.tobytes()
     if isinstance(value, GeneratorType):
         frame = value.gi_frame
         return None if frame is None else (frame.f_lasti, repr(sorted(frame.f_locals)))

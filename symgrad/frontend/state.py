@@ -15,7 +15,7 @@ from __future__ import annotations
 import gc
 import inspect
 import itertools
-import operator
+from array import array
 from collections.abc import (
     Callable,
     Iterable,
@@ -24,9 +24,10 @@ from collections.abc import (
     MutableSequence,
     MutableSet,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -129,7 +130,8 @@ class State:
         """Put back what was there."""
         for place in self.reach.places:
             place.current = None
-            _put_back(place)
+            with suppress(Exception):  # a container of the user's may refuse
+                _put_back(place)
         for leaf in self.reach.leaves:
             if isinstance(leaf.value, np.ndarray) and leaf.value.flags.writeable:
                 _put_back_array(leaf)
@@ -176,8 +178,11 @@ def _put_back(place: Place) -> None:
     held, before, now = place.holder, place.before, place.read()
     if place.kind == "item" and not isinstance(held, (MutableMapping, MutableSet)):
         old, new = list(before.values()), list(now.values())
-        if len(old) != len(new) or any(map(operator.is_not, old, new)):
-            held[:] = old
+        if len(old) != len(new):
+            held[:] = array(held.typecode, old) if isinstance(held, array) else old
+        for number, (one, other) in enumerate(zip(old, new, strict=False)):
+            if one is not other and len(old) == len(new):
+                held[number] = one
         return
     was, found = by_identity(before), by_identity(now)
     for key, (name, value) in found.items():
@@ -251,13 +256,22 @@ def put_back(function: Any) -> Iterator[State | None]:
         state.clean()
 
 
+_changes: WeakKeyDictionary[Any, dict[At, Change]] = WeakKeyDictionary()
+
+
+def changes_of(function: Any) -> dict[At, Change]:
+    """What traces of a Function are known to change, which all of them must not depend on."""
+    return _changes.setdefault(class_of(function), {})
+
+
 @dataclass
 class Later:
     """Later calls: traces from the states that earlier ones leave.
 
     ``first``: the state before the first trace; ``begun``: what that had changed when forward was
     over.  ``capture``: the state now; ``again``: traces again, and is it the same?
-    ``whatever``: that is done, too, where nothing seems to change.
+    ``whatever``: that is done, too, where nothing seems to change.  ``shared``: what all traces of
+    the Function change.
     ``notes``: what is not.
     """
 
@@ -266,11 +280,15 @@ class Later:
     capture: Callable[[], State]
     again: Callable[[], bool]
     whatever: bool = False
+    shared: dict[At, Change] | None = None
     notes: list[Asked] = field(default_factory=list)
 
     def judge(self) -> list[Asked]:
         """What later calls may do otherwise; empty if they do the same."""
         known = _relevant([*self.begun, *self.first.changes()])
+        if self.shared is not None:
+            self.shared.update({at: one for at, one in known.items() if at not in self.shared})
+            known = {**self.shared, **known}
         if not (known or self.whatever):
             return []
         left = self.capture()
@@ -281,6 +299,8 @@ class Later:
                 if self.notes or not new:
                     return self.notes
                 known |= new
+                if self.shared is not None:
+                    self.shared.update(new)
             self._note("{} is another one after every call", new.values())
         finally:
             left.restore()

@@ -13,7 +13,7 @@ from typing import Any
 
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
 from symgrad import deadline
-from symgrad.budgets import MOST_CASES
+from symgrad.budgets import MOST_CASES, MOST_STATE_ROUNDS
 from symgrad.errors import ControlFlowError, SpecError, SymgradError, counted
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
@@ -23,6 +23,7 @@ from symgrad.frontend.questions import requires
 from symgrad.frontend.request import AnyFunction, Request, bind
 from symgrad.frontend.session import Session, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
+from symgrad.frontend.state import changes_of
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs, InnerCall, RefusedCase
@@ -67,9 +68,18 @@ def trace_request(
     asked = request
     request = written_out(request, dtype, batch_rank)
     decided = {**needed(request, needs_input_grad), **(answers or {})}
-    options = CaseOptions(request, decided, given_cotangents, histories=histories)
+    options = CaseOptions(
+        request, decided, given_cotangents, histories=histories,
+        known=len(changes_of(request.function)),
+    )  # fmt: skip
     with deadline.step(f"{request.cls.__name__} was traced"):
         cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
+        for _ in range(MOST_STATE_ROUNDS):
+            if options.known == len(changes_of(request.function)):
+                break  # what one case changes, another one may depend on
+            options.inner.clear()
+            options = replace(options, known=len(changes_of(request.function)))
+            cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
     found = request.cls
     return FunctionGraphs(
         name=found.__name__,
@@ -105,6 +115,7 @@ class CaseOptions:
     inner: dict[Any, InnerCall] = field(default_factory=dict)
     histories: bool = False
     new_session: Callable[..., Session] = Session
+    known: int = 0
 
     def trace(self, facts: SizeFacts) -> FunctionCase:
         """One case.  Raises NeedsDecision where these facts leave a question open."""

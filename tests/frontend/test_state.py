@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.frontend.counters import COUNTERS
 
 GENERATOR = np.random.default_rng(0)
 OWN = random.Random(0)
@@ -98,6 +99,111 @@ def test_what_differs_between_calls_is_undecided(question: str) -> None:
     if str(report.verdict) == "REFUTED":
         return  # two calls of one trace have seen the difference
     assert __file__ in str(report).replace("\n", "").replace(" ", "")
+
+
+@pytest.mark.parametrize("place", COUNTERS)
+def test_no_counter_is_overlooked(place: str) -> None:
+    count = COUNTERS[place]
+
+    class Identity(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 3 * g if count() > 25 else g
+
+    report = sg.verify(Identity, "n", suggest=False)
+    assert str(report.verdict) != "PROVED", str(report)
+
+
+class Calls:
+    n = 0
+
+
+class AcrossCases(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        if x.shape[0] > 100:
+            Calls.n += 1
+        ctx.n = x.shape[0]
+        return x * 1.0
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return 3 * g if ctx.n <= 100 and Calls.n > 25 else g
+
+
+class AcrossAnswers(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, w: Any) -> Any:
+        ctx.save_for_backward(x, w)
+        return x * w
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, w = ctx.saved_tensors
+        if not ctx.needs_input_grad[1]:
+            Calls.n += 1
+            return g * w, None
+        return (3 * g * w if Calls.n > 25 else g * w), g * x
+
+
+class AcrossCotangents(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        return x * 2.0, x * 3.0
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, h: Any) -> Any:
+        if h is None:
+            Calls.n += 1
+            return 2 * g
+        if g is None:
+            return 3 * h
+        return 2 * g + 3 * h if Calls.n < 25 else 2 * g
+
+
+class AcrossNumbers(sg.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, alpha: Any = 1.0) -> Any:
+        if alpha > 5.0:
+            Calls.n += 1
+        ctx.alpha = alpha
+        return x * alpha
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return (3 * g if Calls.n > 25 else g) * ctx.alpha, None
+
+
+@pytest.mark.parametrize(
+    ("function", "specs"),
+    [
+        (AcrossCases, ("n",)), (AcrossAnswers, ("n", "n")), (AcrossCotangents, ("n",)),
+        (AcrossNumbers, ("n",)),
+    ],
+)  # fmt: skip
+def test_what_calls_of_one_kind_change_others_do_not_read(function: Any, specs: Any) -> None:
+    report = sg.verify(function, *specs, suggest=False)
+    assert str(report.verdict) != "PROVED", str(report)
+
+
+def test_the_class_of_ctx_is_shared() -> None:
+    class Counting(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            type(ctx).calls = getattr(type(ctx), "calls", 0) + 1
+            ctx.calls_before = type(ctx).calls
+            return x * 1.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 3 * g if ctx.calls_before > 25 else g
+
+    assert str(sg.verify(Counting, "n", suggest=False).verdict) != "PROVED"
 
 
 def test_a_trace_leaves_no_unknown_number_behind() -> None:
