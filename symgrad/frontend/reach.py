@@ -338,7 +338,7 @@ class Reach:
     same in every call; ``names``: of all code.  ``codes``: the functions that were met, and
     ``spaces``, their globals;
     ``cached``: those that keep their results.  ``fixed``: the identities of what is reached
-    otherwise than by a place.
+    otherwise than by a place.  ``identities``: the names of ``operator.is_``.
     """
 
     places: list[Place] = field(default_factory=list)
@@ -349,6 +349,7 @@ class Reach:
     cached: list[Any] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     fixed: set[int] = field(default_factory=set)
+    identities: list[str] = field(default_factory=list)
     _seen: dict[int, Any] = field(default_factory=dict)
     _modules: dict[int, tuple[ModuleType, str, set[str]]] = field(default_factory=dict)
     _globals: dict[int, tuple[Place, set[str]]] = field(default_factory=dict)
@@ -383,11 +384,8 @@ class Reach:
         for code, space in zip(self.codes, self.spaces, strict=True):
             known = code_names(code)
             found += [where for where, name in known.objects if not _is_no_tensor(name, space)]
-            found += [
-                known.lines[name]
-                for name in ("is_", "is_not")
-                if name in known.read or (name in known.names and name in known.lines)
-            ]
+            asking = ("is_", "is_not", *self.identities)
+            found += [known.lines[name] for name in asking if name in known.lines]
         return found
 
     # -- following
@@ -544,6 +542,8 @@ class Reach:
     def _builtin(self, value: Any, label: str) -> None:
         if isinstance(value, MemberDescriptorType):  # a slot, which holds nothing itself
             return
+        if value in (operator.is_, operator.is_not):
+            self.identities.append(label)
         owner = getattr(value, "__self__", None)
         if owner is not None and not isinstance(owner, ModuleType):
             self.follow(owner, label)
@@ -673,7 +673,7 @@ class Reach:
         self.places.append(place)
         for key, item in list(place.before.items()):
             if not (isinstance(key, str) and key in _HIDDEN):
-                self.follow(item, place.name(key), fixed=False)
+                self.follow(item, place.name(key), fixed=place.kind == "cache")
             if place.kind == "item" and type(key) not in _IMMUTABLE:
                 self.follow(key, place.label)
 

@@ -72,7 +72,10 @@ class Change:
     def at(self) -> At:
         """What tells changes apart: the place, and is it of what is there or of its value."""
         holder = self.place.holder if self.place is not None else self.before
-        return id(holder), _text(self.key), self.comes
+        if self.place is not None and self.place.kind == "cache":
+            return id(holder), None, False
+        by_place = self.grows and not isinstance(holder, (MutableMapping, MutableSet))
+        return id(holder), None if by_place else _text(self.key), self.comes
 
     @property
     def comes(self) -> bool:
@@ -285,38 +288,44 @@ class Later:
 
     def judge(self) -> list[Asked]:
         """What later calls may do otherwise; empty if they do the same."""
-        known = _relevant([*self.begun, *self.first.changes()])
+        changes = [*self.begun, *self.first.changes()]
+        known = _relevant(changes)
+        kept = [one for one in changes if isinstance(one.after, SymbolicTensor)]
+        if kept and self.first.reach.tensors:
+            said = f"it asks which object a tensor is, and {_names(kept)} is one of another call"
+            self.notes.append(Asked(said, self.first.reach.tensors[0]))
         if self.shared is not None:
             self.shared.update({at: one for at, one in known.items() if at not in self.shared})
             known = {**self.shared, **known}
-        if not (known or self.whatever):
-            return []
+        if not (known or self.whatever) or self.notes:
+            return self.notes
         left = self.capture()
         try:
-            for _ in range(MOST_STATE_ROUNDS):
-                found = self._from(left, known)
-                new = {at: one for at, one in found.items() if not _covers(known.get(at), one)}
-                if self.notes or not new:
-                    return self.notes
-                known |= new
-                if self.shared is not None:
-                    self.shared.update(new)
-            self._note("{} is another one after every call", new.values())
+            self._until_nothing_is_new(left, known)
+            if left.reach.cached and not self.notes:
+                self._until_nothing_is_new(left, known, cleared=True)
         finally:
             left.restore()
         return self.notes
 
-    def _from(self, left: State, known: dict[At, Change]) -> dict[At, Change]:
-        """What traces change that start from a state in which these places are unknown."""
-        found = self._by_all_paths(left, known)
-        if left.reach.cached and not self.notes:
-            found |= self._by_all_paths(left, known, cleared=True)
-        return found
+    def _until_nothing_is_new(
+        self, left: State, known: dict[At, Change], *, cleared: bool = False
+    ) -> None:
+        """Trace until all that traces change is known.  ``cleared``: with empty caches."""
+        for _ in range(MOST_STATE_ROUNDS):
+            found = self._by_all_paths(left, known, cleared=cleared)
+            new = {at: one for at, one in found.items() if not _covers(known.get(at), one)}
+            if self.notes or not new:
+                return
+            known |= new
+            if self.shared is not None:
+                self.shared.update(new)
+        self._note("{} is another one after every call", new.values())
 
     def _by_all_paths(
         self, left: State, known: dict[At, Change], *, cleared: bool = False
     ) -> dict[At, Change]:
-        """``cleared``: with empty caches."""
+        """What traces change that start from a state in which these places are unknown."""
         found: dict[At, Change] = {}
         path, during = Path(), list[Change]()
 

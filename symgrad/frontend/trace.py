@@ -75,7 +75,7 @@ def trace_request(
     with deadline.step(f"{request.cls.__name__} was traced"):
         cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
         for _ in range(MOST_STATE_ROUNDS):
-            if options.known == len(changes_of(request.function)):
+            if len(cases) == 1 or options.known == len(changes_of(request.function)):
                 break  # what one case changes, another one may depend on
             options.inner.clear()
             options = replace(options, known=len(changes_of(request.function)))
