@@ -9,11 +9,13 @@ is no shared object (an op that NumPy evaluates), ``jax.pure_callback`` calls ba
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import jax
@@ -63,6 +65,17 @@ class JaxFunction:
     def __deepcopy__(self, memo: Any) -> JaxFunction:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        modules = [
+            runner.op.__name__ for runner in self.table.runners if isinstance(runner.op, ModuleType)
+        ]
+        if len(modules) != len(self.table.runners):
+            raise KernelTypeError(
+                f"{self!r} cannot be pickled: its kernels are of this process alone",
+                hint="build a package of it (symgrad build), and export the module of that",
+            )
+        return _unpickled, tuple(modules)
+
     def _split(
         self, args: Sequence[Any], named: Mapping[str, Any]
     ) -> tuple[list[Any], tuple[str | int, ...]]:
@@ -91,6 +104,10 @@ class JaxFunction:
                 tensors.append(jnp.asarray(given[one.name]))
         known = self.table.number(where, numbers)
         return tensors, tuple(n.hex() if isinstance(n, float) else n for n in known)
+
+
+def _unpickled(*modules: str) -> JaxFunction:
+    return function(*map(importlib.import_module, modules))
 
 
 def _concrete(where: str, name: str, value: Any) -> Any:

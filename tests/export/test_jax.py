@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from typing import Any
 
@@ -160,6 +162,14 @@ def test_an_array_of_numpy_is_taken() -> None:
     op, x = export.function(generated.nn_gelu), np.asarray(matrix(3, 4))
     close(op(x), jax.nn.gelu(x, approximate=False))
     close(op(x.T), jax.nn.gelu(x.T, approximate=False))
+
+
+def test_copies_and_pickles() -> None:
+    op, x = export.function(generated.nn_gelu), matrix(3)
+    assert copy.deepcopy(op) is op
+    close(pickle.loads(pickle.dumps(op))(x), op(x))
+    with pytest.raises(KernelTypeError, match="cannot be pickled"):
+        pickle.dumps(export.function(compiled(Dot)))
 
 
 def test_threads() -> None:
