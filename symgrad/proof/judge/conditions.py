@@ -81,12 +81,19 @@ def find_conditions(
                     and whole
                     and not _still_wrong(candidate, name, judgement.counterexample)
                 ):
-                    found.append(FoundCondition(text, contrary, judged, candidate))
+                    whole_text = " and ".join([text, *_beside(text, judged)])
+                    found.append(FoundCondition(whole_text, contrary, judged, candidate))
                     if len(found) == MOST_FOUND_CONDITIONS:
                         break
         if found:
             return found
     return []
+
+
+def _beside(text: str, judged: Judgement) -> list[str]:
+    """Where what is PROVED under a condition is defined, as far as that does not say it."""
+    said = dict.fromkeys(one.text for one in judged.conditions if one.kind == "domain")
+    return [one for one in said if one != text]
 
 
 def _follows(candidate: Subject, found: Sequence[Subject]) -> bool:

@@ -321,9 +321,17 @@ def labelled(draft: Draft, over: Any) -> Program | None:
     fails = tuple(point for point, gap in gaps.items() if gap >= WRONG_FROM)
     hides = max(usual) < WRONG_FROM
     if not hides:
-        fails = (at(), *fails)
+        seeds = [seed for seed, gap in enumerate(usual) if gap >= WRONG_FROM]
+        fails = (*(_written_out(program, seed) for seed in seeds), *fails)
     made = draft.program(over, WRONG if fails else RIGHT, fails)
     return replace(made, hides=hides)
+
+
+def _written_out(program: Program, seed: int) -> At:
+    """The generic point of a seed with all its values."""
+    somewhere = place(program, at(), seed)
+    arrays = {name: array.tolist() for name, array in somewhere.arrays.items()}
+    return at(**somewhere.sizes, **arrays)
 
 
 def confirmed(draft: Draft, report: Any) -> bool:
