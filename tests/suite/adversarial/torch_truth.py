@@ -331,7 +331,7 @@ def _written_out(program: Program, seed: int) -> At:
     """The generic point of a seed with all its values."""
     somewhere = place(program, at(), seed)
     arrays = {name: array.tolist() for name, array in somewhere.arrays.items()}
-    return at(**somewhere.sizes, **arrays)
+    return At({**somewhere.sizes, **arrays})
 
 
 def confirmed(draft: Draft, report: Any) -> bool:
