@@ -573,5 +573,5 @@ class _Reversed(sg.Function):
 
 def test_what_gets_no_gradient_is_a_number_beside_a_float_tensor() -> None:
     report = sg.verify(_Reversed)
-    assert str(report.verdict) == "REFUTED"
+    assert str(report.verdict) == "SURROGATE?"
     assert list(report.inputs) == ["x"]
