@@ -414,7 +414,7 @@ class Reach:
         ``fixed``: it is not found in a place, where something else could be put.
         """
         kind = type(value)
-        if kind in _IMMUTABLE or isinstance(value, SymbolicTensor):
+        if kind in _IMMUTABLE or isinstance(value, SymbolicTensor) or _is_shape(kind):
             return
         if fixed:
             self.fixed.add(id(value))
@@ -762,6 +762,11 @@ def _is_generated(owner: type, value: Any) -> bool:
         hasattr(owner, "__dataclass_fields__") and isinstance(code, CodeType)
         and code.co_filename == "<string>" and value.__name__.startswith("__")
     )  # fmt: skip
+
+
+def _is_shape(kind: type) -> bool:
+    """Is it a shape of ours, which holds sizes alone, and says when it is unpacked?"""
+    return kind.__module__ in ("symgrad.frontend.sizes", "symgrad.frontend.anyrank.shape")
 
 
 def _parts(value: Any) -> Iterable[Any] | None:

@@ -219,7 +219,7 @@ CALLS = {
 def test_inferred_shapes_hide_no_presence(kind: str, call: tuple[bool, bool]) -> None:
     """Whatever call is wrong alone: it is judged, with shapes that forward accepts."""
     report = sg.verify(either(kind, lambda *given: given == call), suggest=False)
-    assert report == sg.REFUTED
+    assert report.verdict > sg.UNDECIDED
     assert "No shapes were given; symgrad inferred x[n, m]" in report.inferred
 
 

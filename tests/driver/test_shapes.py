@@ -557,7 +557,8 @@ def test_other_values_of_what_has_no_default_are_judged(wrong: int) -> None:
         return g * (ctx.n if ctx.n != wrong else 7), None
 
     judged = judge(op(forward, backward))
-    assert (judged.verdict, inferred(judged)) == ("REFUTED", f"x[n, m], n = {wrong}")
+    refuted = "SURROGATE?" if wrong == 1 else "REFUTED"  # forward is the identity there
+    assert (judged.verdict, inferred(judged)) == (refuted, f"x[n, m], n = {wrong}")
 
 
 class _Reversed(sg.Function):

@@ -60,11 +60,13 @@ def _op(forward: Callable[..., Any], names: list[str], texts: Mapping[str, str])
         ctx.save_for_backward(*tensors)
         return forward(*tensors)
 
+    written = {name: _function(text, [*names, "grad_output"]) for name, text in texts.items()}
+
     def backward(ctx: Any, grad_output: Any) -> Any:
         scope = dict(zip(names, ctx.saved_tensors, strict=True))
         return tuple(
-            _run(texts[name], {**scope, "grad_output": grad_output, "sg": sg})
-            if name in texts else None if scope[name].dtype == sg.int64
+            written[name](*ctx.saved_tensors, grad_output)
+            if name in written else None if scope[name].dtype == sg.int64
             else sg.zeros_like(scope[name]) + 7.0
             for name in names
         )  # fmt: skip
@@ -76,10 +78,12 @@ def _op(forward: Callable[..., Any], names: list[str], texts: Mapping[str, str])
     return type("Op", (sg.Function,), methods)
 
 
-def _run(text: str, scope: dict[str, Any]) -> Any:
+def _function(text: str, names: list[str]) -> Any:
     *lines, last = text.splitlines()
-    exec("\n".join(lines), scope)
-    return eval(last, scope)
+    body = "\n".join(f"    {line}" for line in [*lines, f"return {last}"])
+    scope: dict[str, Any] = {"sg": sg}
+    exec(f"def written({', '.join(names)}):\n{body}", scope)
+    return scope["written"]
 
 
 def _array(spec: str, seed: int, kind: Any) -> Any:

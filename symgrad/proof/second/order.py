@@ -29,6 +29,7 @@ from symgrad.proof.second.history import Recorded, stripped
 from symgrad.proof.words.snippet import counterexample_report
 
 NAME = "second order"
+_DEFINED = Condition("domain", "forward is defined")
 _KEPT = "all that backward reads keeps its dependence on the inputs"
 ONCE = "is marked once_differentiable: differentiating it again raises an error, as in PyTorch"
 
@@ -102,7 +103,7 @@ def _case(
         if any(condition.kind == "literal" for condition in printed):
             right = judge(twice.subject, budget=budget)  # as which literals are read
         else:
-            proved = Judgement(Verdict.PROVED, conditions=tuple(printed))  # by the chain rule
+            proved = Judgement(Verdict.PROVED, conditions=(_DEFINED,))  # by the chain rule
             right = dict.fromkeys(twice.subject.gradients, proved)
         _hear(whole, case, twice, right)
         return None

@@ -31,6 +31,7 @@ class Draft:
     ``family``: the class of slip.  ``suspects``: where it may be wrong.  ``unless``: what a
     condition in words has to say.  ``rounded``: the digits of its literals.  ``off``: by how many
     units of its last digit a literal is off, which more than half of one makes wrong.
+    ``elsewhere``: what the text amounts to on a GPU, which is the point ``gpu``.
     """
 
     family: str
@@ -42,6 +43,7 @@ class Draft:
     unless: str = ""
     rounded: bool = False
     off: float | None = None
+    elsewhere: str = ""
     wide: bool = False
     inside: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
@@ -186,10 +188,10 @@ QUESTIONS = (
     ("len(x) > {a}", "a", "hash"),
     ("list(range(x.shape[0]))[-1:] == [{a}]", "a", "range|list"),
     ("bool(x.shape[0] % {a} == 0)", "a", "hash"),
-    ("x.is_contiguous()", at(), "contiguous"),
+    ("x.is_contiguous()", at(how="strided"), "contiguous"),
     ("repr(x)[:6] == 'tensor'", at(), "text|repr|str"),
     ("x.ndim == 1", at(), "ndim"),
-    ("x.device.type == 'cpu'", at(), "device"),
+    ("x.device.type == 'cpu'", at(how="gpu"), "device|GPU"),
 )  # fmt: skip
 
 few = st.integers(1, 4)
@@ -340,8 +342,10 @@ def questions(draw: Draw) -> Draft:
     lines.append("return g * w, g * x * k")
     text = _PRODUCT.format(before=before, lines="\n".join(f"        {one}" for one in lines))
     points = [at(n=number), at(n=number + 1), at(n=number * 2)] if where == "a" else [where]
+    other = asked.replace("'cpu'", "'cuda'")  # what torch would answer on a GPU
     every = [*points, *(at(how=how) for how in ("computed", "float32", "same", "parameter"))]
-    return Draft("question", text, ("n", "n"), tuple(every), unless=words)
+    elsewhere = text.replace(asked, other) if other != asked else ""
+    return Draft("question", text, ("n", "n"), tuple(every), unless=words, elsewhere=elsewhere)
 
 
 @st.composite

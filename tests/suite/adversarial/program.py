@@ -38,7 +38,7 @@ class At:
 # parameter of a module, with a gradient from before; with another call between forward and
 # backward, with a second backward after the first, with five more; after many calls, with many
 # forwards between forward and backward; with the input itself as its cotangent, with one tensor as
-# cotangent of all outputs
+# cotangent of all outputs; on a GPU
 HOW = (
     "",
     "leaf",
@@ -56,6 +56,7 @@ HOW = (
     "own",
     "shared",
     "pushed",
+    "gpu",
 )
 
 

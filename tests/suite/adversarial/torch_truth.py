@@ -119,7 +119,7 @@ class Look:
         if self.point.how == "computed":
             return leaf * 1
         if self.point.how == "strided":
-            return (leaf * 1).t().contiguous().t()
+            return torch.stack((leaf, leaf), -1).select(-1, 0)
         if self.point.how == "graded":
             leaf.grad = torch.ones_like(leaf)
         return leaf
@@ -311,7 +311,10 @@ def labelled(draft: Draft, over: Any) -> Program | None:
     program = draft.program(TorchAdaptor("symgrad"))
     most = ROUNDED_TO if draft.rounded else RIGHT_TO
     suspects = {str(point): point for point in draft.suspects}.values()
-    gaps = {point: difference(program, point) for point in suspects}
+    there = replace(draft, text=draft.elsewhere or draft.text).program(TorchAdaptor("symgrad"))
+    gaps = {
+        point: difference(there if point.how == "gpu" else program, point) for point in suspects
+    }
     usual = [difference(program, at(), seed) for seed in (0, 1)]
     if any(most < gap < WRONG_FROM for gap in (*gaps.values(), *usual)):
         return None
