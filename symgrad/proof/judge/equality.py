@@ -30,7 +30,7 @@ from symgrad.proof.judge.ranges import Range
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.context import Proof, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
-from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.from_expr import Conversion, Definitions
 from symgrad.proof.normal.poly import Poly, constant, of_atom
 from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.oracle.sample import IntegerUse
@@ -176,12 +176,7 @@ def decide_equal(
         define, facts = solved.define(leaves.values(), define), solved.facts(facts)
     if relations:
         facts = stated.with_relations(facts, relations, leaves)
-    result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
-    if not result.is_zero:
-        parts = apart([hand] if reference is None else [hand, reference])
-        if parts is not None:
-            other = parts[1] if reference is not None else None
-            result = prove_equal(parts[0], other, facts, budget=budget, definitions=define)
+    result = _compared(hand, reference, facts, define, budget)
     if not result.is_zero:
         return Equality(
             False, reason=_reason(result, leaves), exhausted=out_of_budget(result),
@@ -216,6 +211,20 @@ def decide_equal(
         True, result.stage or "", conditions=kept, work=result.context.work,
         doubtful=tuple(exceptional_sizes(exceptions, facts)), known=tuple(known),
     )  # fmt: skip
+
+
+def _compared(
+    hand: Expr, reference: Expr | None, facts: Facts, define: Definitions, budget: int
+) -> ZeroResult:
+    """The zero test, the second time with reductions over joined axes part by part."""
+    result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
+    parts = None
+    if not result.is_zero:
+        parts = apart([hand] if reference is None else [hand, reference])
+    if parts is None:
+        return result
+    other = parts[1] if reference is not None else None
+    return prove_equal(parts[0], other, facts, budget=budget, definitions=define)
 
 
 def _element_of(

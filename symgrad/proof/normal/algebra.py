@@ -682,8 +682,8 @@ def lift(context: Proof, poly: Poly, function: Callable[[Poly], Poly]) -> Poly |
         return None
     context.spend(len(poly.terms))
     pieces = by_condition(context, poly, atom)
-    compared: Poly = atom.data[0]
-    if atom.kind == kinds.POSITIVE and not any(map(is_canonical, compared.free)):
+    if _may_be_held(atom):
+        compared: Poly = atom.data[0]
         with context.holding(compared, strict=True):
             holds = function(pieces[0])
         with context.holding(-compared, strict=False):
@@ -695,6 +695,17 @@ def lift(context: Proof, poly: Poly, function: Callable[[Poly], Poly]) -> Poly |
     condition = of_atom(atom)
     chosen = multiply(context, condition, holds)
     return chosen + multiply(context, ONE - condition, fails)
+
+
+def _may_be_held(condition: Atom) -> bool:
+    """May the sign that a condition gives be used beside it?
+
+    Not that of a difference: what two of these imply of a third one would be written in one way
+    beside both, and in another way elsewhere.
+    """
+    if condition.kind != kinds.POSITIVE or len(condition.data[0].terms) != 1:
+        return False
+    return not any(map(is_canonical, condition.free))
 
 
 def visible_indicator(poly: Poly) -> Atom | None:
@@ -1256,7 +1267,7 @@ def _sign_at_ends(context: Proof, poly: Poly, ends: int) -> int:
         slope, rest = _affine(poly, atom)
         if slope is None:
             continue
-        if atom.kind == kinds.POSITIVE and not any(map(is_canonical, atom.free)):
+        if _may_be_held(atom):
             found = _sign_in_pieces(context, atom.data[0], rest + slope, rest, ends + 1)
         else:
             found = _sign_between(context, slope, rest, interval, ends + 1)
