@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
 import statistics
@@ -259,7 +260,7 @@ def chains(sides: Sequence[Side], rounds: int) -> Iterator[Row]:
         for _ in range(rounds):
             for place, side in enumerate(sides):
                 said, seconds = side.ask(chain=nodes)
-                least[place] = min(least[place], seconds if said == "PROVED" else float("nan"))
+                least[place] = min(least[place], seconds if said == "PROVED" else float("inf"))
         yield f"a chain of {nodes} nodes", least[0], least[1]
         if max(least) > LONGEST_CHAIN_SECONDS:
             return
@@ -278,11 +279,14 @@ def page(rows: Sequence[Row], before: str, after: str) -> str:
     ]
     for what, old, new in rows:
         shown = ("", "") if old == 1 else (_shown(old), _shown(new))
-        lines.append(f"| {what} | {shown[0]} | {shown[1]} | {new / old:.2f} |")
+        ratio = f"{new / old:.2f}" if math.isfinite(old) and math.isfinite(new) else ""
+        lines.append(f"| {what} | {shown[0]} | {shown[1]} | {ratio} |")
     return "\n".join(lines) + "\n"
 
 
 def _shown(seconds: float) -> str:
+    if math.isinf(seconds):
+        return "not proved in time"
     return f"{seconds * 1000:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
