@@ -214,30 +214,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     inputs = input_reports(graphs, judged, declared, options)
     if options.surrogate is None:
         inputs = _meant(inputs, judged)
-    protocol: list[Finding] = [*calls.findings]
-    printed = frozenset(condition for one in inputs.values() for condition in one.conditions)
-    if any(case.problem is None for case in graphs.cases):
-        subjects = [one.subject for one in judged if one.judgements]
-        judgements = [one.judgements for one in judged]
-        found = _found("protocol", lambda: findings(graphs.cases, subjects, judgements))
-        meant = worst(one.verdict for one in inputs.values()) is Verdict.SURROGATE
-        protocol += [
-            replace(one, verdict=Verdict.SURROGATE)
-            if meant and one.name == LINEAR and one.verdict is Verdict.REFUTED else one
-            for one in found
-        ]  # fmt: skip
-        protocol += _other_calls(graphs, judged, options, declared, printed)
-    opinions = Opinions() if options.audit else None
-    protocol += _found(JVP, lambda: _pushes(options, declared, opinions))
-    if options.order > 1:
-        verdicts = [*(one.verdict for one in inputs.values()), *(one.verdict for one in protocol)]
-        first = worst(verdicts)
-        protocol += _found(
-            SECOND_ORDER, lambda: [_twice(graphs, options, declared, first, printed, opinions)]
-        )
-    if opinions is not None:
-        protocol += _found(AUDIT, lambda: _hear(opinions, graphs, judged, declared, options))
-        protocol += opinions.finding()
+    protocol = _protocol(graphs, judged, inputs, calls.findings, options)
     return Report(
         name=graphs.name,
         location=graphs.location,
@@ -253,6 +230,47 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
         seconds=time.perf_counter() - started,
         details={"formulas": Formulas([one.subject for one in judged])},
     )
+
+
+def _protocol(
+    graphs: FunctionGraphs, judged: Sequence[JudgedCase], inputs: Mapping[str, InputReport],
+    calls: Sequence[Finding], options: VerifyOptions,
+) -> list[Finding]:  # fmt: skip
+    """What holds of backward whatever it computes, of other calls, of second order and ``jvp``.
+
+    ``calls``: what is known of other calls.
+    """
+    declared = graphs.assumptions
+    protocol = [*calls]
+    printed = frozenset(condition for one in inputs.values() for condition in one.conditions)
+    if any(case.problem is None for case in graphs.cases):
+        subjects = [one.subject for one in judged if one.judgements]
+        judgements = [one.judgements for one in judged]
+        found = _found("protocol", lambda: findings(graphs.cases, subjects, judgements))
+        protocol += _as_meant(found, worst(one.verdict for one in inputs.values()))
+        protocol += _other_calls(graphs, judged, options, declared, printed)
+    opinions = Opinions() if options.audit else None
+    protocol += _found(JVP, lambda: _pushes(options, declared, opinions))
+    if options.order > 1:
+        verdicts = [*(one.verdict for one in inputs.values()), *(one.verdict for one in protocol)]
+        first = worst(verdicts)
+        protocol += _found(
+            SECOND_ORDER, lambda: [_twice(graphs, options, declared, first, printed, opinions)]
+        )
+    if opinions is not None:
+        protocol += _found(AUDIT, lambda: _hear(opinions, graphs, judged, declared, options))
+        protocol += opinions.finding()
+    return protocol
+
+
+def _as_meant(found: Sequence[Finding], gradients: Verdict) -> list[Finding]:
+    """A backward that is not linear is meant so where its gradients are: clipped, for example."""
+    meant = gradients is Verdict.SURROGATE
+    return [
+        replace(one, verdict=Verdict.SURROGATE)
+        if meant and one.name == LINEAR and one.verdict is Verdict.REFUTED else one
+        for one in found
+    ]  # fmt: skip
 
 
 def _other_calls(
