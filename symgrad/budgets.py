@@ -16,9 +16,9 @@ SURROGATE_SCALARS = 5
 """Numbers of backward that scale a surrogate."""
 SURROGATE_PROOFS = 6
 """Surrogates that fit at a few points and are tried to be proved."""
-CONDITION_SECONDS = 3.0
+CONDITION_SECONDS = 4.0
 """Of processor time, for conditions under which the refuted gradients of a case are right."""
-LEAST_CONDITION_SECONDS = 1.0
+LEAST_CONDITION_SECONDS = 2.0
 """Of these, for one gradient, however many there are."""
 REPAIR_SECONDS = 8.0
 """Of processor time, for what is wrong with a gradient and for the proofs of what to write."""

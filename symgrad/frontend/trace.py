@@ -73,13 +73,7 @@ def trace_request(
         known=len(changes_of(request.function)),
     )  # fmt: skip
     with deadline.step(f"{request.cls.__name__} was traced"):
-        cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
-        for _ in range(MOST_STATE_ROUNDS):
-            if len(cases) == 1 or options.known == len(changes_of(request.function)):
-                break  # what one case changes, another one may depend on
-            options.inner.clear()
-            options = replace(options, known=len(changes_of(request.function)))
-            cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
+        options, cases, refused = _settled(options, most_cases)
     found = request.cls
     return FunctionGraphs(
         name=found.__name__,
@@ -103,6 +97,21 @@ def trace_request(
         values=as_numbers(asked),
         answers=tuple(decided.items()),
     )  # fmt: skip
+
+
+def _settled(
+    options: CaseOptions, most_cases: int
+) -> tuple[CaseOptions, list[FunctionCase], list[RefusedCase]]:
+    """All cases, traced again until no case changes what another one may depend on."""
+    request = options.request
+    cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
+    for _ in range(MOST_STATE_ROUNDS):
+        if len(cases) == 1 or options.known == len(changes_of(request.function)):
+            break
+        options.inner.clear()
+        options = replace(options, known=len(changes_of(request.function)))
+        cases, refused = all_cases(options, SizeFacts(request.sizes), most_cases)
+    return options, cases, refused
 
 
 @dataclass(frozen=True)

@@ -11,18 +11,20 @@ import symgrad as sg
 
 def op(forward: str, backward: str) -> type[sg.Function]:
     """A Function of one input x with the output y, out of two expressions."""
+    value = eval(f"lambda x: {forward}", {"sg": sg})
+    slope = eval(f"lambda x, y, g: {backward}", {"sg": sg})
 
     class Op(sg.Function):
         @staticmethod
         def forward(ctx: Any, x: Any) -> Any:
-            y = eval(forward, {"x": x, "sg": sg})
+            y = value(x)
             ctx.save_for_backward(x, y)
             return y
 
         @staticmethod
         def backward(ctx: Any, g: Any) -> Any:
             x, y = ctx.saved_tensors
-            return eval(backward, {"x": x, "y": y, "g": g, "sg": sg})
+            return slope(x, y, g)
 
     return Op
 

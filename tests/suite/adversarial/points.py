@@ -52,7 +52,11 @@ def place(program: Program, point: At, seed: int = 0) -> Place:
     for name, spec in specs.items():
         shape = tuple(eval(word, {}, dict(sizes)) for word in _dims(spec).split())
         arrays[name] = _array(program, name, spec, shape, point, seed)
-    plain = dict(program.static)
+    plain = {
+        name: one.default
+        for name, one in inspect.signature(program.function.forward).parameters.items()
+        if isinstance(one.default, (int, float))
+    } | dict(program.static)
     plain |= {k: v for k, v in point.values.items() if k not in sizes and k not in arrays}
     return Place(sizes, arrays, plain)
 
