@@ -58,6 +58,8 @@ POSITIVITY_WORK = 20_000
 """For one question about the sign of a value."""
 DOMAIN_WORK = 5_000
 """For one condition of the domain."""
+WORD_CHARACTERS = 4_000
+"""Of the text of a normal form by which the user's words for a condition are found."""
 DIGEST_WORK = 12_000
 """For one normal form; a side that takes more has no digest."""
 REPAIR_WORK = 20_000

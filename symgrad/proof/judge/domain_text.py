@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from symgrad.budgets import DOMAIN_CANDIDATES, DOMAIN_WORK
+from symgrad.budgets import DOMAIN_CANDIDATES, DOMAIN_WORK, WORD_CHARACTERS
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.graph import Graph, Node
@@ -248,12 +248,15 @@ def _parts(context: Proof, requirement: Requirement) -> list[Poly]:
     return parts or [poly]
 
 
-def condition_key(context: Proof, poly: Poly, leaves: Mapping[str, Node]) -> str:
+def condition_key(
+    context: Proof, poly: Poly, leaves: Mapping[str, Node], most: int | None = None
+) -> str:
     """Equal for polynomials that are positive multiples of each other up to names of indices.
 
-    A power of one base stands for the base: they have one sign.
+    A power of one base stands for the base: they have one sign.  Raises NoSpelling where it would
+    have more than ``most`` characters.
     """
-    return PolyText(leaves).of(_base(context, poly))
+    return PolyText(leaves, most=most).of(_base(context, poly))
 
 
 def condition_about(
@@ -317,7 +320,8 @@ def _user_words(context: Proof, graph: Graph, leaves: Mapping[str, Node]) -> dic
     for node, divides in _operands(graph):
         for cuts in [list(leaves.values()), []] if leaves else [[]]:
             try:
-                key = condition_key(context, _normal_form(context, graph, node, cuts), leaves)
+                form = _normal_form(context, graph, node, cuts)
+                key = condition_key(context, form, leaves, WORD_CHARACTERS)
                 item = divides, len(spelled(node).text), node.index, node
             except (SymgradError, Undecided, NoSpelling, KeyError):
                 continue

@@ -34,12 +34,16 @@ class PolyText:
     """Prints polynomials; index variables get the letters i, j, k, ... in order of appearance.
 
     ``style``: KEY, with the names of the normal form; WORDS, to be printed: values without a name
-    are spelled; CODE, Python in terms of the inputs, which may have no spelling.
+    are spelled; CODE, Python in terms of the inputs, which may have no spelling.  ``most``:
+    characters to write; what needs more has no spelling.
     """
 
-    def __init__(self, leaves: Mapping[str, Node] | None = None, style: str = KEY) -> None:
+    def __init__(
+        self, leaves: Mapping[str, Node] | None = None, style: str = KEY, most: int | None = None
+    ) -> None:
         self.leaves = dict(leaves or {})
         self.style = style
+        self._left = most
         self._letters: dict[Atom, str] = {}
         self._spelled: dict[str, str] = {}
         self._bare = False
@@ -133,6 +137,10 @@ class PolyText:
             part = self._monomial(monomial, value if value >= 0 else -value)
             sign = ("-" if value < 0 else "") if not text else (" - " if value < 0 else " + ")
             text += sign + part
+        if self._left is not None:
+            self._left -= len(text)
+            if self._left < 0:
+                raise NoSpelling("it is too long")
         return text
 
     def extents(self) -> list[str]:
