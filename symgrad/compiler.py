@@ -38,6 +38,7 @@ from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import class_location, class_of, surrogate_of
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.plain import as_numbers, with_passed
+from symgrad.frontend.plain_code import has_plain_jvp
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.state import changes_of
@@ -546,6 +547,7 @@ def _judged_once(
         "order": request.order,
         "suggest": suggest,
         "pushes": _pushes(request, rank),
+        "jvp_asks": has_jvp(request.function) and not has_plain_jvp(request.function),
         "audit": request.audit,
         "histories": [traced(answers, True) for answers in twice],
     }

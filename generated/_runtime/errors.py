@@ -157,7 +157,12 @@ class ControlFlowError(TraceError, TypeError):
 
 
 def is_limit(error: SymgradError) -> bool:
-    """Is it about what symgrad cannot trace, so that nothing can be said of the program?"""
+    """Is it about what symgrad cannot trace, so that nothing can be said of the program?
+
+    What would be possible for a number, or a multiple of one, is impossible for a symbol alone.
+    """
+    if isinstance(error, TraceError) and (error.multiple is not None or error.number is not None):
+        return True
     return isinstance(error, (UnsupportedOpError, ControlFlowError, OperationError))
 
 

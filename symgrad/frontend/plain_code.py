@@ -72,6 +72,11 @@ def is_plain(function: Any) -> bool:
     return all(is_ours(one) or _plain_function(one, seen) for one in found)
 
 
+def has_plain_jvp(function: Any) -> bool:
+    """Is the code of ``jvp`` plain?"""
+    return _plain_function(raw_method(class_of(function), "jvp")[0], set())
+
+
 def is_ours(value: Any) -> bool:
     """Is a class or a function symgrad's own?"""
     return (getattr(value, "__module__", None) or "").partition(".")[0] == "symgrad"

@@ -261,6 +261,13 @@ def observed(what: str) -> None:
         known.observe(what, here())
 
 
+def assumed(text: str) -> None:
+    """The program asks something that is taken to be so, and is printed."""
+    known = questions()
+    if known is not None and asker(3) is not None:
+        known.assume(text, here())
+
+
 class Device(str):
     """The device of a traced tensor: the CPU or a GPU, which is decided when it is looked at."""
 

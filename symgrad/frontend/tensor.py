@@ -24,7 +24,14 @@ from symgrad.errors import (
 )
 from symgrad.frontend import unsupported
 from symgrad.frontend.caller import asker, here
-from symgrad.frontend.questions import Device, GradFn, note_limit, observed, questions
+from symgrad.frontend.questions import (
+    Device,
+    GradFn,
+    assumed,
+    note_limit,
+    observed,
+    questions,
+)
 from symgrad.frontend.session import Session, active, current
 from symgrad.frontend.sizes import Shape, as_dim, as_size
 from symgrad.frontend.views import Step, Storage, contiguous_strides
@@ -394,6 +401,8 @@ class SymbolicTensor:
             note_limit(error)
         elif asker() is not None and _is_hidden(name):
             observed(f".{name} of a tensor is asked for")
+        elif asker() is not None and not name.startswith("__"):
+            assumed(f"no tensor has an attribute {name!r}")
         raise error
 
     def __hash__(self) -> int:

@@ -37,6 +37,7 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
 from symgrad.proof.judge.decide import judge
+from symgrad.proof.judge.protocol import structurally_linear
 from symgrad.proof.oracle.subject import NoPointError, Subject
 from symgrad.proof.words.code import ATOM, CodeWriter, NoSpelling
 
@@ -52,14 +53,12 @@ _UPWARD = {"gt": True, "ge": True, "lt": False, "le": False}
 
 @dataclass(frozen=True)
 class Surrogate:
-    """What backward does instead, as a predicate: ``is the derivative of ...``.
+    """What backward does instead, as a predicate: ``is the derivative of ...``, which is proved.
 
-    ``named``: it is proved to be the derivative of something, which the text names; otherwise the
-    true gradient is trivial, and nothing was recognised.
+    Where forward is flat and nothing was recognised, it says so.
     """
 
     text: str
-    named: bool = True
 
 
 def surrogate(
@@ -83,15 +82,10 @@ def surrogate(
         found = search.first()
         if found is not None:
             return Surrogate(f"{found.text}, {clip}")
-    if search.flat:
-        return Surrogate(_NOT_ZERO, named=False)
-    if search.passed is not None:
-        return Surrogate(_NOT_PASSED.format(search.passed.label, *names), named=False)
-    return None
+    return Surrogate(_NOT_ZERO) if search.flat and search.linear else None
 
 
 _NOT_ZERO = "is not zero, which is the true gradient: forward is constant around almost every point"
-_NOT_PASSED = "is not {0}, which is the true gradient: forward returns {1} itself"
 
 
 class _Search:
@@ -128,6 +122,11 @@ class _Search:
             if node.dtype.is_float and not _is_flat(node) and any(a in reached for a in follows):
                 reached.add(node)
         return reached.isdisjoint(self.case.outputs)
+
+    @cached_property
+    def linear(self) -> bool:
+        """Are the gradients linear in the cotangents, for how they are built?"""
+        return structurally_linear(self._subject(self.case))
 
     @cached_property
     def passed(self) -> Node | None:

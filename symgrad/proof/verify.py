@@ -89,7 +89,8 @@ class VerifyOptions:
     record.  ``paste``: tries repairs in the user's own text.
     ``calls``: traces other calls beside the cases; None where the code is plain.  ``wide``: traces
     the Function for float64.  ``asked``: conditions that were found by other calls.
-    ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not.
+    ``pushes``: forward and its hand-written ``jvp`` traced on inputs and tangents, or why not;
+    ``jvp_asks``: the code of that may keep something, or ask what no trace sees.
     ``audit``: evaluate both sides of what is PROVED at random points as well.
     """
 
@@ -103,6 +104,7 @@ class VerifyOptions:
     histories: Sequence[FunctionGraphs] = ()
     paste: Paste | None = None
     pushes: FunctionGraphs | SymgradError | None = None
+    jvp_asks: bool = False
     audit: bool = False
     calls: Trace | None = None
     wide: Callable[[], FunctionGraphs] | None = None
@@ -331,7 +333,11 @@ def _pushes(
         return []
     if isinstance(options.pushes, SymgradError):
         return [failed(options.pushes)]
-    return [judge_jvp(options.pushes, declared, budget=options.budget, opinions=opinions)]
+    found = judge_jvp(options.pushes, declared, budget=options.budget, opinions=opinions)
+    if found.verdict is Verdict.PROVED and options.jvp_asks:
+        said = "its code may keep something for a later call, or ask what no trace sees"
+        found = replace(found, verdict=Verdict.UNDECIDED, text=said)
+    return [found]
 
 
 # -- a second opinion on what is proved

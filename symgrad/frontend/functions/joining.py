@@ -137,6 +137,7 @@ def _equal_sizes(whole: Dim, size: Dim) -> list[Dim]:
     raise ShapeError(
         f"the number of pieces of size {size} in an axis of size {whole} is not known",
         location=here(), hint=f"write the axis as a multiple in the shape spec: 2*{size}",
+        number=whole,
     )  # fmt: skip
 
 
