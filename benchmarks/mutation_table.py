@@ -12,6 +12,7 @@ from typing import Any
 
 Record = dict[str, Any]
 
+REFUSED = ("REFUTED", "SURROGATE")
 _NOT_DIFFERENT = ("same", "unclear", "raises")
 _PEERS = {
     "gradcheck": "torch gradcheck",
@@ -25,7 +26,7 @@ def table(records: list[Record], seed: int) -> tuple[str, list[Record]]:
     differing = [one for one in records if _differs(one)]
     same = [one for one in records if one["truth"] == "same"]
     lies = [one for one in differing if one["symgrad"] == "PROVED"]
-    slandered = [one for one in same if one["symgrad"] == "REFUTED"]
+    slandered = [one for one in same if one["symgrad"] in REFUSED]
     sample = [one for one in differing if "gradcheck" in one]
     parts = [
         "# Mutants of right backwards\n",
@@ -54,7 +55,7 @@ def _count(records: list[Record], truth: str) -> int:
 
 
 def _caught(record: Record) -> bool:
-    return bool(record["symgrad"] == "REFUTED")
+    return bool(record["symgrad"] in REFUSED)
 
 
 def _peers_table(differing: list[Record], sample: list[Record]) -> str:

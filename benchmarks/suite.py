@@ -19,7 +19,7 @@ from pathlib import Path
 from rich.progress import track
 
 from tests.suite.corpus_loader import CATEGORIES, cases, module_over_symgrad
-from tests.suite.judging import opposite, report_on
+from tests.suite.judging import as_marked, opposite, report_on
 from tests.suite.marks import PROVED, REFUTED, Case
 
 PAGE = Path(__file__).parent / "SUITE.md"
@@ -58,7 +58,7 @@ def outcome(case: Case) -> Outcome:
         seconds = time.process_time() - start
         return Outcome(case, type(problem).__name__, seconds, seconds, 1)
     verdict_seconds, seconds = between - start, time.process_time() - between
-    refuted = [one for one in report.inputs.values() if one.verdict.name == REFUTED]
+    refuted = [one for one in report.inputs.values() if as_marked(one.verdict.name) == REFUTED]
     repaired = bool(refuted) and all(one.suggestion for one in refuted)
     repaired_file = bool(refuted) and bool(report.diff)
     gradients = max(len(report.inputs), 1)
@@ -69,7 +69,9 @@ def outcome(case: Case) -> Outcome:
 
 def page(outcomes: list[Outcome]) -> str:
     """The figures as Markdown."""
-    wrong = [one for one in outcomes if one.case.verdict == REFUTED and one.said == REFUTED]
+    wrong = [
+        one for one in outcomes if one.case.verdict == REFUTED and as_marked(one.said) == REFUTED
+    ]
     verdict = _times([one.verdict_seconds / one.gradients for one in outcomes])
     repair = _times([one.seconds / one.gradients for one in outcomes])
     parts = [
@@ -119,7 +121,7 @@ def _row(name: str, group: list[Outcome]) -> str:
     right = [one for one in group if one.case.verdict == PROVED]
     wrong = [one for one in group if one.case.verdict == REFUTED]
     proved = sum(one.said == PROVED for one in right)
-    refuted = sum(one.said == REFUTED for one in wrong)
+    refuted = sum(as_marked(one.said) == REFUTED for one in wrong)
     lies = sum(one.lie for one in group)
     return f"| {name} | {len(right)} | {proved} | {len(wrong)} | {refuted} | {lies} |"
 

@@ -77,7 +77,7 @@ def judged(tmp_path: Path, source: str = SOURCE, **asked: Any) -> Judged:
             del sys.modules[name]
     import linecache
 
-    linecache.clearcache()
+    linecache.cache.pop(str(path), None)
     (function,) = defined(load_file(path))
     return judge(function, **{"specs": ("n",), **asked})
 

@@ -29,6 +29,7 @@ from tests.suite.adversarial.points import Place, generic, place
 from tests.suite.adversarial.program import RIGHT, WRONG, At, Program
 
 PROVED, REFUTED, UNDECIDED, ERROR = "PROVED", "REFUTED", "UNDECIDED", "an error"
+SURROGATE = "SURROGATE?"
 _EXCEPT = re.compile(r"(?:but where|except at ties:|at the kink:|except where|unless)\s+(.*)", re.S)
 _ONLY = re.compile(r"(?:if|only if|only where|where)\s+(.*)", re.S)
 _FOUND = re.compile(r"found: PROVED if (.*?), a sufficient condition", re.S)
@@ -63,7 +64,7 @@ def judge(program: Program, *, suggest: bool = False) -> Judged:
 def complaints(program: Program, judged: Judged) -> list[str]:
     """What is said of a program and is not true; empty where all is well."""
     found = []
-    if program.label == RIGHT and judged.verdict == REFUTED:
+    if program.label == RIGHT and judged.verdict in (REFUTED, SURROGATE):
         found.append("REFUTED though right")
     if program.label == WRONG and judged.verdict == PROVED:
         found += [
