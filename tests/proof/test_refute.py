@@ -152,3 +152,24 @@ class HiddenEverywhere(sg.Function):
 
 def test_a_difference_that_is_small_everywhere_is_a_refutation_too() -> None:
     assert sg.verify(HiddenEverywhere, "n").verdict == "REFUTED"
+
+
+class CutOff(sg.Function):
+    """Zero from where float64 cannot tell the slope from zero."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return sg.sigmoid(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        y = sg.sigmoid(x)
+        return grad * y * (1 - y) * (x < 37.25)
+
+
+def test_what_float64_rounds_away_is_no_refutation() -> None:
+    report = sg.verify(CutOff, "n", suggest=False)
+    assert report.verdict == "UNDECIDED"
+    assert "float64 rounds by more than that" in " ".join(str(report).split())

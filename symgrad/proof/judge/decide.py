@@ -52,6 +52,7 @@ from symgrad.proof.oracle.refute import (
     Counterexample,
     agree_in_balls,
     confirmed,
+    is_lost,
     refute,
     suspicious,
     tolerance,
@@ -310,6 +311,14 @@ class _Decision:
     def _refuted_with(self, name: str, found: Counterexample | None, points: list[Point]) -> bool:
         if found is None:
             return False
+        if is_lost(self.subject, found):
+            self.found[name] = Judgement(
+                Verdict.UNDECIDED,
+                reason=f"it is not the derivative at a point{_of(found.point.sizes)} (yours "
+                f"{found.hand_text}, true {found.true_text}), but float64 rounds by more than that",
+                recognised=self.subject.recognised,
+            )
+            return True
         seen = self.evidence[name]
         self.found[name] = Judgement(
             Verdict.REFUTED,

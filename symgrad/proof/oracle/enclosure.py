@@ -533,9 +533,19 @@ def literal(value: Scalar, slack: Slack = literals.slack) -> Number:
 # -- the two sides
 
 
-def separated(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -> Separated | None:
+DOUBLE_BITS = 53
+"""The precision of a double."""
+
+
+def separated(
+    subject: Subject,
+    point: Point,
+    name: str,
+    at: tuple[int, ...],
+    precisions: Sequence[int] = (balls.BITS, balls.MORE_BITS),
+) -> Separated | None:
     """The gradient as written and the true one at an element, if they are apart for certain."""
-    for bits in (balls.BITS, balls.MORE_BITS):
+    for bits in precisions:
         with balls.working(bits):
             try:
                 if not surely_stated(subject, point):

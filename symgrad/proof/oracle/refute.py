@@ -11,6 +11,7 @@ the point is discarded.  Then both sides are enclosed at the point, which is rat
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -54,10 +55,15 @@ class Counterexample:
         return f"{self.input}[{inside}]" if self.at else self.input
 
     @property
+    def gap(self) -> float:
+        """How far apart both values are; infinite if one is none."""
+        gap = abs(self.hand - self.true)
+        return math.inf if math.isnan(gap) else gap
+
+    @property
     def is_plain(self) -> bool:
         """Is the difference one that a reader, and a quotient in doubles, sees at once?"""
-        gap = abs(self.hand - self.true)
-        return not gap <= PLAIN_GAP * (1 + abs(self.hand) + abs(self.true))
+        return not self.gap <= PLAIN_GAP * (1 + abs(self.hand) + abs(self.true))
 
 
 def tolerance(subject: Subject | None = None) -> Any:
@@ -146,7 +152,8 @@ def refute(subject: Subject, name: str, points: Sequence[Point]) -> Counterexamp
     """A small counterexample to one gradient, given points at which it looks wrong.
 
     Smaller shapes and simpler numbers are tried first; then the given points themselves.  One at
-    which both values nearly agree is only taken where no other is found soon.
+    which both values nearly agree is only taken where no other is found soon: of these, the one of
+    the widest gap.
     """
     hidden: list[Counterexample] = []
     for found in _found(subject, name, points):
@@ -155,7 +162,7 @@ def refute(subject: Subject, name: str, points: Sequence[Point]) -> Counterexamp
         hidden.append(found)
         if len(hidden) == HIDDEN_COUNTEREXAMPLES:
             break
-    return hidden[0] if hidden else None
+    return max(hidden, key=lambda one: one.gap, default=None)
 
 
 def _found(subject: Subject, name: str, points: Sequence[Point]) -> Iterator[Counterexample]:
@@ -271,6 +278,15 @@ def apart(
     except DomainError:
         return None
     return None if found is None else (found.hand, found.true)
+
+
+def is_lost(subject: Subject, found: Counterexample) -> bool:
+    """Would doubles round both values by more than they are apart?"""
+    if found.is_plain or uninterpreted.among(subject.everything.nodes):
+        return False
+    from symgrad.proof.oracle.enclosure import DOUBLE_BITS, separated
+
+    return separated(subject, found.point, found.input, found.at, (DOUBLE_BITS,)) is None
 
 
 def _in_doubles(subject: Subject, point: Point, name: str, at: tuple[int, ...]) -> str:

@@ -87,7 +87,7 @@ def complaints(program: Program, judged: Judged) -> list[str]:
     return found
 
 
-_INTERNAL = re.compile(r"%\d|\b(?:Abs|Max|Min|Piecewise|ceiling)\(|new_full\(")
+_INTERNAL = re.compile(r"(?<![\w)])%\d|\b(?:Abs|Max|Min|Piecewise|ceiling)\(|new_full\(")
 _CODED = ("kink", "ties", "nonzero", "null set")
 _IN_WORDS = ("the value of line", "more like these", "the two sides of a comparison")
 
