@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
-from math import lcm
+from math import gcd, lcm, prod
 from typing import Any
 
 import mpmath
@@ -41,11 +41,11 @@ MORE_EQUATIONS = 3
 """Equations beyond the number of unknowns, which a solution has to fulfil as well."""
 ROUNDS = 8
 LONGEST_DENOMINATOR = 10**30
-MOST_BASES = 8
+MOST_BASES = 12
 """Numbers that powers of are tried as factors."""
 GREATEST_POWER = 1000
-GREATEST_FACTOR = 10**9
-"""The greatest numerator of a coefficient in a sum."""
+GREATEST_FACTOR = 9
+"""The digits of the greatest numerator of a coefficient in a sum."""
 LONGEST_FACTOR = 10**12
 """No number above is taken apart into primes."""
 
@@ -229,8 +229,11 @@ def _closed_form(subject: Subject, value: Any) -> tuple[Term, str] | None:
         return term(fraction), literals.decimal(fraction)
     parts = _parts(subject)
     return (
-        _multiple(value, _constants(subject)) or _power_product(value, parts) or _sum(value, parts)
-    )  # fmt: skip
+        _multiple(value, [*_constants(subject), *_logarithms(subject)])
+        or _power_product(value, _as_written(subject))
+        or _power_product(value, parts)
+        or _sum(value, parts)
+    )
 
 
 def _multiple(value: Any, constants: Sequence[Part]) -> tuple[Term, str] | None:
@@ -252,6 +255,16 @@ def _fraction(value: Any) -> Fraction | None:
 
 
 Part = tuple[Term, str]
+
+
+def _as_written(subject: Subject) -> list[Part]:
+    """Forward's literals themselves, 2 and pi: their products read best."""
+    own = [
+        abs(literals.exact(value)) for value in sorted(subject.own_literals)
+        if 0 < abs(value) < mpmath.inf and not (subject.recognised and literals.recognise(value))
+    ]  # fmt: skip
+    bases = dict.fromkeys(one for one in [Fraction(2), *own] if one != 1)
+    return [*((term(one), literals.decimal(one)) for one in bases), (PI, "pi")]
 
 
 def _parts(subject: Subject) -> list[Part]:
@@ -277,6 +290,16 @@ def _constants(subject: Subject) -> list[Part]:
     read = map(literals.recognise, sorted(subject.own_literals))
     found = {known.term: known.name for known in read if known is not None}
     return [pair for pair in found.items() if pair[0].number is None]
+
+
+def _logarithms(subject: Subject) -> list[Part]:
+    """The logarithms of forward's literals, which the slopes of powers have as factors."""
+    exact = (
+        literals.exact(value) for value in sorted(subject.own_literals) if 0 < value < mpmath.inf
+    )
+    return [
+        (Term("log", (term(one),)), f"log({literals.decimal(one)})") for one in exact if one != 1
+    ]
 
 
 def _primes(whole: int) -> set[int]:
@@ -313,8 +336,9 @@ def _sum(value: Any, parts: Sequence[Part]) -> tuple[Term, str] | None:
     bases = [one for one, _ in parts if one.number is not None]
     for basis in (constants, [(Term("log", (one,)), "") for one in bases]):
         values = [value, mpmath.mpf(1), *(number(one) for one, _ in basis)]
+        digits = min(GREATEST_FACTOR, (SURE - 5) // len(values))  # more of them fit by chance
         found = mpmath.pslq(
-            values, tol=mpmath.mpf(10) ** -SURE, maxcoeff=GREATEST_FACTOR, maxsteps=10000
+            values, tol=mpmath.mpf(10) ** -SURE, maxcoeff=10**digits, maxsteps=10000
         )
         if not found or not found[0]:
             continue
@@ -334,14 +358,21 @@ def _sum(value: Any, parts: Sequence[Part]) -> tuple[Term, str] | None:
 def _logarithm(
     bases: Sequence[Term], factors: Sequence[Fraction]
 ) -> tuple[list[Part], list[Fraction]]:
-    """A sum of multiples of logarithms as a multiple of one."""
+    """A sum of multiples of logarithms as a multiple of one, of a number that is not long."""
     below = lcm(*(by.denominator for by in factors))
-    inside = Fraction(1)
-    for one, by in zip(bases, factors, strict=True):
-        inside *= (one.number or 1) ** int(by * below)
-    return [(Term("log", (term(inside),)), f"log({literals.decimal(inside)})")], [
-        Fraction(1, below)
-    ]
+    common = Fraction(gcd(*(int(by * below) for by in factors)), below)
+    powers = [int(by / common) for by in factors] if common else []
+    if max(map(abs, powers), default=0) > GREATEST_POWER:
+        logs = [
+            (Term("log", (one,)), f"log({literals.decimal(one.number or Fraction(1))})")
+            for one in bases
+        ]
+        return logs, list(factors)
+    inside = prod(
+        ((one.number or 1) ** power for one, power in zip(bases, powers, strict=False)),
+        start=Fraction(1),
+    )
+    return [(Term("log", (term(inside),)), f"log({literals.decimal(inside)})")], [common]
 
 
 def _times(by: Fraction, text: str) -> str:
