@@ -37,7 +37,7 @@ from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import class_location, class_of, surrogate_of
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
-from symgrad.frontend.plain import as_numbers, with_passed
+from symgrad.frontend.plain import as_numbers, passed_numbers, with_passed
 from symgrad.frontend.plain_code import has_plain_jvp
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
@@ -134,8 +134,9 @@ def _judged_request(request: Request, suggest: bool) -> Report:
         from symgrad.quantify import for_all_values
 
         found = for_all_values(
-            request, lambda: _for_guesses(request, suggest),
+            request, lambda repaired: _for_guesses(request, suggest and repaired),
             lambda one: _for_guesses(one, suggest=False),
+            lambda one: _for_guesses(one, suggest=suggest),
         )  # fmt: skip
         return found.report
 
@@ -309,7 +310,7 @@ def _for_all_values(
         graphs = trace_request(one)
         return _as_asked(one, graphs, _ranks(one, graphs), suggest=False)
 
-    found = for_all_values(request, default, judge)
+    found = for_all_values(request, lambda repaired: default(), judge)
     if not found.pieces:
         return found.report
     served, alone = [], len(found.pieces) == 1
@@ -579,8 +580,16 @@ def _proved(
     def whole(changed: AnyFunction) -> Report:
         return _for_presences(replace(request, function=changed), False)
 
+    def runs(changed: AnyFunction) -> bool:
+        try:
+            cases = trace_request(replace(plain, function=changed), batch_rank=rank).cases
+        except SymgradError:
+            return False
+        return all(case.problem is None for case in cases)
+
     places = {argument.name: place for place, argument in enumerate(request.positional)}
-    pasting = Pasting(request.function, again, how, places)
+    numbers, plain = passed_numbers(request)
+    pasting = Pasting(request.function, again, how, places, numbers, runs)
     return verify_and_repair(graphs, how, pasting, whole)
 
 

@@ -44,6 +44,7 @@ _SHARE = 0.3
 """The part of the time that is left that a verdict on some values may take."""
 
 Judge = Callable[[Request], Report]
+Default = Callable[[bool], Report]
 
 
 @dataclass(frozen=True)
@@ -78,27 +79,29 @@ class Quantified:
 
 
 def for_all_values(
-    request: Request, default: Callable[[], Report], judge: Judge
+    request: Request, default: Default, judge: Judge, first: Judge | None = None
 ) -> Quantified:  # fmt: skip
     """The report on all values of the plain numbers that nobody stated, or that on the defaults.
 
-    ``default``: judges the defaults; what it raises is raised.
+    ``default``: judges the defaults, and looks for a repair where it is told to; what it raises is
+    raised.  ``first``: judges all values, and looks for a repair that is right for all of them.
     """
     values = numbers(request)
     if not values:
-        return Quantified(default())
+        return Quantified(default(True))
     known = len(changes_of(request.function))
-    found = _found(request, default, judge, values)
+    found = _found(request, default, judge, first or judge, values)
     if len(changes_of(request.function)) == known:
         return found
     # What calls with some values change, calls with others may depend on.
-    return _found(request, default, judge, values)
+    return _found(request, default, judge, first or judge, values)
 
 
 def _found(
-    request: Request, default: Callable[[], Report], judge: Judge, values: Mapping[str, int | float]
-) -> Quantified:
-    search = _Search(request, default, judge, values)
+    request: Request, default: Default, judge: Judge, first: Judge,
+    values: Mapping[str, int | float],
+) -> Quantified:  # fmt: skip
+    search = _Search(request, default, judge, first, values)
     try:
         return search.run()
     except (Exception, TimeUp):  # whatever fails here, the verdict on the default stands
@@ -107,19 +110,29 @@ def _found(
 
 @dataclass
 class _Search:
-    """``levels``: what each number is taken for; ``notes``: what is not proved, and where."""
+    """``notes``: what is not proved, and where; ``general``: the first report on many values."""
 
     request: Request
-    default: Callable[[], Report]
+    default: Default
     judge: Judge
+    first: Judge
     values: Mapping[str, int | float]
     notes: list[str] = field(default_factory=list)
     complete: bool = False
+    general: Report | None = None
+    regions: Mapping[str, Region] = field(default_factory=dict)
 
     @cached_property
     def report(self) -> Report:
-        """The report on the defaults."""
-        return self.default()
+        """The report on the defaults, with the repairs for many values where there are some."""
+        repaired = {} if self.general is None else self.general.inputs
+        if self.general is None or not any(one.suggestion for one in repaired.values()):
+            return self.default(True)
+        plain = self.default(False)
+        wrong = {name for name, one in plain.inputs.items() if one.verdict is Verdict.REFUTED}
+        if not all(name in repaired and repaired[name].suggestion for name in wrong):
+            return self.default(True)
+        return _repaired(plain, self.general, wrong, self.regions)
 
     def run(self) -> Quantified:
         """The report on all values."""
@@ -128,7 +141,9 @@ class _Search:
         wrong = ""
         while any(level < VALUE for level in levels.values()):
             regions = _regions(self.values, levels)
-            general, found = self._judged(self.request, regions, plain)
+            general, found = self._judged(self.request, regions, plain, self.first)
+            if self.general is None and found is not None:
+                self.general, self.regions = found, regions
             if settled := [name for name, region in regions.items() if region.settled]:
                 levels.update(dict.fromkeys(settled, VALUE))
                 continue
@@ -153,8 +168,9 @@ class _Search:
         return proved and len(assumed) <= len(_assumed(self.report))
 
     def _judged(
-        self, request: Request, regions: Mapping[str, Region], plain: FunctionGraphs
-    ) -> tuple[Request, Report | None]:
+        self, request: Request, regions: Mapping[str, Region], plain: FunctionGraphs,
+        judge: Judge | None = None,
+    ) -> tuple[Request, Report | None]:  # fmt: skip
         """The request with symbols, and its verdict; None where some are settled then."""
         general = request
         try:
@@ -166,7 +182,7 @@ class _Search:
                 general = with_values(request, points)
                 general = with_regions(general, symbols) if symbols else general
                 with part(_SHARE):
-                    return general, self.judge(general)
+                    return general, (judge or self.judge)(general)
         except Exception:  # whatever it is, it is not proved
             _blame(regions)
         return general, None
@@ -244,6 +260,25 @@ class _Search:
         sample = with_values(self.request, {name: one.value for name, one in regions.items()})
         general, found = self._judged(self.request, regions, trace_request(sample))
         return Piece(general, regions), found
+
+
+def _repaired(
+    report: Report, general: Report, wrong: Iterable[str], regions: Mapping[str, Region]
+) -> Report:  # fmt: skip
+    """The report on the defaults with the repairs that were proved for many values."""
+    known = tuple(Condition("value", one.condition) for one in regions.values() if one.condition)
+    inputs = dict(report.inputs)
+    for name in wrong:
+        found = general.inputs[name]
+        fixed = tuple(
+            one for one in found.suggested_under
+            if one.kind != "value" or one.text.split(" = ")[0] not in regions
+        )  # fmt: skip
+        inputs[name] = replace(
+            inputs[name], suggestion=found.suggestion, suggested_under=(*fixed, *known),
+            diagnosis=found.diagnosis, derived=found.derived, derived_but=found.derived_but,
+        )  # fmt: skip
+    return replace(report, inputs=inputs, repair=general.repair)
 
 
 def _rest(box: Mapping[str, Region], inner: Mapping[str, Region]) -> list[dict[str, Region]]:

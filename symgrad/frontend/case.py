@@ -209,6 +209,7 @@ def _case(
         plain=tuple(session.plain),
         relations=relations(run.request, run.inputs, session),
         state=tuple(run.state),
+        parameters=run.words_of_cotangents,
     )
 
 
@@ -473,6 +474,12 @@ class _Run:
         elif holder is None:
             self.session.namer.reserve(name)
             node.name = name
+
+    @property
+    def words_of_cotangents(self) -> tuple[str, ...]:
+        """What backward calls the cotangent of each tensor that forward returned."""
+        words = zip(self.slots, self._cotangent_parameters(), strict=True)
+        return tuple(word for slot, word in words if isinstance(slot, SymbolicTensor))
 
     def _cotangent_parameters(self) -> list[str]:
         """The names of backward's parameters, one for each thing that forward returned."""

@@ -358,6 +358,34 @@ def as_numbers(
     return tuple(made)
 
 
+def passed_numbers(request: Request) -> tuple[frozenset[str], Request]:
+    """The inputs that callers pass as Python numbers, and the request with numbers in their place.
+
+    These are the regions, what is annotated ``float``, and what was inferred to be a number.
+    """
+    symbols = {one.name for one in request.assumptions if one.kind == PLAIN}
+    if request.guess is not None:
+        symbols |= {one.name for one in request.assumptions if one.kind == "constant"}
+    own = {one.name for one in request.tensors if one.spec is not None and not one.spec.dims}
+    regions = {one.name for one in request.arguments if isinstance(one.value, Region)}
+    arguments = tuple(
+        replace(one, spec=None, value=_ANY_NUMBER) if one.name in symbols & own else one
+        for one in request.arguments
+    )
+    arguments = tuple(
+        replace(one, value=one.value.value) if isinstance(one.value, Region) else one
+        for one in arguments
+    )
+    plain = tuple(one for one in request.assumptions if not symbols & set(one.inputs))
+    return frozenset(symbols & own | regions), replace(
+        request, arguments=arguments, assumptions=plain
+    )
+
+
+_ANY_NUMBER = 0.7209827024316872
+"""What stands for a number of which nothing is known."""
+
+
 def with_passed(request: Request, graphs: FunctionGraphs) -> FunctionGraphs:
     """The cases with the numbers that have no default, ``alpha: float``, passed as numbers.
 

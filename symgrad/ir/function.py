@@ -207,7 +207,8 @@ class FunctionCase:
     number of batch axes.  ``answers``: the questions that split it; ``observed``: what the program
     asked that has no answer for all calls; ``assumed``: what the verdict has to print.  ``where``:
     what must hold of plain numbers, as expressions.  ``relations``: what is stated of the inputs.
-    ``state``: why later calls may compute something else.
+    ``state``: why later calls may compute something else.  ``parameters``: what backward calls the
+    cotangents, where it has one parameter for each output.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -232,6 +233,19 @@ class FunctionCase:
     where: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     state: tuple[Asked, ...] = ()
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """What backward calls the cotangents, by their names."""
+        if len(self.parameters) != len(self.cotangents) or {*self.parameters} & {*self._names}:
+            return {}
+        pairs = zip(self.cotangents, self.parameters, strict=True)
+        return {node.attributes["name"]: word for node, word in pairs if node is not None and word}
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(node.attributes["name"] for node in self.inputs)
 
     @property
     def tensors(self) -> tuple[Node, ...]:

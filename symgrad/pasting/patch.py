@@ -147,6 +147,24 @@ def parameters(method: Method) -> list[str]:
     return [one.arg for one in every]
 
 
+def attributes(method: Method, name: str) -> frozenset[str]:
+    """The attributes of a variable that a method names, and those that torch's ctx has."""
+    return _OF_CONTEXT | {
+        node.attr for node in ast.walk(method.tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        and node.value.id == name
+    }  # fmt: skip
+
+
+_OF_CONTEXT = frozenset(
+    ("saved_tensors", "saved_variables", "needs_input_grad", "dirty_tensors", "non_differentiable",
+     "to_save", "saved_for_forward", "materialize_grads", "metadata", "name", "next_functions",
+     "register_hook", "register_prehook", "save_for_backward", "save_for_forward", "mark_dirty",
+     "mark_non_differentiable", "set_materialize_grads", "mark_shared_storage", "apply",
+     "maybe_clear_saved_tensors", "generate_vmap_rule", "saved_input", "requires_grad")
+)  # fmt: skip
+
+
 def names_before(method: Method, row: int) -> set[str]:
     """Variables that are bound before a line, and not again at it or after it."""
     bound: dict[str, int] = dict.fromkeys(parameters(method), 0)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from symgrad.frontend.function import Context, attributes_of, state_of
+from symgrad.frontend.plain import PLAIN, is_plain_number
 from symgrad.frontend.sizes import SymInt
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.ir.dim import Dim, Size
@@ -57,9 +58,15 @@ def nodes_in(variables: Mapping[str, Any]) -> Iterator[tuple[Node, str]]:
             yield node, text
 
 
-def scope_of(variables: Mapping[str, Any], case: FunctionCase, module: str) -> Scope:
-    """The tensors, sizes and numbers that a backward can name in one case."""
+def scope_of(
+    variables: Mapping[str, Any], case: FunctionCase, plain: frozenset[Node]
+) -> Scope:  # fmt: skip
+    """The tensors, sizes and numbers that a backward can name in one case.
+
+    ``plain``: the inputs that are Python numbers.
+    """
     names: dict[Node, str] = {}
+    symbols = {node.label: node for node in plain}
     found = sorted(nodes_in(variables), key=lambda item: item[1].startswith("_"))
     for node, text in found:
         if node.graph is case.graph and node.op not in ("constant", "size"):
@@ -67,12 +74,15 @@ def scope_of(variables: Mapping[str, Any], case: FunctionCase, module: str) -> S
     numbers: dict[float, str] = {}
     known: list[tuple[Dim, str]] = []
     for value, text in values_in(variables):
-        if isinstance(value, SymInt):
+        if is_plain_number(value):
+            if value.op == PLAIN and value.regions[0].name in symbols:
+                names.setdefault(symbols[value.regions[0].name], text)
+        elif isinstance(value, SymInt):
             known.append((value.dim, text))
         elif type(value) in (int, float) and math.isfinite(value) and abs(value) not in _PLAIN:
             numbers.setdefault(value, text)
     known += sizes_of(names)
-    scope = Scope(names, {}, {}, numbers, module, frozenset(variables))
+    scope = Scope(names, {}, {}, numbers, taken=frozenset(variables), plain=plain)
     return with_sizes(scope, known)
 
 

@@ -22,7 +22,7 @@ from symgrad.budgets import REPAIR_EXTRAS, VERDICT_SECONDS
 from symgrad.deadline import TimeUp, limited
 from symgrad.errors import SymgradError
 from symgrad.frontend.function import class_of, raw_method, separate_setup
-from symgrad.frontend.request import AnyFunction
+from symgrad.frontend.request import AnyFunction, Kind, parameters
 from symgrad.ir.function import FunctionCase, FunctionGraphs
 from symgrad.ir.graph import Node
 from symgrad.pasting import patch
@@ -34,6 +34,7 @@ from symgrad.proof.report.verdict import Verdict
 from symgrad.proof.verify import VerifyOptions, proved_under, verify_function
 
 Trace = Callable[[AnyFunction], FunctionGraphs]
+_BY_PLACE = (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
 LONG = 64
 """Characters of an expression; a longer one gets a variable of its own."""
 Whole = Callable[[AnyFunction], Report]
@@ -54,12 +55,15 @@ class Extra:
     """A node that backward can read as ``text`` only after a change elsewhere.
 
     ``parameter``: the parameter of backward that holds it and is overwritten; empty for an input
-    that forward does not save.
+    that forward does not save.  ``kept``: the attribute of ctx in which forward keeps a number,
+    which ``save_for_backward`` does not take; ``given``: what forward calls it.
     """
 
     node: Node
     text: str
     parameter: str = ""
+    kept: str = ""
+    given: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,14 +111,18 @@ class Pasting:
     """The repairs of one Function.
 
     ``trace``: traces any Function like the one that was judged; ``options``: how it is judged.
-    ``positions``: where in backward's result the gradient of an input is.
+    ``positions``: where in backward's result the gradient of an input is.  ``numbers``: the inputs
+    that callers pass as Python numbers; ``runs``: does a Function run with such numbers?
     """
 
     def __init__(
         self, function: AnyFunction, trace: Trace, options: VerifyOptions,
-        positions: Mapping[str, int],
+        positions: Mapping[str, int], numbers: frozenset[str] = frozenset(),
+        runs: Callable[[AnyFunction], bool] = lambda changed: True,
     ) -> None:  # fmt: skip
         self.function, self.trace, self.options = function, trace, options
+        self.numbers, self.runs = numbers, runs
+        self.module, self.functional = self._module()
         self.positions = dict(positions)
         self.repairs: dict[str, Repair] = {}
         self._offered: dict[tuple[str, str], Repair] = {}
@@ -156,13 +164,16 @@ class Pasting:
             return None
         own = dict(pairs)
         names = {own[node]: text for node, text in seen.scope.names.items() if node in own}
-        return replace(seen, scope=replace(seen.scope, names=names), case=case)
+        scope = replace(seen.scope, names=names, plain=self._plain(case))
+        return replace(seen, scope=scope, case=case)
 
     @cached_property
     def _emptied(self) -> Method | None:
         if self.backward is None:
             return None
-        return patch.emptied(self.backward, 1 + max(self.positions.values(), default=-1))
+        taken = {one.name for one in parameters(self.function) if one.kind in _BY_PLACE}
+        passed = 1 + max(self.positions.values(), default=-1)
+        return patch.emptied(self.backward, max(passed, len(taken)))
 
     def _watched(self, method: Method) -> list[Return]:
         """Trace a backward whose return statements pass on their local variables."""
@@ -179,24 +190,33 @@ class Pasting:
             cases = self.trace(watching).cases
         except SymgradError:
             return []
-        module = self._module()
         found = []
         for case in cases:
             for number, variables in notes:
                 if any(node.graph is case.graph for node, _ in nodes_in(variables)):
-                    scope = scope_of(variables, case, module)
+                    scope = scope_of(variables, case, self._plain(case))
+                    scope = replace(scope, module=self.module, functional=self.functional)
                     found.append(Return(method, number, scope, case))
                     break
         return found
 
-    def _module(self) -> str:
-        """The name by which the user imports symgrad."""
+    def _plain(self, case: FunctionCase) -> frozenset[Node]:
+        """The inputs of a case that are Python numbers."""
+        return frozenset(node for node in case.inputs if node.label in self.numbers)
+
+    def _module(self) -> tuple[str, str]:
+        """The names by which the user imports symgrad, or torch, and the module of activations."""
+        guest = class_of(self.function).symgrad_guest is not None
         plain = inspect.unwrap(raw_method(self.function, "backward")[0])
-        named = (
-            name for name, value in plain.__globals__.items()
-            if isinstance(value, ModuleType) and value.__name__ == "symgrad"
-        )  # fmt: skip
-        return next(named, "sg")
+        known = {
+            value.__name__: name for name, value in plain.__globals__.items()
+            if isinstance(value, ModuleType)
+        }  # fmt: skip
+        if not guest:
+            own = known.get("symgrad", "sg")
+            return own, own
+        own = known.get("torch", "torch")
+        return own, known.get("torch.nn.functional", f"{own}.nn.functional")
 
     # -- trying
 
@@ -204,14 +224,6 @@ class Pasting:
         """What backward can name where it returns in a case."""
         seen = self._seen(case)
         return None if seen is None else seen.scope
-
-    def parameters(self, case: FunctionCase) -> Mapping[str, str]:
-        """What backward calls the cotangents, by their names."""
-        given = [] if self.backward is None else patch.parameters(self.backward)[1:]
-        if len(given) != len(case.cotangents) or set(given) & set(case.graph.inputs):
-            return {}
-        pairs = zip(case.cotangents, given, strict=True)
-        return {node.attributes["name"]: name for node, name in pairs if node is not None}
 
     def offer(
         self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
@@ -221,7 +233,7 @@ class Pasting:
         position = self.positions.get(name)
         if seen is None or position is None:
             return None
-        for extras in _choices(seen):
+        for extras in self._choices(seen):
             scope = _with_extras(seen.scope, extras)
             code = spell(scope)
             if code is None:
@@ -230,6 +242,7 @@ class Pasting:
             methods = None if edits is None else self._edited(seen.method, edits, extras)
             made = None if methods is None else changed(self.function, methods)
             under = None if made is None else self._proved_under(made, name, modes)
+            under = None if made is None or not self._runs(made) else under
             if under is not None:
                 offer = Offer(code, under)
                 self._offered[name, code] = Repair(spell, code, seen, tuple(extras))
@@ -243,12 +256,15 @@ class Pasting:
         repair = self.repairs[name] = self._offered[name, offer.code]
         if self.forward is None:
             return []
-        saved = ", ".join(extra.text for extra in repair.extras if not extra.parameter)
+        saved = ", ".join(extra.text for extra in repair.extras if _is_saved(extra))
+        where = f"{os.path.basename(self.forward.file)}:{self.forward.line}"
         found = [
             f"backward overwrites {own}: keep it first, {extra.text} = {own}"
             for extra in repair.extras if (own := extra.parameter)
+        ] + [
+            f"keep {extra.given} too, in {self._saver} ({where}): {extra.kept} = {extra.given}"
+            for extra in repair.extras if extra.kept
         ]  # fmt: skip
-        where = f"{os.path.basename(self.forward.file)}:{self.forward.line}"
         return [*found, f"save {saved} too, in {self._saver} ({where})"] if saved else found
 
     def _proved_under(
@@ -259,11 +275,39 @@ class Pasting:
         except (SymgradError, ArithmeticError, TypeError, ValueError):
             return None
 
+    def _choices(self, seen: Return) -> Iterator[list[Extra]]:
+        """The changes elsewhere that are tried: none; each alone; all."""
+        extras = [*_extras(seen), *self._numbers_kept(seen)]
+        yield []
+        yield from ([extra] for extra in extras[:REPAIR_EXTRAS])
+        if len(extras) > 1:
+            yield extras
+
+    def _numbers_kept(self, seen: Return) -> Iterator[Extra]:
+        """The numbers that forward can keep on ctx, where backward cannot read them."""
+        if self.forward is None:
+            return
+        (own, *rest), (there, *_) = patch.parameters(self.forward), patch.parameters(seen.method)
+        used = patch.attributes(self.forward, own) | patch.attributes(seen.method, there)
+        for node in seen.scope.plain - seen.scope.names.keys():
+            name = node.label
+            word = next(w for w in (name, f"{name}_value", f"{name}_") if w not in used)
+            given = name
+            if self._saver != "forward":
+                given = f"{rest[0]}[{self.positions[name]}]" if name in self.positions else ""
+            if given:
+                yield Extra(node, f"{there}.{word}", kept=f"{own}.{word}", given=given)
+
+    def _runs(self, function: AnyFunction) -> bool:
+        """Does it run where numbers are passed as Python numbers?"""
+        return not self.numbers or self.runs(function)
+
     def _edited(
         self, backward: Method, edits: list[Edit], extras: Sequence[Extra]
     ) -> dict[str, Method] | None:
         """The methods with ``edits`` in backward, and with more saved and kept."""
-        saved = [extra.text for extra in extras if not extra.parameter]
+        saved = [extra.text for extra in extras if _is_saved(extra)]
+        numbers = [f"{extra.kept} = {extra.given}" for extra in extras if extra.kept]
         kept = [f"{extra.text} = {extra.parameter}" for extra in extras if extra.parameter]
         first = patch.at_start(backward, kept) if kept else []
         others = self.forward is not None and patch.saves(self.forward)
@@ -272,11 +316,14 @@ class Pasting:
             return None
         try:
             found = {"backward": backward.edited([*first, *taken, *edits])}
-            if saved:
-                more = None if self.forward is None else patch.saving(self.forward, saved)
-                if more is None or self.forward is None:
+            if saved or numbers:
+                if self.forward is None:
                     return None
-                found[self._saver] = self.forward.edited(more)
+                more = patch.saving(self.forward, saved) if saved else []
+                held = patch.at_start(self.forward, numbers) if numbers else []
+                if more is None or held is None:
+                    return None
+                found[self._saver] = self.forward.edited([*held, *more])
         except (SyntaxError, UnicodeDecodeError):
             return None
         return found
@@ -361,13 +408,9 @@ class Pasting:
         return None if code is None else patch.in_assignment(base, binding, Snippet.of(code))
 
 
-def _choices(seen: Return) -> Iterator[list[Extra]]:
-    """The changes elsewhere that are tried: none; each alone; all."""
-    extras = _extras(seen)
-    yield []
-    yield from ([extra] for extra in extras[:REPAIR_EXTRAS])
-    if len(extras) > 1:
-        yield extras
+def _is_saved(extra: Extra) -> bool:
+    """Is it a tensor that forward is to save?"""
+    return not extra.parameter and not extra.kept
 
 
 def _extras(seen: Return) -> list[Extra]:
@@ -382,7 +425,8 @@ def _extras(seen: Return) -> list[Extra]:
                 text = next((word for word in words if word not in taken), "")
                 found += [Extra(node, text, parameter)] if text else []
     for node in seen.case.inputs:
-        if node not in seen.scope.names and node.attributes["name"] not in seen.scope.taken:
+        known = node in seen.scope.names or node in seen.scope.plain
+        if not known and node.attributes["name"] not in seen.scope.taken:
             found.append(Extra(node, node.attributes["name"]))
     return found
 

@@ -153,7 +153,7 @@ def _calls(graphs: FunctionGraphs, declared: Sequence[Assumption], options: Veri
         one = JudgedCase(case, subject := subject_of(case, declared), judge(subject))
         for name, outcome in one.judgements.items():
             if outcome.verdict is not Verdict.PROVED:
-                point = shown(one, outcome.counterexample, None)
+                point = shown(one, outcome.counterexample)
                 said = f"the gradient of {name} is wrong: {point or outcome.reason}"
                 return Finding(REAL, outcome.verdict, said, point)
         return None
@@ -363,7 +363,7 @@ def hear(opinions: Opinions, one: JudgedCase, where: str = "") -> None:
     sizes = " and ".join(map(str, one.case.conditions))
     opinions.on_gradients(
         one.subject, one.judgements, f"{f' ({sizes})' if sizes else ''}{where}",
-        show=lambda found: shown(one, found, None),
+        show=lambda found: shown(one, found),
     )  # fmt: skip
 
 
@@ -660,10 +660,13 @@ def _report(
         reason=decided.reason,
         method=decided.method,
         conditions=tuple(dict.fromkeys(conditions)),
-        counterexample=shown(chosen, decided.counterexample, options.paste),
+        counterexample=shown(chosen, decided.counterexample),
         diagnosis=diagnosis.words,
         suggestion=diagnosis.suggestion,
-        suggested_under=tuple(one for one in diagnosis.conditions if one not in conditions),
+        suggested_under=(
+            *(one for one in diagnosis.conditions if one not in conditions),
+            *(Condition("value", f"{name} = {text}") for name, text in _values(graphs)),
+        ),
         derived=diagnosis.derived,
         derived_but=diagnosis.derived_but,
         location=(gradient.location if gradient is not None else None) or graphs.location,
@@ -673,6 +676,7 @@ def _report(
                 outcome.verdict,
                 outcome.reason,
                 outcome.method,
+                _of_case(one, name, outcome, conditions),
             )
             for one, outcome in known
         ),
@@ -731,6 +735,16 @@ def _stated(
         *_assumed(graphs, options),
         *(condition for _, outcome in known for condition in outcome.conditions),
     ]
+
+
+def _of_case(
+    one: JudgedCase, name: str, outcome: Judgement, printed: Sequence[Condition]
+) -> tuple[Condition, ...]:  # fmt: skip
+    """What a case is proved under that is not printed for all cases."""
+    if outcome.verdict is not Verdict.PROVED:
+        return ()
+    found = [*outcome.conditions, *_kinks([one], name, outcome.conditions)]
+    return tuple(dict.fromkeys(each for each in found if each not in printed))
 
 
 def _kinks(
@@ -824,15 +838,12 @@ def _axioms(subject: Subject) -> list[Condition]:
     return found + [Condition("axiom", said) for said in uninterpreted.meanings(nodes)]
 
 
-def shown(
-    one: JudgedCase, found: Counterexample | None, paste: Paste | None
-) -> CounterexampleReport | None:
+def shown(one: JudgedCase, found: Counterexample | None) -> CounterexampleReport | None:
     """A counterexample as a report shows it; None for None."""
     if found is None:
         return None
-    aliases = {} if paste is None else paste.parameters(one.case)
     return counterexample_report(
-        one.subject, found, f"grad_{found.element}", _fixed_sizes(one), aliases
+        one.subject, found, f"grad_{found.element}", _fixed_sizes(one), one.case.aliases
     )
 
 
@@ -1037,7 +1048,7 @@ def _undefined_finding(graphs: FunctionGraphs, one: JudgedCase, name: str) -> Fi
         verdict = Verdict.SURROGATE
     said = f"with {' and '.join(f'{name} = None' for name in absent)}, the gradient of {name} is "
     said += "not proved" if verdict is Verdict.UNDECIDED else "wrong"
-    point = shown(one, outcome.counterexample, None)
+    point = shown(one, outcome.counterexample)
     if point is None:
         return Finding(UNDEFINED, verdict, f"{said}: {outcome.reason}")
     point = replace(point, inputs={**point.inputs, **dict.fromkeys(absent)})

@@ -522,11 +522,18 @@ class _Search:
         """What is inferred of the arguments but those that are absent, with sizes in order."""
         shown = [unknown.name not in absent for unknown in self.unknowns]
         specs = tuple(spec if kept else None for spec, kept in zip(trial.specs, shown, strict=True))
-        specs = renamed(specs, trial.guessed)
+        specs = renamed(specs, trial.guessed, self._taken)
         rows = zip(self.unknowns, trial.chosen, specs, shown, strict=True)
         return ", ".join(
             _described(unknown.name, one, spec) for unknown, one, spec, kept in rows if kept
         )
+
+    @property
+    def _taken(self) -> set[str]:
+        """What no size is called: the numbers that forward takes."""
+        return {
+            one.name for one in parameters(self.function) if type(one.default) in (int, float)
+        }  # fmt: skip
 
     def _guess(self, trial: _Trial) -> Guess:
         rows = zip(self.unknowns, trial.chosen, strict=True)
@@ -534,7 +541,7 @@ class _Search:
         return Guess(self._shapes(trial), self.partly, values)
 
     def _found(self, trial: _Trial) -> Request:
-        specs = renamed(trial.specs, trial.guessed)
+        specs = renamed(trial.specs, trial.guessed, self._taken)
         return replace(self._request(replace(trial, specs=specs)), guess=self._guess(trial))
 
     def _no_argument(self) -> SpecError:

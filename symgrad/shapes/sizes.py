@@ -174,12 +174,12 @@ def substituted(specs: Specs, guessed: Sequence[bool], mapping: Mapping[Any, Dim
     )  # fmt: skip
 
 
-def renamed(specs: Specs, guessed: Sequence[bool]) -> Specs:
-    """The same with the first letters for the sizes that were guessed."""
+def renamed(specs: Specs, guessed: Sequence[bool], taken: Iterable[str] = ()) -> Specs:
+    """The same with the first letters that are not taken for the sizes that were guessed."""
     given = {
         name for spec, free in zip(specs, guessed, strict=True) if not free and spec is not None
         for name in (*spec.sizes, spec.batch or "")
     }  # fmt: skip
-    fresh = letters(given)
+    fresh = letters({*given, *taken})
     own = [name for name in names(specs) if name not in given]
     return substituted(specs, guessed, {Size(name): Dim.size(next(fresh)) for name in own})

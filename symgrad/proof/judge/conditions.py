@@ -35,12 +35,15 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.movement import bare
 from symgrad.proof.judge.decide import Judgement, judge
+from symgrad.proof.judge.kinks import kinks
 from symgrad.proof.judge.nullsets import KIND as NULL_SET
 from symgrad.proof.judge.ranges import POSITIVE, TRUTH, Range
 from symgrad.proof.oracle.refute import Counterexample, agrees, check_element, suspicious
 from symgrad.proof.oracle.sample import DENOMINATOR, Point, Unsatisfiable, impose
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError
+from symgrad.proof.report.records import Condition
+from symgrad.proof.report.rendering import under
 from symgrad.proof.report.verdict import Verdict
 
 
@@ -48,7 +51,8 @@ from symgrad.proof.report.verdict import Verdict
 class FoundCondition:
     """``text`` as a person says it, and the judgement under it.
 
-    ``contrary``: where the gradient is wrong, if that is known to be everywhere else.
+    ``text`` has all conditions of the proof.  ``contrary``: where the gradient is wrong, if that is
+    known to be everywhere else.
     """
 
     text: str
@@ -81,7 +85,7 @@ def find_conditions(
                     and whole
                     and not _still_wrong(candidate, name, judgement.counterexample)
                 ):
-                    whole_text = " and ".join([text, *_beside(text, judged)])
+                    whole_text = text + under(_beside(text, candidate, name, judged))
                     found.append(FoundCondition(whole_text, contrary, judged, candidate))
                     if len(found) == MOST_FOUND_CONDITIONS:
                         break
@@ -90,10 +94,13 @@ def find_conditions(
     return []
 
 
-def _beside(text: str, judged: Judgement) -> list[str]:
-    """Where what is PROVED under a condition is defined, as far as that does not say it."""
-    said = dict.fromkeys(one.text for one in judged.conditions if one.kind == "domain")
-    return [one for one in said if one != text]
+def _beside(text: str, candidate: Subject, name: str, judged: Judgement) -> list[Condition]:
+    """What else the proof under a condition rests on: the case, the conditions, the kinks."""
+    sizes = [one for one in map(str, candidate.conditions) if one != text]
+    known = {one.code for one in judged.conditions if one.excepted and one.code}
+    bends = [one for one in kinks(candidate, name) if one.code not in known]
+    found = [*(Condition("size", one) for one in sizes), *judged.conditions, *bends]
+    return list(dict.fromkeys(one for one in found if one.text != text))
 
 
 def _follows(candidate: Subject, found: Sequence[Subject]) -> bool:

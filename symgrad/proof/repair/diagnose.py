@@ -30,7 +30,6 @@ from symgrad.proof.repair.suggest import (
     Derived,
     Offer,
     Paste,
-    Scope,
     avoidable,
     derived_code,
     derived_nodes,
@@ -88,7 +87,7 @@ def diagnose(
     if paste is not None and offer is not None:
         words += paste.take(name, offer)
     code, conditions = (None, ()) if offer is None else (offer.code, offer.conditions)
-    return Diagnosis(tuple(words), code, derived_code(subject, true), conditions, but)
+    return Diagnosis(tuple(words), code, derived_code(subject, true, paste), conditions, but)
 
 
 def _true(subject: Subject, name: str, witness: Witness) -> list[Derived]:
@@ -119,10 +118,10 @@ def _explain(
         found = islice(_candidates(subject, name, trials), REPAIR_OFFERS)
         for fix in sorted(found, key=lambda fix: complexity(fix.node)):
             if _taken(shelf, trials, fix.node):
-                words.append(_words(subject, fix, None if paste is None else paste.scope(case)))
+                words.append(_words(subject, fix, case, paste))
                 break
         if not words:
-            words += _explanations(subject, name, trials)
+            words += _explanations(subject, name, trials, paste)
     for one in true:
         if not trials.usable or trials.node_is_true(one.node):
             _taken(shelf, trials, one.node, one.copies)
@@ -174,13 +173,14 @@ def _offered(
     return None if code is None or under is None else Offer(code, under)
 
 
-def _words(subject: Subject, fix: Fix, scope: Scope | None) -> str:
+def _words(subject: Subject, fix: Fix, case: FunctionCase, paste: Paste | None) -> str:
     """What was wrong, with the code of the blamed nodes put in, and the line."""
     codes = []
+    scope = None if paste is None else paste.scope(case)
     for node in fix.blamed:
         code = None if scope is None else spelled_in(subject, node, None, scope)
         named = [*_named(subject, node), *([node] if node.name else [])]
-        code = code or spelled(writer_for(subject, None, named), node) or node.op
+        code = code or spelled(writer_for(subject, None, named, paste), node) or node.op
         codes.append(f"`{code if len(code) <= _LONGEST_BLAMED else node.op}`")
     known = fix.blamed[0].location if fix.blamed else None
     line = f" (line {known.line})" if known is not None and fix.words.count("{}") else ""
@@ -201,9 +201,12 @@ def _candidates(subject: Subject, name: str, trials: Trials) -> Iterator[Fix]:
         yield from shape_fixes(subject, name, subject.returned[name], trials)
 
 
-def _explanations(subject: Subject, name: str, trials: Trials) -> list[str]:
+def _explanations(
+    subject: Subject, name: str, trials: Trials, paste: Paste | None
+) -> list[str]:  # fmt: skip
     """The first explanation without code of its own, if there is one."""
-    found = (explain(subject, name, trials) for explain in (_zero, _exchanged, _held_constant))
+    held, zero = partial(_held_constant, paste=paste), partial(_zero, paste=paste)
+    found = (explain(subject, name, trials) for explain in (zero, _exchanged, held))
     return [said for said in found if said is not None][:1]
 
 
@@ -218,11 +221,12 @@ def _summed_down(subject: Subject, name: str, gradient: Gradient | None) -> list
     return [f"it is returned as {shapes[0]}, which is summed down to {shapes[1]} silently"]
 
 
-def _zero(subject: Subject, name: str, trials: Trials) -> str | None:
+def _zero(subject: Subject, name: str, trials: Trials, paste: Paste | None = None) -> str | None:
+    own = "symgrad" if paste is not None and paste.functional != paste.module else "sg"
     if trials.hand and all(not np.any(hand) for hand in trials.hand):
         return (
             f"the gradient of {name} is left out, as if {name} had no influence: return it, or "
-            f'declare that none is asked for (@sg.assume({name}="constant"), or in the shell '
+            f'declare that none is asked for (@{own}.assume({name}="constant"), or in the shell '
             f"--assume {name}=constant)"
         )
     return None
@@ -235,7 +239,9 @@ def _exchanged(subject: Subject, name: str, trials: Trials) -> str | None:
     return None
 
 
-def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
+def _held_constant(
+    subject: Subject, name: str, trials: Trials, paste: Paste | None = None
+) -> str | None:  # fmt: skip
     """Is the hand-written gradient the true one with one intermediate held constant?
 
     Not where it is wrong at single values alone: what is held would be missing elsewhere, too.
@@ -259,7 +265,7 @@ def _held_constant(subject: Subject, name: str, trials: Trials) -> str | None:
     for node in candidates[:REPAIR_CONSTANTS]:
         adjoint = _gradient_without(subject, name, node)
         if adjoint is not None and trials.equals_hand(partial(trials.evaluate, adjoint)):
-            label = node.name or spelled(writer_for(subject), node) or node.op
+            label = node.name or spelled(writer_for(subject, paste=paste), node) or node.op
             return f"you treat `{label}` as a constant: its dependence on {name} is missing"
     return None
 

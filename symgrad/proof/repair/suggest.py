@@ -33,7 +33,8 @@ class Scope:
 
     ``names``: nodes of the case's graph.  ``sizes``: where a size can be read from; ``dims``: the
     same for expressions of sizes.  ``numbers``: variables that hold a plain number.  ``module``:
-    what the user calls symgrad.  ``taken``: names that must not be bound.
+    what the user calls symgrad, or torch, and ``functional`` the module that has its activations.
+    ``taken``: names that must not be bound.  ``plain``: nodes that are Python numbers.
     """
 
     names: Mapping[Node, str]
@@ -42,6 +43,8 @@ class Scope:
     numbers: Mapping[float, str] = field(default_factory=dict)
     module: str = "sg"
     taken: frozenset[str] = frozenset()
+    plain: frozenset[Node] = frozenset()
+    functional: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,18 @@ Spell = Callable[[Scope], str | None]
 
 
 class Paste(Protocol):
-    """Repairs tried in the user's own text: nothing is offered that was not proved there."""
+    """Repairs tried in the user's own text: nothing is offered that was not proved there.
+
+    ``module``: what the user calls symgrad, or torch; ``functional``: the module that has its
+    activations.  ``numbers``: the inputs that are passed as Python numbers.
+    """
+
+    module: str
+    functional: str
+    numbers: frozenset[str]
 
     def scope(self, case: FunctionCase) -> Scope | None:
         """What backward can name where it returns in a case, where that is known."""
-
-    def parameters(self, case: FunctionCase) -> Mapping[str, str]:
-        """What backward calls the cotangents, by their names."""
 
     def offer(
         self, case: FunctionCase, name: str, spell: Spell, modes: Mapping[str, str]
@@ -114,29 +122,41 @@ def avoidable(subject: Subject, conditions: Iterable[Condition]) -> list[Conditi
 
 
 def writer_for(
-    subject: Subject, copies: Mapping[Node, Node] | None = None, extra: Iterable[Node] = ()
-) -> CodeWriter:
+    subject: Subject, copies: Mapping[Node, Node] | None = None, extra: Iterable[Node] = (),
+    paste: Paste | None = None,
+) -> CodeWriter:  # fmt: skip
     """Code in terms of what backward can read: cotangents, saved tensors, inputs, ``extra``."""
     new = copies if copies is not None else {node: node for node in subject.everything.nodes}
     named = [*(new.get(node, node) for node in subject.saved), *extra]
     reachable = [node for node in named if node.name]
     inputs = [node for node in reachable if node.rank] or subject.inputs
-    return CodeWriter(reachable, size_sources([*inputs, *(c for _, c in subject.outputs)]))
+    sources = size_sources([*inputs, *(c for _, c in subject.outputs)])
+    if paste is None:
+        return CodeWriter(reachable, sources)
+    plain = [new.get(one, one) for one in subject.inputs if one.label in paste.numbers]
+    return CodeWriter(
+        reachable, sources, module=paste.module, functional=paste.functional, plain=plain
+    )
 
 
 def spelled_in(
     subject: Subject, node: Node, copies: Mapping[Node, Node] | None, scope: Scope
 ) -> str | None:
     """The code of a node in terms of what a scope can name; None where there is none."""
+
+    def copied(own: Node) -> Node | None:
+        known = subject.copies.get(own)
+        return known if copies is None or known is None else copies.get(known)
+
     names: dict[Node, str] = {}
     for own, text in scope.names.items():
-        known = subject.copies.get(own)
-        known = known if copies is None or known is None else copies.get(known)
+        known = copied(own)
         if known is not None:
             names.setdefault(known, text)
+    plain = [known for own in scope.plain if (known := copied(own)) is not None]
     writer = CodeWriter(
         names, scope.sizes, dims=scope.dims, numbers=scope.numbers, taken=scope.taken,
-        module=scope.module, strict=True,
+        module=scope.module, functional=scope.functional, strict=True, plain=plain,
     )  # fmt: skip
     return spelled(writer, node)
 
@@ -180,12 +200,14 @@ def _extended(subject: Subject) -> list[tuple[Node, Node]] | None:
         return None
 
 
-def derived_code(subject: Subject, found: Sequence[Derived]) -> str | None:
+def derived_code(
+    subject: Subject, found: Sequence[Derived], paste: Paste | None = None
+) -> str | None:  # fmt: skip
     """The true gradient as code in forward's names."""
     one = found[-1] if found else None
     if one is None:
         return None
-    return spelled(writer_for(subject, one.copies), one.node, most=DERIVED_LINES)
+    return spelled(writer_for(subject, one.copies, paste=paste), one.node, most=DERIVED_LINES)
 
 
 def _derived(

@@ -38,9 +38,16 @@ def _worst_input(found: Mapping[str, InputReport]) -> InputReport:
     if worst.verdict is Verdict.PROVED:
         others = {words: one.conditions for words, one in found.items() if one is not worst}
         return replace(worst, conditions=_together(worst.conditions, others))
+    if len(found) > 1:
+        worst = replace(worst, conditions=tuple(_found_for(one, said) for one in worst.conditions))
     if len({one.verdict for one in found.values()}) == 1:
         return worst
     return replace(worst, reason=f"{said}: {worst.reason}" if worst.reason else said)
+
+
+def _found_for(one: Condition, words: str) -> Condition:
+    """A theorem that was found beside a refutation, with what it was judged for."""
+    return replace(one, text=f"{one.text}, {words}") if one.kind == "found" else one
 
 
 def worst_findings(reports: Mapping[str, Report]) -> tuple[Finding, ...]:

@@ -71,19 +71,25 @@ class CounterexampleReport:
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
-        values = ", ".join(f"{name} = {text(value)}" for name, value in self.inputs.items())
+        values = ", ".join(
+            f"{self.aliases.get(name, name)} = {text(value)}" for name, value in self.inputs.items()
+        )
         where = ": ".join(part for part in (sizes, values) if part)
         return f"{where}; {self.element} is {self.hand_text}, true is {self.true_text}"
 
 
 @dataclass(frozen=True, eq=False)
 class CaseReport(HasVerdict):
-    """What holds for one input in one case; ``when``: the case's size conditions as text."""
+    """What holds for one input in one case; ``when``: the case's size conditions as text.
+
+    ``conditions``: what a proof of it is under, but for what the report prints for all cases.
+    """
 
     when: str
     verdict: Verdict
     reason: str = ""
     method: str = ""
+    conditions: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,9 +55,10 @@ def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
         lines += _wrapped(one.reason, 6)
     if len({case.verdict for case in one.cases}) > 1:
         others = [case for case in one.cases if str(case.verdict) != "PROVED"]
-        if len(one.cases) - len(others) > 1:
+        rest = [case for case in one.cases if case not in others]
+        if len(rest) > 1 and len({case.conditions for case in rest}) == 1:
             lines += _case_lines(others)
-            lines += _wrapped("PROVED for all other sizes", 6)
+            lines += _wrapped(f"PROVED for all other sizes{under(rest[0].conditions)}", 6)
         else:
             lines += _case_lines(one.cases)
     if one.surrogate:
@@ -80,7 +81,7 @@ def _input_lines(one: InputReport, quantified: Sequence[str] = ()) -> list[str]:
 def _case_lines(cases: Sequence[CaseReport]) -> list[str]:
     lines = []
     for case in cases:
-        said = f": {case.reason}" if case.reason else ""
+        said = f": {case.reason}" if case.reason else under(case.conditions)
         lines += _wrapped(f"{case.verdict} if {case.when}{said}", 6)
     return lines
 
@@ -98,6 +99,14 @@ _AT_KINKS = ("kink", "ties")
 def worded(condition: Condition) -> str:
     """A condition with the word that says what it does: if, but where, at the kink ..."""
     return f"{_LEADS.get(condition.kind, 'if')} {condition.text}"
+
+
+def under(conditions: Sequence[Condition]) -> str:
+    """What follows a theorem: `` and x > 0, except where y == 0``; empty where nothing does."""
+    both = [worded(one) for one in conditions]
+    joined = [said.removeprefix("if ") for said in both if said.startswith("if ")]
+    others = [said for said in both if not said.startswith("if ")]
+    return "".join([*(f" and {said}" for said in joined), *(f", {said}" for said in others)])
 
 
 def _counterexample_lines(one: InputReport) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from symgrad.ir.dim import Dim, Size
 from symgrad.ir.dtype import DType
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.words.spelling import (
@@ -31,6 +31,7 @@ from symgrad.proof.words.spelling import (
     replace_word,
     scattered_axis,
     shared,
+    shed,
     vector_product,
     whole_flip,
     words,
@@ -58,7 +59,8 @@ class CodeWriter:
     size can be read from, such as ``{n: "x.shape[0]"}``; other sizes are printed by their own
     names.  ``dims``: the same for whole expressions.  ``numbers``: literals printed by the names
     of variables.  ``taken``: names that statements must not bind.  ``module``: what symgrad is
-    called.  ``strict``: an input that is not in ``names`` has no spelling.
+    called, and ``functional`` the module that has its activations.  ``strict``: an input that is
+    not in ``names`` has no spelling.  ``plain``: inputs that are Python numbers, and no tensors.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class CodeWriter:
         shapes: Mapping[str, str] | None = None, *, dims: Mapping[Dim, str] | None = None,
         numbers: Mapping[float, str] | None = None,
         taken: Iterable[str] = (), module: str = "sg", strict: bool = False,
+        plain: Iterable[Node] = (), functional: str = "",
     ) -> None:  # fmt: skip
         given = names if isinstance(names, Mapping) else {node: node.label for node in names}
         self.names = dict(given)
@@ -74,9 +77,21 @@ class CodeWriter:
         self.numbers = dict(numbers or {})
         self.taken = frozenset(taken)
         self.module = module
+        self.functional = functional or module
         self.strict = strict
         self._memo: dict[Node, Text] = {}
-        self._numbers: dict[Node, bool] = dict.fromkeys(self.names, False)
+        self._plain = frozenset(plain)
+        self._numbers: dict[Node, bool] = {
+            node: False for node in self.names if not self._made_of_plain(node)
+        }
+        self._numbers |= dict.fromkeys(self._plain, True)
+
+    def _made_of_plain(self, node: Node) -> bool:
+        """Is a named node computed from plain numbers alone?"""
+        if node.rank or not self._plain:
+            return False
+        inputs = {part for part in ancestors([node]) if part.op == "input"}
+        return bool(inputs) and inputs <= self._plain
 
     def text(self, node: Node, level: int = 0) -> str:
         """The node on one line; in parentheses where its precedence is below ``level``.
@@ -196,6 +211,10 @@ class CodeWriter:
             return self._infix(node, infix[1])
         if broadcasts(node):
             operands = self._operands(node)
+            if node.op != "where" or all(map(self._is_plain, node.args[1:])):
+                operands = self._as_tensors(node, operands)
+            elif self._is_plain(node.args[0]):
+                operands[0] = self._receiver(shed(node.args[0], self.names))
         else:
             operands = [self._inside(arg, 0) for arg in node.args]
             if code.startswith("{0}."):
@@ -203,7 +222,20 @@ class CodeWriter:
         facts = node.attributes
         if "axes" in facts:
             facts = {**facts, "over": axes(facts["axes"])}
-        return code.format(*operands, sg=self.module, **facts), ATOM
+        module = self.functional if node.op in _ACTIVATIONS else self.module
+        return code.format(*operands, sg=module, **facts), ATOM
+
+    def _is_plain(self, node: Node) -> bool:
+        """Is an operand a number of Python's that is expanded, or a named one that is?"""
+        return bool(self._plain) and self._is_number(shed(node, self.names))
+
+    def _as_tensors(self, node: Node, operands: Sequence[str]) -> list[str]:
+        """Operands of a function of torch's that takes tensors alone."""
+        bare = [shed(arg, self.names) for arg in node.args]
+        return [
+            self._receiver(arg) if self._is_plain(arg) else text
+            for arg, text in zip(bare, operands, strict=True)
+        ]
 
     def _operands(self, node: Node, levels: Sequence[int] = ()) -> list[str]:
         """The operands of an elementwise op; what broadcasting does by itself is left out."""
@@ -238,6 +270,8 @@ class CodeWriter:
         return f"-{self._inside(node.args[0], UNARY)}", UNARY
 
     def _not(self, node: Node) -> Text:
+        if self._is_number(node.args[0]):
+            return f"(not {self._inside(node.args[0], UNARY)})", ATOM
         return f"~{self._inside(node.args[0], ATOM)}", UNARY
 
     def _constant(self, node: Node) -> Text:
@@ -355,6 +389,8 @@ class CodeWriter:
         while arg.op == "reshape" and arg not in self.names:
             arg = arg.args[0]
         self.text(arg)
+        if self._is_plain(arg) and node not in self.names:
+            return self._filled(node, self._inside(arg, 0)), ATOM
         if arg.shape == node.shape:
             return self._memo[arg]
         inner = self._receiver(arg)
@@ -472,6 +508,8 @@ class CodeWriter:
 
 _EXACT = 2.0**53
 """Floats below it that are whole are written as integers; beyond, these would not fit int64."""
+_ACTIVATIONS = ("silu", "softplus", "log_sigmoid")
+"""Ops that torch has in ``torch.nn.functional`` alone."""
 _OF_NUMBERS = ("constant", "size", "neg", "sqrt", "rsqrt", "cast")
 """Ops that are written for numbers of Python's too, beside the operators."""
 _HANDLERS: dict[str, Callable[[CodeWriter, Node], Text]] = {

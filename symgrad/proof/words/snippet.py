@@ -6,6 +6,7 @@ gradient as written and the difference quotient of the forward, and prints both.
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -43,7 +44,7 @@ def counterexample_report(
         true=found.true,
         hand_text=found.hand_text,
         true_text=found.true_text,
-        snippet=numpy_snippet(subject, found) or "",
+        snippet=numpy_snippet(subject, found, aliases) or "",
         aliases=aliases or {},
     )
 
@@ -52,21 +53,27 @@ UNSEEN = 1e-5
 """A relative difference that a quotient in doubles, with its step, may not show."""
 
 
-def numpy_snippet(subject: Subject, found: Counterexample) -> str | None:
-    """The program; None where an op has none in NumPy: its record says why."""
+def numpy_snippet(
+    subject: Subject, found: Counterexample, aliases: Mapping[str, str] | None = None
+) -> str | None:  # fmt: skip
+    """The program; None where an op has none in NumPy: its record says why.
+
+    ``aliases``: what inputs are called there, if it is not by their names.
+    """
     roots = [node for pair in subject.outputs for node in pair]
     gradient = subject.gradients[found.input]
-    writers = Writer(found.point.sizes), Writer(found.point.sizes)
+    own = Writer.called(subject, aliases or {})
+    writers = Writer(found.point.sizes, own), Writer(found.point.sizes, own)
     try:
         forward = writers[0].function(ancestors(roots), subject, "objective")
         backward = writers[1].function(ancestors([gradient]), subject, "gradient", gradient)
     except NoProgram:
         return None
-    names = ", ".join(node.attributes["name"] for node in subject.sampler.inputs)
+    names = ", ".join(own[node] for node in subject.sampler.inputs)
     preludes = [f"\n{text}" for text in writers[0].preludes | writers[1].preludes]
     lines = ["import math", "", "import numpy as np", *preludes, "", *forward, "", *backward, ""]
     for node in subject.sampler.inputs:
-        lines.append(f"{node.attributes['name']} = {_array(subject, found, node)}")
+        lines.append(f"{own[node]} = {_array(subject, found, node)}")
     index = f"[{', '.join(map(str, found.at))}]" if found.at else "[()]"
     lines += [
         "step = 1e-6",
@@ -116,15 +123,28 @@ class Writer:
         self.names: dict[Node, str] = dict(names or {})
         self.preludes: dict[str, None] = {}
 
+    @staticmethod
+    def called(subject: Subject, aliases: Mapping[str, str]) -> dict[Node, str]:
+        """What the inputs are called: aliases, unless the program has another use for them."""
+        taken = {"math", "np", "objective", "gradient", "step", "ahead", "behind", "true"}
+        names = {node: str(node.attributes["name"]) for node in subject.sampler.inputs}
+        return {
+            node: name if (word := aliases.get(name, name)) in taken or keyword.iskeyword(word)
+            else word
+            for node, name in names.items()
+        }  # fmt: skip
+
     def function(
         self, nodes: Sequence[Node], subject: Subject, name: str, result: Node | None = None
     ) -> list[str]:
         """A function of the inputs: of one node, or else the objective."""
-        parameters = [node.attributes["name"] for node in subject.sampler.inputs]
+        parameters = [
+            self.names.get(node, node.attributes["name"]) for node in subject.sampler.inputs
+        ]
         lines = [f"def {name}({', '.join(parameters)}):"]
         for node in nodes:
             if node.op == "input":
-                self.names[node] = node.attributes["name"]
+                self.names.setdefault(node, node.attributes["name"])
                 continue
             self.names[node] = f"v{node.index}"
             lines.append(f"    v{node.index} = {self.expression(node)}")

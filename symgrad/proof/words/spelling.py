@@ -65,7 +65,9 @@ def broadcasts(node: Node) -> bool:
 
 def shed(node: Node, names: Mapping[Node, str]) -> Node:
     """What an operand was expanded from, unless it has a name of its own."""
-    while node.op == "expand" and node not in names:
+    while node not in names and (
+        node.op == "expand" or (node.op == "reshape" and not node.args[0].rank)
+    ):
         node = node.args[0]
     return node
 

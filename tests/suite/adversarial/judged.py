@@ -24,7 +24,7 @@ import numpy as np
 import symgrad as sg
 from symgrad.errors import SymgradError
 from symgrad.plain_values import described
-from symgrad.proof.report.rendering import worded
+from symgrad.proof.report.rendering import under, worded
 from tests.suite.adversarial.points import Place, generic, place
 from tests.suite.adversarial.program import RIGHT, WRONG, At, Program
 
@@ -184,14 +184,26 @@ def _false_claims(program: Program, report: Any) -> list[str]:
         f"it says PROVED if {claim}, which holds at {point}, where it is wrong"
         for claim in sorted(shared)
         for point in program.fails
-        if _truth(claim, place(program, point), all) is True
+        if _claimed(claim, place(program, point))
     ]
+
+
+def _claimed(claim: str, somewhere: Place) -> bool:
+    """Is a claim, with what it leaves out, about a point?"""
+    only, *excepted = re.split(r", (?=but where|except at ties|at the kink|except where)", claim)
+    out = (_EXCEPT.fullmatch(said) for said in excepted)
+    return _truth(only, somewhere, all) is True and not any(
+        match is not None and _truth(_REMARK.sub("", match[1]), somewhere, any) is True
+        for match in out
+    )
 
 
 def _claims(one: Any) -> set[str]:
     """When the gradient of an input is said to be proved."""
     found = (_FOUND.match(worded(condition)) for condition in one.conditions)
-    whens = {case.when for case in one.cases if str(case.verdict) == PROVED}
+    whens = {
+        case.when + under(case.conditions) for case in one.cases if str(case.verdict) == PROVED
+    }
     return {match[1] for match in found if match} | whens
 
 
