@@ -324,6 +324,27 @@ def _with(
     return replace(change(request), arguments=(*arguments, *left), guess=guess)
 
 
+def by_place(request: Request) -> Request:
+    """The request with all arguments passed by position, as far as they can be.
+
+    ``torch.autograd.Function.apply`` takes no keywords.
+    """
+    known = {one.name: one for one in request.arguments}
+    own = [
+        one for one in parameters(request.function)
+        if one.kind in (Kind.POSITIONAL_ONLY, Kind.POSITIONAL_OR_KEYWORD)
+    ]  # fmt: skip
+    named = [place for place, one in enumerate(own) if one.name in known]
+    if len(known) != len(named) or any(one.name not in known for one in request.arguments):
+        return request
+    passed = [
+        replace(known[one.name], keyword=False) if one.name in known
+        else Argument(one.name, value=one.default, given=False)
+        for one in own[: max(named, default=-1) + 1]
+    ]  # fmt: skip
+    return replace(request, arguments=tuple(passed))
+
+
 def _is_default(one: Argument, values: Mapping[str, Any]) -> bool:
     return one.name in values and not one.is_tensor and not one.given
 

@@ -1059,7 +1059,8 @@ def _absent(graphs: FunctionGraphs, case: FunctionCase) -> list[str]:
     """What backward calls the cotangents that it is not given."""
     names = [node.label for full in graphs.cases[:1] for node in full.cotangents if node]
     given = {node.label for node in case.cotangents if node is not None}
-    return [name for name in names if name not in given]
+    words = graphs.cases[0].aliases if graphs.cases else {}
+    return [words.get(name, name) for name in names if name not in given]
 
 
 def check_none(report: Report) -> None:

@@ -3,10 +3,12 @@
 In: ``Judged`` records.  Out: the text of a pytest file, which fails now and passes once backward
 is fixed.
 
-A test imports the user's Function, applies it at the point of the counterexample and compares
-backward with a difference quotient of forward.  Where the Function cannot be applied in that way
-(its backward is meant for a surrogate, or a value has no literal), the test contains both formulas
-as NumPy code.  Every test is run before it is written.  One that does not fail is left out, and
+A test imports the user's Function, applies it at the point of the counterexample, a class of torch
+in torch, and compares backward with a difference quotient of forward; where that quotient is not
+the derivative, because forward bends nearby, with the derivative that was found.  Where the
+Function cannot be applied in that way (its backward is meant for a surrogate, or a value has no
+literal), the test contains both formulas as NumPy code.  Every test is run before it is written.
+One that does not fail, or that compares with another number than the derivative, is left out, and
 ``left_out`` names it.
 """
 
@@ -27,6 +29,7 @@ import numpy as np
 
 from symgrad.errors import SymgradError
 from symgrad.frontend.function import surrogate_of
+from symgrad.frontend.plain import by_place, numbers, passed_numbers, with_values
 from symgrad.frontend.request import Request, presences
 from symgrad.frontend.trace import trace_request
 from symgrad.ir.function import FunctionCase, FunctionGraphs
@@ -51,6 +54,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import torch
 
 import symgrad as sg
 
@@ -113,6 +117,36 @@ def hand_written(call, inputs, cotangents, name, at):
     return 0.0 if gradient is None else float(gradient.numpy()[at])
 
 
+def torch_quotient(call, inputs, cotangents, name, at):
+    """The derivative of sum(cotangent * output) with respect to one element of an input, in torch.
+
+    Central differences with an error of order h**4.
+    """
+
+    def objective(step):
+        moved = {key: np.array(value) for key, value in inputs.items()}
+        moved[name][at] += step
+        with torch.no_grad():
+            found = outputs(call, {key: torch.tensor(value) for key, value in moved.items()})
+        return sum(float((found[i] * torch.tensor(c)).sum()) for i, c in cotangents.items())
+
+    h = 1e-3
+    near, far = objective(h) - objective(-h), objective(2 * h) - objective(-2 * h)
+    return (8 * near - far) / (12 * h)
+
+
+def torch_backward(call, inputs, cotangents, name, at):
+    """The same element of the gradient, as backward computes it in torch."""
+    tensors = {
+        key: torch.tensor(value, requires_grad=value.dtype.kind == "f")
+        for key, value in inputs.items()
+    }
+    found = outputs(call, tensors)
+    sum((found[i] * torch.tensor(c)).sum() for i, c in cotangents.items()).backward()
+    gradient = tensors[name].grad
+    return 0.0 if gradient is None else float(gradient[at])
+
+
 def agree(hand, true):
     """Are they equal up to the error of a difference quotient in double precision?"""
     return abs(hand - true) <= 1e-6 * (1 + abs(hand) + abs(true))
@@ -159,7 +193,7 @@ def _words(name: str) -> str:
 def _file(bodies: Sequence[str]) -> str:
     """The tests, with the imports and helpers that they need."""
     joined = "\n\n\n".join(bodies)
-    helpers = _HELPERS if "hand_written(" in joined else _HELPERS[_HELPERS.index("def agree") :]
+    helpers = "\n\n\n".join(part for part in _parts(_HELPERS) if _is_called(part, joined))
     loaders = [
         text for call, text in (("load(", _LOAD_FILE), ("load_module(", _LOAD_MODULE))
         if call in joined
@@ -168,11 +202,25 @@ def _file(bodies: Sequence[str]) -> str:
     return "\n\n\n".join([f"{_HEAD}{_imports(''.join(parts))}".strip(), *parts]) + "\n"
 
 
+def _parts(text: str) -> list[str]:
+    """The functions of a text."""
+    return [part.strip() for part in re.split(r"\n\n\n(?=def )", text)]
+
+
+_CALLED_BY = {"outputs": ("hand_written(", "difference_quotient(", "torch_backward(")}
+
+
+def _is_called(part: str, text: str) -> bool:
+    """Do the tests need a function?"""
+    name = part[len("def ") : part.index("(")]
+    return any(call in text for call in _CALLED_BY.get(name, (f"{name}(",)))
+
+
 def _imports(text: str) -> str:
     """The import statements whose names occur in the text."""
     used = {
         "importlib.util": "importlib.", "math": "math.", "sys": "sys.", "Path": "Path(",
-        "np": "np.", "sg": "sg.",
+        "np": "np.", "sg": "sg.", "torch": "torch.",
     }  # fmt: skip
     lines = [
         line for line in _IMPORTS.strip().splitlines()
@@ -185,20 +233,25 @@ def _test(
     one: Judged, name: str, found: CounterexampleReport, target: Path, title: str
 ) -> str | None:
     """The test by import, or else by formula: the first that fails; None where neither does."""
-    for body in (_by_import(one, name, found, target, title), _by_formula(found, title)):
-        if body is not None and _fails(_file([body]), title, target):
+    imported = (_by_import(one, name, found, target, title, quotient) for quotient in (True, False))
+    for body in (*imported, _by_formula(found, title)):
+        if body is not None and _fails(_file([body]), title, target, found.true):
             return body
     return None
 
 
-def _fails(text: str, title: str, target: Path) -> bool:
-    """Does the test fail by its own assertion?"""
+_SAID = re.compile(r"the (?:difference quotient gives|derivative is) (\S+)")
+
+
+def _fails(text: str, title: str, target: Path, true: float) -> bool:
+    """Does the test fail by its own assertion, and compare with the derivative?"""
     scope: dict[str, Any] = {"__file__": str(target.resolve()), "__name__": "written_test"}
     try:
         exec(compile(text, str(target), "exec"), scope)
         scope[title]()
     except AssertionError as error:
-        return "backward gives" in str(error)
+        said = _SAID.search(str(error))
+        return said is not None and abs(float(said[1]) - true) <= 1e-5 * (1 + abs(true))
     except Exception:
         return False
     return False
@@ -208,18 +261,26 @@ def _fails(text: str, title: str, target: Path) -> bool:
 
 
 def _by_import(
-    one: Judged, name: str, found: CounterexampleReport, target: Path, title: str
-) -> str | None:
-    """The test that applies the user's class; None where it cannot be written."""
+    one: Judged, name: str, found: CounterexampleReport, target: Path, title: str,
+    quotient: bool,
+) -> str | None:  # fmt: skip
+    """The test that applies the user's class; None where it cannot be written.
+
+    ``quotient``: it compares with a difference quotient, and else with the derivative.
+    """
     if surrogate_of(one.function) is not None or "<locals>" in one.name or one.request is None:
         return None
     traced = _traced(one.request, found)
     if traced is None:
         return None
     request, graphs, case = traced
-    call = _call(request)
+    call = _call(request, found)
     if call is None:
         return None
+    guest = request.cls.symgrad_guest is not None
+    hand, true = (
+        ("torch_backward", "torch_quotient") if guest else ("hand_written", "difference_quotient")
+    )
     lines = [f"Function = {_import(one, target)}"]
     lines += [f"inputs = {_dict(((_name(n), n) for n in case.inputs), found)}"]
     given = [(i, node) for i, node in enumerate(case.cotangents) if node is not None]
@@ -231,10 +292,13 @@ def _by_import(
         f"def call({', '.join(graphs.input_names)}):",
         f"    return {call}",
         "",
-        f'hand = hand_written(call, inputs, cotangents, "{name}", {at})',
-        f'true = difference_quotient(call, inputs, cotangents, "{name}", {at})',
-    ]
-    return _function(title, found, lines)
+        f'hand = {hand}(call, inputs, cotangents, "{name}", {at})',
+        f'true = {true}(call, inputs, cotangents, "{name}", {at})'
+        if quotient else f"true = {found.true!r}",
+    ]  # fmt: skip
+    return _function(
+        title, found, lines, "the difference quotient gives" if quotient else "the derivative is"
+    )
 
 
 def _traced(
@@ -271,14 +335,17 @@ def _name(node: Node) -> str:
     return str(node.attributes["name"])
 
 
-def _call(request: Request) -> str | None:
+def _call(request: Request, found: CounterexampleReport) -> str | None:
     """The expression that applies the Function; None if a value has no literal."""
-    guessed = () if request.guess is None else request.assumptions
-    numbers = {one.name for one in guessed if one.kind == "constant"}
+    passed, _ = passed_numbers(request)
+    chosen = {name: found.inputs[name] for name in numbers(request) if name in found.inputs}
+    request = with_values(request, chosen)
+    if request.cls.symgrad_guest is not None:
+        request = by_place(request)
     words = []
     for argument in request.arguments:
         text = argument.name if argument.is_tensor else _literal(argument.value)
-        if argument.name in numbers:
+        if argument.name in passed and argument.is_tensor:
             text = f"{argument.name}.item()"
         if text is None:
             return None
@@ -350,12 +417,15 @@ def _by_formula(found: CounterexampleReport, title: str) -> str | None:
     return _function(title, found, "\n".join(lines).splitlines())
 
 
-def _function(title: str, found: CounterexampleReport, lines: Sequence[str]) -> str:
+def _function(
+    title: str, found: CounterexampleReport, lines: Sequence[str],
+    what: str = "the difference quotient gives",
+) -> str:  # fmt: skip
     sizes = ", ".join(f"{name} = {value}" for name, value in found.sizes.items())
     place = f"{sizes}; " if sizes else ""
     said = f"{place}{found.element} was {found.hand_text}, the true value is {found.true_text}."
     checks = [
-        'message = f"backward gives {hand:.10g}, the difference quotient gives {true:.10g}"',
+        f'message = f"backward gives {{hand:.10g}}, {what} {{true:.10g}}"',
         "assert agree(hand, true), message",
     ]
     body = "\n".join([f'"""{said}"""', *lines, *checks])

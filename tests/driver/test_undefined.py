@@ -60,8 +60,8 @@ def unknown(x: Any, grad: Any) -> Any:
     ("first", "second", "verdict", "said"),
     [
         (doubled, thrice, "PROVED", ""),
-        (doubled, nothing, "REFUTED", "grad_output_0 = None; grad_x"),
-        (thrice, thrice, "REFUTED", "grad_output_1 = None; grad_x"),
+        (doubled, nothing, "REFUTED", "first = None; grad_x"),
+        (thrice, thrice, "REFUTED", "second = None; grad_x"),
         (raises, thrice, "REFUTED", "both are needed"),
         (unknown, thrice, "UNDECIDED", "no operation 'svd'"),
     ],

@@ -1,4 +1,4 @@
-"""Repairs of Functions that take plain numbers: pasted, they run with numbers and are right.
+"""Repairs and written tests of Functions that take plain numbers: they run with numbers.
 
 Each program is drawn from a right backward by one slip.  Where a repair is printed, the class is
 loaded with it and its gradient is compared with difference quotients for several numbers, in
@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import symgrad as sg
+from symgrad.tools.cli import main
 
 from .test_repairs import applied
 
@@ -144,3 +146,32 @@ def test_repairs_of_torch_classes_are_right_for_numbers(part: int, tmp_path: Pat
         for p, n, flag in values(report):
             x = torch.tensor(X, requires_grad=True)
             assert torch.autograd.gradcheck(lambda x: op.apply(x, p, n, flag), (x,)), said  # noqa: B023
+
+
+@pytest.mark.parametrize("module", ["sg", pytest.param("torch", marks=pytest.mark.peers)])
+def test_written_tests_fail_until_the_class_is_repaired(module: str, tmp_path: Path) -> None:
+    for number, text in enumerate(list(programs(module))[::4]):
+        file, test = tmp_path / f"ops_{number}.py", tmp_path / f"test_{number}.py"
+        file.write_text(text, encoding="utf-8")
+        static = {"p": 1.5} if "p, n=" in text else None
+        given = ["--shapes", "a b", "--quiet", *(["--static", "p=1.5"] if static else [])]
+        CliRunner().invoke(main, ["verify", str(file), *given, "--write-test", str(test)])
+        written = test.read_text(encoding="utf-8")
+        assert f'load("{file.name}").Op' in written, f"{text}\n{written}"
+        assert ("torch.tensor" in written) == (module == "torch"), written
+        assert outcome(test) == "backward gives", written
+        report = sg.verify(loaded(tmp_path, text), "a b", static=static)
+        file.write_text(applied(text, report.diff), encoding="utf-8")
+        assert outcome(test) == "passed", f"{report.diff}\n{written}"
+
+
+def outcome(test: Path) -> str:
+    """How the tests of a file end: ``passed``, or the first words of what is asserted."""
+    scope: dict[str, Any] = {"__file__": str(test), "__name__": test.stem}
+    exec(compile(test.read_text(encoding="utf-8"), str(test), "exec"), scope)
+    try:
+        for name in [name for name in scope if name.startswith("test_")]:
+            scope[name]()
+    except AssertionError as error:
+        return " ".join(str(error).split()[:2])
+    return "passed"

@@ -149,12 +149,14 @@ def _writes(cases: Sequence[FunctionCase]) -> Iterator[Finding]:
     for node in (node for case in cases for node in case.cotangents if node is not None):
         cotangents |= {node.label, str(node.attributes.get("name", ""))}
     written = {name for case in cases for name in case.written}
+    words = {name: word for case in cases for name, word in case.aliases.items()}
     for name, found, why in (
         ("a second call agrees", written - cotangents, "a second backward would read other values"),
         ("the incoming gradients are left alone", written & cotangents,
          "the caller may still need the values"),
     ):  # fmt: skip
-        said = f"{_listed(sorted(found))} written in place: {why}" if found else ""
+        called = sorted({words.get(one, one) for one in found})
+        said = f"{_listed(called)} written in place: {why}" if found else ""
         yield Finding(name, Verdict.REFUTED if found else Verdict.PROVED, said)
 
 

@@ -201,9 +201,8 @@ def _claimed(claim: str, somewhere: Place) -> bool:
 def _claims(one: Any) -> set[str]:
     """When the gradient of an input is said to be proved."""
     found = (_FOUND.match(worded(condition)) for condition in one.conditions)
-    whens = {
-        case.when + under(case.conditions) for case in one.cases if str(case.verdict) == PROVED
-    }
+    cases = [case for case in one.cases if str(case.verdict) == PROVED]
+    whens = {case.when + under(case.conditions) for case in cases}
     return {match[1] for match in found if match} | whens
 
 
