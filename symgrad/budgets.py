@@ -54,6 +54,8 @@ STEP_POINTS = 3
 """Points at which nodes have the same values before it is tried to prove them equal."""
 MATRIX_WORK = 6_000
 """For a question about one matrix."""
+SUPPORT_WORK = 20_000
+"""For what is to be shown of one threshold in a sorted row."""
 POSITIVITY_WORK = 20_000
 """For one question about the sign of a value."""
 DOMAIN_WORK = 5_000

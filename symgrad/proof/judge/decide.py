@@ -46,6 +46,7 @@ from symgrad.proof.judge.equality import (
 from symgrad.proof.judge.goals import Goal
 from symgrad.proof.judge.matrices import prepared
 from symgrad.proof.judge.prove import Prover
+from symgrad.proof.judge.supports import with_supports
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.corners import certain, corners
 from symgrad.proof.oracle.refute import (
@@ -128,6 +129,7 @@ def proving(subject: Subject, budget: int, total: int | None = None) -> Proving:
 
     ready = prepared(subject, facts, equal_under)
     known = with_ranks(ready.facts, ready.subject.everything.nodes)
+    known = with_supports(ready.subject, known)
     prover = Prover(ready.subject, lambda goal: equal_under(goal, known), known)
     said = [Condition("domain", str(domain), code=domain.code) for domain in own]
     said += stated.exclusions(subject)

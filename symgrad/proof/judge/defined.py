@@ -30,7 +30,7 @@ from symgrad.ops.record import get
 from symgrad.proof.judge import stated
 from symgrad.proof.judge.boundaries import Boundary
 from symgrad.proof.judge.domain_text import condition_about, where_zero
-from symgrad.proof.judge.equality import facts_of
+from symgrad.proof.judge.equality import facts_of, with_ranks
 from symgrad.proof.judge.goals import definitions, opaque_atoms
 from symgrad.proof.judge.positivity import holds
 from symgrad.proof.judge.ranges import (
@@ -46,10 +46,11 @@ from symgrad.proof.judge.ranges import (
     point,
 )
 from symgrad.proof.judge.reference import gradient_indices
+from symgrad.proof.judge.supports import with_supports
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.facts import Facts
-from symgrad.proof.normal.from_expr import Conversion
+from symgrad.proof.normal.from_expr import Conversion, decide
 from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.oracle.subject import Subject
@@ -542,7 +543,9 @@ class _Algebra:
         nodes = subject.everything.nodes
         self._cuts = [*(node for node in nodes if node.op == "einsum"), *opaque_atoms(nodes)]
         self._lowering = Lowering(subject.graph, self._cuts)
+        facts = with_supports(subject, with_ranks(facts, nodes))
         self.context = Proof(RULES, facts)
+        decide(self.context)
         self._conversion = Conversion(self.context, definitions(self._lowering))
         if facts.stated:
             self._conversion.state()

@@ -22,6 +22,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.judge import plain_numbers, stated, witness
+from symgrad.proof.judge.boundaries import number
 from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.judge.equalities import FREE, NOTHING, Solution
 from symgrad.proof.judge.exceptional import exceptional_sizes
@@ -124,19 +125,55 @@ def facts_of(
 
 
 def with_ranks(facts: Facts, nodes: Iterable[Node]) -> Facts:
-    """The ranks along an axis hold every index once: permutations by construction."""
+    """The ranks along an axis hold every index once: permutations by construction.
+
+    They are those of an input, too, where that has the same order.
+    """
     ranks = {f"%{node.index}": node for node in nodes if node.op == "rank"}
     if not ranks:
         return facts
     axes = {name: int(node.attributes["axis"]) for name, node in ranks.items()}
     sizes = {name: node.shape[axes[name]] for name, node in ranks.items()}
     orders = {
-        name: (str(node.args[0].attributes["name"]), bool(node.attributes["descending"]))
+        name: (str(source.attributes["name"]), bool(node.attributes["descending"]))
         for name, node in ranks.items()
-        if node.args[0].op == "input" and node.args[0].dtype.is_float
+        if (source := _ordered_alike(node)).op == "input" and source.dtype.is_float
     }
     ranges = {**facts.ranges, **sizes}
     return replace(facts, permutations=axes, ranges=ranges, orders=orders)
+
+
+def _ordered_alike(rank: Node) -> Node:
+    """What has these ranks: without what is added to whole rows, and positive factors.
+
+    [rule: order]
+    """
+    source = rank.args[0]
+    while source.dtype.is_float:
+        left, right = source.args[0] if source.args else source, source.args[-1:]
+        if source.op == "cast" and left.dtype.is_float:
+            source = left
+        elif source.op in ("add", "sub") and _is_constant_along(right[0], rank):
+            source = left
+        elif source.op == "add" and _is_constant_along(left, rank):
+            source = right[0]
+        elif source.op in ("mul", "div") and (number(right[0]) or 0) > 0:
+            source = left
+        elif source.op == "mul" and (number(left) or 0) > 0:
+            source = right[0]
+        else:
+            break
+    return source
+
+
+def _is_constant_along(node: Node, rank: Node) -> bool:
+    """Is it the same for all elements that are ranked together?"""
+    axis = rank.attributes["axis"] - rank.rank
+    while node.op == "expand":
+        node = node.args[0]
+        if node.rank < -axis or node.shape[axis] == 1:
+            return True
+    return number(node) is not None
 
 
 def _interval(assumption: Assumption) -> Interval | None:

@@ -845,6 +845,21 @@ def _without_divisors(context: Proof, base: Poly) -> Poly | None:
     return multiply(context, base, scale)
 
 
+def primitive(context: Proof, poly: Poly) -> Poly:
+    """What has the same sign, 0 included: without divisors and factors that are positive.
+
+    [rule: signs]
+    """
+    if not poly.terms:
+        return poly
+    whole = _without_divisors(context, poly) or poly
+    value, shared, base = content(context, whole)
+    for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
+        if factor_sign(context, atom, exponent) != POSITIVE:
+            base = multiply(context, base, of_atom(atom, exponent))
+    return base if value > 0 else -base
+
+
 def _without_squares(context: Proof, base: Poly) -> Poly | None:
     """What [P > 0] depends on: the factors of odd multiplicity, each once; None where all are.
 
@@ -1465,11 +1480,11 @@ def _value_at(
                     own = sizes[atom] = least + (2 + atom.key % 11 if above else 0)
             elif atom.kind != kinds.INDEX:
                 return None
-            elif atom in last:
+            elif atom in last or any(c < 0 for c in atom.data[1].terms.values()):
                 extent = _value_at(context, atom.data[1], sizes, above, frozenset())
                 if extent is None or extent < 1:
                     return None
-                own = extent - 1
+                own = extent - 1 if atom in last else 0
             else:
                 own = 0
             value = value * own**exponent

@@ -83,7 +83,8 @@ class Proof:
     chains small.  ``domain``: polynomials known to be positive (True) or not negative (False)
     because that is a printed condition already; used where ``in_domain`` is set, that is for
     splitting roots and logarithms, never to decide a condition.  ``stated``: what is stated of the
-    inputs, which decides conditions.  ``held``: polynomials known to be so inside of the piece at
+    inputs, which decides conditions.  ``decided``: what is positive exactly where a condition on
+    integers holds.  ``held``: polynomials known to be so inside of the piece at
     work, which is a factor beside the condition that says so.  All polynomials combined with each
     other must come from one proof.
     """
@@ -107,6 +108,7 @@ class Proof:
         self.domain: dict[Poly, bool] = {}
         self.in_domain = False
         self.stated: tuple[Template, ...] = ()
+        self.decided: tuple[tuple[Template, Poly], ...] = ()
         self.held: tuple[tuple[Poly, bool], ...] = ()
         self.memo: dict[Any, Any] = {}
         self._table = AtomTable(self.facts.lower | self.facts.upper)

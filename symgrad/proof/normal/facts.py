@@ -6,7 +6,7 @@ reads; nothing is assumed that is not in it, except that sizes are at least 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -33,6 +33,18 @@ NONNEGATIVE_INTERVAL = Interval(low=Fraction(0), low_open=False)
 
 
 @dataclass(frozen=True)
+class Decision:
+    """``point > 0`` exactly where ``holds``, a condition on integers, over the axes ``@0``, ``@1``...
+
+    ``define``: what the elements of computed index tensors in both are; see ``Goal``.
+    """
+
+    point: Expr
+    holds: Expr
+    define: Callable[[str, tuple[Dim, ...]], Expr | None]
+
+
+@dataclass(frozen=True)
 class Facts:
     """Declared assumptions, by name.
 
@@ -50,7 +62,7 @@ class Facts:
     plain numbers: what holds almost everywhere has to hold so for each of their values.
     ``computed``: tensors whose elements are computed from others, and may be 0 for all of these.
     ``stated``: expressions over the axes ``@0``, ``@1``... that are ``>`` or ``>=`` 0, whatever the
-    values of these.
+    values of these.  ``decided``: conditions on reals that are conditions on integers.
     ``recognise``: read rounded known constants as what they round; ``products``: what some
     literals are read as, whether or not constants are recognised; ``written``: literals that are
     no rounded constants.
@@ -72,6 +84,7 @@ class Facts:
     plain: frozenset[str] = frozenset()
     computed: frozenset[str] = frozenset()
     stated: tuple[tuple[Expr, str], ...] = ()
+    decided: tuple[Decision, ...] = ()
     recognise: bool = False
     products: Mapping[float, Constant] = field(default_factory=dict)
     written: frozenset[float] = frozenset()

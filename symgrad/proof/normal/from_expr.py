@@ -168,6 +168,27 @@ class Conversion:
         raise Undecided(f"an expression of an unknown kind: {type(expr).__name__}")
 
 
+def decide(context: Proof) -> None:
+    """Make the templates of what conditions on integers decide, each with those before it.
+
+    What has no normal form is left out.  Where its elements are defined is no matter of theirs.
+    """
+    kept = dict(context.obligations), dict(context.requirements)
+    for one in context.facts.decided:
+        conversion = Conversion(context, one.define)
+        try:
+            poly, holds = conversion.poly(one.point), conversion.poly(one.holds)
+        except Undecided:
+            continue
+        indices = tuple(
+            value.atom for axis, value in conversion.axes.items()
+            if axis.name.startswith("@") and value.atom is not None
+        )  # fmt: skip
+        context.decided = (*context.decided, (Template(poly, indices, True), holds))
+    context.obligations, context.requirements = kept
+    context.memo.clear()
+
+
 def _sort(dtype: DType) -> str:
     if dtype.is_float:
         return "real"

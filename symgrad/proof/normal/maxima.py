@@ -17,11 +17,14 @@ from symgrad.proof.normal.algebra import (
     equal_integers,
     factor_sign,
     in_range,
+    integer_nonnegative,
+    is_integral,
     monomial_poly,
     multiply,
     positive,
     substitute,
     visible_indicator,
+    with_value,
 )
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Proof
@@ -42,9 +45,34 @@ def maximum(context: Proof, binder: Atom, body: Poly) -> Poly:
     outside, inside = _split(body, binder)
     if not inside.terms:
         return body
+    last = _at_its_end(context, binder, inside)
+    if last is not None:
+        return outside + last
     factor, rest = _positive_factor(context, binder, inside)
     atom = bind(context, kinds.MAXIMUM, binder, rest)
     return outside + multiply(context, factor, of_atom(atom))
+
+
+def _at_its_end(context: Proof, binder: Atom, body: Poly) -> Poly | None:
+    """``max_i [i <= e] f(i)`` is ``f(e)`` for integers f that grow and are not negative.
+
+    [rule: max]
+    """
+    shared = frozenset.intersection(*(frozenset(a for a, _ in m) for m in body.terms))
+    for bound in sorted((a for a in shared if a.kind == kinds.ATLEAST), key=lambda a: a.key):
+        end = bound.data[0] + of_atom(binder)
+        if binder in end.free or not in_range(context, end, binder.data[1]):
+            continue
+        values = with_value(context, body, bound, True)
+        if not is_integral(values):
+            continue
+        there, here = (
+            substitute(context, values, {binder: place}) for place in (end, ZERO)
+        )
+        after = substitute(context, values, {binder: of_atom(binder).plus(1)})
+        if integer_nonnegative(context, here) and integer_nonnegative(context, after - values):
+            return there
+    return None
 
 
 def argmax(context: Proof, binder: Atom, body: Poly) -> Poly:

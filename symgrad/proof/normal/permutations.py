@@ -5,29 +5,98 @@ In: atoms and factors.  Out: what follows from being a permutation, or None.
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from symgrad.proof.normal import atoms as kinds
+from symgrad.proof.normal import stated
 from symgrad.proof.normal.algebra import (
     at_least,
     equal_integers,
     from_dim,
     in_range,
     leaf,
+    monomial_poly,
     substitute,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.maxima import argmax
-from symgrad.proof.normal.poly import ONE, Poly, of_atom
+from symgrad.proof.normal.poly import ONE, Poly, direct_atoms, exact, of_atom
 
 
 def counted_once(context: Proof, binders: list[Atom], factors: dict[Atom, Number]) -> Poly | None:
-    """``sum_b [r(b) == j]`` is 1 for a permutation r and a j in range.  [rule: permutation]."""
-    if not context.facts.permutations or len(binders) != 1 or len(factors) != 1:
+    """``sum_b f(r(b))`` is ``sum_i f(i)`` for a permutation r; ``sum_b [r(b) == j]`` is 1.
+
+    [rule: permutation]
+    """
+    if not context.facts.permutations:
         return None
-    (condition,) = factors
-    if condition.kind != kinds.EQUAL or _place(context, condition, binders[0]) is None:
+    if len(binders) == 1 and len(factors) == 1:
+        (condition,) = factors
+        if condition.kind == kinds.EQUAL and _place(context, condition, binders[0]) is not None:
+            return ONE
+    for binder in binders:
+        found = _by_rank(context, binders, factors, binder)
+        if found is not None:
+            return found
+    return None
+
+
+def _by_rank(
+    context: Proof, binders: list[Atom], factors: dict[Atom, Number], binder: Atom
+) -> Poly | None:
+    """The same sum over the ranks, where nothing but ranks depends on a variable."""
+    read: dict[Atom, None] = {}
+    todo = [atom for atom in factors if binder in atom.free]
+    while todo:
+        atom = todo.pop()
+        axis = context.facts.permutations.get(atom.data[0]) if atom.kind == kinds.LEAF else None
+        if axis is not None and _runs_along(atom, axis, binder):
+            read[atom] = None
+        elif atom is binder or atom.kind in kinds.BINDERS or atom.kind == kinds.SUM:
+            return None
+        else:
+            todo += [part for part in direct_atoms(atom.data) if binder in part.free]
+    if len(read) != 1:
         return None
-    return ONE
+    (rank,) = read
+    others = [index for index in rank.data[1] if index.atom is not binder]
+    if any(other in index.free for other in binders for index in others):
+        return None
+    place = context.fresh(binder.data[1])
+    body = substitute(context, monomial_poly(context, factors), {rank: of_atom(place)})
+    return context.make(kinds.SUM, [place if one is binder else one for one in binders], body)
+
+
+def _runs_along(rank: Atom, axis: int, binder: Atom) -> bool:
+    """Is it the rank of an element, and its place a variable that nothing else in it depends on?"""
+    others = (index for at, index in enumerate(rank.data[1]) if at != axis)
+    return rank.data[1][axis].atom is binder and not any(binder in index.free for index in others)
+
+
+def decided(context: Proof, poly: Poly) -> Poly | None:
+    """``[P > 0]`` is a condition on integers where that is known of P.  [rule: support]."""
+    for template, condition in context.decided:
+        for places in stated.places(template, poly):
+            if not all(in_range(context, places[own], own.data[1]) for own in template.indices):
+                continue
+            known = substitute(context, template.poly, places)
+            scale = _multiple(poly, known)
+            if scale:
+                holds = substitute(context, condition, places)
+                return holds if scale > 0 else ONE - holds
+    return None
+
+
+def _multiple(poly: Poly, known: Poly) -> Number:
+    """The number by which a polynomial is a multiple of another one; 0 where it is none."""
+    if not known.terms or len(poly.terms) != len(known.terms):
+        return 0
+    share = poly.terms.get(known.lead)
+    if share is None:
+        return 0
+    scale = Fraction(share) / Fraction(known.terms[known.lead])
+    return exact(scale) if poly == known.scaled(exact(scale)) else 0
 
 
 def inverse_at(context: Proof, poly: Poly) -> Poly | None:

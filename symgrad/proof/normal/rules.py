@@ -10,7 +10,7 @@ from symgrad.proof.normal.algebra import at_least, equal_integers, floordiv, lea
 from symgrad.proof.normal.context import Rules
 from symgrad.proof.normal.functions import angle, apply, exponential
 from symgrad.proof.normal.maxima import against_maximum, argmax, maximum
-from symgrad.proof.normal.permutations import compared, extreme, inverse_at
+from symgrad.proof.normal.permutations import compared, decided, extreme, inverse_at
 from symgrad.proof.normal.products import product
 from symgrad.proof.normal.sums import sum_over
 
@@ -30,7 +30,7 @@ RULES = Rules(
         kinds.PRODUCT: product,
         kinds.SUM: sum_over,
     },
-    comparisons=(against_maximum,),
+    comparisons=(decided, against_maximum),
     piece_comparisons=(compared,),
     equalities=(inverse_at, extreme),
 )

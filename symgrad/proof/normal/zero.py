@@ -47,7 +47,7 @@ from symgrad.proof.normal.algebra import (
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Obligation, Proof, Requirement
 from symgrad.proof.normal.facts import Facts
-from symgrad.proof.normal.from_expr import Conversion, Definitions
+from symgrad.proof.normal.from_expr import Conversion, Definitions, decide
 from symgrad.proof.normal.functions import common_angles
 from symgrad.proof.normal.poly import (
     ONE,
@@ -97,6 +97,13 @@ def is_zero(context: Proof, difference: Poly) -> ZeroResult:
     except Undecided as undecided:
         stage, residual, reason = None, difference, undecided.reason
     return _result(context, stage, reason, residual)
+
+
+def rewritten(context: Proof, poly: Poly) -> Poly:
+    """The polynomial after all rewritings, without case splits.  Raises Undecided."""
+    for _, stage in _REWRITES:
+        poly = stage(context, poly)
+    return poly
 
 
 def _left(count: int) -> str:
@@ -173,6 +180,8 @@ def _compared(
     conversion = Conversion(context, definitions)
     if context.facts.stated and not context.stated:
         conversion.state()
+    if context.facts.decided and not context.decided:
+        decide(context)
     try:
         difference = conversion.poly(left)
         if right is not None:
