@@ -8,6 +8,7 @@ from symgrad.ir.dim import Dim
 from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.stated import Template
 from symgrad.proof.words.polytext import PolyText
 from tests.proof.normal_terms import Standard, Term
 
@@ -80,3 +81,41 @@ def test_a_permutation_takes_no_value_twice() -> None:
     apart = a.compare(a.rank(a.p), "eq", a.rank(a.q, a.i))
     assert apart != a.compare(a.p, "eq", a.q)
     assert a.compare(a.rank(a.p), "eq", a.rank(a.q) + 1) != a.compare(a.p, "eq", a.q)
+
+
+def test_sums_of_ranks_are_sums_of_indices() -> None:
+    """[rule: permutation]."""
+    a = Sorted()
+    counted = a.sum([a.k], a.compare(a.rank(a.k), "le", a.q))
+    assert counted == a.q + 1
+    assert a.sum([a.k], a.rank(a.k) * a.rank(a.k)) == a.sum([a.k], a.k * a.k)
+    assert a.sum([a.k], a.rank(a.k) * a.k) != a.sum([a.k], a.k * a.k)
+    assert a.sum([a.k], a.rank(a.k) * a.value(a.k)) != a.sum([a.k], a.k * a.value(a.k))
+
+
+def test_a_growing_integer_is_greatest_at_its_end() -> None:
+    """[rule: max]."""
+    a = Sorted()
+    kept = a.compare(a.k, "le", a.q)
+    assert a.max(a.k, kept * (a.k + 1)) == a.q + 1
+    assert a.max(a.k, kept * (a.k - 1)) != a.q - 1
+    assert a.max(a.k, kept * (a.n - a.k)) != a.n - a.q
+    assert a.max(a.k, a.compare(a.k, "le", a.q + 1) * (a.k + 1)) != a.q + 2
+
+
+def test_conditions_that_integers_decide() -> None:
+    """[rule: support]."""
+    a = Sorted()
+    row, place = a.index("@0", a.size("m")), a.index("@1", a.n)
+    gap = a.value(place, row) - a.at("level", row)
+    holds = a.compare(a.rank(place, row), "le", a.q)
+    variables = tuple(next(iter(one.poly.free)) for one in (row, place))
+    a.context.decided = ((Template(gap.poly, variables, True), holds.poly),)
+    there = a.compare(a.rank(a.p), "le", a.q)
+    level = a.at("level", a.j)
+    assert a.compare(a.value(a.p), "gt", level) == there
+    assert a.compare(3 * a.value(a.p), "gt", 3 * level) == there
+    assert a.compare(a.value(a.p), "lt", level) == 1 - there
+    assert a.compare(a.value(a.p), "gt", 2 * level) != there
+    assert a.compare(a.value(a.p), "gt", level + 1) != there
+    assert a.compare(a.value(a.p, a.i), "gt", level) != a.compare(a.rank(a.p, a.i), "le", a.q)

@@ -151,9 +151,9 @@ def _ordered_alike(rank: Node) -> Node:
     source = rank.args[0]
     while source.dtype.is_float:
         left, right = source.args[0] if source.args else source, source.args[-1:]
-        if source.op == "cast" and left.dtype.is_float:
-            source = left
-        elif source.op in ("add", "sub") and _is_constant_along(right[0], rank):
+        if (source.op == "cast" and left.dtype.is_float) or (
+            source.op in ("add", "sub") and _is_constant_along(right[0], rank)
+        ):
             source = left
         elif source.op == "add" and _is_constant_along(left, rank):
             source = right[0]

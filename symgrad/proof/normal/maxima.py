@@ -66,9 +66,7 @@ def _at_its_end(context: Proof, binder: Atom, body: Poly) -> Poly | None:
         values = with_value(context, body, bound, True)
         if not is_integral(values):
             continue
-        there, here = (
-            substitute(context, values, {binder: place}) for place in (end, ZERO)
-        )
+        there, here = (substitute(context, values, {binder: place}) for place in (end, ZERO))
         after = substitute(context, values, {binder: of_atom(binder).plus(1)})
         if integer_nonnegative(context, here) and integer_nonnegative(context, after - values):
             return there

@@ -75,16 +75,33 @@ def _runs_along(rank: Atom, axis: int, binder: Atom) -> bool:
 
 
 def decided(context: Proof, poly: Poly) -> Poly | None:
-    """``[P > 0]`` is a condition on integers where that is known of P.  [rule: support]."""
-    for template, condition in context.decided:
-        for places in stated.places(template, poly):
-            if not all(in_range(context, places[own], own.data[1]) for own in template.indices):
-                continue
-            known = substitute(context, template.poly, places)
-            scale = _multiple(poly, known)
-            if scale:
-                holds = substitute(context, condition, places)
-                return holds if scale > 0 else ONE - holds
+    """``[P > 0]`` is a condition on integers where that is known of P.  [rule: support].
+
+    What stands in one such P is decided by those before it.
+    """
+    everything = context.decided
+    try:
+        for number, (template, condition) in enumerate(everything):
+            context.decided = everything[:number]
+            found = _decided_by(context, template, condition, poly)
+            if found is not None:
+                return found
+    finally:
+        context.decided = everything
+    return None
+
+
+def _decided_by(
+    context: Proof, template: stated.Template, condition: Poly, poly: Poly
+) -> Poly | None:
+    for places in stated.places(template, poly):
+        if not all(in_range(context, places[own], own.data[1]) for own in template.indices):
+            continue
+        known = substitute(context, template.poly, places)
+        scale = _multiple(poly, known)
+        if scale:
+            holds = substitute(context, condition, places)
+            return holds if scale > 0 else ONE - holds
     return None
 
 
