@@ -150,20 +150,23 @@ def _ordered_alike(rank: Node) -> Node:
     """
     source = rank.args[0]
     while source.dtype.is_float:
-        left, right = source.args[0] if source.args else source, source.args[-1:]
-        if (source.op == "cast" and left.dtype.is_float) or (
-            source.op in ("add", "sub") and _is_constant_along(right[0], rank)
-        ):
-            source = left
-        elif source.op == "add" and _is_constant_along(left, rank):
-            source = right[0]
-        elif source.op in ("mul", "div") and (number(right[0]) or 0) > 0:
-            source = left
-        elif source.op == "mul" and (number(left) or 0) > 0:
-            source = right[0]
-        else:
+        kept = next((arg for at, arg in enumerate(source.args) if _orders(source, at, rank)), None)
+        if kept is None:
             break
+        source = kept
     return source
+
+
+def _orders(node: Node, position: int, rank: Node) -> bool:
+    """Are the elements of a node in the order of those of one of its arguments?"""
+    if node.op == "cast":
+        return node.args[0].dtype.is_float
+    if node.op not in ("add", "sub", "mul", "div") or (position and node.op in ("sub", "div")):
+        return False
+    other = node.args[1 - position]
+    if node.op in ("add", "sub"):
+        return _is_constant_along(other, rank)
+    return (number(other) or 0) > 0
 
 
 def _is_constant_along(node: Node, rank: Node) -> bool:

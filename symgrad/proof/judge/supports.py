@@ -10,11 +10,12 @@ compares the elements ``x(j)`` with a threshold that it reads at the last such p
 - ``P(z(i), i)`` and ``P(z(i), i - 1)`` have one sign for ``i >= 1``,
 - ``P`` grows in ``u``, and ``P(z(0), 0) > 0``.
 
-Then ``c(i)`` says ``i <= k``: where it holds, ``P(z(i), i - 1) > 0``, so ``P(z(i - 1), i - 1) > 0``,
-since ``z(i - 1) >= z(i)``.  And ``P(x(j), k) > 0`` says ``rank(j) <= k``: an element before or at
-``k`` is at least ``z(k)``, and ``P(z(k), k) > 0``; one behind it is at most ``z(k + 1)``, and
-``P(z(k + 1), k)`` has the sign of ``P(z(k + 1), k + 1)``, of which ``c(k + 1)`` says that it is not
-positive.  So ties change nothing.  With ``>=`` in ``c``, all of this holds of ``>=``.
+Then ``c(i)`` says ``i <= k``: where it holds, ``P(z(i), i - 1) > 0``, so that
+``P(z(i - 1), i - 1) > 0``, since ``z(i - 1) >= z(i)``.  And ``P(x(j), k) > 0`` says
+``rank(j) <= k``: an element before or at ``k`` is at least ``z(k)``, and ``P(z(k), k) > 0``; one
+behind it is at most ``z(k + 1)``, and ``P(z(k + 1), k)`` has the sign of ``P(z(k + 1), k + 1)``, of
+which ``c(k + 1)`` says that it is not positive.  So ties change nothing.  With ``>=`` in ``c``, all
+of this holds of ``>=``.
 [rule: support]
 """
 
@@ -44,6 +45,7 @@ from symgrad.proof.normal.zero import is_zero, rewritten
 from symgrad.proof.oracle.subject import Subject
 
 _STRICT = {"gt": True, "lt": True, "ge": False, "le": False}
+_COMPARING = frozenset((*_STRICT, "relu", "abs", "sign", "maximum", "minimum", "eq", "ne"))
 _SORTED = "the sorted "
 
 
@@ -78,17 +80,12 @@ def _comparisons(nodes: Iterable[Node], rank: Node, below: Node) -> Iterator[_Co
     for node in nodes:
         if not node.args or node.args[0].shape != rank.shape or not node.args[0].dtype.is_float:
             continue
-        if node.op in ("relu", "abs", "sign"):
-            one = _Comparison(node, node.args[0], None)
-        elif node.op in ("maximum", "minimum", "eq", "ne"):
-            one = _Comparison(node, *node.args)
-        elif node.op in _STRICT:
-            turned = node.args if node.op in ("gt", "ge") else node.args[::-1]
-            one = _Comparison(node, *turned, strict=_STRICT[node.op])
-        else:
-            continue
-        if below in ancestors([node]):
-            found.setdefault((one.upper, one.lower), one)
+        upper, lower = node.args[0], node.args[1] if len(node.args) == 2 else None
+        if node.op in ("lt", "le") and lower is not None:
+            upper, lower = lower, upper
+        if node.op in _COMPARING and below in ancestors([node]):
+            one = _Comparison(node, upper, lower, strict=_STRICT.get(node.op, True))
+            found.setdefault((upper, lower), one)
     yield from found.values()
 
 

@@ -34,7 +34,7 @@ NONNEGATIVE_INTERVAL = Interval(low=Fraction(0), low_open=False)
 
 @dataclass(frozen=True)
 class Decision:
-    """``point > 0`` exactly where ``holds``, a condition on integers, over the axes ``@0``, ``@1``...
+    """``point > 0`` exactly where ``holds``, a condition on integers; both over the axes ``@0``...
 
     ``define``: what the elements of computed index tensors in both are; see ``Goal``.
     """

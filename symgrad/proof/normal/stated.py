@@ -45,10 +45,10 @@ def places(template: Template, poly: Poly) -> Iterator[dict[Atom, Poly]]:
                     value = atom.data[1][place] if atom.data[0] == own.data[0] else None
                     if value is not None and value.free <= poly.free:
                         wanted[index.atom][value] = None
-    for index, values in wanted.items():
-        if not values:  # no element is read at it: any variable of its range
+    for index, known in wanted.items():
+        if not known:  # no element is read at it: any variable of its range
             same = (one for one in poly.free if one.data[1] == index.data[1])
-            values.update((of_atom(one), None) for one in sorted(same, key=lambda one: one.key))
+            known.update((of_atom(one), None) for one in sorted(same, key=lambda one: one.key))
     choices = itertools.product(*wanted.values())
     for values in itertools.islice(choices, MOST_INSTANCES):
         yield dict(zip(wanted, values, strict=True))

@@ -126,9 +126,9 @@ class _Definitions:
         if kind == "partial":
             left = rf"\frac{{\partial \ell}}{{\partial {left}}}"
         body = self.lowering.element(self.node, at, body=True)
+        todo = self._used(body)  # which names what lowering had to cut
         found = self.writer.formulas(left, body)
         done: set[str] = set()
-        todo = self._used(body)
         while todo and len(found) <= FORMULA_LINES:
             cut = max(todo, key=lambda one: self.cuts[one].index)
             todo.remove(cut)
@@ -146,7 +146,8 @@ class _Definitions:
         at = gradient_indices(node.shape)
         body = self.lowering.element(node, at, body=True)
         left = self.writer.element(self.names[f"%{node.index}"], at)
-        return self.writer.formulas(left, body), self._used(body)
+        used = self._used(body)
+        return self.writer.formulas(left, body), used
 
     def _matrix(self, node: Node) -> str:
         """``A^{-1}`` and the like, which have no elements in index notation."""

@@ -38,7 +38,7 @@ class Sparsemax(sg.Function):
 class SparsemaxRow(Sparsemax):
     @staticmethod
     def backward(ctx, g):
-        count, y = ctx.saved_tensors
+        _count, y = ctx.saved_tensors
         kept = sg.where(y != 0, g, sg.zeros_like(g))
         return sg.where(y != 0, g - kept.mean(-1, keepdim=True), kept)
 
@@ -73,7 +73,7 @@ class SparsemaxCount(Sparsemax):
 class SparsemaxThreshold(Sparsemax):
     @staticmethod
     def backward(ctx, g):
-        count, y = ctx.saved_tensors
+        _count, y = ctx.saved_tensors
         return sg.where(y != 0, g, sg.zeros_like(g))
 
 
@@ -81,7 +81,7 @@ class SparsemaxThreshold(Sparsemax):
 class SparsemaxSoft(Sparsemax):
     @staticmethod
     def backward(ctx, g):
-        count, y = ctx.saved_tensors
+        _count, y = ctx.saved_tensors
         return y * (g - (g * y).sum(-1, keepdim=True))
 
 
