@@ -70,6 +70,7 @@ def trace_case(
         session.questions = Questions(answers, may_require(request))
         session.guest = request.cls.symgrad_guest
         session.questions.identity = asks_identity
+        session.questions.marked = marked
         return _Run(session, request, session.questions)
 
     def traced(between: Callable[[], None]) -> FunctionCase:
@@ -82,11 +83,12 @@ def trace_case(
             return _unmarked(case)
 
     begun: list[Change] = []
-    asks_identity = False
+    asks_identity, marked = False, frozenset[str]()
     with put_back(request.function) as state:
         if state is None:
             return traced(lambda: None)
         asks_identity = bool(state.reach.tensors)
+        marked = state.reach.marked
         case = traced(lambda: begun.extend(state.changes()))
         tables = Tables(state)
         if not (hashes_sizes(case) and tables.state.reach.may_keep):
@@ -185,8 +187,10 @@ def _case(
 ) -> FunctionCase:  # fmt: skip
     """What a run gives."""
     session, questions = run.session, run.questions
-    asked = [] if problem is not None else list(questions.observed)
-    if problem is None or not is_limit(problem):
+    marked = list(dict.fromkeys(questions.lasting_marks()))
+    limited = problem is not None and is_limit(problem)
+    asked = [] if limited else [*questions.observed, *marked]
+    if not limited:
         asked += [Asked(limit.what, limit.location) for limit in limits]
     return FunctionCase(
         conditions=session.facts.conditions,

@@ -24,17 +24,16 @@ from typing import Any, TypeVar
 
 from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError, counted
-from symgrad.frontend.caller import here
+from symgrad.frontend.caller import asker, here
 from symgrad.frontend.guests import Guest, taken
-from symgrad.frontend.questions import observed
+from symgrad.frontend.questions import note_limit, observed
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
+from symgrad.frontend.unsupported import missing_op
 from symgrad.interpreters import interpreter_of
 from symgrad.ir.function import InnerCall
-
-_STATE = "_symgrad_state"
 
 
 class SavedTypeError(ProtocolError, TypeError):
@@ -67,7 +66,38 @@ class Context:
     its gradient is asked for.
     """
 
-    needs_input_grad: tuple[bool, ...] = ()
+    __slots__ = ("__dict__", "__weakref__", "_needs_input_grad", "_symgrad_state")
+    _needs_input_grad: tuple[bool, ...]
+    _symgrad_state: ContextState
+    symgrad_kind: type | None = None
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """What forward was called for; nothing before that."""
+        return getattr(self, "_needs_input_grad", ())
+
+    @needs_input_grad.setter
+    def needs_input_grad(self, value: tuple[bool, ...]) -> None:
+        self._needs_input_grad = value
+
+    @property
+    def __class__(self) -> type:
+        """What ``isinstance`` asks: the program knows ctx by the class of its library."""
+        kind = type(self).symgrad_kind
+        return type(self) if kind is None or asker() is None else kind
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise TypeError("the class of ctx cannot be set")
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self).symgrad_kind
+        if kind is not None and asker() is not None:
+            if name in vars(kind):
+                return getattr(kind, name)
+            if hasattr(kind, name):
+                raise note_limit(missing_op(f"ctx.{name}", here()))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         observed("the text of ctx is asked for")
@@ -86,7 +116,7 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What ``save_for_backward`` kept."""
-        return state_of(self).tensors
+        return (*state_of(self).tensors,)
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -129,14 +159,16 @@ def _check_saved(method: str, tensors: tuple[Any, ...]) -> None:
 
 def state_of(ctx: Context) -> ContextState:
     """What was said through a ctx so far."""
-    state: ContextState = ctx.__dict__.setdefault(_STATE, ContextState())
-    return state
+    try:
+        return ctx._symgrad_state
+    except AttributeError:
+        ctx._symgrad_state = ContextState()
+        return ctx._symgrad_state
 
 
 def attributes_of(ctx: Context) -> dict[str, Any]:
     """The attributes that the user set on a ctx, in order."""
-    ours = (_STATE, "needs_input_grad")
-    return {name: value for name, value in ctx.__dict__.items() if name not in ours}
+    return dict(ctx.__dict__)
 
 
 def kept_tensors(ctx: Context) -> list[SymbolicTensor]:
@@ -461,11 +493,13 @@ def new_context(function: type[Function] | Function, arguments: Mapping[str, Any
     """A fresh ctx.  ``arguments``: those of ``__init__``, of an old-style class."""
     if not isinstance(function, type):
         ctx = _copied(function)
-        ctx.__dict__.pop("_symgrad_state", None)
+        ctx._symgrad_state = ContextState()
         return ctx
     if is_instance_style(function):
         return function(**arguments)
-    kind: Any = type(function.__name__, (Context,), {})
+    guest = function.symgrad_guest
+    members = {} if guest is None else {"symgrad_kind": guest.context(function)}
+    kind: Any = type(function.__name__, (Context,), members)
     ctx = kind()
     assert isinstance(ctx, Context)
     return ctx

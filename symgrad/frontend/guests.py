@@ -28,6 +28,10 @@ class Guest(Protocol):
         """The class that the program knows tensors by."""
         ...
 
+    def context(self, function: Any) -> type | None:
+        """The class that the program knows ctx by; None where it may be any."""
+        ...
+
     def shape(self) -> type:
         """The class that the program knows shapes by."""
         ...

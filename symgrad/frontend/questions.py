@@ -60,6 +60,8 @@ class Questions:
     object a tensor is.
     ``inputs``: the names of the inputs by the identity of their memory; ``outputs``: the memory of
     what forward returned.  ``wanted``: the inputs that may require a gradient.
+    ``marks``: attributes that the program sets on tensors; ``read`` and ``lacking``: those that it
+    finds there, and does not find; ``marked``: those that its code sets somewhere.
     """
 
     given: Mapping[str, bool]
@@ -72,6 +74,10 @@ class Questions:
     backward: bool = False
     leaked: Asked | None = None
     identity: bool = False
+    marks: list[tuple[Any, str, Location | None]] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)
+    lacking: set[str] = field(default_factory=set)
+    marked: frozenset[str] = frozenset()
 
     def answer(
         self, question: str, usual: bool, where: Location | None, *, real: bool = True
@@ -108,6 +114,39 @@ class Questions:
         """Something is asked that is taken to be so."""
         if all(one.what != text for one in self.assumed):
             self.assumed.append(Asked(text, where))
+
+    # -- attributes that the program sets on tensors
+
+    def outliving(self, tensor: Any) -> str:
+        """What a tensor is that stays when the call is over; "" for one of the call itself."""
+        name = self.inputs.get(id(tensor.storage))
+        if name is None and id(tensor.storage) in self.outputs:
+            name = "an output"
+        if name is None and tensor.storage.node.op == "input" and not tensor.steps:
+            name = tensor.storage.label
+        return name or ""
+
+    def mark(self, tensor: Any, name: str, where: Location | None) -> None:
+        """An attribute is set on a tensor."""
+        self.marks.append((tensor, name, where))
+
+    def lacks(self, name: str, where: Location | None) -> None:
+        """An attribute is asked for that a tensor has not: some tensor may have it."""
+        self.lacking.add(name)
+        if name in self.marked:
+            self.observe(_mark_text(name), where)
+        else:
+            self.assume(f"no tensor has an attribute {name!r}", where)
+
+    def lasting_marks(self) -> Iterator[Asked]:
+        """The attributes that are set and may be read in another call.
+
+        One that is set on a tensor of the call itself is no other one in another call, unless the
+        program looks for it before that.
+        """
+        for tensor, name, where in self.marks:
+            if name in self.lacking or (name in self.read and self.outliving(tensor)):
+                yield Asked(_mark_text(name), where)
 
     # -- flags of tensors, as PyTorch has them in calls of forward and backward
 
@@ -156,6 +195,10 @@ class Questions:
         """Does the memory of an input, or of a cotangent, lie contiguously?"""
         name = self.inputs.get(id(storage)) or label
         return not name or self.answer(f"{name} is contiguous", True, where)
+
+
+def _mark_text(name: str) -> str:
+    return f"the attribute {name!r} is set on a tensor and read, and may stay from another call"
 
 
 class NeedsInputGrad(tuple[bool, ...]):

@@ -46,7 +46,7 @@ import numpy as np
 from symgrad.budgets import MOST_STATE
 from symgrad.errors import Location
 from symgrad.frontend.function import METHODS, Function, attributes_of, class_of, raw_method
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SymbolicTensor, loaded_tensors
 from symgrad.frontend.unknown import raw_items
 from symgrad.ir.function import Asked
 
@@ -91,7 +91,7 @@ _SETTINGS = _words(
     "get_rng_state set_printoptions get_printoptions __subclasses__"
 )
 """Names of settings that packages keep, and that a program can count by."""
-_OF_CLASS = frozenset(("needs_input_grad", "__firstlineno__", "__static_attributes__"))
+_OF_CLASS = frozenset(("symgrad_kind", "__firstlineno__", "__static_attributes__"))
 _HIDDEN = ("__builtins__", "__spec__", "__loader__", "__warningregistry__", "__dict__")
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), type.__dict__)))
 _ANY_NAME = frozenset(("getattr", "setattr", "delattr", "__dict__"))
@@ -118,7 +118,8 @@ class CodeNames:
     ``lines``: where a name stands first: where it is stored, else where it is read.
     ``objects``: where ``is`` compares with something else than None, and the global that it
     compares with, if it is one.  ``stored``: the names of attributes that are set;
-    ``written``: the globals, with attributes of these, that they are set on.
+    ``written``: the globals, with attributes of these, that they are set on; ``marked``: those
+    that are set on something else than the first argument.
     """
 
     names: frozenset[str]
@@ -128,6 +129,7 @@ class CodeNames:
     objects: tuple[tuple[Location, str], ...]
     stored: frozenset[str]
     written: Mapping[tuple[str, ...], Location]
+    marked: frozenset[str]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -145,11 +147,13 @@ def code_names(code: CodeType) -> CodeNames:
             names |= inner.names
             attributes |= inner.stored
             known.add(inner)
+    setting = names & {"setattr", "__setattr__", "__dict__"}
+    marked = known.marked | (texts if setting else set())
     read = {name: frozenset(uses) for name, uses in known.read.items()}
     lines = {**known.lines, **known.stored}
     return CodeNames(
         frozenset(names), read, frozenset(known.imports), lines, tuple(known.objects),
-        frozenset(attributes), known.written,
+        frozenset(attributes), known.written, frozenset(marked),
     )  # fmt: skip
 
 
@@ -175,6 +179,8 @@ class _Instructions:
         self.stored: dict[str, Location] = {}
         self.objects: list[tuple[Location, str]] = []
         self.attributes: set[str] = set()
+        self.marked: set[str] = set()
+        self.first = code.co_varnames[0] if code.co_argcount else ""
         self.written: dict[tuple[str, ...], Location] = {}
         self._chain: tuple[str, ...] = ()
         self._before: dis.Instruction | None = None
@@ -218,12 +224,16 @@ class _Instructions:
         (self.stored if op.startswith(_STORES) else self.lines).setdefault(name, where)
         if op == "STORE_ATTR":
             self.attributes.add(name)
+            loaded = self._before.argval if self._before is not None else None
+            on_first = loaded == self.first or (isinstance(loaded, tuple) and self.first in loaded)
+            self.marked |= set() if self.first and on_first else {name}
         elif op == "IMPORT_NAME":
             self.imports.add(name)
 
     def add(self, inner: CodeNames) -> None:
         """What stands in a code object inside of this one."""
         self.imports |= inner.imports
+        self.marked |= inner.marked
         self.objects += inner.objects
         for chain, where in inner.written.items():
             self.written.setdefault(chain, where)
@@ -378,6 +388,11 @@ class Reach:
         return [where for code in self.codes for where, _ in code_names(code).objects]
 
     @property
+    def marked(self) -> frozenset[str]:
+        """The attributes that are set on something else than ctx."""
+        return frozenset().union(*(code_names(code).marked for code in self.codes))
+
+    @property
     def tensors(self) -> list[Location]:
         """The lines that may ask which object a tensor is."""
         found = []
@@ -398,7 +413,25 @@ class Reach:
                 self.follow(one, one.__name__)
         for name in METHODS:
             self.follow(raw_method(own, name)[0], name)
+        self._shared_classes(own)
         self._finish()
+
+    def _shared_classes(self, own: type[Function]) -> None:
+        """The classes of tensors and of ctx, where the code sets something on anything but ctx."""
+        marked = self.marked
+        if not marked:
+            return
+        guest = own.symgrad_guest
+        kinds = loaded_tensors()
+        if guest is not None:
+            kinds = (guest.public(parameter=False), guest.public(parameter=True))
+            context = guest.context(own)
+            kinds = kinds if context is None else (*kinds, context)
+        names = None if "setattr" in self.names else marked
+        for kind in kinds:
+            space = vars(kind)
+            read = _namespace(space, names)  # type: ignore[arg-type]
+            self._add(Place(kind, kind.__name__, {}, read, _attribute_writer(kind), whole=False))
 
     def context(self, ctx: Any) -> None:
         """Everything that was set on a ctx."""

@@ -10,8 +10,9 @@ write in place gives the storage a new node, which every view of the storage the
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from symgrad.errors import (
@@ -27,7 +28,6 @@ from symgrad.frontend.caller import asker, here
 from symgrad.frontend.questions import (
     Device,
     GradFn,
-    assumed,
     note_limit,
     observed,
     questions,
@@ -52,12 +52,27 @@ def _leak(session: Session) -> ProtocolError:
     )  # fmt: skip
 
 
-class SymbolicTensor:
+class _Held:
+    """What keeps the attributes of a tensor; ``__dict__`` of a tensor shows the program's alone."""
+
+
+own_names: Callable[[Any], dict[str, Any]] = vars(_Held)["__dict__"].__get__
+"""All attributes of a tensor, symgrad's among them."""
+_FIELDS = frozenset(("storage", "steps", "strides", "_cached", "mask"))
+_MARKS = "_marks"
+
+
+class SymbolicTensor(_Held):
     """A tensor whose sizes are symbols and whose value is a node of the graph in progress.
 
-    ``node``: its present value.
+    ``node``: its present value.  Attributes that the program sets are kept as marks
+    (``Questions.marks``): a tensor may outlive the call, and what is set on it as well.
     """
 
+    storage: Storage
+    steps: tuple[Step, ...]
+    strides: tuple[Dim, ...]
+    _cached: tuple[int, Node] | None
     __array_priority__ = 1000
     is_sparse = False
     is_quantized = False
@@ -84,10 +99,10 @@ class SymbolicTensor:
         *,
         strides: tuple[Dim, ...] | None = None,
     ) -> None:
-        self.storage = storage
-        self.steps = steps
-        self.strides = contiguous_strides(storage.node.shape) if strides is None else strides
-        self._cached: tuple[int, Node] | None = None
+        names = own_names(self)
+        names["storage"], names["steps"] = storage, steps
+        names["strides"] = contiguous_strides(storage.node.shape) if strides is None else strides
+        names["_cached"] = None
         session = active()
         if session is not None and session.history is not None:
             session.history.born(self)
@@ -270,8 +285,8 @@ class SymbolicTensor:
     @property
     def grad(self) -> Any:
         """What was put there in this trace; else None, which the verdict states of inputs."""
-        if "_grad" in self.__dict__:
-            return self.__dict__["_grad"]
+        if "_grad" in own_names(self):
+            return own_names(self)["_grad"]
         known = questions()
         name = known.inputs.get(id(self.storage)) if known is not None else None
         if known is not None and name:
@@ -280,7 +295,8 @@ class SymbolicTensor:
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        self.__dict__["_grad"] = value
+        self.lasting(".grad of {} is set")
+        own_names(self)["_grad"] = value
 
     @property
     def is_cuda(self) -> bool:
@@ -313,6 +329,8 @@ class SymbolicTensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> SymbolicTensor:
         """Itself; where histories are followed, a tensor of its own to differentiate by."""
+        if not requires_grad:
+            self.lasting("{} is made to require no gradient")
         history = current().history
         if requires_grad and history is not None and history.following and self.dtype.is_float:
             history.make_leaf(self)
@@ -395,14 +413,64 @@ class SymbolicTensor:
             raise ShapeError(f"{wanted} of a tensor without axes", location=here())
         return self.shape[0]
 
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """The attributes that the program has set; which there are is not known of all calls."""
+        if asker() is None:
+            return own_names(self)
+        observed("the attributes of a tensor are asked for")
+        found: dict[str, Any] = own_names(self).setdefault(_MARKS, {})
+        return found
+
+    def __getstate__(self) -> Any:
+        observed("the state of a tensor is asked for")
+
+    def __dir__(self) -> Iterable[str]:
+        observed("the attributes of a tensor are asked for")
+        return super().__dir__()
+
+    def lasting(self, said: str) -> None:
+        """Something is changed that stays with an input, a cotangent or an output."""
+        known = questions()
+        name = None if known is None else known.outliving(self)
+        if known is not None and name:
+            known.observe(said.format(name) + ", which is so after the call, too", here())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind: Any = type(self)
+        if name in _FIELDS or _is_settable(kind, name) or asker() is None:
+            if not hasattr(SymbolicTensor, name) and asker() is not None:
+                self.lasting(f".{name} of {{}} is set")
+            super().__setattr__(name, value)
+            return
+        known = questions()
+        if known is not None:
+            known.mark(self, name, here())
+        own_names(self).setdefault(_MARKS, {})[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        if name not in own_names(self).get(_MARKS, ()):
+            return super().__delattr__(name)
+        known = questions()
+        if known is not None:
+            known.mark(self, name, here())
+            known.lacking.add(name)
+        del own_names(self)[_MARKS][name]
+        return None
+
     def __getattr__(self, name: str) -> Any:
+        marks, known = own_names(self).get(_MARKS, {}), questions()
+        if name in marks:
+            if known is not None:
+                known.read.add(name)
+            return marks[name]
         error = unsupported.missing_method(name, here())
         if isinstance(error, SymgradError):
             note_limit(error)
         elif asker() is not None and _is_hidden(name):
             observed(f".{name} of a tensor is asked for")
-        elif asker() is not None and not name.startswith("__"):
-            assumed(f"no tensor has an attribute {name!r}")
+        elif known is not None and asker() is not None and not name.startswith("__"):
+            known.lacks(name, here())
         raise error
 
     def __hash__(self) -> int:
@@ -444,6 +512,12 @@ class SymbolicTensor:
         def __ge__(self, other: Any) -> SymbolicTensor: ...
 
 
+@functools.lru_cache(maxsize=1024)
+def _is_settable(kind: type, name: str) -> bool:
+    """Has the class something that takes what is set?"""
+    return hasattr(inspect.getattr_static(kind, name, None), "__set__")
+
+
 def _is_hidden(name: str) -> bool:
     """Is it a name that tensors of other libraries may have, and no mere attribute of a user's?"""
     return name.startswith(("_base", "_version", "_is_view", "__cuda", "__dlpack",
@@ -464,12 +538,17 @@ def public_class(*, parameter: bool) -> type:
     session = active()
     if session is not None and session.guest is not None:
         return session.guest.public(parameter=parameter)
-    tensors = _loaded(_TENSORS)
+    tensors = loaded_tensors()
     if not parameter:
         return _joined("Tensor", tensors)
     found = _loaded(_PARAMETERS)
     others = tuple(one for one in tensors if not any(issubclass(known, one) for known in found))
     return _joined("Parameter", (*found, *others))
+
+
+def loaded_tensors() -> tuple[type, ...]:
+    """The classes of eager tensors that are loaded."""
+    return _loaded(_TENSORS)
 
 
 def _loaded(names: Mapping[str, str]) -> tuple[type, ...]:

@@ -155,7 +155,7 @@ def apply(function: AnyFunction, args: Sequence[Any], kwargs: Mapping[str, Any])
         return invoke(class_of(function).__name__, ATTACHED[function], args, kwargs)
     ctx = new_context(function, {})
     said = EagerState()
-    ctx.__dict__["_symgrad_state"] = said
+    ctx._symgrad_state = said
     tensors = [arg for arg in args if isinstance(arg, Tensor)]
     recorded = state.grad_enabled and any(tensor.requires_grad for tensor in tensors)
     ctx.needs_input_grad = tuple(isinstance(arg, Tensor) and arg.requires_grad for arg in args)

@@ -29,8 +29,8 @@ from symgrad.tensor.plans.dispatch import invoke
 from symgrad.tensor.tensor import Size, Tensor, new_array, wrap
 
 _PYTHONS = (
-    "__class__", "__copy__", "__dict__", "__doc__", "__init__", "__module__", "__new__",
-    "__weakref__",
+    "__class__", "__copy__", "__delattr__", "__dict__", "__dir__", "__doc__", "__getstate__",
+    "__init__", "__module__", "__new__", "__setattr__", "__weakref__",
 )  # fmt: skip
 _OTHERWISE = (
     "__getattr__", "__array_ufunc__", "__array_function__", "__torch_function__", "__getitem__",
@@ -238,7 +238,10 @@ for _name, _call in (
 
 # -- methods of symbolic tensors
 
-_OWN = ("shared", "write", "known_node", "__init__", "__getattr__", "__hash__", "__deepcopy__")
+_OWN = (
+    "shared", "write", "known_node", "__init__", "__getattr__", "__hash__", "__deepcopy__",
+    "__setattr__", "__delattr__", "__getstate__", "__dir__",
+)  # fmt: skip
 
 
 def _lifting(call: Callable[..., Any]) -> Callable[..., Any]:

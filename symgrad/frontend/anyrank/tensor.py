@@ -107,7 +107,10 @@ def _guarded(name: str, raw: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-_OWN = _words("__new__ __init__ __getattr__ __getattribute__ __hash__")
+_OWN = _words(
+    "__new__ __init__ __getattr__ __getattribute__ __setattr__ __delattr__ __getstate__ __dir__ "
+    "__hash__"
+)
 for _name, _value in list(vars(SymbolicTensor).items()):
     if _name.startswith("__") and isinstance(_value, FunctionType) and _name not in _OWN:
         setattr(AnyRankTensor, _name, _guarded(_name, _value))

@@ -128,6 +128,7 @@ def constant(input: Tensor) -> Tensor:
 def detach_(self: Tensor) -> Tensor:
     """The tensor itself, cut off from differentiation."""
     session = current()
+    self.lasting("{} is detached in place")
     session.note_detached()
     if session.history is not None and session.history.following:
         session.history.give_up("detach_ is not followed")

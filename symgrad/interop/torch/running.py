@@ -50,6 +50,10 @@ class TorchGuest:
         found: type = torch.nn.Parameter if parameter else torch.Tensor
         return found
 
+    def context(self, function: Any) -> type | None:
+        """The class of nodes that torch has made of a Function."""
+        return getattr(getattr(function, "symgrad_original", None), "_backward_cls", None)
+
     def shape(self) -> type:
         """``torch.Size``."""
         found: type = torch.Size
