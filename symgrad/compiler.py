@@ -44,6 +44,7 @@ from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.garbage import fewer_collections
+from symgrad.ir.assume import Stated
 from symgrad.ir.dtype import float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
@@ -61,7 +62,7 @@ RANKS = (0, 1, 2, 3)
 """The numbers of batch axes that are judged where the program depends on their number."""
 
 Static = Mapping[str, Any] | None
-Assume = Mapping[str, str] | None
+Assume = Stated | None
 
 
 def verify(

@@ -33,6 +33,7 @@ from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
 from symgrad.interpreters import interpreter_of
+from symgrad.ir.assume import joined
 from symgrad.ir.function import InnerCall
 
 
@@ -641,14 +642,18 @@ def surrogate(function: Callable[..., Any]) -> Callable[[AnyClass], AnyClass]:
     return mark
 
 
-def assume(**facts: str) -> Callable[[AnyClass], AnyClass]:
+def assume(**facts: str | Sequence[str]) -> Callable[[AnyClass], AnyClass]:
     """Declare facts about inputs beside a class: ``@sg.assume(x="positive", labels="index c")``.
 
-    Every verification takes them for granted and prints them.
+    Several facts about an input are a list, or stand in decorators above one another.  Every
+    verification takes them for granted and prints them.
     """
 
     def mark(cls: AnyClass) -> AnyClass:
-        setattr(cls, _ASSUME, {**getattr(cls, _ASSUME, {}), **facts})
+        own, more = joined(vars(cls).get(_ASSUME, {})), joined(facts)
+        new = {name: f"{own[name]} and {fact}" if name in own else fact
+               for name, fact in more.items()}  # fmt: skip
+        setattr(cls, _ASSUME, {**getattr(cls, _ASSUME, {}), **new})
         return cls
 
     return mark

@@ -28,7 +28,7 @@ from symgrad.frontend.function import (
 )
 from symgrad.frontend.guests import taken
 from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
-from symgrad.ir.assume import Assumption, check_names, parse_all
+from symgrad.ir.assume import Assumption, Stated, check_names, joined, parse_all
 from symgrad.ir.dtype import float64
 from symgrad.plain_values import PlainArgument
 
@@ -233,12 +233,13 @@ def bind(
     function: AnyFunction,
     specs: Specs = (),
     static: Mapping[str, Any] | None = None,
-    assume: Mapping[str, str] | None = None,
+    assume: Stated | None = None,
     order: int = 1,
 ) -> Request:
     """Match specs, values and assumptions with the parameters of forward.  Raises SpecError."""
     function = taken(function)
-    check_stated(function, static or {}, assume or {}, order)
+    facts = joined(assume)
+    check_stated(function, static or {}, facts, order)
     values = dict(static or {})
     init = tuple((name, values.pop(name)) for name in init_parameters(function) if name in values)
     binder = _Binder(function, specs, values)
@@ -246,7 +247,7 @@ def bind(
         binder.take(parameter)
     found = Request(function, binder.finish(), init, order=order, specs=specs)
     symbols = parse_all((name, "constant, number") for name in binder.symbols)
-    return replace(found, assumptions=(*_assumptions(found, assume or {}), *symbols))
+    return replace(found, assumptions=(*_assumptions(found, facts), *symbols))
 
 
 def _assumptions(request: Request, stated: Mapping[str, str]) -> tuple[Assumption, ...]:
@@ -260,21 +261,25 @@ def _assumptions(request: Request, stated: Mapping[str, str]) -> tuple[Assumptio
     }  # fmt: skip
     try:
         found = parse_all(own)
-        check_names(found, tensors)
+        check_names(found, tensors, _numbers_of(request))
     except SpecError as error:
         error.location = class_location(request.cls)
         raise
     mine = parse_all(stated)
-    check_names(mine, tensors)
+    check_names(mine, tensors, _numbers_of(request))
     return (*found, *mine)
+
+
+def _numbers_of(request: Request) -> set[str]:
+    """The sizes and the plain numbers of a request."""
+    plain = {one.name for one in request.arguments if type(one.value) in (int, float)}
+    return {*request.sizes, *plain}
 
 
 def declared(found: type) -> dict[str, str]:
     """The assumptions that a class states."""
     stated = getattr(found, "assume", {})
-    if not isinstance(stated, Mapping):
-        return {}
-    return {str(name): str(text) for name, text in stated.items()}
+    return joined(stated) if isinstance(stated, Mapping) else {}
 
 
 def presences(request: Request) -> tuple[Presence, ...]:
@@ -332,7 +337,7 @@ def check_stated(
                 raise _no_argument(name, given, known)
     facts = parse_all(assume)
     if not any(one.kind is Kind.VAR_POSITIONAL for one in own):
-        check_names(facts, names)
+        check_names(facts, names, None)
     scope, left = _scope(function), not static
     for one in own:
         spec = annotated_spec(one.annotation, scope)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import operator
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -25,9 +25,11 @@ from symgrad.frontend.function import class_location
 from symgrad.frontend.questions import Questions
 from symgrad.frontend.request import Request
 from symgrad.frontend.session import Session, activate, as_symgrad_error
+from symgrad.frontend.sizes import as_size
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.assume import MODULES, RELATION, Assumption, pointed
+from symgrad.ir.dim import Dim
 from symgrad.ir.function import Relation
 from symgrad.ir.graph import Node, ancestors
 
@@ -66,24 +68,35 @@ def relations(
     own.questions = Questions({})
     own.namer.start(sys._getframe())
     tensors = {name: fresh(node, name) for name, node in inputs.items()}
+    plain = {one.name: one.value for one in request.arguments if type(one.value) in (int, float)}
     with activate(own), closing(own):
-        found = tuple(_traced(one, tensors, own) for one in stated)
+        sizes = {
+            name: as_size(Dim.size(name).substitute(session.facts.mapping))
+            for name in request.sizes
+        }  # fmt: skip
+        found = tuple(_traced(one, tensors, {**sizes, **plain}) for one in stated)
     for one in stated:
         if own.questions.observed:
             raise _unreadable(one, f"it asks: {own.questions.observed[0].what}", request)
     return found
 
 
-def _traced(one: Assumption, tensors: Mapping[str, SymbolicTensor], session: Session) -> Relation:
+def _traced(
+    one: Assumption, tensors: Mapping[str, SymbolicTensor], numbers: Mapping[str, Any]
+) -> Relation:  # fmt: skip
+    """``numbers``: the sizes and the plain numbers that it may name."""
     assert one.sides is not None
     left, symbol, right = one.sides
+    readers = [_Reader(one, side, tensors, numbers) for side in (left, right)]
     try:
-        first, second = (_Reader(one, side, tensors).value() for side in (left, right))
+        first, second = (reader.value() for reader in readers)
         difference = second - first if symbol in ("<", "<=") else first - second
     except SpecError:
         raise
     except ShapeError as error:
         error.what = f"the relation {one.text!r} cannot be evaluated: {error.what}"
+        if "//" in error.what:
+            error.hint = "write 2*m in the shape spec for a size that is even"
         raise
     except Exception as error:
         found = as_symgrad_error(error, "it")
@@ -99,25 +112,24 @@ def _traced(one: Assumption, tensors: Mapping[str, SymbolicTensor], session: Ses
     kind = {"<": ">", "<=": ">="}.get(symbol, symbol)
     if symbol != "==":
         return Relation(one.text, kind, node, f"{left} == {right}")
-    name, solved = _solved(one, (first, second), tensors, node)
+    name, solved = _solved(one, (first, second), readers, node)
     return Relation(one.text, kind, node, "", name, solved)
 
 
 def _solved(
-    one: Assumption, values: tuple[Any, Any], tensors: Mapping[str, SymbolicTensor], node: Node
+    one: Assumption, values: tuple[Any, Any], readers: Sequence[_Reader], node: Node
 ) -> tuple[str, tuple[Node, ...]]:  # fmt: skip
     """An input of an equality, and the ways to change it so that the equality holds.
 
     Each leaves alone what meets the equality: that is seen here.  That what it makes meets the
     equality is proved of it.  Raises SpecError.
     """
-    assert one.sides is not None
-    texts = one.sides[0], one.sides[2]
-    for place in (0, 1):
-        tree = ast.parse(texts[place], mode="eval").body
+    for place, reader in enumerate(readers):
+        tensors = reader.tensors
+        tree = ast.parse(reader.text, mode="eval").body
         names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
         for name in sorted(names & tensors.keys()):
-            ways = _ways(tensors[name], tree, values[place], values[1 - place], node)
+            ways = _ways(tensors[name], tree, values[place], values[1 - place], node, reader)
             if ways:
                 return name, tuple(way.node for way in ways)
     raise SpecError(
@@ -127,7 +139,7 @@ def _solved(
 
 
 def _ways(
-    tensor: SymbolicTensor, tree: ast.expr, side: Any, other: Any, node: Node
+    tensor: SymbolicTensor, tree: ast.expr, side: Any, other: Any, node: Node, reader: _Reader
 ) -> list[SymbolicTensor]:  # fmt: skip
     """The ways to change a tensor so that a side of an equality is the other one."""
     found: list[SymbolicTensor] = []
@@ -135,7 +147,7 @@ def _ways(
         value = tensor * 0 + other
         found = [value, (tensor + value) / 2]
     elif isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name):
-        key = _Reader.key(tree)
+        key = reader.key(tree)
         if key is not None and node.shape == side.node.shape:
             changed = tensor.clone()
             changed[key] = side * 0 + other
@@ -240,24 +252,23 @@ def _not_negative(node: Node) -> bool:
     return node.op == "constant" and bool(node.attributes["value"].value >= 0)
 
 
-_NOTHING = Assumption("", RELATION, "")
-
-
 class _Reader:
     """One side of a relation, evaluated on traced tensors."""
 
     def __init__(
-        self, stated: Assumption, text: str, tensors: Mapping[str, SymbolicTensor]
-    ) -> None:
-        self.stated, self.text, self.tensors = stated, text, tensors
+        self, stated: Assumption, text: str, tensors: Mapping[str, SymbolicTensor],
+        numbers: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self.stated, self.text, self.tensors, self.numbers = stated, text, tensors, numbers
 
-    @staticmethod
-    def key(tree: ast.Subscript) -> Any:
+    def key(self, tree: ast.Subscript) -> Any:
         """The key of a subscript of numbers; None where it is none."""
         try:
-            return _Reader(_NOTHING, ast.unparse(tree.slice), {})._of(tree.slice)
+            key = self._of(tree.slice)
         except SpecError:
             return None
+        parts = key if isinstance(key, tuple) else (key,)
+        return None if any(isinstance(one, SymbolicTensor) for one in parts) else key
 
     def value(self) -> Any:
         """The tensor, or the number."""
@@ -287,6 +298,8 @@ class _Reader:
     def _name(self, part: ast.Name) -> Any:
         if part.id in self.tensors:
             return self.tensors[part.id]
+        if part.id in self.numbers:
+            return self.numbers[part.id]
         shown = pointed(self.stated.text, part.id)
         raise SpecError(
             f"the relation {self.stated.text!r} names {part.id!r}, which is no tensor input{shown}",

@@ -24,6 +24,7 @@ from symgrad.frontend.request import AnyFunction, Request, bind
 from symgrad.frontend.session import Session, refuses_sizes
 from symgrad.frontend.spec import TensorSpec
 from symgrad.frontend.state import changes_of
+from symgrad.ir.assume import Stated
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, float32
 from symgrad.ir.function import FunctionCase, FunctionGraphs, InnerCall, RefusedCase
@@ -35,7 +36,7 @@ def trace(
     function: AnyFunction,
     *specs: Any,
     static: Mapping[str, Any] | None = None,
-    assume: Mapping[str, str] | None = None,
+    assume: Stated | None = None,
     **how: Any,
 ) -> FunctionGraphs:
     """``trace_request`` of a request made of these.  Raises SpecError."""

@@ -31,7 +31,7 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -116,6 +116,38 @@ _CODES = {
     "nonzero": "{name} != 0", "binary": "({name} == 0) | ({name} == 1)",
     "index": "(0 <= {name}) & ({name} < {extent})",
 }  # fmt: skip
+
+
+Stated = Mapping[str, str | Iterable[str]] | Iterable[str]
+"""Facts by inputs, several as a list; or a list of ``x=positive`` and ``x < y``."""
+_NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.S)
+
+
+def joined(assume: Stated | None) -> dict[str, str]:
+    """All that is stated of each input, as one text.  Raises SpecError."""
+    found: dict[str, list[str]] = {}
+    if isinstance(assume, Mapping):
+        for name, said in assume.items():
+            found[name] = [said] if isinstance(said, str) else [str(one) for one in said]
+    else:
+        for text in [assume] if isinstance(assume, str) else assume or ():
+            name, fact = _named(text)
+            found.setdefault(name, []).append(fact)
+    return {name: " and ".join(facts) for name, facts in found.items()}
+
+
+def _named(text: str) -> tuple[str, str]:
+    """The input of ``x=positive`` and the fact; of a relation the first input that it names."""
+    if match := _NAMED.fullmatch(text):
+        return match[1], match[2].strip()
+    tree = _comparison(_piece(text.strip()))
+    names = () if tree is None else _names(tree)
+    if not names:
+        raise SpecError(
+            f"the assumption {text!r} names no input",
+            hint='write "x=positive" or "(x * x).sum() < 1"',
+        )
+    return names[0], text.strip()
 
 
 def parse_all(assume: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Assumption, ...]:
@@ -392,19 +424,27 @@ def _bound(name: str, text: str) -> Fraction | None:
         ) from None
 
 
-def check_names(assumptions: Iterable[Assumption], inputs: Iterable[str]) -> None:
-    """Raises SpecError where an assumption is about something that is no tensor input."""
+def check_names(
+    assumptions: Iterable[Assumption], inputs: Iterable[str], beside: Collection[str] | None = ()
+) -> None:
+    """Raises SpecError where an assumption is about something that is no tensor input.
+
+    ``beside``: what relations may name as well, sizes and plain numbers; None where that is not
+    known yet.
+    """
     known = tuple(inputs)
     for assumption in assumptions:
         for name in (assumption.name, *assumption.names):
-            if name not in known:
+            other = assumption.kind == RELATION and name != assumption.name
+            if name not in known and not (other and (beside is None or name in beside)):
                 shown = pointed(assumption.text, name) if name in assumption.names else ""
                 raise SpecError(
                     f"an assumption is about {name!r}, which is not a tensor input{shown}",
                     hint=f"the inputs are {', '.join(known)}"
                     + ("; a size is written x.shape[0]" if shown else ""),
                 )
-        if assumption.kind == RELATION and assumption.name not in assumption.names:
+        strange = assumption.kind == RELATION and assumption.name not in assumption.names
+        if strange and beside is not None:
             raise SpecError(
                 f"the relation {assumption.text!r} is stated of {assumption.name!r}, which it does"
                 " not name",

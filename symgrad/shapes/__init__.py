@@ -18,6 +18,7 @@ from symgrad import deadline
 from symgrad.frontend.guests import taken
 from symgrad.frontend.request import AnyFunction, Request, Specs, bind
 from symgrad.frontend.session import told
+from symgrad.ir.assume import Stated, joined
 from symgrad.shapes.candidates import are_known
 from symgrad.shapes.search import find
 
@@ -26,7 +27,7 @@ def requested(
     function: AnyFunction,
     specs: Specs = (),
     static: Mapping[str, Any] | None = None,
-    assume: Mapping[str, str] | None = None,
+    assume: Stated | None = None,
     order: int = 1,
 ) -> Request:
     """The request for one Function, of the shapes that are stated, or else of inferred ones.
@@ -38,4 +39,4 @@ def requested(
         return bind(function, specs, static, assume, order)
     name = getattr(function, "__name__", type(function).__name__)
     with told(f"finding shapes for {name}"), deadline.step(f"shapes for {name} were looked for"):
-        return find(function, static or {}, assume or {}, order)
+        return find(function, static or {}, joined(assume), order)

@@ -24,6 +24,7 @@ import click
 
 from symgrad.budgets import VERDICT_SECONDS
 from symgrad.errors import InferredShapesWarning, SpecError, SymgradError
+from symgrad.ir.assume import joined
 from symgrad.stages import STAGES
 from symgrad.tools import watched
 
@@ -188,7 +189,11 @@ def _arguments(command: Callable[..., None]) -> Callable[..., None]:
         (
             click.option("--shapes", help='One spec a tensor input: "n k; m k; m" or "f32[n]".'),
             click.option("--static", multiple=True, help="NAME=VALUE of a non-tensor argument."),
-            click.option("--assume", multiple=True, help='NAME=FACT, as "x=positive".'),
+            click.option(
+                "--assume",
+                multiple=True,
+                help='NAME=FACT, as "x=positive", or a relation, "x < y"; all of them hold.',
+            ),
         )
     ):
         command = option(command)
@@ -267,7 +272,7 @@ def verify(
 
     console = Console(stderr=as_json, highlight=False)
     chosen = [function for target in targets for function in discover.functions(target)]
-    facts = _pairs(assume, "--assume")
+    facts = joined(assume)
     asked = Asked(
         _specs(shapes),
         _static(static),
@@ -362,7 +367,7 @@ def build(
     chosen = [function for target in targets for function in discover.functions(target)]
     difference = compiler.build(
         chosen, output, specs=_specs(shapes), static=_static(static),
-        assume=_pairs(assume, "--assume") or None, allow=tuple(allow), check=check,
+        assume=joined(assume) or None, allow=tuple(allow), check=check,
         compiled=not no_compile, root=Path.cwd(), timeout=timeout or None,
     )  # fmt: skip
     _finish(difference, check, output)
@@ -434,7 +439,7 @@ def show(
     for function in discover.functions(target):
         text = compiler.show(
             function, *_specs(shapes), stage=stage, static=_static(static),
-            assume=_pairs(assume, "--assume") or None,
+            assume=joined(assume) or None,
         )  # fmt: skip
         click.echo(text)
 

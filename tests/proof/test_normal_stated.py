@@ -79,7 +79,7 @@ def test_relations_are_read(text: str, said: list[str]) -> None:
     ("text", "part"),
     [
         ("(z * z).sum(-1) < 1", "'z'"), ("grad_y < x", "'grad_y'"), ("output > x", "'output'"),
-        ("n < x.sum()", "'n'"), ("y < 1", "does not name"), ("x in y", "no relation"),
+        ("q < x.sum()", "'q'"), ("y < 1", "does not name"), ("x in y", "no relation"),
         ("x.floor() < 1", "floor"), ("(x > 0).float() < 1", "nothing that a relation"),
         ("x.sqrt() < 1", "root of what may be negative"), ("x.shape[0] < 5", "no element"),
         ("x.nonsense() < 1", "nonsense"), ("nonsense(x) < 1", "nonsense"),
