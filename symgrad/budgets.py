@@ -352,6 +352,15 @@ DEEPEST_VALUE = 16
 CUSTOM_OP_POINTS = 160
 """Points at which the C of a custom op is compared with its meaning and its derivative."""
 
+# -- Refutations run by another library
+
+REPLAY_SECONDS = 20
+"""Processor time of a real call, with its difference quotients, of a refuted Function."""
+REPLAY_WAIT = 60
+"""Seconds after which a real call is ended that waits for something."""
+REPLAY_MEMORY = 2 << 30
+"""Bytes that a real call may take beside what the process has."""
+
 # -- Kernels and their wrappers
 
 COLLAPSE_ROUNDS = 8

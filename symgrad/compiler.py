@@ -48,6 +48,7 @@ from symgrad.ir.assume import Stated
 from symgrad.ir.dtype import float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
+from symgrad.replay import replayed
 from symgrad.runtime.strict import fall_back
 from symgrad.shapes import requested
 from symgrad.stages import STAGES
@@ -567,7 +568,16 @@ def _judged_once(
 def _proved(
     request: Request, graphs: FunctionGraphs, rank: int | None, options: Mapping[str, Any]
 ) -> Report:
-    """The verdict that the proof gives, and a repair of what is refuted, where one is wanted."""
+    """The verdict that the proof gives, and a repair of what is refuted, where one is wanted.
+
+    What is refuted of another library's class is run there as well.
+    """
+    return replayed(request, graphs, _judged_by_proof(request, graphs, rank, options))
+
+
+def _judged_by_proof(
+    request: Request, graphs: FunctionGraphs, rank: int | None, options: Mapping[str, Any]
+) -> Report:
     from symgrad.proof.verify import VerifyOptions, verify_function
 
     how = VerifyOptions(**options)

@@ -10,11 +10,53 @@ what adapts its classes is imported by name.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 ADAPTERS = {"torch.autograd.function": "symgrad.interop.torch"}
 """The modules of base classes, and what adapts the classes that derive from them."""
+
+
+class Given(NamedTuple):
+    """A tensor that a real call is given: nested lists of numbers, and its dtype by name."""
+
+    value: Any
+    dtype: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """A real call of a Function, and the element of a gradient that is asked about.
+
+    ``arguments``: by position, by name, tensors as ``Given``.  ``asked``: the names of those that
+    require a gradient.  ``cotangents``: one for each output, None where none is passed.
+    ``at``: the element of the gradient of ``wanted``.  ``meant``: the function that backward is
+    declared to be the derivative of, where that is not forward.
+    """
+
+    arguments: Sequence[tuple[str, Any]]
+    asked: frozenset[str]
+    cotangents: Sequence[Any]
+    wanted: str
+    at: tuple[int, ...]
+    meant: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a library gives for one element of a gradient: by backward, and by other means.
+
+    ``error``: how far apart both may be by rounding and by the steps of difference quotients.
+    ``how``: how the derivative was found.  ``dtype``: in which the call ran.
+    """
+
+    backward: float
+    derivative: float
+    error: float
+    how: str
+    dtype: str
 
 
 class Guest(Protocol):
@@ -47,6 +89,17 @@ class Guest(Protocol):
     def returned(self, value: Any) -> Any:
         """What forward or backward returned, with the library's own tensors as constants."""
         ...
+
+    def measured(self, original: Any, call: Call) -> Measured:
+        """What the class itself gives in a real call.
+
+        Raises NotMeasured, and whatever the user's code raises.
+        """
+        ...
+
+
+class NotMeasured(Exception):
+    """A real call says nothing of the derivative; the text says why."""
 
 
 def adapter_of(value: Any) -> str | None:

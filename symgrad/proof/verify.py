@@ -843,8 +843,9 @@ def shown(one: JudgedCase, found: Counterexample | None) -> CounterexampleReport
     if found is None:
         return None
     return counterexample_report(
-        one.subject, found, f"grad_{found.element}", _fixed_sizes(one), one.case.aliases
-    )
+        one.subject, found, f"grad_{found.element}", _fixed_sizes(one), one.case.aliases,
+        one.case.cotangents,
+    )  # fmt: skip
 
 
 def _fixed_sizes(one: JudgedCase) -> dict[str, int]:

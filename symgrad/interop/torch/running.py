@@ -21,12 +21,13 @@ from torch.overrides import TorchFunctionMode
 
 from symgrad.frontend.caller import asked_by_symgrad, here, module_of
 from symgrad.frontend.function import Function, _apply
-from symgrad.frontend.guests import taken
+from symgrad.frontend.guests import Call, Measured, taken
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import Session, active
 from symgrad.interop.torch import calls
 from symgrad.interop.torch.constants import inward
 from symgrad.interop.torch.dtypes import ours
+from symgrad.interop.torch.measuring import measured
 from symgrad.interop.torch.tensors import variant
 
 
@@ -79,6 +80,10 @@ class TorchGuest:
     def returned(self, value: Any) -> Any:
         """What forward or backward returned, torch's own tensors as constants."""
         return inward(value)
+
+    def measured(self, original: Any, call: Call) -> Measured:
+        """What the class itself gives in a real call.  Raises NotMeasured."""
+        return measured(original, call)
 
 
 @contextmanager

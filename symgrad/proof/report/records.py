@@ -56,7 +56,7 @@ class CounterexampleReport:
 
     ``hand_text`` and ``true_text``: both with so many digits that they differ.  ``snippet``: a
     program that needs NumPy alone and shows both values.  ``aliases``: what backward calls its
-    parameters.
+    parameters.  ``cotangents``: for each output the input that is its cotangent, None for none.
     """
 
     sizes: Mapping[str, int]
@@ -68,6 +68,7 @@ class CounterexampleReport:
     true_text: str
     snippet: str = ""
     aliases: Mapping[str, str] = field(default_factory=dict)
+    cotangents: tuple[str | None, ...] = field(default=(), compare=False, repr=False)
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
@@ -76,6 +77,25 @@ class CounterexampleReport:
         )
         where = ": ".join(part for part in (sizes, values) if part)
         return f"{where}; {self.element} is {self.hand_text}, true is {self.true_text}"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What the library of the class gives at a counterexample, in a real call.
+
+    ``confirmed``: its backward is wrong there as well; None where the call says nothing.
+    """
+
+    confirmed: bool | None
+    text: str
+    backward: float | None = None
+    derivative: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.confirmed is True
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +121,7 @@ class InputReport(HasVerdict):
     the user's names.  ``suggested_under``: the conditions that would be printed beside it, but for
     ``conditions``.  ``derived``: the true gradient as symgrad derives it, as tensor code;
     ``derived_but``: where it is not.  ``surrogate``: what backward is instead, of a SURROGATE?.
+    ``replayed``: what the class itself gives at the counterexample, of another library's class.
     """
 
     name: str
@@ -115,6 +136,7 @@ class InputReport(HasVerdict):
     derived: str | None = None
     derived_but: str = ""
     surrogate: str = ""
+    replayed: Replayed | None = None
     location: Location | None = None
     cases: tuple[CaseReport, ...] = ()
 

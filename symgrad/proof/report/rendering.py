@@ -118,7 +118,7 @@ def _counterexample_lines(one: InputReport) -> list[str]:
     for name, value in found.inputs.items():
         lines += _wrapped(f"{found.aliases.get(name, name)} = {text(value)}", 8)
     lines.append(f"        {found.element}: yours {found.hand_text}, true {found.true_text}")
-    return lines
+    return lines if one.replayed is None else [*lines, *_wrapped(str(one.replayed), 8)]
 
 
 def _suggestion_lines(code: str, conditions: Sequence[Condition]) -> list[str]:

@@ -16,6 +16,7 @@ from symgrad.proof.report.records import (
     CounterexampleReport,
     Finding,
     InputReport,
+    Replayed,
     Report,
 )
 from symgrad.proof.report.verdict import Verdict
@@ -23,7 +24,8 @@ from symgrad.proof.report.verdict import Verdict
 _RECORDS: dict[str, Any] = {
     one.__name__: one
     for one in (
-        CaseReport, Condition, CounterexampleReport, Finding, InputReport, Location, Report,
+        CaseReport, Condition, CounterexampleReport, Finding, InputReport, Location, Replayed,
+        Report,
     )
 }  # fmt: skip
 

@@ -24,10 +24,12 @@ from symgrad.proof.report.records import CounterexampleReport
 def counterexample_report(
     subject: Subject, found: Counterexample, element: str,
     fixed: Mapping[str, int] | None = None, aliases: Mapping[str, str] | None = None,
+    cotangents: Sequence[Node | None] = (),
 ) -> CounterexampleReport:  # fmt: skip
     """A counterexample as a report shows it.
 
     ``element``: what is called wrong.  ``fixed``: sizes that the case has replaced by their values.
+    ``cotangents``: one for each output of forward.
     """
     values = input_values(subject, found.point)
     inputs: dict[str, Any] = {}
@@ -46,6 +48,9 @@ def counterexample_report(
         true_text=found.true_text,
         snippet=numpy_snippet(subject, found, aliases) or "",
         aliases=aliases or {},
+        cotangents=tuple(
+            None if node is None else str(node.attributes["name"]) for node in cotangents
+        ),
     )
 
 

@@ -1,0 +1,288 @@
+"""A gradient as torch computes it: a class of the user's runs, on real tensors.
+
+In: a class of ``torch.autograd.Function`` and a ``Call``.  Out: ``Measured``: one element of the
+gradient by its backward, and by other means.
+
+The other means are two.  Autograd differentiates the class's own forward, where forward is made of
+torch's operations.  Difference quotients of forward, with steps of many sizes, bound their own
+error.  Where both agree, autograd's number counts, which has more digits.  Where they do not, the
+quotients count: forward may have cut off the history that autograd follows (``detach``, ``data``,
+NumPy), or apply a Function with a wrong backward.  At a kink, where the quotients ahead and behind
+differ, there is no derivative.
+
+Floats have 64 bits; where the class does not take these, 32.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from symgrad.frontend.guests import Call, Given, Measured, NotMeasured
+
+_STEPS = tuple(2.0**-power for power in (4, 6, 9, 12, 15, 18, 22, 26, 30))
+"""Steps of difference quotients, times the size of the element."""
+_DIGITS = {torch.float64: 1e-11, torch.float32: 1e-4}
+"""How far numbers that were computed in a dtype may be from those that are meant, relatively."""
+_ROUNDING = {torch.float64: 2.0**-50, torch.float32: 2.0**-20}
+"""The same of the outputs of forward, a few operations deep."""
+_COARSE = 1e-3
+"""A relative error with which a quotient says nothing."""
+
+
+def measured(original: Any, call: Call) -> Measured:
+    """One element of a gradient, as the class gives it and as it should be.
+
+    Raises NotMeasured, and what the class raises for floats of 64 bits and of 32.
+    """
+    first: Exception | None = None
+    for dtype in (torch.float64, torch.float32):
+        try:
+            with _calm():
+                return _measured(_Run(original, call, dtype))
+        except NotMeasured:
+            raise
+        except Exception as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+@contextmanager
+def _calm() -> Iterator[None]:
+    """Torch as a program meets it first, with random numbers that a second call draws again.
+
+    In one thread: a fork does not have those that its parent has started, and would wait for them.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with (
+        warnings.catch_warnings(), torch.enable_grad(), torch.random.fork_rng(devices=[]),
+        torch.autocast("cpu", enabled=False),
+    ):  # fmt: skip
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A class, a call of it, and the dtype of its floats."""
+
+    original: Any
+    call: Call
+    dtype: Any
+
+    def values(self) -> dict[str, Any]:
+        """New tensors, and the other arguments, by name."""
+        return {name: self._tensor(value) for name, value in self.call.arguments}
+
+    def _tensor(self, value: Any) -> Any:
+        if not isinstance(value, Given):
+            return value
+        kind = getattr(torch, value.dtype)
+        return torch.tensor(value.value, dtype=self.dtype if kind.is_floating_point else kind)
+
+    def apply(self, *args: Any) -> tuple[Any, ...]:
+        """The outputs of the class, or of what it is declared to be meant for."""
+        torch.manual_seed(0)
+        return _several(self.original.apply(*args))
+
+    def meant(self, *args: Any) -> tuple[Any, ...]:
+        """The outputs of what backward is to be the derivative of."""
+        torch.manual_seed(0)
+        function = self.call.meant or self.original.apply
+        return _several(function(*args))
+
+    def forward(self, *args: Any) -> tuple[Any, ...]:
+        """The outputs of forward's own operations, which autograd follows."""
+        if self.call.meant is not None:
+            return self.meant(*args)
+        torch.manual_seed(0)
+        setup = inspect.getattr_static(self.original, "setup_context", None)
+        if setup is not inspect.getattr_static(torch.autograd.Function, "setup_context"):
+            return _several(self.original.forward(*args))
+        ctx = torch.autograd.function.FunctionCtx()
+        ctx.needs_input_grad = tuple(name in self.call.asked for name, _ in self.call.arguments)
+        return _several(self.original.forward(ctx, *args))
+
+    def cotangents(self, outputs: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """The outputs that have a cotangent, with it."""
+        if len(outputs) != len(self.call.cotangents):
+            raise NotMeasured(
+                f"forward returns {len(outputs)} values, and not {len(self.call.cotangents)}"
+            )
+        return [
+            (output, torch.tensor(given, dtype=output.dtype).reshape(output.shape))
+            for output, given in zip(outputs, self.call.cotangents, strict=True)
+            if given is not None
+        ]
+
+
+def _several(found: Any) -> tuple[Any, ...]:
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+def _measured(run: _Run) -> Measured:
+    backward = _gradient(run, run.apply)
+    assert backward is not None
+    by_autograd = _by_autograd(run)
+    quotient, error = _quotient(run)
+    how = "by difference quotients"
+    if by_autograd is not None:
+        own, apart = _DIGITS[run.dtype] * (1 + abs(by_autograd)), abs(by_autograd - quotient)
+        if not apart > max(error, _COARSE * (1 + abs(by_autograd))):
+            error = own if not apart > error else apart
+            quotient, how = by_autograd, "by autograd through forward"
+    if not math.isfinite(quotient) or error > _COARSE * (1 + abs(quotient)):
+        raise NotMeasured("neither autograd nor difference quotients give forward's derivative")
+    error += _DIGITS[run.dtype] * (abs(backward) if math.isfinite(backward) else 0)
+    return Measured(backward, quotient, error, how, str(run.dtype).removeprefix("torch."))
+
+
+# -- by autograd
+
+
+def _by_autograd(run: _Run) -> float | None:
+    """The derivative of forward's operations; None where autograd finds none."""
+    try:
+        found = _gradient(run, run.forward, required=True)
+    except Exception:  # of an operation without a derivative, say, or of a method of ctx
+        return None
+    return found if found is not None and math.isfinite(found) else None
+
+
+def _gradient(
+    run: _Run, function: Callable[..., tuple[Any, ...]], *, required: bool = False
+) -> float | None:
+    """One element of a gradient as autograd gives it.
+
+    Where no output depends on it: 0, or None where one is ``required``.
+    """
+    values = run.values()
+    leaves = {
+        name: value.requires_grad_() for name, value in values.items()
+        if name in run.call.asked and isinstance(value, torch.Tensor) and value.is_floating_point()
+    }  # fmt: skip
+    passed = {name: leaves[name].clone() if name in leaves else values[name] for name in values}
+    wanted = leaves.get(run.call.wanted)
+    if wanted is None:
+        raise NotMeasured(f"{run.call.wanted} is no float tensor that requires a gradient")
+    pairs = [
+        (output, given) for output, given in run.cotangents(function(*passed.values()))
+        if output.requires_grad
+    ]  # fmt: skip
+    if not pairs:
+        return None if required else 0.0
+    outputs, given = zip(*pairs, strict=True)
+    (found,) = torch.autograd.grad(outputs, [wanted], given, allow_unused=True)
+    if found is None:
+        return None if required else 0.0
+    return float(found[run.call.at])
+
+
+# -- by difference quotients
+
+
+def _quotient(run: _Run) -> tuple[float, float]:
+    """The derivative, and how wrong it may be; NaN where the quotients show none."""
+    try:
+        with torch.no_grad():
+            base = _kept(run.cotangents(run.meant(*run.values().values())))
+            quotients = [one for step in _STEPS if (one := _at_step(run, base, step)) is not None]
+    except NotMeasured:
+        raise
+    except Exception:  # forward does not take the values next to these
+        return math.nan, math.inf
+    found = list(_extrapolated(quotients))
+    local = [
+        (value, error) for place, (value, error) in enumerate(found)
+        if all(abs(value - near) <= error + around for near, around in found[place:])
+    ]  # fmt: skip
+    return min(local, key=lambda one: one[1], default=(math.nan, math.inf))
+
+
+@dataclass(frozen=True)
+class _Quotients:
+    """Difference quotients of one step, each NaN where forward has no value; their rounding."""
+
+    step: float
+    ahead: float
+    behind: float
+    rounding: float
+
+    @property
+    def central(self) -> float:
+        """The mean of both, or the one there is."""
+        sides = [one for one in (self.ahead, self.behind) if math.isfinite(one)]
+        return sum(sides) / len(sides) if sides else math.nan
+
+
+def _extrapolated(quotients: Sequence[_Quotients]) -> Iterator[tuple[float, float]]:
+    """Values for two steps each, without the error that grows as the step, or as its square.
+
+    Those of steps over which forward jumps, or turns, do not agree with those of smaller steps.
+    """
+    for wide, near in pairwise(quotients):
+        both = math.isfinite(near.ahead - near.behind + wide.ahead - wide.behind)
+        ratio = (wide.step / near.step) ** (2 if both else 1)
+        value = near.central + (near.central - wide.central) / (ratio - 1)
+        error = abs(near.central - wide.central) + near.rounding
+        if both:  # ahead and behind of a kink remain apart
+            closing = abs(near.ahead - near.behind) - near.step / wide.step * abs(
+                wide.ahead - wide.behind
+            )
+            error += max(closing, 0.0)
+        if math.isfinite(value) and math.isfinite(error):
+            yield value, error
+
+
+def _at_step(run: _Run, base: Sequence[tuple[Any, Any]], share: float) -> _Quotients | None:
+    """The quotients for a step that is this share of the element, or of 1."""
+    here = float(run.values()[run.call.wanted][run.call.at])
+    step = share * max(1.0, abs(here))
+    (ahead, up), (behind, down) = (_outputs_at(run, here + sign * step) for sign in (1, -1))
+    if up == here or down == here:
+        return None
+    rounding = sum(
+        float((value.abs() * given.abs()).sum()) * _ROUNDING.get(value.dtype, _ROUNDING[run.dtype])
+        for value, given in base
+    )
+    return _Quotients(
+        step, _difference(ahead, base) / (up - here), _difference(behind, base) / (down - here),
+        rounding / step,
+    )  # fmt: skip
+
+
+def _outputs_at(run: _Run, value: float) -> tuple[list[tuple[Any, Any]], float]:
+    """The outputs with one element moved, and where it then is."""
+    values = run.values()
+    moved = values[run.call.wanted]
+    moved[run.call.at] = value
+    there = float(moved[run.call.at])
+    return _kept(run.cotangents(run.meant(*values.values()))), there
+
+
+def _kept(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Copies of outputs, which a later call may write into."""
+    return [(output.detach().clone(), given) for output, given in pairs]
+
+
+def _difference(moved: Sequence[tuple[Any, Any]], base: Sequence[tuple[Any, Any]]) -> float:
+    """How much the sum of outputs times cotangents changes; of infinities, NaN."""
+    total = 0.0
+    for (one, given), (other, _) in zip(moved, base, strict=True):
+        if one.shape != other.shape:
+            return math.nan
+        total += float(((one.double() - other.double()) * given.double()).sum())
+    return total

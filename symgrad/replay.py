@@ -1,0 +1,230 @@
+"""Refutations run again by the library that a Function was written for.
+
+In: a request, its trace, a report on it.  Out: the report, in which each refutation at a point says
+what the class itself gives there, in a real call.  What the library does not confirm is UNDECIDED.
+
+The call runs in a child process with limits on its time and memory, so that what the class changes
+outside of its tensors changes no verdict after it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from symgrad.budgets import REPLAY_MEMORY, REPLAY_SECONDS, REPLAY_WAIT
+from symgrad.children import POSSIBLE, ChildEnded, in_child
+from symgrad.frontend.function import surrogate_of
+from symgrad.frontend.guests import Call, Given, Measured
+from symgrad.frontend.plain import Region
+from symgrad.frontend.request import Request, parameters
+from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.proof.report.records import (
+    CounterexampleReport,
+    Finding,
+    InputReport,
+    Replayed,
+    Report,
+)
+from symgrad.proof.report.verdict import Verdict
+
+_BAD_FORK = "fork-based multiprocessing"
+"""What torch's autograd says in a fork of a process whose own threads it has started."""
+_SHOWN = 1e-5
+"""A relative difference that no rounding makes, however the class computes."""
+
+
+def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report:
+    """The report with what the library of the class gives at each counterexample.
+
+    As it is where the Function is symgrad's own.
+    """
+    original = vars(request.cls).get("symgrad_original")
+    guest = request.cls.symgrad_guest
+    if original is None or guest is None or report.verdict <= Verdict.UNDECIDED:
+        return report
+
+    def run(point: CounterexampleReport) -> Replayed:
+        call = call_at(request, graphs, point)
+        if call is None:
+            return Replayed(None, "not run in torch: the call of the counterexample is not known")
+        return _told(point, _measure(guest, original, call))
+
+    inputs = {name: _input(one, run) for name, one in report.inputs.items()}
+    protocol = tuple(_finding(one, run) for one in report.protocol)
+    changed = any(one.verdict is not report.inputs[name].verdict for name, one in inputs.items())
+    found = replace(report, inputs=inputs, protocol=protocol)
+    return replace(found, repair=None) if changed else found
+
+
+def _input(one: InputReport, run: Any) -> InputReport:
+    if one.counterexample is None or one.verdict <= Verdict.UNDECIDED:
+        return one
+    found = run(one.counterexample)
+    if found:
+        return replace(one, replayed=found)
+    said = "the trace of the Function is refuted at a point at which torch does not confirm it"
+    return replace(
+        one, verdict=Verdict.UNDECIDED, reason=said, surrogate="", replayed=found, suggestion=None,
+        diagnosis=(), derived=None,
+    )  # fmt: skip
+
+
+def _finding(one: Finding, run: Any) -> Finding:
+    point = one.counterexample
+    if point is None or not point.cotangents or one.verdict <= Verdict.UNDECIDED:
+        return one
+    found = run(point)
+    verdict = one.verdict if found else Verdict.UNDECIDED
+    return replace(one, verdict=verdict, text=f"{one.text}; {found}")
+
+
+# -- the call
+
+
+def call_at(
+    request: Request, graphs: FunctionGraphs, point: CounterexampleReport
+) -> Call | None:  # fmt: skip
+    """The real call that a counterexample is about; None where not all of it is known."""
+    case = _case_of(graphs, point)
+    name, at = _element(point.element)
+    if case is None or not name:
+        return None
+    arguments = _arguments(request, case, point)
+    if arguments is None:
+        return None
+    declared = surrogate_of(request.function)
+    meant = None if declared is None else request.cls.symgrad_surrogate  # type: ignore[attr-defined]
+    cotangents = [None if one is None else point.inputs[one] for one in point.cotangents]
+    return Call(arguments, frozenset(graphs.asked), cotangents, name, at, meant)
+
+
+def _element(text: str) -> tuple[str, tuple[int, ...]]:
+    """The input and the element in ``grad_x[0, 1]``."""
+    match = re.fullmatch(r"grad_(\w+)(?:\[([\d, ]*)\])?", text)
+    if match is None:
+        return "", ()
+    return match[1], tuple(int(part) for part in (match[2] or "").split(",") if part.strip())
+
+
+def _case_of(graphs: FunctionGraphs, point: CounterexampleReport) -> FunctionCase | None:
+    """The case whose tensors the counterexample has values for."""
+    for case in graphs.cases:
+        if all(
+            name in point.inputs and _rank(point.inputs[name]) == node.rank
+            for node in case.inputs if (name := str(node.attributes["name"])) not in case.plain
+        ):  # fmt: skip
+            return case
+    return None
+
+
+def _rank(value: Any) -> int:
+    rank = 0
+    while isinstance(value, list):
+        rank += 1
+        value = value[0] if value else 0.0
+    return rank
+
+
+def _arguments(
+    request: Request, case: FunctionCase, point: CounterexampleReport
+) -> list[tuple[str, Any]] | None:
+    """The arguments in the order of forward's parameters, those with values of their own."""
+    dtypes = {str(node.attributes["name"]): str(node.dtype) for node in case.inputs}
+    guessed = () if request.guess is None else request.assumptions
+    numbers = {one.name for one in guessed if one.kind == "constant"} | {*case.plain}
+    numbers |= {one.name for one in request.assumptions if one.kind == "plain"}
+    known = {one.name: one for one in request.arguments}
+    found: list[tuple[str, Any]] = []
+    for name, default in _names(request, known):
+        one = known.get(name)
+        value: Any = default if one is None else one.value
+        if name in point.inputs:
+            whole = isinstance(value, Region) and value.whole
+            value = point.inputs[name]
+            if name not in numbers:
+                value = Given(value, dtypes[name])
+            elif whole:
+                value = int(value)
+        elif isinstance(value, Region):
+            value = value.value
+        elif one is not None and one.is_tensor:
+            return None
+        found.append((name, value))
+    return found
+
+
+def _names(request: Request, known: Mapping[str, Any]) -> Sequence[tuple[str, Any]]:
+    """The names and defaults of what is passed, up to the last argument that is not a default."""
+    every: list[tuple[str, Any]] = []
+    for one in parameters(request.function):
+        if one.kind is one.VAR_POSITIONAL:
+            several = re.compile(rf"{one.name}_\d+")
+            every += [(name, None) for name in known if several.fullmatch(name)]
+        elif one.kind is not one.VAR_KEYWORD:
+            every.append((one.name, one.default))
+    while every and every[-1][0] not in known:
+        every.pop()
+    return every
+
+
+# -- the answer
+
+
+def _measure(guest: Any, original: Any, call: Call) -> Measured | str:
+    """What the library gives, or why nothing is known of it."""
+
+    def work() -> tuple[bool, Measured | str]:
+        try:
+            return True, guest.measured(original, call)
+        except Exception as error:
+            said = " ".join(str(error).split())
+            known = type(error).__name__ == "NotMeasured"
+            return False, said if known else f"{type(error).__name__}: {said}"
+
+    if not POSSIBLE:
+        return work()[1]
+    try:
+        done, found = in_child(
+            work, cpu=REPLAY_SECONDS, wall=REPLAY_WAIT, memory=REPLAY_MEMORY
+        )  # fmt: skip
+    except ChildEnded as error:
+        return str(error)
+    if not done and _BAD_FORK in str(found):
+        done, found = work()
+    result: Measured | str = found
+    return result
+
+
+def _told(point: CounterexampleReport, found: Measured | str) -> Replayed:
+    """What is said of a real call beside the counterexample."""
+    if isinstance(found, str):
+        return Replayed(None, f"not confirmed in torch: {found}")
+    hand, true = found.backward, found.derivative
+    gap = abs(hand - true)
+    claimed = abs(point.hand - point.true)
+    size = 1 + abs(true) + (abs(hand) if math.isfinite(hand) else 0)
+    as_claimed = gap > found.error and claimed / 2 <= gap <= 2 * claimed
+    confirmed = not gap <= max(found.error, _SHOWN * size) or as_claimed
+    numbers = f"backward gives {_number(hand, true)}, the derivative is {_number(true, hand)}"
+    kind = "" if found.dtype == "float64" else f" in {found.dtype}"
+    if confirmed:
+        text = f"confirmed in torch{kind}: {numbers} ({found.how})"
+        return Replayed(True, text, hand, true)
+    close = max(abs(hand - point.hand), abs(true - point.true))
+    if claimed <= max(found.error, _SHOWN * size) and close <= max(found.error, _SHOWN * size):
+        text = f"too close to be told apart in torch{kind}: {numbers}"
+        return Replayed(True, text, hand, true)
+    return Replayed(False, f"not confirmed in torch{kind}: {numbers} ({found.how})", hand, true)
+
+
+def _number(value: float, other: float) -> str:
+    """So many digits that it differs from the other one."""
+    for digits in range(6, 17):
+        text = f"{value:.{digits}g}"
+        if text != f"{other:.{digits}g}" or digits == 16:
+            break
+    return text

@@ -1,0 +1,251 @@
+"""Refutations of torch's Functions are run in torch before they are called confirmed."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+from symgrad.children import ChildEnded, in_child  # noqa: E402
+from symgrad.frontend.guests import Call, Given, NotMeasured  # noqa: E402
+from symgrad.frontend.request import bind  # noqa: E402
+from symgrad.frontend.trace import trace_request  # noqa: E402
+from symgrad.interop.torch.measuring import measured  # noqa: E402
+from symgrad.replay import replayed  # noqa: E402
+from tests.interop.torch_classes import CASES, doubled  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+
+
+def _call(function: Any, inputs: Any, wanted: int, at: tuple[int, ...]) -> Call:
+    """A call at inputs of gradcheck, with cotangents that differ from element to element."""
+    outputs = function.apply(*(one.detach().clone() for one in inputs))
+    several = outputs if isinstance(outputs, tuple) else (outputs,)
+    cotangents = [
+        (torch.arange(one.numel(), dtype=one.dtype) / 4 - 1).reshape(one.shape).tolist()
+        if one.is_floating_point() else None
+        for one in several
+    ]  # fmt: skip
+    arguments = [
+        (f"a{place}", Given(one.tolist(), str(one.dtype).removeprefix("torch.")))
+        for place, one in enumerate(inputs)
+    ]
+    asked = frozenset(f"a{place}" for place, one in enumerate(inputs) if one.is_floating_point())
+    return Call(arguments, asked, cotangents, f"a{wanted}", at)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_measured_is_backward_and_the_derivative(name: str) -> None:
+    case = CASES[name]
+    for place, one in enumerate(case.inputs):
+        if one.is_floating_point():
+            for at in ((0,) * one.ndim, tuple(size - 1 for size in one.shape)):
+                right = measured(case.function, _call(case.function, case.inputs, place, at))
+                assert abs(right.backward - right.derivative) <= right.error <= 1e-6
+                wrong = doubled(case.function)
+                twice = measured(wrong, _call(case.function, case.inputs, place, at))
+                assert twice.backward == pytest.approx(2 * right.backward, abs=1e-9)
+                assert twice.derivative == pytest.approx(right.derivative, abs=1e-6)
+
+
+def _made(forward: Any, backward: Any) -> Any:
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Made", (Function,), members)
+
+
+def _saving(compute: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return compute(x)
+
+    return forward
+
+
+def _times(slope: Any) -> Any:
+    return lambda ctx, grad: grad * slope(ctx.saved_tensors[0])
+
+
+FORWARDS: dict[str, Any] = {
+    "detached": (lambda x: x.detach() ** 3, lambda x: 3 * x**2),
+    "numpy": (lambda x: torch.tensor(x.detach().numpy() ** 3), lambda x: 3 * x**2),
+    "in 32 bits": (lambda x: x.float() ** 3, lambda x: 3 * x**2),
+    "steps": (lambda x: x.round(), lambda x: 0 * x),
+    "half a parabola": (lambda x: torch.where(x > 0, x**2, -(x**2)), lambda x: 2 * x.abs()),
+    "a domain": (lambda x: (x + 2).sqrt(), lambda x: 0.5 / (x + 2).sqrt()),
+    "a pole": (lambda x: 1 / x, lambda x: -1 / x**2),
+}
+POINTS = {
+    "a domain": (-2 + 2.0**-9, 1e8, 0.0), "a pole": (2.0**-12, -1e6, 3.0),
+    "steps": (0.4375, -2.25, 1e6 + 0.25), "in 32 bits": (0.5, -3.0, 1.25),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORWARDS)
+def test_derivatives_are_those_of_what_forward_computes(name: str) -> None:
+    compute, slope = FORWARDS[name]
+    made = _made(_saving(compute), _times(slope))
+    for x in POINTS.get(name, (0.0, 2.0**-6, 1e6, -1e-3)):
+        call = Call([("x", Given([x], "float32"))], frozenset("x"), [[1.5]], "x", (0,))
+        found = measured(made, call)
+        true = 1.5 * float(slope(torch.tensor([x], dtype=torch.float64)))
+        assert abs(found.derivative - true) <= max(found.error, 1e-9 * (1 + abs(true)))
+        assert abs(found.backward - found.derivative) <= max(found.error, 1e-6 * (1 + abs(true)))
+
+
+def test_where_there_is_no_derivative_none_is_measured() -> None:
+    made = _made(_saving(lambda x: x.detach().abs()), _times(torch.sign))
+    call = Call([("x", Given([0.0], "float32"))], frozenset("x"), [[1.0]], "x", (0,))
+    with pytest.raises(NotMeasured):
+        measured(made, call)
+
+
+# -- in reports
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return grad * 3 * x**2
+
+
+def test_a_refutation_says_what_torch_gives() -> None:
+    report = sg.verify(doubled(Cube), "n m", suggest=False)
+    found = report.inputs["x"]
+    assert str(report.verdict) == "REFUTED"
+    assert found.replayed is not None
+    assert found.counterexample is not None
+    assert found.replayed
+    assert found.replayed.backward == pytest.approx(found.counterexample.hand)
+    assert found.replayed.derivative == pytest.approx(found.counterexample.true)
+    assert "confirmed in torch: backward gives" in str(report)
+    assert report.to_dict()["inputs"]["x"]["replayed"]["confirmed"] is True
+
+
+def test_what_torch_does_not_confirm_is_undecided() -> None:
+    wrong = sg.verify(doubled(Cube), "n m")
+    request = bind(Cube, ("n m",))
+    report = replayed(request, trace_request(request), wrong)
+    assert str(report.verdict) == "UNDECIDED"
+    said = report.inputs["x"].replayed
+    assert said is not None
+    assert not said
+    assert said.backward == pytest.approx(said.derivative)
+    assert "not confirmed in torch: backward gives" in str(report)
+    assert report.diff == ""
+
+
+class AnyNumber(Function):
+    """Plain numbers, an absent tensor, integers, an output without a gradient, None patterns."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, index: Any, scale: float = 0.5, bias: Any = None) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x, index)
+        ctx.scale, ctx.biased = scale, bias is not None
+        y = x[index] * scale
+        best = x.argmax(-1)
+        ctx.mark_non_differentiable(best)
+        return (y if bias is None else y + bias), best, x.sin()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any, _: Any, other: Any) -> Any:
+        x, index = ctx.saved_tensors
+        grad_x = torch.zeros_like(x)
+        if grad is not None:
+            grad_x = grad_x.index_add(0, index, grad * ctx.scale)
+        if other is not None:
+            grad_x = grad_x + other * x.cos()
+        return grad_x, None, None, grad.sum(0) if ctx.biased and grad is not None else None
+
+
+@pytest.mark.parametrize("specs", [("n m", "i64[k]"), ("n m", "i64[k]", "m")])
+def test_calls_of_many_kinds_are_replayed(specs: tuple[str, ...]) -> None:
+    assert str(sg.verify(AnyNumber, *specs).verdict) == "PROVED"
+    report = sg.verify(doubled(AnyNumber), *specs, suggest=False)
+    assert str(report.verdict) == "REFUTED", str(report)
+    for one in report.inputs.values():
+        assert one.replayed, str(report)
+
+
+def test_cotangents_of_none_are_replayed() -> None:
+    def backward(ctx: Any, grad: Any, other: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        if grad is None:
+            return other
+        return grad * x.exp() if other is None else grad * x.exp() + other * x.cos()
+
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(x)
+        return x.exp(), x.sin()
+
+    report = sg.verify(_made(forward, backward), "n", suggest=False)
+    (found,) = (one for one in report.protocol if not one)
+    assert str(found.verdict) == "REFUTED"
+    assert "confirmed in torch: backward gives" in found.text
+
+
+def _run_as(backward: Any) -> Any:
+    """The report on a doubled gradient, with another class run in its place."""
+    wrong = sg.verify(doubled(Cube), "n m", suggest=False)
+    other = type("Other", (Cube,), {"backward": staticmethod(backward)})
+    request = bind(Cube, ("n m",))
+    graphs = trace_request(request)
+    return replayed(replace(request, function=bind(other, ("n m",)).function), graphs, wrong)
+
+
+def test_a_class_that_fails_in_torch_is_not_refuted() -> None:
+    def backward(ctx: Any, grad: Any) -> Any:
+        raise ValueError("no such device")
+
+    report = _run_as(backward)
+    assert str(report.verdict) == "UNDECIDED"
+    assert "not confirmed in torch: ValueError: no such device" in str(report)
+
+
+def test_a_class_that_runs_changes_nothing_here() -> None:
+    seen: list[int] = []
+
+    def backward(ctx: Any, grad: Any) -> Any:
+        seen.append(1)
+        return grad * 7
+
+    assert _run_as(backward).inputs["x"].replayed
+    assert seen == []
+
+
+# -- child processes
+
+
+def _hang() -> None:
+    while True:
+        pass
+
+
+def test_a_child_that_ends_badly_says_how() -> None:
+    assert in_child(lambda: [1, "two"]) == [1, "two"]
+    cases: list[tuple[Any, dict[str, Any], str]] = [
+        (lambda: bytearray(1 << 31), {"memory": 1 << 28}, "memory"),
+        (_hang, {"cpu": 1}, "processor time"),
+        (lambda: time.sleep(60), {"wall": 0.1}, "within 0.1 s"),
+        (lambda: os._exit(3), {}, "status 3"),
+        (lambda: os.kill(os.getpid(), 11), {}, "SIGSEGV"),
+        (lambda: math.sqrt(-1), {}, "ValueError"),
+    ]
+    for work, limits, said in cases:
+        with pytest.raises(ChildEnded, match=said):
+            in_child(work, **limits)
