@@ -14,6 +14,8 @@ SURROGATE_NODES = 12
 """Nodes of forward whose derivatives are compared with backward."""
 SURROGATE_SCALARS = 5
 """Numbers of backward that scale a surrogate."""
+SURROGATE_WINDOWS = 8
+"""Limits of a window that are tried where forward keeps its values."""
 SURROGATE_PROOFS = 6
 """Surrogates that fit at a few points and are tried to be proved."""
 CONDITION_SECONDS = 4.0

@@ -13,6 +13,9 @@ any forward:
 - A whole output may have the derivative of another node of its type: of an input, times a number,
   or of what forward computes on the way.
 - A gradient that is clipped is judged as it was before.
+- Forward may keep its values where only what is differentiated is another function, ``slope(u) +
+  (step(u) - slope(u)).detach()``: the gradients are compared with the derivative of that, by the
+  records of the ops.  Scales and limits of what is rounded may be constants there.
 
 Candidates are tried at a few points first, up to a factor; only what fits there is proved.
 """
@@ -20,25 +23,37 @@ Candidates are tried at a few points first, up to a factor; only what fits there
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-from symgrad.budgets import REPAIR_WORK, SURROGATE_NODES, SURROGATE_PROOFS, SURROGATE_SCALARS
+from symgrad.autodiff.reverse import recorded_vjp
+from symgrad.budgets import (
+    REPAIR_WORK,
+    SURROGATE_NODES,
+    SURROGATE_PROOFS,
+    SURROGATE_SCALARS,
+    SURROGATE_WINDOWS,
+)
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
-from symgrad.ir.function import FunctionCase
+from symgrad.ir.function import AppliedRule, FunctionCase, Relation
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
+from symgrad.ops.markers import without_markers
 from symgrad.ops.record import get
 from symgrad.proof.judge.decide import judge
 from symgrad.proof.judge.protocol import structurally_linear
+from symgrad.proof.oracle.sample import Point
+from symgrad.proof.oracle.seek import seek
+from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import NoPointError, Subject
+from symgrad.proof.oracle.values import DomainError
 from symgrad.proof.words.code import ATOM, CodeWriter, NoSpelling
 
 SubjectOf = Callable[[FunctionCase, Sequence[Assumption]], Subject]
@@ -70,7 +85,7 @@ def surrogate(
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
     """
     search = _Search(case, names, declared, modes, subject_of)
-    found = search.first()
+    found = search.first() or _kept_values(search) or _of_positive(search)
     if found is not None:
         return found
     inner = search.unclipped()
@@ -96,7 +111,7 @@ class _Search:
         modes: Mapping[str, str], subject_of: SubjectOf,
     ) -> None:  # fmt: skip
         self.case, self.names, self.declared = case, tuple(names), declared
-        self.modes, self.subject_of = modes, subject_of
+        self.modes, self.subject_of = dict(modes), subject_of
         given = [one.node for one in case.gradients if one.input in names]
         self.gradients = [node for node in given if node is not None]
         self.inputs = [node for node in case.inputs if node.attributes["name"] in names]
@@ -186,20 +201,33 @@ class _Search:
         """The surrogate that one candidate gives: itself, or times a number."""
         try:
             plain = make(None)
-            ratio = self._ratio(plain.case) if self._fits(plain.case) else None
+            if not self._fits(plain.case):
+                return None
+            ratio = self._ratio(plain.case)
         except (SymgradError, NoPointError, ValueError):
             return None
-        if not ratio:
-            return None
-        factors: list[Node | None] = [None] if abs(ratio - 1) < _NEAR else []
-        if scaled and not factors:
+        factors: list[Node | None] = [None] if ratio and abs(ratio - 1) < _NEAR else []
+        if scaled and ratio and not factors:
             factors += self._numbers(ratio)[:2]
+        elif scaled and ratio is None:
+            factors += [one for one in self._unknown() if self._is_one(make(one))][:2]
         for factor in factors:
             made = plain if factor is None else make(factor)
             self.proofs += 1
             if self.is_proved(made.case):
                 return Surrogate(made.text)
         return None
+
+    @cached_property
+    def below(self) -> list[Node]:
+        """All nodes of forward."""
+        return ancestors(self.case.outputs)
+
+    @cached_property
+    def dropped(self) -> list[str]:
+        """The inputs whose gradient is None."""
+        none = {one.input for one in self.case.gradients if one.node is None and not one.problem}
+        return [name for name in self.names if name in none]
 
     def _fits(self, case: FunctionCase) -> bool:
         return all(
@@ -237,24 +265,47 @@ class _Search:
         scalars = self.scalars
         for low, high in _windows([one for one in scalars if one.op == "constant"]):
             yield partial(_clamped, low=low, high=high)
-        for family in (_tanh, _sigmoid, _atan, _softsign, _erf, _under_hat, _under_decay):
+        families = (_tanh, _sigmoid, _atan, _softsign, _erf, _under_hat, _under_decay)
+        for family in families:
             for scale in (None, *map(_positive, scalars)):
                 yield partial(family, scale=scale)
+        yield _absolute
+        for by in self.shifts:
+            for family in families:
+                for scale in (None, *map(_positive, scalars)):
+                    yield partial(_shifted, family=family, scale=scale, by=by)
+
+    @cached_property
+    def shifts(self) -> list[float]:
+        """What backward subtracts from the argument of a step: a slope may be centred there."""
+        arguments = [step.args[0] for step in self.steps]
+        arguments += [arg for one in arguments for arg in one.args if not one.dtype.is_float]
+        found: dict[float, None] = {}
+        for node in ancestors(self.gradients):
+            if node.op in ("sub", "add") and node.args[0] in arguments:
+                value = _value(node.args[1])
+                if value:
+                    found[value if node.op == "sub" else -value] = None
+        return [*found][:SURROGATE_SCALARS]
 
     @cached_property
     def scalars(self) -> list[Node]:
         """The numbers that backward computes with: literals, inputs of rank 0, what these make."""
         found: list[Node] = []
+        known: set[Node] = set()
         for node in ancestors(self.gradients):
             literal = node.op == "constant" and node.attributes["value"].value not in _USUAL
             given = node.op == "input" and node not in self.case.cotangents
-            made = bool(node.args) and all(arg in found for arg in node.args)
-            if (literal or given or made) and not node.rank and node.dtype.is_float:
+            made = bool(node.args) and all(arg in known for arg in node.args)
+            if node.rank or not node.dtype.is_float or not (node.op == "constant" or given or made):
+                continue
+            known.add(node)
+            if literal or given or (made and node.op != "cast"):
                 found.append(node)
         return found[-SURROGATE_SCALARS:]
 
     def _numbers(self, wanted: float) -> list[Node]:
-        """Numbers made of those of backward that may be ``wanted``; of inputs all may be."""
+        """Numbers made of those of backward that are ``wanted``, or else that number itself."""
         graph = self.case.graph
         made: list[tuple[Node, float | None]] = []
         bases: list[tuple[Node, float | None]] = [
@@ -271,8 +322,7 @@ class _Search:
             node for node, value in made
             if value is not None and abs(value - wanted) <= _CLOSE * abs(wanted)
         ]  # fmt: skip
-        unknown = [node for node, value in made if value is None]
-        return [*known, *unknown] or [graph.constant(wanted, self.inputs[0].dtype)]
+        return known or [graph.constant(wanted, self.inputs[0].dtype)]
 
     # -- the case with something put for a part of forward
 
@@ -288,8 +338,8 @@ class _Search:
             argument = _argument(node, args)
             assert argument is not None
             made = slope(argument)
-            known = _INTEGRALS.get(getattr(slope, "func", slope))
-            shown = made if known is None else known(argument, **getattr(slope, "keywords", {}))
+            known = _integral(slope)
+            shown = made if known is None else known(argument)
             if factor is not None:
                 made, shown = _scaled(made, factor), _scaled(shown, factor)
             put[node] = f"{'' if known is None else 'the integral of '}`{_code(shown, constants)}`"
@@ -327,7 +377,10 @@ class _Search:
         return subject
 
     def _ratio(self, case: FunctionCase) -> float | None:
-        """The factor between backward and the derivative, if it is one at most points."""
+        """The factor between backward and the derivative, if it is one at most points.
+
+        0 where one of them is 0, and the other one is not.
+        """
         subject = self._subject(case)
         ratios: list[float] = []
         sizes = subject.sampler.small_choices(POINTS) or [{}]
@@ -340,15 +393,25 @@ class _Search:
                 if abs(seen.quotient) > _CLOSE:
                     ratios.append(float(seen.claimed / seen.quotient))
                 elif abs(seen.claimed) > _CLOSE:
-                    return None
-        if not ratios or not np.all(np.isfinite(ratios)):
-            return None
+                    return 0.0
+        if not ratios or not np.all(np.isfinite(ratios)) or not np.all(ratios):
+            return 0.0
         middle = float(np.median(ratios))
         near = sum(abs(one - middle) <= _NEAR * abs(middle) for one in ratios)
-        return middle if 2 * near > len(ratios) or self._has_numbers() else None
+        return middle if 2 * near > len(ratios) else None
 
-    def _has_numbers(self) -> bool:
-        return any(one.op == "input" for one in self.scalars)
+    def _is_one(self, made: _Made) -> bool:
+        """Is backward the derivative, at points?"""
+        try:
+            ratio = self._ratio(made.case)
+        except (SymgradError, NoPointError, ValueError):
+            return False
+        return ratio is not None and abs(ratio - 1) < _NEAR
+
+    def _unknown(self) -> list[Node]:
+        """Numbers made of plain arguments that backward computes with."""
+        own = [one for one in self.scalars if any(node.op == "input" for node in ancestors([one]))]
+        return [part for one in own for part in (one, -one, 1.0 / one)]
 
     def is_proved(self, case: FunctionCase) -> bool:
         """Are the gradients the derivatives of this forward?"""
@@ -396,6 +459,538 @@ def _rewritten(
             for one in gradients
         ),
     )  # fmt: skip
+
+
+# -- forward keeps its values
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is differentiated in place of parts of forward, whose values stay.
+
+    ``parts``: the nodes that something else is put for, steps or what limits these.  ``limits``:
+    what becomes of the clips in a part: they are kept, ``wider`` by a half, or left out
+    (``through``).  ``slope``: what is put for a step.  ``constants``: nodes that pass nothing on.
+    """
+
+    parts: tuple[Node, ...]
+    limits: str = "kept"
+    slope: Slope = field(default=lambda u: u)
+    constants: tuple[Node, ...] = ()
+
+
+def _kept_values(search: _Search) -> Surrogate | None:
+    """What the gradients are the derivatives of, the values of forward in them being its own.
+
+    A gradient may be left out where an input is a scale, or a limit, of what is rounded or clipped;
+    one beside a step may be scaled by a number that forward does not know.
+    """
+    case = search.case
+    if len(case.outputs) != 1 or any(one.problem for one in case.gradients):
+        return None
+    left = [node for node in search.inputs if node.attributes["name"] in search.dropped]
+    names = [name for name in search.names if name not in search.dropped]
+    if not names:
+        return _of_limits(search, left)
+    proofs = 0
+    for plan in _plans(search, left):
+        made = _Differentiated(search, plan, names)
+        factors = made.factors()
+        if factors is None:
+            continue
+        proofs += 1
+        if made.is_proved(factors):
+            return Surrogate(made.said(factors, left))
+        if proofs >= SURROGATE_PROOFS:
+            break
+    return None
+
+
+def _of_positive(search: _Search) -> Surrogate | None:
+    """The same where what forward divides by, or limits by, is positive: the scale of a step."""
+    known = {one for fact in search.declared for one in fact.inputs}
+    divided = [node.args[1] for node in search.below if node.op == "div"]
+    limits = [found[1] for node in search.below if (found := _limit(node)) is not None]
+    leaves = dict.fromkeys(map(_unexpanded, [*divided, *limits]))
+    names = [one.attributes["name"] for one in leaves
+             if one in search.case.inputs and one.attributes["name"] not in known]  # fmt: skip
+    if not search.steps or not names:
+        return None
+    facts = [Assumption(name, "positive", "positive") for name in names]
+    modes = search.modes | dict.fromkeys(names, "positive")
+    declared = [*search.declared, *facts]
+    within = _Search(search.case, search.names, declared, modes, search.subject_of)
+    inside = within.first() or _kept_values(within)
+    positive = " and ".join(f"{one} > 0" for one in names)
+    return None if inside is None else Surrogate(f"{inside.text}, for {positive}")
+
+
+def _of_limits(search: _Search, left: Sequence[Node]) -> Surrogate | None:
+    """The true gradients, but that of limits left out: they are only limits, from both sides."""
+    chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
+    two_sided = [one for one in chains if len(one) > 1]
+    found = [_limit(node) for one in two_sided for node in one]
+    limits = {one[1] for one in found if one is not None}
+    passed = [node for node in search.case.outputs if node in search.forward]
+    within = {node for one in two_sided for node in one}
+    if not within or _reaches(passed, {*left}, search.forward, limits):
+        return None
+    return Surrogate(f"is the true gradient{_said_constant(left)}")
+
+
+def _reaches(
+    roots: Sequence[Node], goals: set[Node], forward: Sequence[Node], cut: Collection[Node]
+) -> bool:
+    """Does one of ``goals`` influence ``roots`` but through ``cut``, and what is compared?"""
+    todo, seen = [*roots], {*roots}
+    while todo:
+        node = todo.pop()
+        if node in goals:
+            return True
+        follows = node.args[1:] if node.op == "where" else node.args
+        fresh = {one for one in follows if one in forward and one not in cut} - seen
+        seen |= fresh
+        todo += fresh
+    return False
+
+
+def _plans(search: _Search, left: Sequence[Node]) -> Iterator[_Plan]:
+    """The plans for a Function: of its steps, or of its clips alone."""
+    fixed = tuple(left)
+    inner = tuple(search.steps)
+    if not inner:
+        if clips := _outermost(search):
+            yield _Plan(clips, "through", constants=fixed)
+        return
+    outer = tuple(_chain(step, search.forward)[-1] for step in inner)
+    if inner != outer:
+        yield from (_Plan(outer, limits, constants=fixed) for limits in _LIMITS)
+    yield _Plan(inner, constants=fixed)
+    scales = tuple(node for top in outer for node in _scales(top, search.forward))
+    literals = [one for one in search.scalars if one.op == "constant"]
+    for low, high in [(None, None), *islice(_windows(literals), SURROGATE_WINDOWS)]:
+        plain = low is None and high is None
+        slope = _own_argument if plain else partial(_clamped, low=low, high=high)
+        if not plain:
+            yield _Plan(inner, slope=slope, constants=fixed)
+        if scales:
+            yield _Plan(inner, slope=slope, constants=(*fixed, *scales))
+
+
+_LIMITS = ("kept", "wider", "through")
+
+
+def _outermost(search: _Search) -> tuple[Node, ...]:
+    """The clips of a Function without steps, where it is plain that they are meant.
+
+    That a single limit of 0 or another literal passes everything is rather a mistake.
+    """
+    chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
+    tops = dict.fromkeys(one[-1] for one in chains)
+    limits = {node: _limit(node) for one in chains for node in one}
+    known = all(found is None or _value(found[1]) is not None for found in limits.values())
+    return () if known and len(limits) < 2 else tuple(tops)
+
+
+def _limit(node: Node) -> tuple[Node, Node, bool] | None:
+    """What a clip limits, the limit, a tensor maybe, and whether it is the least value.
+
+    Of two tensors the limit is the one that less was computed for, or else the second.
+    """
+    if node.op == "relu":
+        return node.args[0], node.graph.lift(0, node.args[0]), True
+    if node.op in ("maximum", "minimum"):
+        first, second = node.args
+        swapped = len(ancestors([first])) < len(ancestors([second]))
+        value, limit = (second, first) if swapped else (first, second)
+        return value, limit, node.op == "maximum"
+    if node.op == "where" and node.args[0].op in _UPWARD:
+        compared, *arms = node.args
+        value, limit = compared.args
+        if {*arms} == {value, limit} and value is not limit:
+            greater = arms[0] is (value if _UPWARD[compared.op] else limit)
+            return value, limit, greater
+    return None
+
+
+def _chain(node: Node, forward: Sequence[Node]) -> list[Node]:
+    """A node and the clips of it, each of the one before, which nothing else reads."""
+    found = [node]
+    while True:
+        readers = [one for one in forward if found[-1] in one.args and one.dtype.is_float]
+        limited = _limit(readers[0]) if len(readers) == 1 else None
+        if limited is None or limited[0] is not found[-1]:
+            return found
+        found.append(readers[0])
+
+
+def _scales(top: Node, forward: Sequence[Node]) -> list[Node]:
+    """What a step is multiplied by, but for inputs: the mean of what is rounded, for example."""
+    found = []
+    for node in forward:
+        if node.op == "mul" and top in node.args:
+            other = node.args[1 - node.args.index(top)]
+            if other in forward and _unexpanded(other).op != "input":
+                found.append(other)
+    return found
+
+
+def _unexpanded(node: Node) -> Node:
+    while node.op in ("expand", "cast", "reshape"):
+        node = node.args[0]
+    return node
+
+
+class _Differentiated:
+    """A plan carried out: the derivative of what it puts, beside the gradients of some inputs.
+
+    Both are compared as functions of everything: each is multiplied by a tensor of its own.
+    """
+
+    def __init__(self, search: _Search, plan: _Plan, names: Sequence[str]) -> None:
+        self.search, self.plan, self.names = search, plan, tuple(names)
+        self.integers = ""
+        self.kinks: dict[Node, None] = {}
+        self.orders: dict[Node, None] = {}
+        self.graph = Graph()
+        self.new = self._forward()
+        case = search.case
+        by_name = {node.attributes["name"]: node for node in case.inputs}
+        pairs = [
+            (self.new[node], cotangent)
+            for node, cotangent in zip(case.outputs, case.cotangents, strict=True)
+            if cotangent is not None
+        ]
+        given = [one for one in case.cotangents if one is not None]
+        self.new |= rewrite(self.graph, given, {n: m for n, m in self.new.items() if n in given})
+        wrt = [self.new[by_name[name]] for name in self.names]
+        found = recorded_vjp(
+            [node for node, _ in pairs], [self.new[one] for _, one in pairs], wrt, _no_rule
+        )
+        self.meant = {
+            name: self.graph.lift(0.0, node) if one is None else one
+            for name, node, one in zip(self.names, wrt, found, strict=True)
+        }
+        written = {one.input: one.node for one in case.gradients if one.node is not None}
+        known = {node: self.new[node] for node in (*case.inputs, *given)}
+        copies = rewrite(self.graph, [written[name] for name in self.names], known)
+        self.written = {name: copies[written[name]] for name in self.names}
+        self.copies = copies
+
+    def _forward(self) -> dict[Node, Node]:
+        """Where the nodes of forward go."""
+        case, plan, graph = self.search.case, self.plan, self.graph
+        new: dict[Node, Node] = {}
+
+        def rule(node: Node, args: Sequence[Node]) -> Node:
+            made = graph.copy(node, args)
+            if node in plan.constants:
+                made = graph.apply("detach", made)
+            elif node in plan.parts:
+                slope = self._slope(node, new)
+                made = slope + graph.apply("detach", made - slope)
+            new[node] = made
+            return made
+
+        return rewrite(graph, [*case.inputs, *case.outputs], rule=rule)
+
+    def _slope(self, node: Node, new: Mapping[Node, Node]) -> Node:
+        """What is differentiated in place of a part."""
+        if node in self.search.steps:
+            argument = _argument(node, [new[arg] for arg in node.args])
+            assert argument is not None
+            made = self.plan.slope(argument)
+            self._note_kinks(made, argument)
+            return made
+        limited = _limit(node)
+        if limited is None:
+            return new[node]
+        value, limit, below = limited
+        inside = self._slope(value, new)
+        if self.plan.limits == "through":
+            return inside
+        bound = new.get(limit) or rewrite(inside.graph, [limit], new)[limit]
+        if self.plan.limits == "wider":
+            bound = bound - 0.5 if below else bound + 0.5
+        other = _limit(value)
+        if other is not None and other[2] is not below:
+            opposite = new.get(other[1]) or rewrite(inside.graph, [other[1]], new)[other[1]]
+            self._note_order(*((bound, opposite) if below else (opposite, bound)))
+        made = inside.graph.binary("maximum" if below else "minimum", inside, bound)
+        self._note_kinks(made, inside)
+        return made
+
+    def _note_order(self, low: Node, high: Node) -> None:
+        """Limits that are no literals are taken to be in order; tensors are not."""
+        low, high = _unexpanded(low), _unexpanded(high)
+        numbers = [_value(one) is not None or (one.op == "input" and not one.rank)
+                   for one in (low, high)]  # fmt: skip
+        if all(numbers) and (_value(low) is None or _value(high) is None):
+            self.orders[high - low] = None
+
+    def _note_kinks(self, made: Node, argument: Node) -> None:
+        """What is 0 where a clip of an argument has a kink, which is not looked at."""
+        for node in ancestors([made], stop={argument}):
+            found = _limit(node)
+            if found is not None and node is not argument:
+                self.kinks[found[0] - found[1]] = None
+
+    # -- at points, and in general
+
+    def _subject(self, names: Sequence[str], factors: Mapping[str, Node | None]) -> Subject:
+        """Are the gradients what is meant, times factors?"""
+        case, graph = self.search.case, Graph()
+        meant = {}
+        for name in names:
+            factor = factors.get(name)
+            own = self.meant[name]
+            meant[name] = own if factor is None else _scaled(own, factor)
+        stated = [node for one in case.relations for node in one.nodes]
+        stated = [node for node in ancestors(stated) if node.op == "input"]
+        roots = [*meant.values(), *(self.written[name] for name in names)]
+        roots += [self.new[node] for node in (*case.inputs, *stated)]
+        roots += [*self.kinks, *(arg for node in self.orders for arg in node.args)]
+        plain = Graph()
+        whole = without_markers(plain, roots)
+        facts: list[Assumption] = []
+        known = self._in_order(graph, whole, facts)
+        limits = _IntegerLimits(graph, {made: node for node, made in known.items()})
+        moved_to = rewrite(graph, [whole[node] for node in roots], known, limits)
+        new = {node: moved_to[whole[node]] for node in roots}
+        outputs, gradients = [], {}
+        weights: list[Node] = []
+        for name in names:
+            weight = graph.input(f"{name} as meant", meant[name].type)
+            cotangent = graph.input(f"of {name}", meant[name].type)
+            outputs.append((weight * new[meant[name]], cotangent))
+            gradients[weight.attributes["name"]] = cotangent * new[self.written[name]]
+            weights.append(weight)
+        given = [node for node in ancestors([*_outputs_of(outputs), *gradients.values()])
+                 if node.op == "input"]  # fmt: skip
+        cotangents = {cotangent for _, cotangent in outputs}
+        named = [new[self.new[node]] for node in case.inputs]
+        inputs = dict.fromkeys([*(node for node in named if node.op == "input"), *weights,
+                                *(node for node in given if node not in cotangents)])  # fmt: skip
+        gone = {node.label for node, made in zip(case.inputs, named, strict=True)
+                if made.op != "input"}  # fmt: skip
+        found = Subject(
+            graph, [*inputs], outputs, gradients, conditions=case.conditions,
+            assumptions=[*facts, *(a for a in self.search.declared if not gone & {*a.inputs})],
+            relations=[*moved(case.relations, graph, {n: new[self.new[n]] for n in stated}),
+                       *(Relation("beside a kink", "!=", new[node]) for node in self.kinks)],
+        )  # fmt: skip
+        self.integers = limits.said()
+        found.settle_as(self.search.modes)
+        found.settle()
+        return found
+
+    def _in_order(
+        self, graph: Graph, whole: Mapping[Node, Node], facts: list[Assumption]
+    ) -> dict[Node, Node]:
+        """Limits that are in order: one of two is the other one and a positive distance."""
+        known: dict[Node, Node] = {}
+        for node in self.orders:
+            high, low = (whole[arg] for arg in node.args)
+            if high in known or low in known:
+                continue
+            name = f"{high.label} above {low.label}"
+            distance = graph.input(name, high.type)
+            facts.append(Assumption(name, "positive", "positive"))
+            other = low if high.op == "input" else high
+            copied = rewrite(graph, [other])[other]
+            known[other] = copied
+            known[high if other is low else low] = (
+                copied + distance if other is low else copied - distance
+            )
+        return known
+
+    def _agrees(self, names: Sequence[str], factors: Mapping[str, Node | None]) -> bool:
+        """Are they the same at a few points, and not 0 at all of them?"""
+        subject = self._subject(names, factors)
+        sizes = subject.sampler.small_choices(POINTS) or [{}]
+        seen = 0
+        for number in range(2 * POINTS):
+            at = subject.draw(sizes[number % len(sizes)], number)
+            if at is None:
+                continue
+            for name in subject.gradients:
+                found = subject.compare(at, {name: subject.direction(name, at)})
+                if not found.gap <= _NEAR:
+                    return False
+                seen += abs(found.claimed) > _CLOSE
+        doubtful = (islice(seek(subject, name), POINTS) for name in subject.gradients)
+        points = chain.from_iterable(doubtful)
+        return seen > 0 and not any(_is_inside(subject, point) for point in points)
+
+    def factors(self) -> dict[str, Node | None] | None:
+        """The numbers by which gradients are scaled; None where that does not explain them."""
+        found: dict[str, Node | None] = {}
+        try:
+            for name in self.names:
+                own = self._numbers(name) if self.search.steps and len(self.names) > 1 else []
+                for factor in (None, *own):
+                    if self._agrees([name], {name: factor}):
+                        found[name] = factor
+                        break
+                else:
+                    return None
+        except (SymgradError, NoPointError, ValueError):
+            return None
+        return found if None in found.values() else None
+
+    def _numbers(self, name: str) -> list[Node]:
+        """Numbers of a gradient that may be there to scale it.
+
+        They are plain arguments that forward does not use, and what has the root of a size in it.
+        """
+        case = self.search.case
+        used = {*ancestors(case.outputs)}
+        order = ancestors([one.node for one in case.gradients if one.input == name and one.node])
+        numbers: list[Node] = []
+        scaling: set[Node] = set()
+        for node in order:
+            spare = node.op == "input" and node in case.inputs and node not in used
+            made = bool(node.args) and all(arg in numbers for arg in node.args)
+            given = node.op in ("constant", "size")
+            if node.rank or not node.dtype.is_float or not (spare or made or given):
+                continue
+            numbers.append(node)
+            root = node.op in ("sqrt", "rsqrt", "pow") and not given
+            sized = any(one.op == "size" for one in ancestors([node]))
+            if spare or (root and sized) or any(arg in scaling for arg in node.args):
+                scaling.add(node)
+        found = [self.copies[node] for node in reversed(numbers) if node in scaling]
+        parts = [part for one in found[:SURROGATE_SCALARS] for part in (one, 1.0 / one)]
+        whole = self._factor(order[-1], numbers)
+        return parts if whole is None or not scaling else [*parts, whole]
+
+    def _factor(self, node: Node, numbers: Collection[Node]) -> Node | None:
+        """The numbers that a gradient is multiplied with, or divided by, last; as one number."""
+        found: Node | None = None
+        while node.op in ("mul", "div"):
+            of_number = [_unexpanded(arg) in numbers for arg in node.args]
+            if sum(of_number) != 1 or (node.op == "div" and of_number[0]):
+                break
+            place = of_number.index(True)
+            by = self.copies[_unexpanded(node.args[place])]
+            by = by if node.op == "mul" else 1.0 / by
+            found = by if found is None else found * by
+            node = node.args[1 - place]
+        return found
+
+    def is_proved(self, factors: Mapping[str, Node | None]) -> bool:
+        """Are the gradients what is meant, almost everywhere?"""
+        try:
+            found = judge(self._subject(self.names, factors), budget=REPAIR_WORK)
+        except (SymgradError, NoPointError):
+            return False
+        return bool(found) and all(one.verdict for one in found.values())
+
+    # -- words
+
+    def said(self, factors: Mapping[str, Node | None], left: Sequence[Node]) -> str:
+        """What the gradients are the derivatives of."""
+        roots = [*self.search.case.inputs, *self.plan.parts]
+        copies = rewrite(Graph(), roots)
+        texts = []
+        for node in self.plan.parts:
+            texts.append(f"`{_code(self._slope(node, copies))}` in place of `{_code(node)}`")
+        said = f"is the derivative of {' and '.join(dict.fromkeys(texts[:2]))}"
+        scaled = [
+            f"; that by {name} is scaled by `{_number_code(factor)}`"
+            for name, factor in factors.items() if factor is not None
+        ]  # fmt: skip
+        constants = [node for node in self.plan.constants if node.op != "input"]
+        said += _said_constant([*left, *map(_unexpanded, constants)])
+        return said + "".join(scaled) + self.integers + self._orders_said()
+
+    def _orders_said(self) -> str:
+        pairs = [[_number_code(_unexpanded(arg)) for arg in node.args] for node in self.orders]
+        return "".join(dict.fromkeys(f", {low} < {high}" for high, low in pairs))
+
+
+class _IntegerLimits:
+    """A rule: what was rounded is limited by integers as what is rounded is.
+
+    ``u.round().clamp(-8, 7)`` is -8 where ``u < -8``, 7 where ``u > 7``, and ``u.round()`` between.
+    A plain argument is taken for an integer there; ``known``: which one is meant by a node.
+    """
+
+    def __init__(self, graph: Graph, known: Mapping[Node, Node]) -> None:
+        self.graph, self.known = graph, known
+        self.rounded: dict[Node, Node] = {}
+        self.bounds: dict[Node, tuple[Node, bool]] = {}
+        self.plain: dict[str, None] = {}
+
+    def __call__(self, node: Node, args: Sequence[Node]) -> Node | None:
+        if node.op in ("round", "floor", "ceil") and node.args[0].dtype.is_float:
+            made = self.graph.copy(node, args)
+            self.rounded[made] = args[0]
+            return made
+        if _limit(node) is None:
+            return None
+        own = self.graph.copy(node, args)
+        found = _limit(own)
+        if found is None or found[0] not in self.rounded or not self._is_integer(found[1]):
+            return own
+        value, limit, below = found
+        inside, outer = self.rounded[value], self.bounds.get(value)
+        if outer is not None:
+            low, high = (limit, outer[0]) if below else (outer[0], limit)
+            least, greatest = _value(low), _value(high)
+            known = least is not None and greatest is not None
+            if outer[1] is below or (known and least > greatest):  # type: ignore[operator]
+                return own
+        compared = self.graph.apply("lt" if below else "gt", inside, limit)
+        made = self.graph.apply("where", compared, limit, value)
+        self.rounded[made], self.bounds[made] = inside, (limit, below)
+        return made
+
+    def _is_integer(self, limit: Node) -> bool:
+        """Is it one, or a plain argument that is taken for one?"""
+        value = _value(limit)
+        if value is not None:
+            return value == int(value)
+        plain = _unexpanded(limit)
+        plain = self.known.get(plain, plain)
+        if plain.op == "input" and not plain.rank:
+            self.plain[plain.label] = None
+            return True
+        return False
+
+    def said(self) -> str:
+        """What is taken for granted of plain arguments."""
+        if not self.plain:
+            return ""
+        kind = "integers" if len(self.plain) > 1 else "an integer"
+        return f", for {kind} {' and '.join(self.plain)}"
+
+
+def _outputs_of(pairs: Sequence[tuple[Node, Node]]) -> list[Node]:
+    """The outputs of pairs of an output and its cotangent."""
+    return [node for node, _ in pairs]
+
+
+def _is_inside(subject: Subject, point: Point) -> bool:
+    """Is forward defined there, and do the relations hold?"""
+    try:
+        subject.evaluate_double(point)
+    except DomainError:
+        return False
+    return True
+
+
+def _no_rule(number: int) -> AppliedRule:
+    raise SymgradError("a Function is applied in forward")
+
+
+def _said_constant(nodes: Sequence[Node]) -> str:
+    if not nodes:
+        return ""
+    names = dict.fromkeys(f"`{_code(node)}`" for node in nodes)
+    return (
+        f", {' and '.join(names)} being taken for {'a constant' if len(names) < 2 else 'constants'}"
+    )
 
 
 # -- steps and clips
@@ -533,9 +1128,17 @@ def _clamped(u: Node, low: float | None, high: float | None) -> Node:
     return u if high is None else graph.binary("minimum", u, high)
 
 
+def _number_like(u: Node, scale: Node) -> Node:
+    """A number of another graph, as a tensor like another one."""
+    number = rewrite(u.graph, [scale])[scale]
+    if number.dtype != u.dtype:
+        number = u.graph.apply("cast", number, dtype=u.dtype)
+    return u.graph.expand(number, u.shape)
+
+
 def _scaled(u: Node, scale: Node) -> Node:
     """A value times a number of another graph."""
-    return u.graph.expand(rewrite(u.graph, [scale])[scale], u.shape) * u
+    return _number_like(u, scale) * u
 
 
 def _times(u: Node, scale: Node | None) -> Node:
@@ -545,8 +1148,7 @@ def _times(u: Node, scale: Node | None) -> Node:
 def _per(u: Node, scale: Node | None) -> Node:
     if scale is None:
         return u
-    number = rewrite(u.graph, [scale])[scale]
-    return u / u.graph.expand(number, u.shape)
+    return u / _number_like(u, scale)
 
 
 def _applied(u: Node, scale: Node | None, op: str) -> Node:
@@ -579,7 +1181,7 @@ def _hat(u: Node, scale: Node | None) -> Node:
 
 
 def _decay(u: Node, scale: Node | None) -> Node:
-    return u.graph.apply("exp", -u.graph.apply("abs", _times(u, scale)))
+    return u.graph.apply("exp", -_times(u.graph.apply("abs", u), scale))
 
 
 def _under_hat(u: Node, scale: Node | None) -> Node:
@@ -591,11 +1193,29 @@ def _under_decay(u: Node, scale: Node | None) -> Node:
     return _per(u.graph.apply("sign", u) * (1.0 - _decay(u, scale)), scale)
 
 
+def _absolute(u: Node) -> Node:
+    return u.graph.apply("abs", u)
+
+
+def _shifted(u: Node, family: Callable[..., Node], scale: Node | None, by: float) -> Node:
+    return family(u - by, scale)
+
+
 _INTEGRALS: dict[Any, Callable[..., Node]] = {
     _under_hat: _hat,
     _under_decay: _decay,
 }
 """What is known better by its derivative than by itself."""
+
+
+def _integral(slope: Slope) -> Slope | None:
+    """The derivative of a slope that is known better by it."""
+    given = getattr(slope, "keywords", {})
+    if getattr(slope, "func", None) is _shifted:
+        known = _INTEGRALS.get(given["family"])
+        return None if known is None else partial(_shifted, **{**given, "family": known})
+    known = _INTEGRALS.get(getattr(slope, "func", slope))
+    return None if known is None else partial(known, **given)
 
 
 # -- words

@@ -72,7 +72,7 @@ SLOPES: dict[str, tuple[Slope, Slope, str]] = {
     "exponential": (
         lambda x: sg.exp(-2 * x.abs()),
         lambda x: x.sign() * (1 - sg.exp(-2 * x.abs())) / 2,
-        "the integral of `(-(2 * x).abs()).exp()`",
+        "the integral of `(-(2 * x.abs())).exp()`",
     ),
 }  # fmt: skip
 
@@ -245,6 +245,38 @@ def test_a_plain_number_stands_in_the_name() -> None:
     assert "-0.3 * x" in sg.verify(Scaled, "n", static={"alpha": 0.3}).inputs["x"].surrogate
 
 
+NUMBERED: dict[str, tuple[Callable[[Any, float], Any], str]] = {
+    "fast sigmoid": (lambda x, k: 1 / (1 + k * x.abs()) ** 2, "`x / (1 + k * x.abs())`"),
+    "sigmoid": (
+        lambda x, k: k * sg.sigmoid(k * x) * (1 - sg.sigmoid(k * x)), "`(k * x).sigmoid()`"
+    ),
+    "arctan": (lambda x, k: k / 2 / (1 + (math.pi / 2 * k * x) ** 2), "k * x).atan()`"),
+    "escape": (lambda x, k: 3 * sg.exp(-k * (x - 1).abs()), "(k * (x - 1).abs()"),
+    "triangular": (lambda x, k: sg.where(x >= 0, -k, k), "`-k * x.abs()`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", NUMBERED)
+def test_a_plain_number_that_nobody_stated_stands_in_a_slope(which: str) -> None:
+    slope, text = NUMBERED[which]
+
+    class Spike(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, k: float) -> Any:
+            ctx.save_for_backward(x)
+            ctx.k = k
+            return (x > 0).float()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return g * slope(x, ctx.k), None
+
+    report = sg.verify(Spike, "n")
+    assert report.verdict == sg.SURROGATE
+    assert text in report.inputs["x"].surrogate, str(report)
+
+
 def test_it_is_never_a_pass() -> None:
     report = sg.verify(made(STEPS["round"], sg.ones_like), "n")
     assert not report
@@ -254,3 +286,313 @@ def test_it_is_never_a_pass() -> None:
         sg.compile(made(STEPS["round"], sg.ones_like), "n")
     op = sg.compile(made(STEPS["round"], sg.ones_like), "n", allow=("SURROGATE?",))
     assert op is not None
+
+
+# -- forward keeps its values
+
+
+class Lsq(sg.Function):
+    """A learned step size, as it is usually written: by regions of ``x / s``."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, s: Any) -> Any:
+        ctx.save_for_backward(x, s)
+        return (x / s).round().clamp(-8, 7) * s
+
+    @staticmethod
+    def inside(v: Any) -> Any:
+        return (v >= -8) & (v <= 7)
+
+    @staticmethod
+    def step(v: Any) -> Any:
+        return sg.where(v < -8, -8.0, sg.where(v > 7, 7.0, v.round() - v))
+
+    @classmethod
+    def scaled(cls, total: Any, x: Any) -> Any:
+        return total
+
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        x, s = ctx.saved_tensors
+        v = x / s
+        return g * cls.inside(v), cls.scaled((g * cls.step(v)).sum(), x)
+
+
+class LsqOfQuantized(Lsq):
+    """The quantised value is kept, and the window is open."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, s: Any) -> Any:
+        v = x / s
+        q = v.round().clamp(-8, 7)
+        ctx.save_for_backward(v, q)
+        return q * s
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        v, q = ctx.saved_tensors
+        inside = (v > -8) & (v < 7)
+        return g * inside, (g * (q - v * inside)).sum()
+
+
+class LsqOfRounded(Lsq):
+    """The window is that of the rounded value."""
+
+    @staticmethod
+    def inside(v: Any) -> Any:
+        return (v.round() >= -8) & (v.round() <= 7)
+
+    @staticmethod
+    def step(v: Any) -> Any:
+        low, high = v.round() < -8, v.round() > 7
+        return sg.where(low, -8.0, sg.where(high, 7.0, v.round() - v))
+
+
+class LsqScaled(Lsq):
+    @classmethod
+    def scaled(cls, total: Any, x: Any) -> Any:
+        return total / math.sqrt(7) / (x.shape[0] * x.shape[1]) ** 0.5
+
+
+class LsqByNumber(sg.Function):
+    """Limits and the scale of the gradient are plain arguments; sums of indicators."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, s: Any, g: float, low: float, high: float) -> Any:
+        ctx.save_for_backward(x, s)
+        ctx.other = g, low, high
+        return (x / s).round().clamp(low, high) * s
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        x, s = ctx.saved_tensors
+        g, low, high = ctx.other
+        v = x / s
+        under, over = (v < low).float(), (v > high).float()
+        inside = 1.0 - under - over
+        steps = under * low + over * high + inside * (v.round() - v)
+        return inside * grad, (steps * grad * g).sum(), None, None, None
+
+
+class LsqTurned(Lsq):
+    @staticmethod
+    def step(v: Any) -> Any:
+        return sg.where(v < -8, -8.0, sg.where(v > 7, 7.0, v - v.round()))
+
+
+class LsqOffByOne(Lsq):
+    @staticmethod
+    def inside(v: Any) -> Any:
+        return (v >= -8) & (v <= 8)
+
+
+class LsqUnlimited(Lsq):
+    @staticmethod
+    def inside(v: Any) -> Any:
+        return v < float("inf")
+
+
+class LsqDoubled(Lsq):
+    @classmethod
+    def scaled(cls, total: Any, x: Any) -> Any:
+        return 2 * total
+
+
+class LsqMean(Lsq):
+    @classmethod
+    def scaled(cls, total: Any, x: Any) -> Any:
+        return total / (x.shape[0] * x.shape[1])
+
+
+class LsqTwice(Lsq):
+    @classmethod
+    def backward(cls, ctx: Any, g: Any) -> Any:
+        return tuple(2 * one for one in super().backward(ctx, g))
+
+
+@pytest.mark.parametrize("function", [Lsq, LsqOfQuantized, LsqScaled])
+def test_learned_step(function: type[sg.Function]) -> None:
+    found = sg.verify(function, "n m", "")
+    assert found.verdict == sg.SURROGATE, str(found)
+    texts = {one.surrogate for one in found.inputs.values()}
+    assert len(texts) == 1
+    text = texts.pop()
+    assert "`(x / s).clamp(min=-8, max=7)` in place of" in text
+    assert ("that by s is scaled by" in text) == (function is LsqScaled)
+
+
+def test_learned_step_with_the_window_of_what_is_rounded() -> None:
+    text = sg.verify(LsqOfRounded, "n m", "").inputs["s"].surrogate
+    assert "is the derivative of `x / s` in place of `(x / s).round()`" in text, text
+
+
+def test_learned_step_by_plain_numbers() -> None:
+    text = sg.verify(LsqByNumber, "n m", "").inputs["s"].surrogate
+    assert "`(x / s).clamp(min=low, max=high)` in place of" in text, text
+    assert "that by s is scaled by `g`" in text
+    assert "for integers low and high, low < high" in text
+
+
+@pytest.mark.parametrize(
+    "function", [LsqTurned, LsqOffByOne, LsqUnlimited, LsqDoubled, LsqMean, LsqTwice]
+)
+def test_mistake_in_a_learned_step_is_refuted(function: type[sg.Function]) -> None:
+    found = sg.verify(function, "n m", "")
+    assert found.verdict == sg.REFUTED, str(found)
+    assert not any(one.surrogate for one in found.inputs.values())
+
+
+class Limited(sg.Function):
+    """Between two tensors; the limits get no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, low: Any, high: Any) -> Any:
+        ctx.save_for_backward(x, low, high)
+        return sg.minimum(sg.maximum(x, low), high)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g, None, None
+
+
+class LimitedByWhere(Limited):
+    @staticmethod
+    def forward(ctx: Any, x: Any, low: Any, high: Any) -> Any:
+        out = sg.where(x > high, high, x)
+        return sg.where(out < low, low, out)
+
+
+class LimitedInside(Limited):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, low, high = ctx.saved_tensors
+        return g * ((x > low) & (x < high)), None, None
+
+
+class LimitedTwice(Limited):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, low, high = ctx.saved_tensors
+        return 2 * g * ((x > low) & (x < high)), g * (x < low), g * (x > high)
+
+
+class LimitsSwapped(Limited):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, low, high = ctx.saved_tensors
+        return g * ((x > low) & (x < high)), g * (x > high), g * (x < low)
+
+
+class LimitForgotten(Limited):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, low, _ = ctx.saved_tensors
+        return g * (x > low), None, None
+
+
+class Greater(sg.Function):
+    """No limits: the greater one of two tensors, of which one gets no gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return sg.maximum(x, y)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return g * (x > y), None
+
+
+class Times(sg.Function):
+    """Nothing is rounded here: a factor without its gradient is a mistake."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return (x * y).clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return g * y * ((x * y).abs() < 1), None
+
+
+@pytest.mark.parametrize("shape", ["n", "n m"])
+@pytest.mark.parametrize("function", [Limited, LimitedByWhere])
+def test_clamp_by_tensors_straight_through(function: type[sg.Function], shape: str) -> None:
+    found = sg.verify(function, shape, shape, shape)
+    assert found.verdict == sg.SURROGATE, str(found)
+    assert {one.surrogate for one in found.inputs.values()} == {found.inputs["x"].surrogate}
+    text = found.inputs["low"].surrogate
+    assert "is the derivative of `x` in place of" in text
+    assert "`low` and `high` being taken for constants" in text
+
+
+def test_limits_without_gradients() -> None:
+    found = sg.verify(LimitedInside, "n", "n", "n")
+    assert found.inputs["x"].verdict == sg.PROVED
+    text = "is the true gradient, `low` and `high` being taken for constants"
+    assert found.inputs["low"].surrogate == found.inputs["high"].surrogate == text
+
+
+@pytest.mark.parametrize("function", [LimitedTwice, LimitsSwapped, LimitForgotten])
+def test_mistake_in_a_clamp_is_refuted(function: type[sg.Function]) -> None:
+    assert sg.verify(function, "n", "n", "n").verdict == sg.REFUTED
+
+
+@pytest.mark.parametrize("function", [Greater, Times])
+def test_factors_and_greater_values_are_no_limits(function: type[sg.Function]) -> None:
+    assert sg.verify(function, "n", "n").verdict == sg.REFUTED
+
+
+class BinaryWeight(sg.Function):
+    """The mean of the absolute values as a scale, which backward takes for a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, w: Any) -> Any:
+        mean = w.abs().mean(1, keepdim=True)
+        ctx.save_for_backward(w, mean)
+        return w.sign() * mean
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        w, mean = ctx.saved_tensors
+        return g * mean * (w.abs() <= 1)
+
+
+class BinaryWeightUnscaled(BinaryWeight):
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        w, mean = ctx.saved_tensors
+        return g / mean * (w.abs() <= 1)
+
+
+def test_scale_that_is_a_constant() -> None:
+    text = sg.verify(BinaryWeight, "n m").inputs["w"].surrogate
+    assert "`w.clamp(min=-1, max=1)` in place of `w.sign()`" in text
+    assert "being taken for a constant" in text
+    assert sg.verify(BinaryWeightUnscaled, "n m").verdict == sg.REFUTED
+
+
+class FakeQuantize(sg.Function):
+    """Affine; scale and zero point get no gradient, limits are plain arguments."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, scale: Any, zero: Any, low: float, high: float) -> Any:
+        ctx.save_for_backward(x, scale, zero)
+        ctx.limits = low, high
+        return ((x / scale + zero).round().clamp(low, high) - zero) * scale
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, scale, zero = ctx.saved_tensors
+        low, high = ctx.limits
+        q = (x / scale + zero).round()
+        return g * ((q >= low) & (q <= high)), None, None, None, None
+
+
+def test_scale_and_zero_point_without_gradients() -> None:
+    text = sg.verify(FakeQuantize, "n m", "", "").inputs["x"].surrogate
+    assert "in place of" in text, text
+    assert "`scale` and `zero` being taken for constants" in text
