@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from symgrad.budgets import MOST_STATE_ROUNDS, VERDICT_SECONDS
 from symgrad.deadline import TimeUp, limited
+from symgrad.declarations import Declared, read
 from symgrad.errors import (
     BuildError,
     CacheError,
@@ -36,6 +37,7 @@ from symgrad.frontend.anyrank.session import Observation
 from symgrad.frontend.calls import asks_nothing, other_calls
 from symgrad.frontend.forward_mode import JvpError, has_jvp, pushing
 from symgrad.frontend.function import class_location, class_of, surrogate_of
+from symgrad.frontend.guests import taken
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.plain import as_numbers, passed_numbers, with_passed
 from symgrad.frontend.plain_code import has_plain_jvp
@@ -44,7 +46,7 @@ from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.state import changes_of
 from symgrad.frontend.trace import BATCH_RANK, trace_request
 from symgrad.garbage import fewer_collections
-from symgrad.ir.assume import Stated
+from symgrad.ir.assume import Stated, joined
 from symgrad.ir.dtype import float64
 from symgrad.ir.function import FunctionGraphs, OtherCall, patterns
 from symgrad.kernels import OpPlan, plan, with_backward
@@ -70,6 +72,7 @@ def verify(
     function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
     order: int = 1, suggest: bool = True, audit: bool = False,
     timeout: float | None = VERDICT_SECONDS, cache: bool = False,
+    config: str | Path | None = None,
 ) -> Report:  # fmt: skip
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
@@ -82,15 +85,37 @@ def verify(
     PROVED at random points as well.  ``timeout``: seconds of processor time; what is not decided
     by then is UNDECIDED; None for no limit.  ``cache=True``: what was PROVED before, by this
     version and from the same traces, is not proved again; the command line and pytest do so
-    too.  Raises SpecError, and the errors of tracing forward.
+    too.  ``config``: a file of declarations (``symgrad.toml``), whose table for the class stands
+    for what is not said here.  Raises SpecError, and the errors of tracing forward.
     """
+    found = class_of(taken(function))
+    declared = None if config is None else read(Path(config)).of(found)
 
     def judge() -> Report:
-        request = requested(function, specs, static, assume, order)
+        request = asked_for(function, declared, specs, static, assume, order)
         with used() if cache else nullcontext():
             return _judged_request(replace(request, audit=audit), suggest)
 
-    return in_time(function, timeout, judge)
+    with nullcontext() if declared is None else declared.applied(found):
+        return in_time(function, timeout, judge)
+
+
+def asked_for(
+    function: AnyFunction, declared: Declared | None, specs: Any = (), static: Static = None,
+    assume: Assume = None, order: int = 1,
+) -> Request:  # fmt: skip
+    """The request for what is stated, and for what is declared in a file where nothing is."""
+    if declared is None:
+        return requested(function, specs, static, assume, order)
+    values = {**declared.static, **(static or {})}
+    facts = {**joined(declared.assume), **joined(assume)}
+    try:
+        return requested(
+            function, specs or declared.specs, values, facts, max(order, declared.order or 1)
+        )
+    except SpecError as error:
+        error.location = error.location or declared.where
+        raise
 
 
 def verify_request(

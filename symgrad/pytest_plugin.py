@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from symgrad.declarations import Declared
     from symgrad.frontend.function import Function
     from symgrad.tools.judging import Judged
 
@@ -46,6 +47,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--symgrad-timeout", type=float, default=None, metavar="SECONDS",
         help="processor time for each verdict, 30 by default; 0: no limit",
+    )  # fmt: skip
+    group.addoption(
+        "--symgrad-config", default=None, metavar="FILE",
+        help="declarations, in the place of the nearest symgrad.toml or pyproject.toml",
     )  # fmt: skip
     group.addoption(
         "--symgrad-no-cache", action="store_true", help="prove again what was PROVED before"
@@ -97,7 +102,10 @@ class FunctionItem(pytest.Item):
         judged = judge(
             self.function, order=_order(self.config), timeout=_timeout(self.config) or None,
             cached=not self.config.getoption("symgrad_no_cache"),
+            declared=_declared(self.config, self.function),
         )  # fmt: skip
+        if judged.verdict == "IGNORED":
+            pytest.skip(judged.expectation)
         if judged.inferred:
             self.user_properties.append((_SHAPES, judged.inferred))
         report = judged.report
@@ -105,7 +113,7 @@ class FunctionItem(pytest.Item):
             under = f", declared: {report.declared}" if report.declared else ""
             notes = "".join(f"; note: {note}" for note in judged.reservations)
             self.user_properties.append((_VALUES, f"{report.stated}{under}{notes}"))
-        if not judged.proved and judged.verdict not in _allowed(self.config):
+        if not judged.passes and judged.verdict not in _allowed(self.config):
             raise NotPassed(judged)
         self.add_report_section("call", "symgrad", judged.text)
 
@@ -137,6 +145,20 @@ def _order(config: pytest.Config) -> int:
     if text not in ("1", "2"):
         raise pytest.UsageError(f"symgrad_order is 1 or 2, not {text!r}")
     return int(text)
+
+
+def _declared(config: pytest.Config, function: type[Function]) -> Declared | None:
+    """What ``--symgrad-config``, or the nearest file above the class, declares of it."""
+    from symgrad.errors import SymgradError
+    from symgrad.tools.configured import Configured
+
+    given = config.getoption("symgrad_config")
+    try:
+        files = Configured(Path(given) if given else None)
+        files.check([function])
+        return files.of(function)
+    except SymgradError as error:
+        raise pytest.UsageError(error.shown()) from error
 
 
 def _timeout(config: pytest.Config) -> float:

@@ -177,10 +177,9 @@ def _specs(shapes: str | None) -> tuple[str | None, ...]:
     """``"n m; m; None"``: one spec a tensor input."""
     if shapes is None:
         return ()
-    words = [word.strip() for word in shapes.split(";")]
-    if len(words) > 1 and not words[-1]:
-        del words[-1]  # what ends with a semicolon states no more
-    return tuple(None if word in ("None", "-") else word for word in words)
+    from symgrad.declarations import specs_in
+
+    return specs_in(shapes)
 
 
 def _arguments(command: Callable[..., None]) -> Callable[..., None]:
@@ -230,6 +229,14 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--quiet", is_flag=True, help="Only the table, no reports.")
 @click.option("--suggest", is_flag=True, help="Print a diff that fixes the backward: patch -p1.")
+@_file_option(
+    "--config", "Declarations, in the place of the nearest symgrad.toml or pyproject.toml."
+)
+@click.option("--no-config", is_flag=True, help="Read no declarations.")
+@click.option(
+    "--write-config", is_flag=True,
+    help="Append the shapes and values that were found by trying to symgrad.toml.",
+)  # fmt: skip
 @_file_option("--sarif", "Write what is not PROVED as SARIF 2.1.0, for annotations in CI.")
 @_file_option("--junit", "Write a JUnit report: one test case a Function.")
 @_file_option("--write-test", "Write the counterexamples as a pytest file that fails until fixed.")
@@ -249,8 +256,9 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
     order: int, audit: bool, timeout: float, jobs: int, no_cache: bool, as_json: bool,
-    quiet: bool, suggest: bool, sarif: Path | None, junit: Path | None, write_test: Path | None,
-    certificate: Path | None, root: Path | None,
+    quiet: bool, suggest: bool, config: Path | None, no_config: bool, write_config: bool,
+    sarif: Path | None, junit: Path | None, write_test: Path | None, certificate: Path | None,
+    root: Path | None,
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
 
@@ -259,6 +267,9 @@ def verify(
     Shapes come from --shapes, else from the annotations of forward (x: "f32[n m]", or
     jaxtyping's types), else they are inferred from what forward accepts, which the report then
     says: the verdict is the worst of those for the shapes that it names.
+
+    What the nearest symgrad.toml above a file, or [tool.symgrad] in pyproject.toml, declares of a
+    class counts where nothing is said here.
     """
     if certificate is not None:
         _certificate(certificate, root, targets, as_json)
@@ -268,10 +279,13 @@ def verify(
     from rich.markup import escape
 
     from symgrad.tools import discover
+    from symgrad.tools.configured import Configured
     from symgrad.tools.judging import Asked, judge_all, summary
 
     console = Console(stderr=as_json, highlight=False)
     chosen = [function for target in targets for function in discover.functions(target)]
+    files = Configured(config, read=not no_config)
+    files.check(chosen)
     facts = joined(assume)
     asked = Asked(
         _specs(shapes),
@@ -282,19 +296,24 @@ def verify(
         timeout or None,
         suggest,
         cached=not no_cache,
+        config=files.of,
     )
-    judged = judge_all(chosen, console, asked, jobs=1 if write_test is not None else jobs)
+    alone = write_test is not None or write_config
+    judged = judge_all(chosen, console, asked, jobs=1 if alone else jobs)
     if as_json:
         _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:
         console.print(summary(judged))
         for one in judged:
-            if (audit or not one.proved) and not quiet:
+            if (audit or not one.passes) and not quiet:
                 console.print(escape(one.text), soft_wrap=True)
         if suggest:
             _print_diffs(judged)
     _write_files(judged, sarif, junit, write_test)
-    _exit(0 if all(one.proved for one in judged) else 1)
+    if write_config:
+        for line in files.write(judged):
+            click.echo(line, err=True)
+    _exit(0 if all(one.passes for one in judged) else 1)
 
 
 def _print_diffs(judged: Sequence[Judged]) -> None:

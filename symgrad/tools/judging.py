@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from symgrad import compiler, verdicts
 from symgrad.budgets import VERDICT_SECONDS
 from symgrad.compiler import Assume, Static
+from symgrad.declarations import Declared
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import Function, class_location, surrogate_of
 from symgrad.frontend.request import Request
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import DERIVED
-from symgrad.shapes import requested
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,6 +36,7 @@ class Judged:
     """The verdict on one Function, or the error that binding or tracing it raised.
 
     ``request``: what was judged, where this process judged it.  ``guess``: the inferred shapes.
+    ``declared``: what a file declares of it.
     """
 
     function: type[Function]
@@ -43,6 +44,7 @@ class Judged:
     report: Report | None = None
     error: SymgradError | None = None
     guess: str = ""
+    declared: Declared | None = None
 
     @property
     def inferred(self) -> str:
@@ -58,13 +60,36 @@ class Judged:
 
     @property
     def verdict(self) -> str:
-        """PROVED, REFUTED, UNDECIDED, or ERROR."""
-        return "ERROR" if self.report is None else str(self.report.verdict)
+        """PROVED, REFUTED, UNDECIDED, or ERROR; IGNORED where a file says so."""
+        if self.report is None:
+            return "IGNORED" if self.error is None else "ERROR"
+        return str(self.report.verdict)
 
     @property
     def proved(self) -> bool:
         """Is it PROVED?"""
         return self.verdict == "PROVED"
+
+    @property
+    def passes(self) -> bool:
+        """Is it what is expected: PROVED, or the verdict that a file declares?"""
+        if self.verdict == "IGNORED":
+            return True
+        expected = self.declared.verdict if self.declared is not None else ""
+        return self.verdict == (expected or "PROVED")
+
+    @property
+    def expectation(self) -> str:
+        """What a file declares of the verdict, and whether it is so; empty for nothing."""
+        if self.declared is None:
+            return ""
+        where = self.declared.where
+        if self.verdict == "IGNORED":
+            return f"ignored: {self.declared.ignore} ({where})"
+        if not self.declared.verdict:
+            return ""
+        kept = "as expected" if self.passes else f"expected {self.declared.verdict}"
+        return f"{kept} ({where})"
 
     def __bool__(self) -> bool:
         return self.proved
@@ -103,52 +128,73 @@ class Judged:
         """The report, or the error, as text."""
         if self.error is not None:
             return f"{self.name}: {type(self.error).__name__}: {self.error.shown()}"
-        return str(self.report)
+        if self.report is None:
+            return f"{self.name}: {self.expectation}"
+        return f"{self.report}\n  {self.expectation}" if self.expectation else str(self.report)
 
     def to_dict(self) -> dict[str, Any]:
         """What ``--json`` prints."""
+        declared = self._declared()
         if self.report is not None:
-            return self.report.to_dict()
-        found = {"function": self.name, "verdict": self.verdict, "error": str(self.error)}
-        return {**found, **({"inferred_shapes": self.inferred} if self.inferred else {})}
+            return self.report.to_dict() | declared
+        found: dict[str, Any] = {"function": self.name, "verdict": self.verdict}
+        if self.error is not None:
+            found["error"] = str(self.error)
+        return found | ({"inferred_shapes": self.inferred} if self.inferred else {}) | declared
+
+    def _declared(self) -> dict[str, Any]:
+        if self.declared is None:
+            return {}
+        said = {"expected": self.declared.verdict, "ignored": self.declared.ignore}
+        return {"declared_at": str(self.declared.where), **{k: v for k, v in said.items() if v}}
 
 
 def judge(
-    function: type[Function], specs: Sequence[str | None] = (), static: Static = None,
+    function: type[Function], specs: Any = (), static: Static = None,
     assume: Assume = None, order: int = 1, audit: bool = False,
     timeout: float | None = VERDICT_SECONDS, cached: bool = True,
+    declared: Declared | None = None,
 ) -> Judged:  # fmt: skip
     """The verdict; an error that a user can cause is returned, not raised.
 
-    ``cached``: what was PROVED before need not be proved again.
+    ``cached``: what was PROVED before need not be proved again.  ``declared``: what a file says.
     """
     request: Request | None = None
+    if declared is not None and declared.ignore:
+        return Judged(function, declared=declared)
 
     def verdict() -> Report:
         nonlocal request
-        request = replace(requested(function, specs, static, assume, order), audit=audit)
+        asked = compiler.asked_for(function, declared, specs, static, assume, order)
+        request = replace(asked, audit=audit)
         return compiler.verify_request(request, timeout=None)
 
     try:
-        with verdicts.used(cached):
+        with (
+            nullcontext() if declared is None else declared.applied(function),
+            verdicts.used(cached),
+        ):
             report = compiler.in_time(function, timeout, verdict)
-        return Judged(function, request, report)
+        return Judged(function, request, report, declared=declared)
     except SymgradError as error:
         guess = str(request.guess) if request is not None and request.guess else ""
-        return Judged(function, request, error=error, guess=guess)
+        return Judged(function, request, error=error, guess=guess, declared=declared)
 
 
 # -- many at once
 
 STYLES = {
     "PROVED": "green", "UNDECIDED": "yellow", "SURROGATE?": "magenta", "REFUTED": "red",
-    "ERROR": "red",
+    "ERROR": "red", "IGNORED": "dim",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked of each Function.  ``suggest``: diffs of repairs are wanted, too."""
+    """What is asked of each Function.  ``suggest``: diffs of repairs are wanted, too.
+
+    ``config``: finds what a file declares of it.
+    """
 
     specs: Sequence[str | None] = ()
     static: Static = None
@@ -158,6 +204,7 @@ class Asked:
     timeout: float | None = VERDICT_SECONDS
     suggest: bool = False
     cached: bool = True
+    config: Callable[[type[Function]], Declared | None] = field(default=lambda function: None)
 
     def judge(self, function: type[Function]) -> Judged:
         """The verdict on one Function.
@@ -173,6 +220,7 @@ class Asked:
             self.audit,
             self.timeout,
             self.cached,
+            self.config(function),
         )
         wrong = one.error if self.specs or self.static or self.assume else None
         if isinstance(wrong, SpecError) and wrong.location is None:
@@ -221,7 +269,8 @@ def _in_processes(
         for number, sent in enumerate(parallel.in_processes(work, len(functions), jobs, begin)):
             if sent.wrong and sent.error is not None:
                 raise sent.error
-            yield Judged(functions[number], None, sent.report, sent.error, sent.guess)
+            declared = asked.config(functions[number])
+            yield Judged(functions[number], None, sent.report, sent.error, sent.guess, declared)
 
 
 @dataclass(frozen=True)
@@ -286,12 +335,15 @@ def summary(judged: Sequence[Judged]) -> Table:
             table.add_row("", "", "", escape(f"note: {note}"))
         if one.inferred:
             table.add_row("", "", "", escape(one.inferred))
+        if one.report is not None and one.expectation:
+            table.add_row("", "", "", escape(one.expectation))
     return table
 
 
 def _rows(one: Judged) -> Iterator[tuple[str, str, str]]:
     if one.report is None:
-        yield "", "ERROR", one.error.what.partition("\n")[0] if one.error is not None else ""
+        what = one.expectation if one.error is None else one.error.what.partition("\n")[0]
+        yield "", one.verdict, what
         return
     for name, found in one.report.inputs.items():
         meant = [f"backward {found.surrogate}"] if found.surrogate else []

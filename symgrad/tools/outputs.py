@@ -126,7 +126,7 @@ def sarif(judged: Sequence[Judged], root: Path) -> str:
                 for one in judged
             ]
         },
-        "results": [_result(one, root.resolve()) for one in judged if not one.proved],
+        "results": [_result(one, root.resolve()) for one in judged if not one.passes],
     }
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
@@ -205,9 +205,9 @@ def junit(judged: Sequence[Judged]) -> str:
     """A JUnit report: failure for what is not PROVED, error for what cannot be traced."""
     counts = {
         "tests": str(len(judged)),
-        "failures": str(sum(one.verdict not in ("PROVED", "ERROR") for one in judged)),
+        "failures": str(sum(not one.passes and one.verdict != "ERROR" for one in judged)),
         "errors": str(sum(one.verdict == "ERROR" for one in judged)),
-        "skipped": "0",
+        "skipped": str(sum(one.verdict == "IGNORED" for one in judged)),
         "time": f"{sum(_seconds(one) for one in judged):.3f}",
     }
     top = ElementTree.Element("testsuites", counts)
@@ -232,7 +232,10 @@ def _case(suite: ElementTree.Element, one: Judged) -> None:
             ElementTree.SubElement(
                 properties, "property", {"name": _xml(name), "value": _xml(text)}
             )
-    if one.proved:
+    if one.verdict == "IGNORED":
+        ElementTree.SubElement(case, "skipped", {"message": _xml(one.expectation)})
+        return
+    if one.passes:
         ElementTree.SubElement(case, "system-out").text = _xml(one.text)
         return
     kind = "error" if one.verdict == "ERROR" else "failure"

@@ -1,0 +1,241 @@
+"""Functions found by reading the source: nothing is imported.
+
+In: a file, a folder, or the name of a package.  Out: ``Source`` records: the classes that derive
+from ``torch.autograd.Function`` or ``symgrad.Function``, in the order of the files.
+
+Bases are followed through imports and through other classes of the same sources.  A class that
+another library derives from its own Function, outside of these sources, is not found.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from symgrad.errors import SpecError
+
+ROOTS = frozenset(
+    f"{module}.{name}"
+    for module, names in (
+        ("torch.autograd", ("Function",)),
+        ("torch.autograd.function", ("Function", "InplaceFunction", "NestedIOFunction")),
+        ("symgrad", ("Function",)),
+        ("symgrad.frontend.function", ("Function",)),
+    )
+    for name in names
+)
+"""The base classes."""
+LOCAL = "<locals>"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A class statement.  ``module``: its dotted name from the first folder that is no package."""
+
+    file: Path
+    line: int
+    qualname: str
+    module: str
+    torch: bool = True
+
+    @property
+    def name(self) -> str:
+        """``module.Class``."""
+        return f"{self.module}.{self.qualname}"
+
+    @property
+    def inside(self) -> bool:
+        """Is it made when a function runs, so that no import has it?"""
+        return LOCAL in self.qualname
+
+
+@dataclass(frozen=True)
+class _Class:
+    """A class statement with its bases as dotted names.  ``forward``: it has methods to judge."""
+
+    source: Source
+    bases: tuple[str, ...]
+    forward: bool
+
+
+def sources(place: str) -> list[Source]:
+    """The Functions of a file, a folder or a package.  Raises SpecError where there is no such."""
+    files = list(_files(place))
+    if not files:
+        raise SpecError(f"there is no Python file in {place}")
+    return in_files(files)
+
+
+def in_files(files: Sequence[Path]) -> list[Source]:
+    """The Functions that files define, themselves or through classes of each other."""
+    classes = [one for file in files for one in _classes(file)]
+    known = {f"{one.source.module}.{one.source.qualname}": one for one in classes}
+    kinds: dict[str, bool] = {}
+    for _ in range(len(known) + 1):
+        before = len(kinds)
+        for name, one in known.items():
+            kind = _kind(one, kinds)
+            if kind is not None:
+                kinds[name] = kind
+        if len(kinds) == before:
+            break
+    found = []
+    for name, one in known.items():
+        if name in kinds and _has_forward(one, known, set()):
+            place = one.source
+            found.append(Source(place.file, place.line, place.qualname, place.module, kinds[name]))
+    return found
+
+
+def _kind(one: _Class, kinds: dict[str, bool]) -> bool | None:
+    """Is it torch's?  None where it is no Function, as far as is known."""
+    for base in one.bases:
+        if base in ROOTS:
+            return base.startswith("torch")
+        if base in kinds:
+            return kinds[base]
+    return None
+
+
+def _has_forward(one: _Class, known: dict[str, _Class], seen: set[str]) -> bool:
+    if one.forward:
+        return True
+    bases = [known[base] for base in one.bases if base in known and base not in seen]
+    seen |= {*one.bases}
+    return any(_has_forward(base, known, seen) for base in bases)
+
+
+# -- files
+
+
+def _files(place: str) -> Iterator[Path]:
+    path = Path(place)
+    if path.is_dir():
+        yield from _inside(path)
+    elif path.is_file():
+        yield path
+    elif place.endswith(".py") or "/" in place:
+        raise SpecError(f"no such file: {place}")
+    else:
+        yield from _of_package(place)
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """The Python files of a folder, but of hidden ones and of environments in it."""
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith((".", "__pycache__")):
+            continue
+        if path.is_dir() and not (path / "pyvenv.cfg").exists():
+            yield from _inside(path)
+        elif path.suffix == ".py" and path.is_file():
+            yield path
+
+
+def _of_package(name: str) -> Iterator[Path]:
+    """The files of a package by its name; its first part alone is looked up, which runs no code."""
+    first, *others = name.split(".")
+    try:
+        spec = importlib.util.find_spec(first)
+    except (ImportError, ValueError):
+        spec = None
+    if spec is None:
+        raise SpecError(f"there is neither a file nor a module {name!r}")
+    for location in spec.submodule_search_locations or ():
+        path = Path(location, *others)
+        if path.is_dir():
+            yield from _inside(path)
+        elif path.with_suffix(".py").is_file():
+            yield path.with_suffix(".py")
+    if not spec.submodule_search_locations and spec.origin and not others:
+        yield Path(spec.origin)
+
+
+# -- one file
+
+
+def _classes(file: Path) -> Iterator[_Class]:
+    try:
+        text = file.read_bytes()
+        if b"Function" not in text and b"class" not in text:
+            return
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return  # a file of no Python: a template, say
+    module, package = module_of(file)
+    names = _imports(tree, package)
+    done: set[str] = set()
+    for qualname, node in _statements(tree, ()):
+        if qualname not in done:
+            done.add(qualname)
+            bases = tuple(_resolved(base, names, module) for base in node.bases)
+            forward = any(
+                isinstance(one, (ast.FunctionDef, ast.Assign)) and "forward" in _bound(one)
+                for one in node.body
+            )
+            yield _Class(Source(file, node.lineno, qualname, module), bases, forward)
+
+
+def _bound(statement: ast.FunctionDef | ast.Assign) -> list[str]:
+    if isinstance(statement, ast.FunctionDef):
+        return [statement.name]
+    return [one.id for one in statement.targets if isinstance(one, ast.Name)]
+
+
+def module_of(file: Path) -> tuple[str, str]:
+    """The dotted name of a file, and of the package that its relative imports start from."""
+    resolved = file.resolve()
+    names, root = [resolved.stem], resolved.parent
+    while (root / "__init__.py").is_file():
+        names.insert(0, root.name)
+        root = root.parent
+    if names[-1] == "__init__":
+        names.pop()
+        return ".".join(names), ".".join(names)
+    return ".".join(names), ".".join(names[:-1])
+
+
+def _imports(tree: ast.AST, package: str) -> dict[str, str]:
+    """What names stand for, wherever in the file they are imported."""
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                first = one.name.partition(".")[0]
+                found[one.asname or first] = one.name if one.asname else first
+        elif isinstance(node, ast.ImportFrom):
+            parts = package.split(".") if node.level else []
+            parts = parts[: len(parts) - node.level + 1] if node.level else []
+            base = ".".join([*parts, *([node.module] if node.module else [])])
+            for one in node.names:
+                found[one.asname or one.name] = f"{base}.{one.name}"
+    return found
+
+
+def _statements(
+    node: ast.AST, around: tuple[str, ...]
+) -> Iterator[tuple[str, ast.ClassDef]]:  # fmt: skip
+    """The class statements below a node, with their qualified names."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield ".".join((*around, child.name)), child
+            yield from _statements(child, (*around, child.name))
+        elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from _statements(child, (*around, child.name, LOCAL))
+        else:
+            yield from _statements(child, around)
+
+
+def _resolved(base: ast.expr, names: dict[str, str], module: str) -> str:
+    """The dotted name of a base class."""
+    parts: list[str] = []
+    node: ast.expr = base
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    first = names.get(node.id, f"{module}.{node.id}")
+    return ".".join([first, *parts])

@@ -1,0 +1,249 @@
+"""Declarations from outside: symgrad.toml and [tool.symgrad], read by every way to a verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import symgrad as sg
+from symgrad.declarations import nearest, read
+from symgrad.errors import SpecError
+from symgrad.tools import discover
+from symgrad.tools.cli import main
+from symgrad.tools.sources import sources
+
+OPS = """
+import symgrad as sg
+
+
+class Round(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+class Scale(sg.Function):
+    @staticmethod
+    def forward(ctx, x, weight, power):
+        ctx.save_for_backward(x, weight)
+        ctx.power = power
+        return (x * weight.abs()) ** power
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        inner = grad * ctx.power * (x * weight) ** (ctx.power - 1)
+        return inner * weight, (inner * x).sum(0), None
+
+
+class Steep(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x > 0).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        y = sg.sigmoid(4 * x)
+        return grad * 4 * y * (1 - y)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "__init__.py").write_text("")
+    (tmp_path / "lib" / "ops.py").write_text(OPS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _run(*args: str) -> tuple[int, Any]:
+    found = CliRunner().invoke(main, ["verify", *args, "--json", "--no-cache"])
+    return found.exit_code, json.loads(found.stdout)
+
+
+TABLES = """
+[functions."lib.ops.Round"]
+surrogate = "the derivative of identity"
+[functions.Scale]
+shapes = { x = "n m", weight = "m" }
+static = { power = 2 }
+assume = { weight = "positive" }
+[functions."ops.Steep"]
+surrogate = "sg.sigmoid(4 * x)"
+"""
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_declarations_decide_where_nothing_is_said(project: Path, shared: bool) -> None:
+    status, found = _run("lib/ops.py")
+    assert status == 1
+    assert [one["verdict"] for one in found] == ["SURROGATE?", "REFUTED", "SURROGATE?"]
+    text = TABLES.replace("[functions", "[tool.symgrad.functions") if shared else TABLES
+    file = project / ("pyproject.toml" if shared else "symgrad.toml")
+    file.write_text(text)
+    status, found = _run("lib/ops.py")
+    assert status == 0
+    assert [one["verdict"] for one in found] == ["PROVED"] * 3
+    assert "judged against the declared surrogate, not against forward" in found[0]["notes"]
+    assert found[1]["values"] == {"power": "2"}
+    assert _run("lib/ops.py", "--no-config")[0] == 1
+    assert _run("lib/ops.py:Scale", "--static", "power=3", "--assume", "x=positive")[0] == 0
+    status, found = _run("lib/ops.py", "-j", "2")
+    assert [one["verdict"] for one in found] == ["PROVED"] * 3
+
+
+def test_a_verdict_may_be_expected_and_a_class_ignored(project: Path) -> None:
+    file = project / "symgrad.toml"
+    file.write_text(
+        '[functions.Round]\nverdict = "SURROGATE?"\n[functions.Scale]\nignore = "not ours"\n'
+        '[functions.Steep]\nverdict = "PROVED"\n'
+    )
+    status, found = _run("lib/ops.py")
+    assert status == 1
+    assert [one["verdict"] for one in found] == ["SURROGATE?", "IGNORED", "SURROGATE?"]
+    assert found[1]["ignored"] == "not ours"
+    status, found = _run("lib/ops.py:Round")
+    assert status == 0
+    result = CliRunner().invoke(main, ["verify", "lib/ops.py", "--junit", "junit.xml"])
+    assert "as expected" in result.stdout
+    assert "expected PROVED" in result.stdout
+    report = (project / "junit.xml").read_text()
+    assert 'failures="1"' in report
+    assert 'skipped="1"' in report
+
+
+WRONG = {
+    'shapes = "n m"': ("unknown key 'shapes'", 1),
+    "[functions.Round]\nshape = 3": ("unknown key 'shape'", 2),
+    "[functions.Round]\n\norder = 3": ("order = 3 is wrong", 3),
+    "[functions.Round]\nverdict = 'RIGHT'": ("verdict = 'RIGHT' is wrong", 2),
+    "[functions.Round]\nstatic = { a = [1, { b = 2 }] }": ("static = ", 2),
+    "[functions.Rond]\norder = 2": ("there is no Function 'Rond'", 1),
+    "[functions.lib.ops.Round]\norder = 2": ("'lib' is no class", 1),
+    "\n[functions.Round\norder = 2": ("it is not TOML", 2),
+    "[functions.Round]\nsurrogate = 'x +'": ("is no expression", 1),
+    "[functions.Round]\nsurrogate = 'nosuch'": ("there is no function 'nosuch'", 1),
+    "[functions.Round]\norder=1\n['functions'.'lib.ops.Round']\norder=1": ("the same class", 3),
+    "[functions.Round]\nshapes = 'n m; k'": ("too many", 1),
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_is_an_error_at_its_line(project: Path, text: str) -> None:
+    (project / "symgrad.toml").write_text(text)
+    said, line = WRONG[text]
+    status, found = _run("lib/ops.py:Round")
+    if isinstance(found, list):
+        assert said in found[0]["error"]
+        assert f"symgrad.toml:{line}" in found[0]["error"]
+        assert status == 1
+        return
+    assert status == 2
+    assert said in found["error"]["message"]
+    assert Path(found["error"]["file"]).name == "symgrad.toml"
+    assert found["error"]["line"] == line
+
+
+def test_the_nearest_file_counts(project: Path) -> None:
+    source = project / "lib" / "ops.py"
+    assert nearest(source) is None or project not in nearest(source).path.parents  # type: ignore[union-attr]
+    (project / "pyproject.toml").write_text("[tool.symgrad.functions.Round]\norder = 2\n")
+    (project / "lib" / "pyproject.toml").write_text("[tool.other]\n")
+    found = nearest(source)
+    assert found is not None
+    assert found.path == (project / "pyproject.toml").resolve()
+    (project / "lib" / "symgrad.toml").write_text("[functions.Round]\norder = 1\n")
+    found = nearest(source)
+    assert found is not None
+    assert found.path == (project / "lib" / "symgrad.toml").resolve()
+
+
+def test_verify_takes_a_file(project: Path) -> None:
+    (project / "mine.toml").write_text(TABLES)
+    (scale,) = discover.functions("lib/ops.py:Scale")
+    assert str(sg.verify(scale, config="mine.toml").verdict) == "PROVED"
+    (round_,) = discover.functions("lib/ops.py:Round")
+    assert str(sg.verify(round_, config="mine.toml").verdict) == "PROVED"
+    assert str(sg.verify(round_, "n").verdict) == "SURROGATE?"
+    with pytest.raises(SpecError, match="cannot be read"):
+        sg.verify(scale, config="none.toml")
+
+
+@pytest.mark.slow
+def test_what_was_found_by_trying_is_appended(project: Path) -> None:
+    before = '# ours\n[functions."lib.ops.Round"]  # kept\nsurrogate = "identity"\n'
+    (project / "symgrad.toml").write_text(before)
+    result = CliRunner().invoke(main, ["verify", "lib/ops.py", "--write-config", "--quiet"])
+    assert "2 classes more" in result.stderr, result.output
+    text = (project / "symgrad.toml").read_text()
+    assert text.startswith(before)
+    found = read(project / "symgrad.toml")
+    assert set(found.functions) == {"lib.ops.Round", "lib.ops.Scale", "lib.ops.Steep"}
+    assert found.functions["lib.ops.Scale"].assume == {"power": "constant, number"}
+    _, trying = _run("lib/ops.py", "--no-config")
+    _, judged = _run("lib/ops.py")
+    assert all("inferred_shapes" not in one for one in judged[1:])
+    assert [one["verdict"] for one in judged[1:]] == [one["verdict"] for one in trying[1:]]
+    assert list(judged[1]["inputs"]) == list(trying[1]["inputs"])
+    result = CliRunner().invoke(main, ["verify", "lib/ops.py", "--write-config", "--quiet"])
+    assert "nothing was found" in result.stderr
+    assert (project / "symgrad.toml").read_text() == text
+
+
+def test_pytest_reads_them(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(ops=OPS)
+    pytester.path.joinpath("symgrad.toml").write_text(
+        TABLES.replace("lib.ops", "ops").replace(
+            "[functions.Scale]", '[functions.Scale]\nignore = "why"'
+        )
+    )
+    result = pytester.runpytest_inprocess("--symgrad", "-rs", "ops.py")
+    result.assert_outcomes(passed=2, skipped=1)
+    result.stdout.fnmatch_lines(["*ignored: why*"])
+
+
+# -- sources
+
+
+def test_functions_are_found_without_imports(tmp_path: Path) -> None:
+    package = tmp_path / "pack"
+    (package / "deep").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit(1)\n")
+    (package / "base.py").write_text(
+        "import torch.autograd as ag\nfrom torch import autograd\n"
+        "class Base(ag.Function):\n    pass\n"
+        "class Other(autograd.function.Function):\n    forward = None\n"
+        "def make():\n    class Inner(ag.Function):\n        def forward(ctx, x): pass\n"
+    )
+    (package / "deep" / "__init__.py").write_text("from ..base import Base as B\n")
+    (package / "deep" / "more.py").write_text(
+        "from ..base import Base\nfrom torch.nn import Module\nimport symgrad as sg\n"
+        "class M(Module):\n    def forward(self, x): pass\n"
+        "    class In(Base):\n        def forward(ctx, x): pass\n"
+        "if sg:\n    class Own(sg.Function):\n        def forward(ctx, x): pass\n"
+    )
+    (package / "broken.py").write_text("class {{ name }}(Function):\n")
+    (package / ".hidden").mkdir()
+    (package / ".hidden" / "no.py").write_text((package / "base.py").read_text())
+    found = {one.name: one for one in sources(str(package))}
+    assert list(found) == [
+        "pack.base.Other", "pack.base.make.<locals>.Inner", "pack.deep.more.M.In",
+        "pack.deep.more.Own",
+    ]  # fmt: skip
+    assert found["pack.base.make.<locals>.Inner"].inside
+    assert found["pack.deep.more.M.In"].torch
+    assert not found["pack.deep.more.Own"].torch
+    assert found["pack.deep.more.Own"].line == 9
+    with pytest.raises(SpecError, match="neither a file nor a module"):
+        sources("no_such_package_at_all")
