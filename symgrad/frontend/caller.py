@@ -12,12 +12,12 @@ from types import FrameType
 from symgrad.errors import Location
 
 _OURS = (__name__.partition(".")[0] + ".",)
-_BENEATH = (*_OURS, "torch.")
-"""Packages between the user's line and ours: torch hands on what it is called with."""
+_BENEATH = (*_OURS, "torch.", "weakref.", "_weakrefset.", "copy.", "abc.", "functools.")
+"""Packages between the user's line and ours: these hand on what they are called with."""
 _LIBRARIES = (
     "numpy.", "sympy.", "abc.", "functools.", "inspect.", "weakref.", "copy.", "typing.",
 )  # fmt: skip
-_NOT_THE_PROGRAM = (*_OURS, *_LIBRARIES)
+NOT_THE_PROGRAM = (*_OURS, *_LIBRARIES)
 _BETWEEN = ("abc", "symgrad.tensor.methods")
 """Modules that ask on behalf of their callers."""
 
@@ -68,7 +68,7 @@ def _asking(frame: FrameType | None) -> FrameType | None:
 def asker(depth: int = 2) -> FrameType | None:
     """The frame that asks, if it is the program's: not ours, and of no library that we call."""
     frame = _asking(sys._getframe(depth))
-    return None if frame is None or is_in(frame, _NOT_THE_PROGRAM) else frame
+    return None if frame is None or is_in(frame, NOT_THE_PROGRAM) else frame
 
 
 def asked_by_symgrad(frame: FrameType | None) -> bool:

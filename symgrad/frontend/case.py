@@ -120,7 +120,8 @@ def _for_later(
     )  # fmt: skip
     notes = [*case.state, *state.reach.asked, *later.judge()]
     notes += [] if tables is None else tables.notes
-    return replace(case, state=tuple(dict.fromkeys(notes)))
+    told = tuple(dict.fromkeys((*case.assumed, *state.reach.told)))
+    return replace(case, state=tuple(dict.fromkeys(notes)), assumed=told)
 
 
 def _is_again(case: FunctionCase, trace: Callable[[], FunctionCase]) -> bool:

@@ -26,7 +26,7 @@ from symgrad.budgets import KEPT_DEPTH
 from symgrad.errors import Location, ProtocolError, SpecError, counted
 from symgrad.frontend.caller import asker, here
 from symgrad.frontend.guests import Guest, taken
-from symgrad.frontend.questions import note_limit, observed
+from symgrad.frontend.questions import note_limit, observed, questions
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
 from symgrad.frontend.table import FUNCTIONS
@@ -116,8 +116,10 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What ``save_for_backward`` kept."""
-        return (*state_of(self).tensors,)
+        """What ``save_for_backward`` kept; nothing while forward is running, as in torch."""
+        known, state = questions(), state_of(self)
+        forward = known is not None and not known.backward and not state.pushing
+        return () if forward else (*state.tensors,)
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:

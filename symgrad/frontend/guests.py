@@ -82,6 +82,10 @@ class Guest(Protocol):
         """The class that the program knows devices by."""
         ...
 
+    def stand_in(self, value: Any) -> Any:
+        """What answers for traced tensors in the place of a class of tensors; None for others."""
+        ...
+
     def running(self, session: Any) -> AbstractContextManager[None]:
         """A block in which the library's functions are those of the trace."""
         ...

@@ -348,7 +348,9 @@ class Device(str):
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self._name())
+        session = active()
+        guest = None if session is None else session.guest
+        return hash(self._name() if guest is None else guest.device()(self._name()))
 
     def __contains__(self, part: Any) -> bool:
         return part in self._name()

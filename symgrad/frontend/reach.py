@@ -46,6 +46,8 @@ import numpy as np
 from symgrad.budgets import MOST_STATE
 from symgrad.errors import Location
 from symgrad.frontend.function import METHODS, Function, attributes_of, class_of, raw_method
+from symgrad.frontend.surroundings import ABOUT_THE_TRACE
+from symgrad.frontend.surroundings import read as surroundings
 from symgrad.frontend.tensor import SymbolicTensor, loaded_tensors
 from symgrad.frontend.unknown import raw_items
 from symgrad.ir.function import Asked
@@ -86,11 +88,12 @@ _CHANGING = frozenset(
 )  # fmt: skip
 """Built-in functions that a program can learn anything by."""
 _SETTINGS = _words(
-    "seterr geterr seterrcall set_num_threads get_num_threads getcontext setcontext localcontext "
+    "seterr geterr seterrcall set_num_threads getcontext setcontext localcontext "
     "setLevel getEffectiveLevel set_default_dtype manual_seed initial_seed set_rng_state "
-    "get_rng_state set_printoptions get_printoptions __subclasses__"
+    "get_rng_state set_printoptions __subclasses__"
 )
 """Names of settings that packages keep, and that a program can count by."""
+_WEAK = ("weakref", "_weakrefset", "torch.utils.weak")
 _OF_CLASS = frozenset(("symgrad_kind", "__firstlineno__", "__static_attributes__"))
 _HIDDEN = ("__builtins__", "__spec__", "__loader__", "__warningregistry__", "__dict__")
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), type.__dict__)))
@@ -119,7 +122,8 @@ class CodeNames:
     ``objects``: where ``is`` compares with something else than None, and the global that it
     compares with, if it is one.  ``stored``: the names of attributes that are set;
     ``written``: the globals, with attributes of these, that they are set on; ``marked``: those
-    that are set on something else than the first argument.
+    that are set on something else than the first argument.  ``chains``: the globals with the
+    attributes that are read of them.
     """
 
     names: frozenset[str]
@@ -130,6 +134,7 @@ class CodeNames:
     stored: frozenset[str]
     written: Mapping[tuple[str, ...], Location]
     marked: frozenset[str]
+    chains: Mapping[tuple[str, ...], Location]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -153,7 +158,7 @@ def code_names(code: CodeType) -> CodeNames:
     lines = {**known.lines, **known.stored}
     return CodeNames(
         frozenset(names), read, frozenset(known.imports), lines, tuple(known.objects),
-        frozenset(attributes), known.written, frozenset(marked),
+        frozenset(attributes), known.written, frozenset(marked), known.chains,
     )  # fmt: skip
 
 
@@ -182,6 +187,7 @@ class _Instructions:
         self.marked: set[str] = set()
         self.first = code.co_varnames[0] if code.co_argcount else ""
         self.written: dict[tuple[str, ...], Location] = {}
+        self.chains: dict[tuple[str, ...], Location] = {}
         self._chain: tuple[str, ...] = ()
         self._before: dis.Instruction | None = None
         self._loaded: str | None = None
@@ -208,6 +214,7 @@ class _Instructions:
         """Follow the global, and attributes of it, that an attribute may be set on."""
         if op in _OUTER and name is not None:
             called = self._chain == ("setattr",)
+            self._end_chain(where)
             self._chain = ("setattr", name) if called else (name,)
             if called:
                 self.written.setdefault((name,), where)
@@ -218,7 +225,12 @@ class _Instructions:
         else:
             if op == "STORE_ATTR" and self._chain:
                 self.written.setdefault(self._chain, where)
+            self._end_chain(where)
             self._chain = ()
+
+    def _end_chain(self, where: Location) -> None:
+        if self._chain and self._chain[0] != "setattr":
+            self.chains.setdefault(self._chain, where)
 
     def _name(self, op: str, name: str, where: Location) -> None:
         (self.stored if op.startswith(_STORES) else self.lines).setdefault(name, where)
@@ -237,6 +249,8 @@ class _Instructions:
         self.objects += inner.objects
         for chain, where in inner.written.items():
             self.written.setdefault(chain, where)
+        for chain, where in inner.chains.items():
+            self.chains.setdefault(chain, where)
         for name, uses in inner.read.items():
             self.read.setdefault(name, set()).update(uses)
         for name, where in inner.lines.items():
@@ -345,10 +359,10 @@ class Reach:
     """What can be reached.
 
     ``places`` and ``leaves``: where something may be kept; ``asked``: what is read that is not the
-    same in every call; ``names``: of all code.  ``codes``: the functions that were met, and
-    ``spaces``, their globals;
-    ``cached``: those that keep their results.  ``fixed``: the identities of what is reached
-    otherwise than by a place.  ``identities``: the names of ``operator.is_``.
+    same in every call; ``told``: what is read of the machine and of settings.  ``names``: of all
+    code.  ``codes``: the functions that were met, and ``spaces``, their globals; ``cached``: those
+    that keep their results.  ``fixed``: the identities of what is reached otherwise than by a
+    place.  ``identities``: the names of ``operator.is_``.
     """
 
     places: list[Place] = field(default_factory=list)
@@ -356,6 +370,7 @@ class Reach:
     asked: list[Asked] = field(default_factory=list)
     codes: list[CodeType] = field(default_factory=list)
     spaces: list[dict[str, Any]] = field(default_factory=list)
+    told: list[Asked] = field(default_factory=list)
     cached: list[Any] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
     fixed: set[int] = field(default_factory=set)
@@ -530,6 +545,13 @@ class Reach:
         for name in sorted(found.names & _SETTINGS):
             said = f"{name} is used, a setting that all calls share"
             self.asked.append(Asked(said, found.lines.get(name)))
+        for name in sorted(found.names & ABOUT_THE_TRACE):
+            said = f"{name} is used, which tells of the trace"
+            self.asked.append(Asked(said, found.lines.get(name)))
+        for chain, where in found.chains.items():
+            read = surroundings(space, chain)
+            if read is not None:
+                (self.told if read.known else self.asked).append(Asked(read.text, where))
         for chain, where in found.written.items():
             if _is_of_library(space, chain):
                 said = f"an attribute of {'.'.join(chain)} is set, which all calls share"
@@ -632,9 +654,15 @@ class Reach:
         parts = _parts(value)
         if parts is not None:
             for one in parts:
+                if one is type or type(one).__name__ == "tensortype":
+                    said = f"{label} keeps {getattr(one, '__name__', one)}, which asks for classes"
+                    self.asked.append(Asked(said, self.where(label)))
                 self.follow(one, label)
         elif hasattr(type(value), "cache_clear"):
             self._keeping(value, label)
+        elif type(value).__module__ in _WEAK:
+            said = f"{label} keeps what it is given for as long as that lives"
+            self.asked.append(Asked(said, self.where(label)))
         elif isinstance(value, np.ndarray) or _is_tensor(value):
             self.leaves.append(Leaf(value, label, state_of_leaf(value)))
         elif isinstance(value, MutableMapping):
@@ -825,8 +853,11 @@ def _is_of_library(space: Mapping[str, Any], chain: tuple[str, ...]) -> bool:
         if inner is ABSENT and isinstance(value, ModuleType):
             return _is_library(value.__name__)
         value = inner
-    if isinstance(value, ModuleType) or type(value) in _IMMUTABLE or _is_tensor(value):
-        return False  # what is set on a module is looked at
+    if isinstance(value, ModuleType):  # what is set on one that the code names is looked at
+        plain = len(chain) == 1 and type(value) is ModuleType
+        return not plain and _is_library(value.__name__)
+    if type(value) in _IMMUTABLE or _is_tensor(value):
+        return False
     owner = value if isinstance(value, (type, FunctionType)) else type(value)
     known = ("builtins", "types", "enum", "functools", "collections", "dataclasses")
     return owner.__module__ not in known and _is_library(owner.__module__)

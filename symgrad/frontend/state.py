@@ -13,7 +13,6 @@ left, by induction: a call changes only such places, and does the same whatever 
 from __future__ import annotations
 
 import gc
-import inspect
 import itertools
 from array import array
 from collections.abc import (
@@ -33,9 +32,9 @@ import numpy as np
 
 from symgrad.budgets import MOST_STATE_PATHS, MOST_STATE_ROUNDS
 from symgrad.errors import Location
-from symgrad.frontend.classes import Type, real_types
-from symgrad.frontend.function import METHODS, Context, class_of, raw_method
-from symgrad.frontend.plain_code import is_ours, is_plain
+from symgrad.frontend.classes import is_stand_in, real_types
+from symgrad.frontend.function import Context, class_of
+from symgrad.frontend.plain_code import is_plain
 from symgrad.frontend.reach import ABSENT, Leaf, Place, Reach, by_identity, reached, state_of_leaf
 from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.frontend.tensor import SymbolicTensor
@@ -117,7 +116,7 @@ class State:
             for key in dict.fromkeys((*before, *now)):
                 name, old = before.get(key, (None, ABSENT))
                 name, new = now.get(key, (name, ABSENT))
-                if new is old or new is Type or name == "__warningregistry__":
+                if new is old or is_stand_in(new) or name == "__warningregistry__":
                     continue
                 if stands_for(new, old):
                     continue
@@ -246,14 +245,8 @@ def put_back(function: Any) -> Iterator[State | None]:
         yield None
         return
     state = State(reached(function))
-    methods = [inspect.unwrap(raw_method(class_of(function), name)[0]) for name in METHODS]
-    modules = {
-        id(one.__globals__): one.__globals__
-        for one in methods
-        if hasattr(one, "__globals__") and not is_ours(one)
-    }
     try:
-        with real_types(modules.values()):
+        with real_types(state.reach, class_of(function).symgrad_guest):
             yield state
     finally:
         state.clean()

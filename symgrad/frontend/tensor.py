@@ -58,8 +58,13 @@ class _Held:
 
 own_names: Callable[[Any], dict[str, Any]] = vars(_Held)["__dict__"].__get__
 """All attributes of a tensor, symgrad's among them."""
-_FIELDS = frozenset(("storage", "steps", "strides", "_cached", "mask"))
+FIELDS = ("steps", "strides", "_cached")
+"""Attributes of symgrad's that torch has not."""
 _MARKS = "_marks"
+
+
+class Hidden(property):
+    """An attribute of symgrad's that the program does not see."""
 
 
 class SymbolicTensor(_Held):
@@ -231,8 +236,12 @@ class SymbolicTensor(_Held):
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Does it lie contiguously?  The trace splits on it for inputs and cotangents."""
         known = questions()
-        if known is None or not self.lies_contiguous:
+        if known is None:
             return self.lies_contiguous
+        if memory_format is not None and "contiguous_format" not in str(memory_format):
+            known.observe(f"is_contiguous({memory_format}) is asked", here())
+        if not self.lies_contiguous:
+            return False
         return known.contiguous(self.storage, self.storage.label, here())
 
     def is_floating_point(self) -> bool:
@@ -438,8 +447,9 @@ class SymbolicTensor(_Held):
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind: Any = type(self)
-        if name in _FIELDS or _is_settable(kind, name) or asker() is None:
-            if not hasattr(SymbolicTensor, name) and asker() is not None:
+        ours = asker() is None
+        if ours or _is_settable(kind, name):
+            if not ours and not hasattr(SymbolicTensor, name):
                 self.lasting(f".{name} of {{}} is set")
             super().__setattr__(name, value)
             return
@@ -515,7 +525,8 @@ class SymbolicTensor(_Held):
 @functools.lru_cache(maxsize=1024)
 def _is_settable(kind: type, name: str) -> bool:
     """Has the class something that takes what is set?"""
-    return hasattr(inspect.getattr_static(kind, name, None), "__set__")
+    found = inspect.getattr_static(kind, name, None)
+    return hasattr(found, "__set__") and not isinstance(found, Hidden)
 
 
 def _is_hidden(name: str) -> bool:

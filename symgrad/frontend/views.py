@@ -16,7 +16,9 @@ from typing import Protocol
 
 from symgrad.errors import ShapeError
 from symgrad.frontend.caller import here
+from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import Session, current
+from symgrad.frontend.unsupported import missing_op
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_
 from symgrad.ir.graph import Node
@@ -209,6 +211,10 @@ class Storage:
         self.node = node
         self.label = label
         self.version = 0
+
+    def __call__(self) -> None:
+        """What ``x.storage()`` of torch calls.  Raises MissingOperationError."""
+        raise note_limit(missing_op("storage", here()))
 
     def write(self, session: Session, steps: tuple[Step, ...], part: Node) -> None:
         """Replace what ``steps`` lead to by ``part``, of that shape and of the storage's dtype."""

@@ -287,7 +287,16 @@ def _all_reversed(input: Tensor) -> Tensor:
 
 SymbolicTensor.T = property(_all_reversed)  # type: ignore[attr-defined]
 SymbolicTensor.mT = property(adjoint)  # type: ignore[attr-defined]
-SymbolicTensor.H = property(t)  # type: ignore[attr-defined]
+
+
+def _transposed_matrix(input: Tensor) -> Tensor:
+    """The transposed matrix.  Raises ShapeError for anything else."""
+    if input.ndim != 2:
+        raise ShapeError("H is an attribute of matrices, with 2 axes", location=here())
+    return transpose(input, 0, 1)
+
+
+SymbolicTensor.H = property(_transposed_matrix)  # type: ignore[attr-defined]
 SymbolicTensor.mH = property(adjoint)  # type: ignore[attr-defined]
 
 

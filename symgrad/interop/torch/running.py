@@ -24,7 +24,7 @@ from symgrad.frontend.function import Function, _apply
 from symgrad.frontend.guests import Call, Measured, taken
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import Session, active
-from symgrad.interop.torch import calls
+from symgrad.interop.torch import calls, legacy
 from symgrad.interop.torch.constants import inward
 from symgrad.interop.torch.dtypes import ours
 from symgrad.interop.torch.measuring import measured
@@ -64,6 +64,10 @@ class TorchGuest:
         """``torch.device``."""
         found: type = torch.device
         return found
+
+    def stand_in(self, value: Any) -> Any:
+        """What answers for a class of tensors of one dtype, such as ``torch.FloatTensor``."""
+        return legacy.stand_in(value)
 
     @contextmanager
     def running(self, session: Session) -> Iterator[None]:
@@ -165,6 +169,7 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
         return _recording() if is_traced_here() else own_enabled()
 
     yield torch, "is_grad_enabled", is_grad_enabled
+    yield from legacy.replacements()
 
 
 def _recording() -> bool:

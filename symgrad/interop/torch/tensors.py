@@ -11,6 +11,7 @@ take it.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -18,9 +19,11 @@ from typing import Any
 
 import torch
 
-from symgrad.frontend.caller import asked_by_symgrad, module_of
+from symgrad.frontend.caller import NOT_THE_PROGRAM, asked_by_symgrad, here, is_in, module_of
+from symgrad.frontend.questions import note_limit
 from symgrad.frontend.sizes import SymFloat, SymInt
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
+from symgrad.frontend.unsupported import missing_op
 from symgrad.interop.torch import beneath, calls
 from symgrad.interop.torch.constants import inward, plain_value
 from symgrad.interop.torch.dtypes import theirs
@@ -34,6 +37,7 @@ _INNER = frozenset(
 )  # fmt: skip
 """Methods that take no operands."""
 
+_INSIDE = ("symgrad.", "torch.")
 _DEVICE = "hpu"
 """Where torch's C code takes them to be: on the CPU, some of it would read their memory."""
 
@@ -74,8 +78,13 @@ def _dtype(self: Any) -> Any:
 def _type(self: Any, dtype: Any = None, **ignored: Any) -> Any:
     """In another dtype; without one, the name of its class in torch."""
     if dtype is None:
-        return f"torch.{self.storage.node.dtype.tensor_class}"
-    return SymbolicTensor.type(self, dtype)  # type: ignore[attr-defined]
+        return f"torch.{'cuda.' if self.is_cuda else ''}{self.storage.node.dtype.tensor_class}"
+    return SymbolicTensor.type(self, getattr(dtype, "symgrad_original", dtype))  # type: ignore[attr-defined]
+
+
+def _uses(self: Any) -> Any:
+    """Raises MissingOperationError: who holds a tensor is not the same in a trace."""
+    raise note_limit(missing_op("_use_count", here()))
 
 
 def _item(self: Any) -> Any:
@@ -103,14 +112,38 @@ def _tensor_class(kind: type) -> type:
         "__new__": TorchTensor.__new__,
         "__torch_function__": TorchTensor.__dict__["__torch_function__"],
         "dtype": property(_dtype), "type": _type, "item": _item, "layout": torch.strided,
-        "__hash__": kind.__hash__,
+        "__hash__": kind.__hash__, "_python_dispatch": False, "_use_count": _uses,
+        "__module__": "torch", "__annotations__": torch.Tensor.__annotations__,
     }  # fmt: skip
     for base in kind.__mro__:  # what a class overrides stands before what it overrides
         for name, value in vars(base).items() if base is not object else ():
             if isinstance(value, FunctionType) and name not in _INNER and name not in members:
                 members[name] = _operand_taking(value)
+    absent = {name for name in dir(kind) if not name.startswith("__")} - {
+        *dir(torch.Tensor),
+        "known_node",
+    }
+    members |= {name: _hidden(kind, name, members.get(name)) for name in (*absent, *FIELDS)}
     found: type = type(torch.Tensor)(kind.__name__, (kind, TorchTensor), members)
     return found
+
+
+def _hidden(kind: type, name: str, method: Any) -> Hidden:
+    """An attribute of ours that torch's tensors have not: for symgrad and torch alone."""
+    shown = method or inspect.getattr_static(kind, name, None)
+
+    def read(self: Any) -> Any:
+        frame = sys._getframe(1)
+        if not module_of(frame).startswith(_INSIDE) and not is_in(frame, NOT_THE_PROGRAM):
+            raise AttributeError(name)
+        if isinstance(shown, property):
+            return shown.fget(self)  # type: ignore[misc]
+        return own_names(self)[name] if shown is None else shown.__get__(self, kind)
+
+    def write(self: Any, value: Any) -> None:
+        own_names(self)[name] = value
+
+    return Hidden(read, write)
 
 
 def _operand_taking(method: Callable[..., Any]) -> Callable[..., Any]:

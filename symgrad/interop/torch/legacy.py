@@ -1,0 +1,70 @@
+"""``torch.FloatTensor`` and its like, while a Function of torch is traced.
+
+In: a class of tensors of one dtype.  Out: what stands in its place.
+
+``isinstance(x, torch.DoubleTensor)`` asks for the dtype and for the device.  torch answers in C, by
+what it knows of the tensor's memory, which a traced one has not.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interop.torch.dtypes import theirs
+
+_KIND: Any = type(torch.FloatTensor)
+
+
+class _OfDtype:
+    """A class of tensors of one dtype, which traced tensors are asked about."""
+
+    symgrad_original: Any = None
+
+    def __init__(self, original: Any) -> None:
+        self.symgrad_original = original
+
+    def __instancecheck__(self, value: Any) -> bool:
+        if not issubclass(type(value), SymbolicTensor):
+            return isinstance(value, self.symgrad_original)
+        dtype = theirs(object.__getattribute__(value, "storage").node.dtype)
+        if dtype is not self.symgrad_original.dtype:
+            return False
+        return bool(value.is_cuda) is bool(self.symgrad_original.is_cuda)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.symgrad_original(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.symgrad_original, name)
+
+    def __eq__(self, other: object) -> bool:
+        return self.symgrad_original is getattr(other, "symgrad_original", other)
+
+    def __hash__(self) -> int:
+        return hash(self.symgrad_original)
+
+    def __repr__(self) -> str:
+        return repr(self.symgrad_original)
+
+
+@functools.lru_cache(maxsize=64)
+def _of_dtype(original: Any) -> _OfDtype:
+    return _OfDtype(original)
+
+
+def stand_in(value: Any) -> Any:
+    """What stands in the place of a class of tensors of one dtype; None for anything else."""
+    return _of_dtype(value) if type(value) is _KIND else None
+
+
+def replacements() -> Iterator[tuple[Any, str, Any]]:
+    """Where such a class is, its name there, what stands in its place."""
+    for module in (torch, torch.cuda):
+        for name, value in list(vars(module).items()):
+            if type(value) is _KIND:
+                yield module, name, stand_in(value)

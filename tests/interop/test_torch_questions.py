@@ -1,0 +1,384 @@
+"""What Python asks in classes of torch is answered as torch does, printed, or UNDECIDED.
+
+torch answers beside each program: on leaves, on computed tensors, of 64 bits, with other strides.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+from symgrad.errors import SymgradError  # noqa: E402
+from symgrad.frontend.guests import taken  # noqa: E402
+from symgrad.frontend.questions import Questions, questions  # noqa: E402
+from symgrad.frontend.trace import trace  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+
+HELPER = """
+import builtins
+import torch
+
+def is_tensor(t): return type(t) is torch.Tensor
+def name_of(t): return type(t).__name__
+def by_builtins(t): return builtins.type(t) is torch.Tensor
+kind_of = type
+def renamed(t): return kind_of(t) is torch.Tensor
+def mapped(t): return list(map(type, [t])) == [torch.Tensor]
+def by_default(t, type=type): return type(t) is torch.Tensor
+def made(): return lambda t: type(t) is torch.Tensor
+class Kind:
+    kind = type
+    def __init__(self, t): self.found = type(t)
+    def ok(self): return self.found is torch.Tensor
+"""
+
+PROGRAM = """
+import sys
+import torch
+import helper as H
+from helper import made
+from torch.overrides import has_torch_function as asks_torch
+IS = made()
+
+class Asking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        {forward}
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return (2 if {backward} else 3) * g * x
+"""
+
+ANYWHERE = """
+IS(x)
+H.is_tensor(x)
+H.name_of(x) == "Tensor"
+H.by_builtins(x)
+H.renamed(x)
+H.mapped(x)
+H.by_default(x)
+H.Kind(x).ok()
+type(x.shape) is torch.Size
+type(x.size()) is torch.Size
+type(x.device) is torch.device
+type(x.dtype) is torch.dtype
+type(x.shape[0]) is int
+type(x.numel()).__name__ == "int"
+type(x.shape[0] / 2) is float
+isinstance(x.shape[0], torch.SymInt)
+type(ctx.needs_input_grad) is tuple
+torch.overrides.has_torch_function_unary(x)
+torch.overrides.has_torch_function((x,))
+asks_torch((x,))
+torch.overrides.is_tensor_like(x)
+torch.is_tensor(x)
+torch._C._has_torch_function_unary(x)
+torch._C._len_torch_function_stack() == 0
+torch._C._is_torch_function_mode_enabled()
+torch.overrides._get_current_function_mode() is None
+x.__torch_function__ == torch.Tensor.__torch_function__
+type(ctx).__name__ == "AskingBackward"
+ctx.__class__.__name__ == "AskingBackward"
+ctx.name() == "AskingBackward"
+hasattr(ctx, "next_functions")
+hasattr(ctx, "metadata")
+hasattr(ctx, "register_hook")
+hasattr(ctx, "_raw_saved_tensors")
+ctx._forward_cls is Asking
+isinstance(ctx, torch.autograd.function.BackwardCFunction)
+isinstance(ctx, torch.autograd.function.FunctionCtx)
+isinstance(ctx, torch.autograd.Function)
+issubclass(type(ctx), torch.autograd.function.BackwardCFunction)
+ctx.__dict__ == {}
+x.__dict__ == {}
+x.__class__ is torch.Tensor
+x.__class__.__module__ == "torch"
+type(x).__mro__[1] is torch._C.TensorBase
+x._backward_hooks is None
+x._version == 0
+x.storage().size() > 0
+x.untyped_storage().nbytes() > 0
+x.layout is torch.strided
+str(x.layout) == "torch.strided"
+x.is_sparse
+x.is_quantized
+x.is_inference()
+x.is_complex()
+x._python_dispatch
+x._is_view()
+x._base is None
+x.output_nr == 0
+x.retains_grad
+x.H is x
+x.data is x
+x.type() == "torch.FloatTensor"
+x.type() == "torch.DoubleTensor"
+isinstance(x, torch.FloatTensor)
+isinstance(x, torch.DoubleTensor)
+isinstance(x, torch.cuda.FloatTensor)
+isinstance(x, (torch.DoubleTensor, torch.cuda.DoubleTensor))
+isinstance(x, torch.LongTensor)
+isinstance(x, torch.nn.Parameter)
+torch.typename(x) == "torch.FloatTensor"
+x.dtype is torch.float32
+torch.finfo(x.dtype).bits == 32
+{torch.float64: 1}.get(x.dtype) == 1
+x.device in {torch.device("cpu")}
+x.is_contiguous(memory_format=torch.channels_last)
+ctx.saved_tensors is ctx.saved_tensors
+len(ctx.saved_tensors) == 1
+hasattr(x, "strides")
+hasattr(x, "node")
+hasattr(x, "write")
+hasattr(x, "astype")
+getattr(x, "steps", None) is None
+getattr(x, "_cached", None) is None
+hasattr(x, "other")
+x.__hash__() == id(x)
+sys.getrefcount(x) > 0
+""".strip().splitlines()
+
+SURROUNDINGS = {
+    "torch.is_anomaly_enabled()": "torch.is_anomaly_enabled() is False",
+    "torch.get_default_dtype() == torch.float32": "torch.get_default_dtype() is torch.float32",
+    "torch.is_autocast_enabled()": "torch.is_autocast_enabled() is False",
+    "torch.get_num_threads() < 10000": "torch.get_num_threads() is",
+    "torch.are_deterministic_algorithms_enabled()": "are_deterministic_algorithms_enabled() is",
+    "torch.backends.cudnn.deterministic": "torch.backends.cudnn.deterministic is False",
+    "torch.backends.cuda.matmul.allow_tf32": "torch.backends.cuda.matmul.allow_tf32 is",
+    "torch.cuda.is_available()": "torch.cuda.is_available() is",
+    "torch.__version__ > '1'": "torch.__version__ is",
+    "torch.version.cuda is None": "torch.version.cuda is",
+    "sys.version_info >= (3, 8)": "sys.version_info is",
+    "sys.platform != ''": "sys.platform is",
+}
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("asking")
+    (path / "helper.py").write_text(HELPER)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(path))
+        yield path
+
+
+def _program(question: str, folder: Path, *, inside_forward: bool) -> Any:
+    forward = f"ctx.answer = bool({question})" if inside_forward else "pass"
+    backward = "ctx.answer" if inside_forward else question
+    path = folder / f"asking_{next(_numbers)}.py"
+    path.write_text(textwrap.dedent(PROGRAM).format(forward=forward, backward=backward))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Asking
+
+
+def _ways() -> Any:
+    x = torch.arange(1.0, 4).requires_grad_()
+    yield x, torch.ones(3)
+    yield x * 1, torch.ones(3)
+    wide = torch.arange(1.0, 4, dtype=torch.float64).requires_grad_()
+    yield wide, torch.ones(3, dtype=torch.float64)
+    yield torch.arange(6.0)[::2].requires_grad_(), torch.ones(6)[::2]
+    yield torch.nn.Parameter(torch.arange(1.0, 4)), torch.ones(3)
+
+
+def _answers(function: Any) -> list[bool]:
+    """Is the gradient right, each way of calling it?"""
+    found = []
+    for x, g in _ways():
+        try:
+            (grad,) = torch.autograd.grad(function.apply(x), x, g)
+            found.append(bool(torch.allclose(grad, 2 * g * x)))
+        except (RuntimeError, AttributeError, IndexError):
+            found.append(False)
+    return found
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("inside_forward", [False, True], ids=["backward", "forward"])
+@pytest.mark.parametrize("question", ANYWHERE)
+def test_answers_are_those_of_torch(question: str, inside_forward: bool, folder: Path) -> None:
+    """Both a program that needs the answer and one that needs the opposite."""
+    told: list[Any] = []
+    for asked in (question, f"not ({question})"):
+        function = _program(asked, folder, inside_forward=inside_forward)
+        right = _answers(function)
+        try:
+            report = sg.verify(function, "n", suggest=False)
+        except SymgradError as error:
+            told.append(error.location)
+            continue
+        verdict, said = str(report.verdict), str(report)
+        if verdict == "PROVED":
+            assert all(right) or report.conditions, said
+            assert right[0], said
+        elif verdict != "UNDECIDED":
+            assert not all(right) or "on a GPU" in said, said
+        else:
+            assert "asking_" in said or "helper.py" in said, said
+    assert all(one is not None and one.file.startswith(str(folder)) for one in told)
+
+
+@pytest.mark.parametrize("question", SURROUNDINGS)
+def test_what_the_machine_and_settings_answer_is_printed(question: str, folder: Path) -> None:
+    plain = _program(question, folder, inside_forward=False)
+    negated = _program(f"not ({question})", folder, inside_forward=False)
+    reports = [sg.verify(one, "n", suggest=False) for one in (plain, negated)]
+    proved = [one for one in reports if str(one.verdict) == "PROVED"]
+    assert len(proved) == 1, [str(one) for one in reports]
+    said = [str(condition) for condition in proved[0].conditions]
+    assert any(SURROUNDINGS[question] in one and "asking_" in one for one in said), said
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["torch.set_num_threads(1)", "torch.set_default_dtype(torch.float64)",
+     "torch.autograd.set_detect_anomaly(True)", "torch.backends.cuda.matmul.allow_tf32 = False",
+     "torch.use_deterministic_algorithms(True)"],
+)  # fmt: skip
+def test_settings_that_are_changed_are_not_proved(line: str, folder: Path) -> None:
+    path = folder / f"asking_{next(_numbers)}.py"
+    path.write_text(PROGRAM.format(forward=line, backward="True"))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    before = torch.get_num_threads(), torch.get_default_dtype()
+    try:
+        report = sg.verify(module.Asking, "n", suggest=False)
+    finally:
+        torch.set_num_threads(before[0])
+        torch.set_default_dtype(before[1])
+        torch.autograd.set_detect_anomaly(False)
+        torch.use_deterministic_algorithms(False)
+    assert str(report.verdict) == "UNDECIDED", str(report)
+
+
+# -- all attributes of tensors
+
+_PLAIN = (bool, int, float, str, type(None), torch.Size, torch.dtype, torch.device, torch.layout)
+_NOT_ASKED = ("__init__",)
+
+
+def _plain(value: Any) -> bool:
+    return isinstance(value, _PLAIN) or (
+        isinstance(value, (tuple, list, dict)) and type(value) in (tuple, list, dict)
+        and all(map(_plain, value))
+    )  # fmt: skip
+
+
+def _in_torch(asked: Any, where: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+
+    class Real(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            for name in dir(torch.Tensor):
+                one = g if where == "cotangent" else x
+                one = one.detach().clone() if _writes(name) else one
+                try:
+                    found[name] = asked(one, name)
+                except Exception as error:
+                    found[name] = error
+            return 2 * g * x
+
+    x = torch.randn(3, 4, requires_grad=True)
+    Real.apply(x).backward(torch.randn(3, 4))
+    return found
+
+
+def _writes(name: str) -> bool:
+    return (name.endswith("_") and not name.endswith("__")) or name.startswith("__i")
+
+
+_found: list[tuple[str, Any]] = []
+
+
+def _count(known: Questions) -> int:
+    return len(known.observed) + len(known.answers) + len(known.assumed) + len(known.marks)
+
+
+def _in_trace(asked: Any, where: str) -> dict[str, Any]:
+    """What is answered in a trace without a word: not printed, split, observed or refused."""
+
+    class Traced(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            known = questions()
+            assert known is not None
+            for name in dir(torch.Tensor):
+                one = g if where == "cotangent" else x
+                one = one.clone() if _writes(name) else one
+                before = _count(known)
+                try:
+                    value = asked(one, name)
+                except Exception as error:
+                    value = error
+                if _count(known) == before and not isinstance(value, SymgradError):
+                    _found.append((name, value if _plain(value) else type(value)))
+                known.answers.clear()
+                known.assumed.clear()
+            return 2 * g * x
+
+    _found.clear()
+    trace(taken(Traced), "f32[3 4]")
+    return dict(reversed(_found))
+
+
+def _alike(value: Any, real: Any) -> bool:
+    if isinstance(real, torch.Size):
+        return tuple(value) == tuple(real)
+    return str(value) == str(real) if isinstance(real, torch.device) else bool(value == real)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("where", ["input", "cotangent"])
+def test_no_attribute_of_a_tensor_is_answered_falsely(where: str, folder: Path) -> None:
+    path = folder / "asks.py"
+    path.write_text(
+        "def asked(tensor, name):\n"
+        "    found = getattr(tensor, name)\n"
+        "    return found() if callable(found) and not isinstance(found, type) else found\n"
+    )
+    asked = __import__("asks").asked
+    real, silent = _in_torch(asked, where), _in_trace(asked, where)
+    assert len(silent) > 100
+    false = {
+        name: (real[name], value) for name, value in silent.items()
+        if name not in _NOT_ASKED and _plain(real.get(name, NotImplemented))
+        and not _alike(value, real[name])
+    }  # fmt: skip
+    assert not false
