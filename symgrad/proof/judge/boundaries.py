@@ -25,7 +25,7 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
-from symgrad.proof.scalars import literals
+from symgrad.proof.words.relations import number
 
 Sides = tuple[object, object, object]
 """What is chosen where a point is below a value, where it is the value, and above."""
@@ -211,17 +211,6 @@ def roundings(node: Node) -> list[Node]:
         one for one in ancestors([node], follow=_values)
         if one.op in (*_STEPS, "floordiv") and inputs_of(one)
     ]  # fmt: skip
-
-
-def number(node: Node) -> Fraction | None:
-    """The number that a node is everywhere, as it was written."""
-    node = bare(node)
-    if node.op != "constant" or isinstance(node.attributes["value"].value, bool):
-        return None
-    value = node.attributes["value"].value
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return Fraction(value) if isinstance(value, int) else Fraction(literals.exact(value))
 
 
 def _compared(

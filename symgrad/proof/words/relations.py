@@ -47,8 +47,8 @@ def related(node: Node, relation: str, right: Fraction | Node = Fraction(0)) -> 
     if node.op == "sub" and not right:
         one, other = (spelled(arg) for arg in node.args)
         return _joined(one, relation, other)
-    number = decimal(right)
-    return _joined(spelled(node), relation, Said(number, number))
+    value = decimal(right)
+    return _joined(spelled(node), relation, Said(value, value))
 
 
 def _joined(left: Said, relation: str, right: Said) -> Said:
@@ -62,7 +62,7 @@ def solved(node: Node, relation: str, right: Fraction) -> tuple[Node, str, Fract
         if node.op in ("expand", "reshape", "shift"):
             node = node.args[0]
             continue
-        values = [_number(arg) for arg in node.args]
+        values = [number(arg) for arg in node.args]
         if node.op == "neg":
             node, right, relation = node.args[0], -right, REVERSED[relation]
         elif node.op == "add" and None in values and values != [None, None]:
@@ -86,7 +86,8 @@ def _factor(node: Node, values: list[Fraction | None]) -> Fraction | None:
     return values[0] if node.op == "mul" and values[1] is None else None
 
 
-def _number(node: Node) -> Fraction | None:
+def number(node: Node) -> Fraction | None:
+    """The number that a node is everywhere, as it was written."""
     node = bare(node)
     if node.op != "constant" or isinstance(node.attributes["value"].value, bool):
         return None
