@@ -196,6 +196,14 @@ class Case(Record):
         backward = (one.kernel for one in self.backward if one.kernel.outputs)
         return (self.inference, self.forward, *backward)
 
+    def backward_for(self, mask: Sequence[bool]) -> Backward | None:
+        """The kernel for exactly these gradients, else the one with the fewest others."""
+        able = [
+            one for one in self.backward
+            if all(has or not wanted for has, wanted in zip(one.mask, mask, strict=True))
+        ]  # fmt: skip
+        return min(able, key=lambda one: sum(one.mask), default=None)
+
     @property
     def batches(self) -> dict[str, tuple[str, ...]]:
         """The sizes that stand for the axes of each ``*name``."""

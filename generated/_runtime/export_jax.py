@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jax
@@ -66,15 +65,7 @@ class JaxFunction:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        modules = [
-            runner.op.__name__ for runner in self.table.runners if isinstance(runner.op, ModuleType)
-        ]
-        if len(modules) != len(self.table.runners):
-            raise KernelTypeError(
-                f"{self!r} cannot be pickled: its kernels are of this process alone",
-                hint="build a package of it (symgrad build), and export the module of that",
-            )
-        return _unpickled, tuple(modules)
+        return _unpickled, self.table.modules(self)
 
     def _split(
         self, args: Sequence[Any], named: Mapping[str, Any]
@@ -273,17 +264,14 @@ def _cotangent(value: Any, array: Array, sizes: Mapping[str, Any]) -> Any:
 
 
 def _least(table: Table, entry: Entry, mask: Sequence[bool]) -> Backward:
-    """The backward kernel for these gradients with the fewest others."""
-    able = [
-        one for one in entry.case.backward
-        if all(has or not wanted for has, wanted in zip(one.mask, mask, strict=True))
-    ]  # fmt: skip
-    if not able:
+    """The backward kernel that computes these gradients."""
+    found = entry.case.backward_for(mask)
+    if found is None:
         raise KernelArgumentError(
             f"{table.name} has no backward kernel for these inputs",
             hint="compile it from a Function with a backward",
         )
-    return min(able, key=lambda one: sum(one.mask))
+    return found
 
 
 # -- a call of a kernel

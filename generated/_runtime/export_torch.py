@@ -15,7 +15,6 @@ import importlib
 import re
 import threading
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -100,15 +99,7 @@ class TorchOp:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        modules = [
-            runner.op.__name__ for runner in self.table.runners if isinstance(runner.op, ModuleType)
-        ]
-        if len(modules) != len(self.table.runners):
-            raise KernelTypeError(
-                f"{self!r} cannot be pickled: its kernels are of this process alone",
-                hint="build a package of it (symgrad build), and export the module of that",
-            )
-        return _unpickled, (tuple(modules), self.name)
+        return _unpickled, (self.table.modules(self), self.name)
 
 
 def _unpickled(modules: Sequence[str], name: str) -> TorchOp:

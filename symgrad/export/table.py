@@ -142,6 +142,20 @@ class Table:
         arrays = (array for entry in self.entries for array in entry.case.inputs)
         return {one.dtype for one in arrays if one.dtype in ("float32", "float64")}
 
+    def modules(self, shown: object) -> tuple[str, ...]:
+        """The modules that the ops come from, for pickles.  ``shown``: what is pickled.
+
+        Raises KernelTypeError where an op is of this process alone.
+        """
+        ops = [runner.op for runner in self.runners]
+        found = [op.__name__ for op in ops if isinstance(op, ModuleType)]
+        if len(found) != len(ops):
+            raise KernelTypeError(
+                f"{shown!r} cannot be pickled: its kernels are of this process alone",
+                hint="build a package of it (symgrad build), and export the module of that",
+            )
+        return tuple(found)
+
     # -- which kernels serve a call
 
     def runner_for(self, dtypes: Sequence[str]) -> Runner:

@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from symgrad.frontend.caller import asker
 from symgrad.frontend.request import Argument, Kind, Request, parameters
 from symgrad.frontend.session import current
-from symgrad.frontend.sizes import SymFloat, SymInt
+from symgrad.frontend.sizes import SymFloat, SymInt, ValuedNumber
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import DType, float64
 from symgrad.ir.function import RELATIONS, FunctionCase, FunctionGraphs
@@ -455,15 +454,14 @@ _COMPUTE: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-class PlainNumber(SymFloat):
+class PlainNumber(ValuedNumber):
     """A plain number, or what was computed from some, while a Function is traced.
 
     ``regions``: of the numbers that it depends on.  ``value``: what it is for their defaults; None
     where sizes take part.  ``is_whole``: it is an integer.
     """
 
-    __slots__ = ("is_whole", "regions", "value")
-    is_number_of_a_trace = True
+    __slots__ = ("regions",)
 
     def __init__(
         self, op: str, args: tuple[Any, ...], regions: tuple[Region, ...],
@@ -478,15 +476,6 @@ class PlainNumber(SymFloat):
     def of(cls, region: Region) -> PlainNumber:
         """The number itself."""
         return cls(PLAIN, (), (region,), region.value, whole=region.whole)
-
-    @property
-    def __class__(self) -> type:
-        """What ``isinstance`` sees: our own code this class, the user's an int or a float."""
-        return PlainNumber if asker() is None else int if self.is_whole else float
-
-    @__class__.setter
-    def __class__(self, value: type) -> None:
-        raise TypeError("the class of a number cannot be set")
 
     def node(self, dtype: DType) -> Node:
         """It as a number of the graph in progress: computed as Python does, then rounded."""
@@ -555,50 +544,16 @@ class PlainNumber(SymFloat):
     def __ge__(self, other: Any) -> Any:
         return self._compare(">=", other)
 
+    __hash__ = ValuedNumber.__hash__
+
     def __bool__(self) -> bool:
         return bool(self._compare("!=", 0))
-
-    def __hash__(self) -> int:
-        return hash(self.settle())
-
-    def __float__(self) -> float:
-        return float(self.settle())
-
-    def __int__(self) -> int:
-        return int(self.settle())
-
-    def __index__(self) -> int:
-        return operator.index(self.settle())
-
-    def __complex__(self) -> complex:
-        return complex(self.settle())
-
-    def __repr__(self) -> str:
-        return repr(self.settle())
-
-    def __str__(self) -> str:
-        return str(self.settle())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.settle(), spec)
 
     def __abs__(self) -> Any:
         return abs(self.settle())
 
     def __pos__(self) -> Any:
         return self
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self.settle(), digits)
-
-    def __trunc__(self) -> Any:
-        return math.trunc(self.settle())
-
-    def __floor__(self) -> Any:
-        return math.floor(self.settle())
-
-    def __ceil__(self) -> Any:
-        return math.ceil(self.settle())
 
     def __floordiv__(self, other: Any) -> Any:
         return self.settle() // _settled(other)
@@ -617,21 +572,6 @@ class PlainNumber(SymFloat):
 
     def __rdivmod__(self, other: Any) -> Any:
         return divmod(other, self.settle())
-
-    def __copy__(self) -> PlainNumber:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> PlainNumber:
-        return self
-
-    def __reduce__(self) -> Any:
-        return type(self.settle()), (self.value,)
-
-    def __getattr__(self, name: str) -> Any:
-        kind = int if self.is_whole else float
-        if not hasattr(kind, name):
-            raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
-        return getattr(self.settle(), name)
 
 
 def is_plain_number(value: Any) -> bool:

@@ -447,6 +447,81 @@ class SymFloat(_Symbolic):
         return self._undecided(None)
 
 
+class ValuedNumber(SymFloat):
+    """A number with a value, which arithmetic does not ask for: whatever else Python asks does.
+
+    ``value``: the one that it has now, if it is known.  ``is_whole``: it is an integer.
+    """
+
+    __slots__ = ("is_whole", "value")
+    is_number_of_a_trace = True
+
+    @property
+    def __class__(self) -> type:
+        """What ``isinstance`` sees: our own code this class, the user's an int or a float."""
+        return type(self) if asker() is None else int if self.is_whole else float
+
+    @__class__.setter
+    def __class__(self, value: type) -> None:
+        raise TypeError("the class of a number cannot be set")
+
+    def settle(self) -> Any:
+        """Its value: from here on the trace holds for that alone."""
+        raise NotImplementedError
+
+    def __hash__(self) -> int:
+        return hash(self.settle())
+
+    def __float__(self) -> float:
+        return float(self.settle())
+
+    def __int__(self) -> int:
+        return int(self.settle())
+
+    def __index__(self) -> int:
+        return operator.index(self.settle())
+
+    def __complex__(self) -> complex:
+        return complex(self.settle())
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.settle(), digits)
+
+    def __trunc__(self) -> Any:
+        return math.trunc(self.settle())
+
+    def __floor__(self) -> Any:
+        return math.floor(self.settle())
+
+    def __ceil__(self) -> Any:
+        return math.ceil(self.settle())
+
+    def __repr__(self) -> str:
+        return repr(self.settle())
+
+    def __str__(self) -> str:
+        return str(self.settle())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.settle(), spec)
+
+    def __copy__(self) -> ValuedNumber:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> ValuedNumber:
+        return self
+
+    def __reduce__(self) -> Any:
+        value = self.settle()
+        return type(value), (value,)
+
+    def __getattr__(self, name: str) -> Any:
+        kind = int if self.is_whole else float
+        if not hasattr(kind, name):
+            raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
+        return getattr(self.settle(), name)
+
+
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 

@@ -220,11 +220,11 @@ def _equal(one: Any, other: Any) -> bool:
 # -- what stands in the place of dictionaries and caches
 
 
-class SizeTable(Watched, dict[Any, Any]):
-    """A dictionary that calls share, with sizes as keys."""
+class _BySizes(Watched):
+    """A container that calls share, with sizes as keys."""
 
     kept: Kept
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]
 
     def look(self) -> None:
         """Something else than a key is asked for."""
@@ -233,6 +233,10 @@ class SizeTable(Watched, dict[Any, Any]):
     def __bool__(self) -> bool:
         self._look()
         return bool(raw_items(self))
+
+
+class SizeTable(_BySizes, dict[Any, Any]):
+    """A dictionary that calls share, with sizes as keys."""
 
     def _find(self, key: Any) -> Any:
         if not is_symbolic_key(key) and not self.kept.entries and not self.kept.before:
@@ -278,19 +282,8 @@ for _name in (
     setattr(SizeTable, _name, reading(dict, _name))
 
 
-class SizeSet(Watched, set[Any]):
+class SizeSet(_BySizes, set[Any]):
     """A set that calls share, with sizes as members."""
-
-    kept: Kept
-    __hash__ = None
-
-    def look(self) -> None:
-        """Something else than a member is asked for."""
-        self.kept.note(f"{self.label} is looked at as a whole")
-
-    def __bool__(self) -> bool:
-        self._look()
-        return bool(raw_items(self))
 
     def __contains__(self, key: Any) -> bool:
         if not is_symbolic_key(key) and not self.kept.entries and not self.kept.before:

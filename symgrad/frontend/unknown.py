@@ -8,7 +8,6 @@ problem of the path: there is no answer for all calls.
 
 from __future__ import annotations
 
-import operator
 import sys
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
@@ -20,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from symgrad.errors import Location
-from symgrad.frontend.caller import asked_by_symgrad, asker, here
+from symgrad.frontend.caller import asked_by_symgrad, here
 from symgrad.frontend.session import current
-from symgrad.frontend.sizes import SymFloat, SymInt
+from symgrad.frontend.sizes import SymFloat, SymInt, ValuedNumber
 from symgrad.ir.dtype import DType
 from symgrad.ir.function import Asked
 from symgrad.ir.graph import Node
@@ -109,20 +108,13 @@ def _observe(label: str) -> None:
 # -- numbers
 
 
-_RELATED = {
-    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-    ">=": operator.ge,
-}  # fmt: skip
-
-
-class StateNumber(SymFloat):
+class StateNumber(ValuedNumber):
     """A number that calls change, or what was computed from some.
 
     ``value``: what it was once.
     """
 
-    __slots__ = ("is_whole", "label", "value")
-    is_number_of_a_trace = True
+    __slots__ = ("label",)
 
     def __init__(self, label: str, value: Any, *, whole: bool) -> None:
         super().__init__("state", ())
@@ -135,15 +127,6 @@ class StateNumber(SymFloat):
             return cls(label, 1, whole=value.is_whole)
         known = value.value if type(value) is StateNumber else value
         return cls(label, known, whole=isinstance(known, int))
-
-    @property
-    def __class__(self) -> type:
-        """What ``isinstance`` sees: our own code this class, the user's an int or a float."""
-        return StateNumber if asker() is None else int if self.is_whole else float
-
-    @__class__.setter
-    def __class__(self, value: type) -> None:
-        raise TypeError("the class of a number cannot be set")
 
     def settle(self) -> Any:
         """What it was once; nothing is known of it in other calls."""
@@ -189,6 +172,7 @@ class StateNumber(SymFloat):
         return decide(self.label)
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _compare
+    __hash__ = ValuedNumber.__hash__
 
     def __bool__(self) -> bool:
         return decide(self.label)
@@ -196,53 +180,6 @@ class StateNumber(SymFloat):
     def is_integer(self) -> bool:
         """As of a float."""
         return decide(self.label)
-
-    def __hash__(self) -> int:
-        return hash(self.settle())
-
-    def __float__(self) -> float:
-        return float(self.settle())
-
-    def __int__(self) -> int:
-        return int(self.settle())
-
-    def __index__(self) -> int:
-        return operator.index(self.settle())
-
-    def __complex__(self) -> complex:
-        return complex(self.settle())
-
-    def __round__(self, digits: int | None = None) -> Any:
-        return round(self.settle(), digits)
-
-    def __trunc__(self) -> Any:
-        return int(self.settle())
-
-    __floor__ = __ceil__ = __trunc__
-
-    def __repr__(self) -> str:
-        return repr(self.settle())
-
-    def __str__(self) -> str:
-        return str(self.settle())
-
-    def __format__(self, spec: str) -> str:
-        return format(self.settle(), spec)
-
-    def __copy__(self) -> StateNumber:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> StateNumber:
-        return self
-
-    def __reduce__(self) -> Any:
-        return type(self.value), (self.settle(),)
-
-    def __getattr__(self, name: str) -> Any:
-        kind = int if self.is_whole else float
-        if not hasattr(kind, name):
-            raise AttributeError(f"'{kind.__name__}' object has no attribute {name!r}")
-        return getattr(self.settle(), name)
 
 
 def _is_whole(value: Any) -> bool:

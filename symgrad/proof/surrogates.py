@@ -1,7 +1,7 @@
 """What a refuted gradient is the derivative of, where backward means another function than forward.
 
-In: a case, the names of the inputs whose gradients are refuted.  Out: ``Surrogate``, proved: one
-for all of them.
+In: a case, the names of the inputs whose gradients are refuted.  Out: a predicate, proved: one for
+all of them.
 
 Three things are put for parts of forward, and backward is judged against the result, as against
 any forward:
@@ -66,21 +66,14 @@ _CLOSE, _NEAR = 1e-7, 1e-5
 _UPWARD = {"gt": True, "ge": True, "lt": False, "le": False}
 
 
-@dataclass(frozen=True)
-class Surrogate:
-    """What backward does instead, as a predicate: ``is the derivative of ...``, which is proved.
-
-    Where forward is flat and nothing was recognised, it says so.
-    """
-
-    text: str
-
-
 def surrogate(
     case: FunctionCase, names: Sequence[str], declared: Sequence[Assumption],
     modes: Mapping[str, str], subject_of: SubjectOf,
-) -> Surrogate | None:  # fmt: skip
+) -> str | None:  # fmt: skip
     """What the gradients of some inputs are the derivatives of; None where they are plain mistakes.
+
+    It is a predicate, ``is the derivative of ...``; where forward is flat and nothing was
+    recognised, it says that.
 
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
     """
@@ -93,11 +86,11 @@ def surrogate(
         within, clip = inner
         search = _Search(within, names, declared, modes, subject_of)
         if search.is_proved(within):
-            return Surrogate(f"is the true gradient, {clip}")
+            return f"is the true gradient, {clip}"
         found = search.first()
         if found is not None:
-            return Surrogate(f"{found.text}, {clip}")
-    return Surrogate(_NOT_ZERO) if search.flat and search.linear else None
+            return f"{found}, {clip}"
+    return _NOT_ZERO if search.flat and search.linear else None
 
 
 _NOT_ZERO = "is not zero, which is the true gradient: forward is constant around almost every point"
@@ -122,11 +115,11 @@ class _Search:
     @cached_property
     def forward(self) -> list[Node]:
         """The nodes of forward that depend on the inputs."""
-        depends = {*self.inputs}
-        for node in ancestors(self.case.outputs):
+        depends, every = {*self.inputs}, ancestors(self.case.outputs)
+        for node in every:
             if any(arg in depends for arg in node.args):
                 depends.add(node)
-        return [node for node in ancestors(self.case.outputs) if node in depends]
+        return [node for node in every if node in depends]
 
     @cached_property
     def flat(self) -> bool:
@@ -144,11 +137,11 @@ class _Search:
         return structurally_linear(self._subject(self.case))
 
     @cached_property
-    def passed(self) -> Node | None:
-        """The cotangent of the only output, where that is the only input."""
-        if len(self.case.outputs) != 1 or [_same(self.case.outputs[0])] != self.inputs:
-            return None
-        return self.case.cotangents[0]
+    def is_identity(self) -> bool:
+        """Is the only output the only input, with its cotangent given?"""
+        outputs = [_same(node) for node in self.case.outputs]
+        given = self.case.cotangents[:1] != (None,)
+        return given and outputs == self.inputs and len(outputs) == 1
 
     @cached_property
     def steps(self) -> list[Node]:
@@ -167,7 +160,9 @@ class _Search:
     @cached_property
     def clips(self) -> list[Node]:
         """The nodes of forward that limit a value."""
-        return [node for node in self.forward if _limited(node, self.forward) is not None]
+        forward = {*self.forward}
+        places = [(node, _bounded(node)) for node in self.forward]
+        return [node for node, at in places if at is not None and node.args[at] in forward]
 
     def unclipped(self) -> tuple[FunctionCase, str] | None:
         """The case with the gradient as it was before it was clipped, and how that was done."""
@@ -187,7 +182,7 @@ class _Search:
 
     # -- candidates
 
-    def first(self) -> Surrogate | None:
+    def first(self) -> str | None:
         """The first candidate that backward is proved to be the derivative of."""
         if len(self.gradients) < len(self.names):
             return None
@@ -197,7 +192,7 @@ class _Search:
                 return found
         return None
 
-    def _tried(self, make: _Make, scaled: bool) -> Surrogate | None:
+    def _tried(self, make: _Make, scaled: bool) -> str | None:
         """The surrogate that one candidate gives: itself, or times a number."""
         try:
             plain = make(None)
@@ -215,7 +210,7 @@ class _Search:
             made = plain if factor is None else make(factor)
             self.proofs += 1
             if self.is_proved(made.case):
-                return Surrogate(made.text)
+                return made.text
         return None
 
     @cached_property
@@ -250,14 +245,15 @@ class _Search:
 
     def _of_outputs(self) -> Iterator[tuple[_Make, bool]]:
         """Other nodes in place of the output, where it has none of its own slope."""
-        trivial = self.flat or self.passed is not None
+        trivial = self.flat or self.is_identity
         if len(self.case.outputs) != 1 or not (trivial or self.steps):
             return
         output = self.case.outputs[0]
+        below = [{*ancestors([step])} for step in self.steps]
         for node in [*self.inputs, *reversed(self.forward)][:SURROGATE_NODES]:
             given = node in self.inputs
             fits = node.shape == output.shape and node.dtype.is_float and (node != output or given)
-            if fits and all(node in ancestors([step]) for step in self.steps):
+            if fits and all(node in nodes for nodes in below):
                 yield partial(self._replaced, node), given and trivial
 
     def _slopes(self) -> Iterator[Slope]:
@@ -479,7 +475,7 @@ class _Plan:
     constants: tuple[Node, ...] = ()
 
 
-def _kept_values(search: _Search) -> Surrogate | None:
+def _kept_values(search: _Search) -> str | None:
     """What the gradients are the derivatives of, the values of forward in them being its own.
 
     A gradient may be left out where an input is a scale, or a limit, of what is rounded or clipped;
@@ -500,13 +496,13 @@ def _kept_values(search: _Search) -> Surrogate | None:
             continue
         proofs += 1
         if made.is_proved(factors):
-            return Surrogate(made.said(factors, left))
+            return made.said(factors, left)
         if proofs >= SURROGATE_PROOFS:
             break
     return None
 
 
-def _of_positive(search: _Search) -> Surrogate | None:
+def _of_positive(search: _Search) -> str | None:
     """The same where what forward divides by, or limits by, is positive: the scale of a step."""
     known = {one for fact in search.declared for one in fact.inputs}
     divided = [node.args[1] for node in search.below if node.op == "div"]
@@ -522,10 +518,10 @@ def _of_positive(search: _Search) -> Surrogate | None:
     within = _Search(search.case, search.names, declared, modes, search.subject_of)
     inside = within.first() or _kept_values(within)
     positive = " and ".join(f"{one} > 0" for one in names)
-    return None if inside is None else Surrogate(f"{inside.text}, for {positive}")
+    return None if inside is None else f"{inside}, for {positive}"
 
 
-def _of_limits(search: _Search, left: Sequence[Node]) -> Surrogate | None:
+def _of_limits(search: _Search, left: Sequence[Node]) -> str | None:
     """The true gradients, but that of limits left out: they are only limits, from both sides."""
     chains = [_chain(node, search.forward) for node in search.forward if _limit(node) is not None]
     two_sided = [one for one in chains if len(one) > 1]
@@ -535,7 +531,7 @@ def _of_limits(search: _Search, left: Sequence[Node]) -> Surrogate | None:
     within = {node for one in two_sided for node in one}
     if not within or _reaches(passed, {*left}, search.forward, limits):
         return None
-    return Surrogate(f"is the true gradient{_said_constant(left)}")
+    return f"is the true gradient{_said_constant(left)}"
 
 
 def _reaches(
@@ -1048,13 +1044,6 @@ def _bounded(node: Node) -> int | None:
     return None
 
 
-def _limited(node: Node, forward: Sequence[Node]) -> Node | None:
-    place = _bounded(node)
-    if place is None or node.args[place] not in forward:
-        return None
-    return node.args[place]
-
-
 def _clipped(node: Node) -> tuple[Node, str, Node | None] | None:
     """What a clip limits, its keyword in ``clamp``, and the limit, None for 0; None for no clip."""
     place = _bounded(node)
@@ -1155,20 +1144,9 @@ def _applied(u: Node, scale: Node | None, op: str) -> Node:
     return u.graph.apply(op, _times(u, scale))
 
 
-def _tanh(u: Node, scale: Node | None) -> Node:
-    return _applied(u, scale, "tanh")
-
-
-def _sigmoid(u: Node, scale: Node | None) -> Node:
-    return _applied(u, scale, "sigmoid")
-
-
-def _erf(u: Node, scale: Node | None) -> Node:
-    return _applied(u, scale, "erf")
-
-
-def _atan(u: Node, scale: Node | None) -> Node:
-    return u.graph.apply("atan", _times(u, scale))
+_tanh, _sigmoid, _erf, _atan = (
+    partial(_applied, op=op) for op in ("tanh", "sigmoid", "erf", "atan")
+)
 
 
 def _softsign(u: Node, scale: Node | None) -> Node:

@@ -51,6 +51,7 @@ from symgrad.proof.judge.protocol import (
     LINEAR,
     VARIANTS,
     findings,
+    is_zero,
     structurally_linear,
     variants_agree,
 )
@@ -71,7 +72,7 @@ from symgrad.proof.report.verdict import Verdict, failure, worst
 from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
-from symgrad.proof.surrogates import Surrogate, surrogate
+from symgrad.proof.surrogates import surrogate
 from symgrad.proof.words.snippet import counterexample_report
 
 
@@ -696,7 +697,7 @@ def _meant(inputs: dict[str, InputReport], judged: Sequence[JudgedCase]) -> dict
                 found = _surrogate(names, one) if {*names} <= {*one.judgements} else None
                 if found is None:
                     return inputs
-                texts[found.text] = None
+                texts[found] = None
     except DependencyError:
         raise
     except (Exception, TimeUp):  # the refutation stands without it
@@ -710,7 +711,7 @@ def _meant(inputs: dict[str, InputReport], judged: Sequence[JudgedCase]) -> dict
     return {**inputs, **meant}
 
 
-def _surrogate(names: Sequence[str], one: JudgedCase) -> Surrogate | None:
+def _surrogate(names: Sequence[str], one: JudgedCase) -> str | None:
     subject = one.subject
     return surrogate(one.case, names, subject.assumptions, subject.sampler.modes, subject_of)
 
@@ -950,7 +951,7 @@ class _WithZeros:
         folded = rewrite(self.graph, [plain[root] for root in roots], rule=_folded, named=False)
         found = {
             one.input: None
-            if one.node is None or _is_zero(made := folded[plain[one.node]])
+            if one.node is None or is_zero(made := folded[plain[one.node]])
             else made
             for one in case.gradients
         }
@@ -959,7 +960,7 @@ class _WithZeros:
 
 def _folded(node: Node, args: Sequence[Node]) -> Node | None:
     """A sum without zeros, and zero for what is linear in a zero."""
-    zeros = [_is_zero(arg) for arg in args]
+    zeros = [is_zero(arg) for arg in args]
     if not any(zeros):
         return None
     if node.op == "add" or (node.op == "sub" and zeros[1]):
@@ -1029,14 +1030,8 @@ def _addends(node: Node) -> Iterator[Node]:
         one = todo.pop()
         if one.op == "add":
             todo.extend(one.args)
-        elif not _is_zero(one):
+        elif not is_zero(one):
             yield one
-
-
-def _is_zero(node: Node) -> bool:
-    while node.op in ("expand", "cast", "reshape"):
-        node = node.args[0]
-    return node.op == "constant" and node.attributes["value"].value == 0
 
 
 def _undefined_finding(graphs: FunctionGraphs, one: JudgedCase, name: str) -> Finding | None:

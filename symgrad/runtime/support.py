@@ -254,18 +254,14 @@ class Caller:
         return tuple(bool(need) and possible for need, possible in pairs)
 
     def _backward_for(self, where: str, case: Case, mask: tuple[bool, ...]) -> Backward:
-        """The kernel for exactly these gradients, else the one with the fewest others."""
-        able = [
-            one
-            for one in case.backward
-            if all(has or not wanted for has, wanted in zip(one.mask, mask, strict=True))
-        ]
-        if not able:
+        """The kernel that computes these gradients."""
+        found = case.backward_for(mask)
+        if found is None:
             raise KernelArgumentError(
                 f"{where}: {self.op.name} has no backward kernel for these inputs",
                 hint="compile it from a Function with a backward",
             )
-        return min(able, key=lambda one: sum(one.mask))
+        return found
 
     # -- arrays
 

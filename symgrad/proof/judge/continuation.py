@@ -31,12 +31,13 @@ from symgrad.ir.rewrite import rewrite
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
-from symgrad.proof.judge.boundaries import Boundary, changes, number
+from symgrad.proof.judge.boundaries import Boundary, changes
 from symgrad.proof.judge.masks import masks_of
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.scalars import literals
 from symgrad.proof.scalars.bodies import restricted_operands, translated
 from symgrad.proof.scalars.symbolic import SYMBOLS, as_term, body
+from symgrad.proof.words.relations import number
 
 TERMS = 8
 """How many coefficients are computed."""

@@ -27,7 +27,7 @@ from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.record import get
-from symgrad.proof.judge.boundaries import Boundary, changes, inputs_of, kinked, number
+from symgrad.proof.judge.boundaries import Boundary, changes, inputs_of, kinked
 from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.normal.atoms import Undecided
@@ -38,6 +38,7 @@ from symgrad.proof.normal.poly import Poly
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.normal.zero import attempt
 from symgrad.proof.oracle.subject import Subject
+from symgrad.proof.words.relations import number
 
 FREE = "\N{DEGREE SIGN}"
 """What follows the name of an input in that of the free tensor it is computed from."""

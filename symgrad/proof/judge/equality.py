@@ -22,7 +22,6 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.judge import plain_numbers, stated, witness
-from symgrad.proof.judge.boundaries import number
 from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.judge.equalities import FREE, NOTHING, Solution
 from symgrad.proof.judge.exceptional import exceptional_sizes
@@ -40,6 +39,7 @@ from symgrad.proof.scalars import literals
 from symgrad.proof.scalars.bodies import of_operands
 from symgrad.proof.scalars.terms import OPERANDS, Term, linear
 from symgrad.proof.words.polytext import PolyText
+from symgrad.proof.words.relations import number
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ from symgrad.proof.judge.boundaries import (
     integral,
     kept_from,
     kinked,
-    number,
     roundings,
 )
 from symgrad.proof.judge.defined import outside
@@ -44,7 +43,7 @@ from symgrad.proof.oracle.values import DomainError, Evaluator
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import kink_node
 from symgrad.proof.words.code import ATOM, NoSpelling
-from symgrad.proof.words.relations import Said, related, spelled
+from symgrad.proof.words.relations import Said, number, related, spelled
 from symgrad.proof.words.spelling import axes
 
 _TIES = {"amax": "maximum", "amin": "minimum", "max": "maximum", "min": "minimum"}

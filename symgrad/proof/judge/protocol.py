@@ -86,7 +86,7 @@ def structurally_linear(subject: Subject) -> bool:
         else:
             return False
     return all(
-        degree.get(node, 0) == 1 or _is_zero(node) for node in subject.gradients.values()
+        degree.get(node, 0) == 1 or is_zero(node) for node in subject.gradients.values()
     )  # fmt: skip
 
 
@@ -95,10 +95,10 @@ def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
     if node.op in _CARRY:
         return all(degrees) or len(degrees) == 1
     if node.op in ("add", "sub"):
-        return all(d or _is_zero(arg) for d, arg in zip(degrees, node.args, strict=True))
+        return all(d or is_zero(arg) for d, arg in zip(degrees, node.args, strict=True))
     if node.op == "where":
         return degrees[0] == 0 and all(
-            d == 1 or _is_zero(arg) for d, arg in zip(degrees[1:], node.args[1:], strict=True)
+            d == 1 or is_zero(arg) for d, arg in zip(degrees[1:], node.args[1:], strict=True)
         )
     if node.op in ("mul", "einsum"):
         return sum(degrees) == 1
@@ -108,7 +108,8 @@ def _is_linear(node: Node, degrees: Sequence[int]) -> bool:
     return len(degrees) == 1 and op.linear == (0,)
 
 
-def _is_zero(node: Node) -> bool:
+def is_zero(node: Node) -> bool:
+    """Is it the constant 0, of whatever shape?"""
     origin = bare(node)
     return origin.op == "constant" and origin.attributes["value"].value == 0
 

@@ -214,10 +214,11 @@ class Subject:
         found: dict[float, int] = {}
         for reader in self.everything.nodes:
             where = reader.location
-            if where is None:
+            values = {abs(float(v)) for arg in reader.args for v in literal_of(arg)}
+            if where is None or not values:
                 continue
-            for value in {abs(float(v)) for arg in reader.args for v in literal_of(arg)}:
-                digits = literals.printed_digits(linecache.getline(where.file, where.line))
+            digits = literals.printed_digits(linecache.getline(where.file, where.line))
+            for value in values:
                 if value in digits and value not in self.own_literals:
                     found[value] = max(digits[value], found.get(value, 0))
         return found

@@ -134,7 +134,8 @@ def is_long(value: Scalar) -> bool:
     return len(Decimal(repr(value)).normalize().as_tuple().digits) >= FULL_DIGITS - 1
 
 
-def printed_digits(line: str) -> dict[float, int]:
+@lru_cache(maxsize=4096)
+def printed_digits(line: str) -> Mapping[float, int]:
     """How many digits the decimals of a line of source have that end in zeros."""
     found: dict[float, int] = {}
     for match in _DECIMAL.finditer(line):
