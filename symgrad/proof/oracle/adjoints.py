@@ -90,7 +90,11 @@ def sampled(subject: Subject, program: Evaluator, points: int) -> Samples:
 
 
 class _Candidates:
-    """Nodes of one shape, to be found by their values; sorted by their first element."""
+    """Nodes of one shape, to be found by their values; sorted by their largest element.
+
+    What is near in all elements is near in that, relative to it: so few others are looked at,
+    however small or large single elements are.
+    """
 
     def __init__(self, samples: Samples) -> None:
         self._samples = samples
@@ -105,13 +109,13 @@ class _Candidates:
         """Those that have the values of an adjoint, in the order in which they were added."""
         hand, derived = self._samples[0]
         wanted = derived[adjoint]
-        scale = float(np.max(np.abs(wanted), initial=0.0))
+        scale = _size(wanted)
         if not np.isfinite(scale) or scale == 0.0:
             return []
         if self._sorted is None:
-            firsts = ((_first(hand[node]), place) for place, node in enumerate(self._nodes))
-            self._sorted = sorted(one for one in firsts if np.isfinite(one[0]))
-        low, high = (_first(wanted) + sign * _CLOSE * scale for sign in (-1, 1))
+            sizes = ((_size(hand[node]), place) for place, node in enumerate(self._nodes))
+            self._sorted = sorted(one for one in sizes if np.isfinite(one[0]))
+        low, high = (scale + sign * 2 * _CLOSE * scale for sign in (-1, 1))
         near = self._sorted[
             bisect_left(self._sorted, (low, -1)) : bisect_right(self._sorted, (high, len(hand)))
         ]
@@ -122,12 +126,12 @@ class _Candidates:
         ]  # fmt: skip
 
 
-def _first(array: Array) -> float:
-    return float(array.flat[0]) if array.size else 0.0
+def _size(array: Array) -> float:
+    return float(np.max(np.abs(array), initial=0.0))
 
 
 def _same(left: Array, right: Array) -> bool:
-    scale = float(np.max(np.abs(right), initial=0.0))
+    scale = _size(right)
     if not np.isfinite(scale) or scale == 0.0:
         return False
     return bool(np.max(np.abs(left - right), initial=0.0) <= _CLOSE * scale)
