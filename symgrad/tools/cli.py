@@ -367,6 +367,63 @@ def _write_files(
         click.echo(f"no test for {line}", err=True)
 
 
+@main.command("scan")
+@click.argument("place", metavar="FILE|FOLDER|PACKAGE")
+@_timeout
+@click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), default=lambda: os.cpu_count() or 1, metavar="N",
+    show_default="one a processor", help="Judge so many classes at the same time.",
+)  # fmt: skip
+@click.option(
+    "--memory", type=click.FloatRange(0), default=4.0, metavar="GB", show_default=True,
+    help="Memory that each class may take beside torch.  0: no limit.",
+)  # fmt: skip
+@_file_option("--config", "Declarations, in place of the nearest symgrad.toml or pyproject.toml.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_file_option("--sarif", "Write what is not PROVED as SARIF 2.1.0, for annotations in CI.")
+@_file_option("--html", "Write one HTML file, with formulas, counterexamples, diffs and pictures.")
+def scan_command(
+    place: str, timeout: float, jobs: int, memory: float, config: Path | None, as_json: bool,
+    sarif: Path | None, html: Path | None,
+) -> None:  # fmt: skip
+    """Find every Function of a package by reading its source, and judge each of them.
+
+    Each class is imported and judged in a process of its own, with limits on time and memory.
+    IMPORTING A MODULE RUNS ITS CODE, and that of whatever it imports; a refuted class is run as
+    well.  A process is no sandbox: do not scan a package that you would not use.
+
+    Exit status: 0 if all are PROVED (or what symgrad.toml expects), 1 if not, 2 for a wrong call.
+    """
+    import time
+
+    from rich.console import Console
+
+    from symgrad.tools import outputs, scan
+    from symgrad.tools.configured import Configured
+    from symgrad.tools.sources import sources
+
+    started = time.perf_counter()
+    console = Console(stderr=as_json, highlight=False)
+    found = sources(place)
+    limits = scan.Limits(timeout or None, int(memory * 2**30) or None)
+    pages = html is not None
+    scanned = scan.scan(found, console, limits, Configured(config), jobs, pages=pages)
+    seconds = time.perf_counter() - started
+    if sarif is not None:
+        outputs.write(sarif, outputs.sarif(scanned, Path.cwd()))
+    if html is not None:
+        from symgrad.tools.page import page
+
+        outputs.write(html, page(place, scanned, scan.counts(scanned), seconds))
+    if as_json:
+        _answer(scan.as_dict(place, scanned, seconds))
+    else:
+        console.print(scan.summary(scanned, Path.cwd()))
+        said = ", ".join(f"{number} {name}" for name, number in scan.counts(scanned).items())
+        click.echo(f"{len(scanned)} Functions in {seconds:.0f} s: {said or 'none'}")
+    _exit(0 if all(one.passes for one in scanned) else 1)
+
+
 @main.command()
 @click.argument("targets", nargs=-1, required=True, metavar="FILE|PACKAGE[:CLASS]...")
 @click.option("-o", "--output", type=click.Path(file_okay=False, path_type=Path), required=True)

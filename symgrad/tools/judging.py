@@ -6,6 +6,7 @@ request, and the report or the error; a table of many.
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -19,7 +20,13 @@ from symgrad.budgets import VERDICT_SECONDS
 from symgrad.compiler import Assume, Static
 from symgrad.declarations import Declared
 from symgrad.errors import Location, SpecError, SymgradError
-from symgrad.frontend.function import Function, class_location, surrogate_of
+from symgrad.frontend.function import (
+    Function,
+    class_location,
+    has_backward,
+    raw_method,
+    surrogate_of,
+)
 from symgrad.frontend.request import Request
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import DERIVED
@@ -122,6 +129,29 @@ class Judged:
         if self.error is not None and self.error.location is not None:
             return self.error.location
         return class_location(self.function)
+
+    @property
+    def module(self) -> str:
+        """The module of the class."""
+        return self.function.__module__
+
+    @property
+    def blamed(self) -> Location | None:
+        """The line of the wrong backward, or of the class."""
+        if self.error is not None or self.report is None:
+            return self.location
+        worst = [
+            found.location for found in self.report.inputs.values()
+            if str(found.verdict) == self.verdict and found.location is not None
+        ]  # fmt: skip
+        if worst:
+            return worst[0]
+        if has_backward(self.function):
+            plain, _ = raw_method(self.function, "backward")
+            code = getattr(inspect.unwrap(plain), "__code__", None)
+            if code is not None:
+                return Location(code.co_filename, code.co_firstlineno)
+        return self.location
 
     @property
     def text(self) -> str:
@@ -240,7 +270,7 @@ def judge_all(
     if min(jobs, len(functions)) > 1 and hasattr(os, "fork"):
         return list(_in_processes(functions, console, asked, min(jobs, len(functions))))
     judged = []
-    with _progress(console, len(functions)) as begin:
+    with progress(console, len(functions)) as begin:
         for function in functions:
             begin(function.__qualname__)
             judged.append(asked.judge(function))
@@ -257,12 +287,12 @@ def _in_processes(
         try:
             return _sent(asked.judge(functions[number]), asked.suggest)
         except SpecError as error:
-            return Sent(error=_bare(error), wrong=True)
+            return Sent(error=bare(error), wrong=True)
 
     with ExitStack() as stack:
 
         def begin() -> Callable[[], None]:
-            advance = stack.enter_context(_progress(console, len(functions)))
+            advance = stack.enter_context(progress(console, len(functions)))
             advance(f"{jobs} processes")
             return lambda: advance(f"{jobs} processes")
 
@@ -289,16 +319,16 @@ def _sent(one: Judged, suggest: bool) -> Sent:
     if report is not None:
         diff = report.diff if suggest else ""
         report = replace(report, details={}, repair=partial(str, diff) if diff else None)
-    return Sent(report, _bare(one.error) if one.error is not None else None, one.guess)
+    return Sent(report, bare(one.error) if one.error is not None else None, one.guess)
 
 
-def _bare(error: SymgradError) -> SymgradError:
+def bare(error: SymgradError) -> SymgradError:
     """The error, without what it refers to in a trace."""
     return type(error)(error.what, location=error.location, hint=error.hint)
 
 
 @contextmanager
-def _progress(console: Console, total: int) -> Iterator[Callable[[str], None]]:
+def progress(console: Console, total: int) -> Iterator[Callable[[str], None]]:
     """A bar on a terminal; the function says which Function is judged next."""
     if not console.is_terminal:
         yield lambda name: None
@@ -307,10 +337,10 @@ def _progress(console: Console, total: int) -> Iterator[Callable[[str], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("proving", total=total)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("proving", total=total)
         done = count(0)
-        yield lambda name: progress.update(task, description=escape(name), completed=next(done))
+        yield lambda name: bar.update(task, description=escape(name), completed=next(done))
 
 
 def summary(judged: Sequence[Judged]) -> Table:

@@ -1,6 +1,7 @@
 """Verdicts as files that other programs read: SARIF 2.1.0 and JUnit XML.
 
-In: ``Judged`` records.  Out: text, and ``write``, which replaces a file atomically.
+In: ``Judged`` records, or those of a scan.  Out: text, and ``write``, which replaces a file
+atomically.
 
 SARIF (https://docs.oasis-open.org/sarif/sarif/v2.1.0/) holds one result for each Function that is
 not PROVED, at the line of its backward.  JUnit holds one test case a Function.
@@ -8,20 +9,20 @@ not PROVED, at the line of its backward.  JUnit holds one test case a Function.
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree import ElementTree
 
-from symgrad.errors import Location, SpecError
-from symgrad.frontend.function import has_backward, raw_method
+from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.runtime.package import replace_file
 from symgrad.tools.discover import OWN_MODULES
-from symgrad.tools.judging import Judged
+
+if TYPE_CHECKING:
+    from symgrad.proof.report.records import Report
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -51,6 +52,54 @@ _RULES = {
 }  # fmt: skip
 
 
+class Outcome(Protocol):
+    """What is known of one class: ``Judged``, or what a scan has of it."""
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+
+    @property
+    def module(self) -> str:
+        """The name of its module."""
+
+    @property
+    def verdict(self) -> str:
+        """PROVED, REFUTED ..., ERROR, or IGNORED."""
+
+    @property
+    def passes(self) -> bool:
+        """Is it what is expected?"""
+
+    @property
+    def expectation(self) -> str:
+        """What a file declares of the verdict."""
+
+    @property
+    def report(self) -> Report | None:
+        """The report."""
+
+    @property
+    def error(self) -> SymgradError | None:
+        """Why there is none."""
+
+    @property
+    def given(self) -> str:
+        """The plain arguments that the verdict holds for."""
+
+    @property
+    def derived(self) -> bool:
+        """Was a derived backward judged?"""
+
+    @property
+    def blamed(self) -> Location | None:
+        """The line of the wrong backward, or of the class."""
+
+    @property
+    def text(self) -> str:
+        """The report, or the error, as text."""
+
+
 def write(path: Path, text: str) -> None:
     """Write a file atomically.  Raises SpecError where that fails."""
     try:
@@ -59,25 +108,7 @@ def write(path: Path, text: str) -> None:
         raise SpecError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def blamed(one: Judged) -> Location | None:
-    """The line of the wrong backward, or of the class."""
-    if one.error is not None:
-        return one.location
-    worst = [
-        found.location for found in (one.report.inputs.values() if one.report is not None else ())
-        if str(found.verdict) == one.verdict and found.location is not None
-    ]  # fmt: skip
-    if worst:
-        return worst[0]
-    if has_backward(one.function):
-        plain, _ = raw_method(one.function, "backward")
-        code = getattr(inspect.unwrap(plain), "__code__", None)
-        if code is not None:
-            return Location(code.co_filename, code.co_firstlineno)
-    return one.location
-
-
-def short_reason(one: Judged) -> str:
+def short_reason(one: Outcome) -> str:
     """One line: which gradients are not PROVED, and why; those that decide the verdict first."""
     if one.report is None:
         return f"{one.name}: {one.error.what if one.error else 'not judged'}".splitlines()[0]
@@ -102,7 +133,7 @@ def short_reason(one: Judged) -> str:
 # -- SARIF
 
 
-def sarif(judged: Sequence[Judged], root: Path) -> str:
+def sarif(judged: Sequence[Outcome], root: Path) -> str:
     """A SARIF log; files below ``root`` are named relative to it."""
     run = {
         "tool": {
@@ -151,7 +182,7 @@ def _rule(name: str, title: str, level: str, short: str, full: str) -> dict[str,
     }
 
 
-def _result(one: Judged, root: Path) -> dict[str, Any]:
+def _result(one: Outcome, root: Path) -> dict[str, Any]:
     name, _, level, _, _ = _RULES[one.verdict]
     found: dict[str, Any] = {
         "ruleId": f"symgrad/{name}",
@@ -166,7 +197,7 @@ def _result(one: Judged, root: Path) -> dict[str, Any]:
             "report": one.text,
         },
     }
-    location = blamed(one)
+    location = one.blamed
     if location is not None:
         physical: dict[str, Any] = {"artifactLocation": _artifact(location.file, root)}
         if location.line > 0:
@@ -201,7 +232,7 @@ def _artifact(file: str, root: Path) -> dict[str, str]:
 # -- JUnit
 
 
-def junit(judged: Sequence[Judged]) -> str:
+def junit(judged: Sequence[Outcome]) -> str:
     """A JUnit report: failure for what is not PROVED, error for what cannot be traced."""
     counts = {
         "tests": str(len(judged)),
@@ -218,12 +249,11 @@ def junit(judged: Sequence[Judged]) -> str:
     return ElementTree.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: ElementTree.Element, one: Judged) -> None:
-    location = blamed(one)
+def _case(suite: ElementTree.Element, one: Outcome) -> None:
+    location = one.blamed
     place = {"file": _xml(location.file), "line": str(location.line)} if location else {}
     file = Path(location.file).stem if location else ""
-    module = one.function.__module__
-    group = file if module.startswith(OWN_MODULES) else module
+    group = file if one.module.startswith(OWN_MODULES) else one.module
     facts = {"classname": _xml(group), "name": _xml(one.name), "time": f"{_seconds(one):.3f}"}
     case = ElementTree.SubElement(suite, "testcase", {**facts, **place})
     if values := _values(one):
@@ -243,7 +273,7 @@ def _case(suite: ElementTree.Element, one: Judged) -> None:
     ElementTree.SubElement(case, kind, attributes).text = _xml(one.text)
 
 
-def _values(one: Judged) -> dict[str, str]:
+def _values(one: Outcome) -> dict[str, str]:
     """The plain arguments that a verdict holds for, the optional ones, what is declared."""
     if one.report is None:
         return {}
@@ -257,7 +287,7 @@ def _values(one: Judged) -> dict[str, str]:
     }
 
 
-def _seconds(one: Judged) -> float:
+def _seconds(one: Outcome) -> float:
     return one.report.seconds if one.report is not None else 0.0
 
 

@@ -175,13 +175,13 @@ def as_html(report: Report) -> str:
 def _formulas_html(report: Report, name: str) -> str:
     """Both gradients, for MathJax."""
     parts = []
-    for label, where, lines in _formulas(report, name):
+    for label, where, lines in formulas_of(report, name):
         said = html.escape(f"{label} of {name}{where}:")
         parts.append(f"<p>{said}</p><p>$${html.escape(aligned(lines))}$$</p>")
     return "".join(parts)
 
 
-def _formulas(report: Report, name: str) -> Iterator[tuple[str, str, Sequence[str]]]:
+def formulas_of(report: Report, name: str) -> Iterator[tuple[str, str, Sequence[str]]]:
     """What each formula of an input is, for which sizes, and its lines."""
     made = report.formulas
     for one in made.of(name)[:MOST_CASES] if made is not None else ():
@@ -197,7 +197,7 @@ def as_latex(report: Report) -> str:
 
     rows = []
     for name in report.inputs:
-        for label, where, lines in _formulas(report, name):
+        for label, where, lines in formulas_of(report, name):
             sizes = re.sub(r"[^\w\s=<>!+*/()-]|_", " ", where)
             rows += [rf"&\text{{{label} of }} {symbol(name)} \text{{{sizes}:}}", *lines]
     return f"$${aligned(rows)}$$" if rows else ""

@@ -1,0 +1,322 @@
+"""Judges every Function of a package, each in a process of its own.
+
+In: the classes of a file, a folder or a package; limits.  Out: ``Scanned``, one for each class, in
+the order of the source.
+
+Classes are found by reading (``sources``).  Each is then imported, judged and refuted in a child
+process, which runs the code of its module and of whatever that imports.  A crash, a hang or a full
+memory ends that child alone, and is what is said of its class.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import select
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from symgrad.children import Child, ChildEnded
+from symgrad.errors import Location, SpecError, SymgradError
+from symgrad.forks import forks_wait
+from symgrad.frontend.guests import taken
+from symgrad.tools import discover
+from symgrad.tools.configured import Configured
+from symgrad.tools.judging import STYLES, Judged, bare, judge, progress
+from symgrad.tools.sources import Source
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from symgrad.declarations import Declared
+    from symgrad.proof.report.records import Report
+
+PROVED, CONDITIONAL, SURROGATE = "proved", "proved under conditions", "surrogate"
+REFUTED, UNDECIDED, UNTRACED = "refuted", "undecided", "not traceable"
+IGNORED = "ignored"
+CATEGORIES = (REFUTED, SURROGATE, UNDECIDED, UNTRACED, CONDITIONAL, PROVED, IGNORED)
+"""What can be said of a class, in the order of summaries."""
+IMPORT_SECONDS = 120
+"""Processor time of the imports of one class, beside its verdict."""
+PATIENCE = 6
+"""How many times the processor time a child may last, on a machine with much else to do."""
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What is known of one class.  It has what ``outputs`` reads of ``Judged``.
+
+    ``html``: the report as HTML, with formulas and a picture, where they are wanted.
+    """
+
+    source: Source
+    report: Report | None = None
+    error: SymgradError | None = None
+    guess: str = ""
+    declared: Declared | None = None
+    blamed: Location | None = None
+    text: str = ""
+    diff: str = ""
+    html: str = ""
+    seconds: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The name of the class."""
+        return self.source.qualname
+
+    @property
+    def module(self) -> str:
+        """The module of the class."""
+        return self.source.module
+
+    @property
+    def verdict(self) -> str:
+        """As of ``Judged``."""
+        return self._as_judged.verdict
+
+    @property
+    def passes(self) -> bool:
+        """As of ``Judged``."""
+        return self._as_judged.passes
+
+    @property
+    def expectation(self) -> str:
+        """As of ``Judged``."""
+        return self._as_judged.expectation
+
+    @property
+    def given(self) -> str:
+        """As of ``Judged``."""
+        return self._as_judged.given
+
+    @property
+    def derived(self) -> bool:
+        """As of ``Judged``."""
+        return self._as_judged.derived
+
+    @property
+    def _as_judged(self) -> Judged:
+        return Judged(object, None, self.report, self.error, self.guess, self.declared)  # type: ignore[arg-type]
+
+    @property
+    def category(self) -> str:
+        """One of ``CATEGORIES``."""
+        verdict = self.verdict
+        if verdict == "PROVED":
+            return CONDITIONAL if self.report is not None and self.report.conditions else PROVED
+        return {
+            "SURROGATE?": SURROGATE, "REFUTED": REFUTED, "UNDECIDED": UNDECIDED,
+            "IGNORED": IGNORED,
+        }.get(verdict, UNTRACED)  # fmt: skip
+
+    @property
+    def why(self) -> str:
+        """In a line or two: the conditions, the counterexample, what stands in the way."""
+        if self.report is None:
+            return self.error.what if self.error is not None else self.expectation
+        said = [self.expectation] if self.expectation else []
+        if self.category == PROVED:
+            return "; ".join(said)
+        if self.category == CONDITIONAL:
+            return "; ".join([*said, *(str(one) for one in self.report.conditions)])
+        for one in self.report.inputs.values():
+            if one.verdict:
+                continue
+            if one.surrogate:
+                said.append(f"backward {one.surrogate}")
+            elif one.counterexample is not None:
+                said.append(str(one.replayed or one.counterexample))
+            elif one.reason:
+                said.append(one.reason)
+        said += [f"{one.name}: {one.text}" for one in self.report.protocol if not one.verdict]
+        return "; ".join(dict.fromkeys(said))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What ``--json`` prints of a class."""
+        return {
+            "class": self.source.name,
+            "file": str(self.source.file),
+            "line": self.source.line,
+            "category": self.category,
+            "verdict": self.verdict,
+            "why": self.why,
+            "seconds": round(self.seconds, 3),
+            "diff": self.diff,
+            "report": None if self.report is None else self.report.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of each class: processor time of its verdict, bytes that it may take."""
+
+    timeout: float | None
+    memory: int | None
+
+
+def scan(
+    found: Sequence[Source], console: Console, limits: Limits, files: Configured, jobs: int,
+    *, pages: bool = False,
+) -> list[Scanned]:  # fmt: skip
+    """Judge the classes, so many at the same time.  ``pages``: HTML is wanted as well."""
+    _prepare(found)
+    waiting = list(range(len(found)))[::-1]
+    running: dict[int, Child] = {}
+    done: dict[int, Scanned] = {}
+    with progress(console, len(found)) as advance:
+        advance(f"{len(found)} Functions")
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    number = waiting.pop()
+                    running[number] = _start(found[number], limits, files, pages)
+                for number, child in list(_ended(running)):
+                    del running[number]
+                    done[number] = _result(found[number], child)
+                    advance(found[number].name)
+        finally:
+            for child in running.values():
+                child.kill()
+    return [done[number] for number in range(len(found))]
+
+
+def _ended(running: dict[int, Child]) -> Iterator[tuple[int, Child]]:
+    """The children that have ended; waits for one."""
+    left = [one for child in running.values() if (one := child.left) is not None]
+    select.select(list(running.values()), [], [], max(min(left), 0) if left else None)
+    for number, child in running.items():
+        if child.read():
+            yield number, child
+
+
+def _prepare(found: Sequence[Source]) -> None:
+    """Import once what all children need: symgrad's judge, and torch where a class is torch's."""
+    with forks_wait():
+        importlib.import_module("symgrad.proof.verify")
+        if any(one.torch for one in found):
+            with contextlib.suppress(ImportError):
+                importlib.import_module("symgrad.interop.torch")
+
+
+def _start(source: Source, limits: Limits, files: Configured, pages: bool) -> Child:
+    cpu = None if limits.timeout is None else limits.timeout + IMPORT_SECONDS
+    return Child(
+        lambda: _judged(source, limits, files, pages), cpu=cpu,
+        wall=None if cpu is None else PATIENCE * cpu, memory=limits.memory,
+    )  # fmt: skip
+
+
+def _result(source: Source, child: Child) -> Scanned:
+    try:
+        found: Scanned = child.result()
+        return found
+    except ChildEnded as error:
+        said = SymgradError(
+            f"judging it came to no end: {error}", location=Location(str(source.file), source.line)
+        )
+        return Scanned(source, error=said, seconds=time.monotonic() - child.started)
+
+
+# -- in the child
+
+
+def _judged(source: Source, limits: Limits, files: Configured, pages: bool) -> Scanned:
+    started = time.perf_counter()
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)  # those of the parent are not in a fork
+    place = Location(str(source.file), source.line)
+    try:
+        function = _function(source)
+        declared = files.of(function)
+        one = judge(function, timeout=limits.timeout, declared=declared)
+    except SymgradError as error:
+        error.location = error.location or place
+        return Scanned(source, error=bare(error), blamed=error.location)
+    report, diff = one.report, one.diff
+    html = _page(one) if pages else ""
+    if report is not None:
+        report = replace(report, details={}, repair=None)
+    wrong = None if one.error is None else bare(one.error)
+    seconds = time.perf_counter() - started
+    return Scanned(
+        source, report, wrong, one.guess, declared, one.blamed or place, one.text, diff, html,
+        seconds,
+    )  # fmt: skip
+
+
+def _function(source: Source) -> Any:
+    """The class, imported.  Raises SpecError."""
+    if source.inside:
+        raise SpecError("the class is made when a function runs: no import has it")
+    if source.torch and "torch" not in sys.modules:
+        raise SpecError("torch is not installed", hint="pip install symgrad[torch]")
+    found: Any = discover.load_file(source.file)
+    try:
+        for part in source.qualname.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise SpecError(
+            "importing its module does not define it", hint="another library may be missing"
+        ) from None
+    return taken(found)
+
+
+def _page(one: Judged) -> str:
+    from symgrad.tools.page import report_html
+
+    return report_html(one)
+
+
+# -- the table
+
+
+def counts(found: Sequence[Scanned]) -> dict[str, int]:
+    """How many classes there are of each category."""
+    counted = Counter(one.category for one in found)
+    return {name: counted[name] for name in CATEGORIES if counted[name]}
+
+
+def summary(found: Sequence[Scanned], root: Path) -> Table:
+    """One row for each class."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("class", "verdict", "s", "what is known")
+    for one in found:
+        style = STYLES[one.verdict]
+        file = one.source.file
+        place = file.relative_to(root) if file.is_relative_to(root) else Path(file.name)
+        table.add_row(
+            f"{escape(one.name)}\n[dim]{escape(str(place))}:{one.source.line}",
+            f"[{style}]{one.category}",
+            f"{one.seconds:.1f}",
+            escape(shortened(one.why)),
+        )
+    return table
+
+
+MOST_LETTERS = 240
+
+
+def shortened(text: str) -> str:
+    """The beginning of a long text."""
+    text = " ".join(text.split())
+    return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 4]} ..."
+
+
+def as_dict(place: str, found: Sequence[Scanned], seconds: float) -> dict[str, Any]:
+    """What ``--json`` prints."""
+    return {
+        "place": place,
+        "seconds": round(seconds, 3),
+        "counts": counts(found),
+        "functions": [one.to_dict() for one in found],
+    }

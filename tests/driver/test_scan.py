@@ -1,0 +1,143 @@
+"""symgrad scan: every class of a package, whatever one of them does to its process."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+OPS = {
+    "__init__.py": "",
+    "right.py": """
+        import symgrad as sg
+
+        class Right(sg.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                return 2 * x * grad
+
+        class Wrong(Right):
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                return 3 * x * grad
+
+        class Straight(sg.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.round()
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+        """,
+    "crashes.py": """
+        import os
+        import symgrad as sg
+        os.kill(os.getpid(), 11)
+
+        class Lost(sg.Function):
+            forward = backward = None
+        """,
+    "ends.py": """
+        import symgrad as sg
+        raise SystemExit(3)
+
+        class Ended(sg.Function):
+            forward = backward = None
+        """,
+    "grows.py": """
+        import symgrad as sg
+        kept = bytearray(1 << 33)
+
+        class Greedy(sg.Function):
+            forward = backward = None
+        """,
+    "missing.py": """
+        import no_such_library
+        import symgrad as sg
+
+        class Missing(sg.Function):
+            forward = backward = None
+
+        def make():
+            class Inner(sg.Function):
+                forward = backward = None
+        """,
+    "prints.py": "print('not <json>')\n",
+}
+
+
+@pytest.fixture(scope="module")
+def scanned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, int]:
+    folder = tmp_path_factory.mktemp("scan")
+    (folder / "lib").mkdir()
+    for name, text in OPS.items():
+        (folder / "lib" / name).write_text(re.sub(r"(?m)^ {8}", "", text))
+    command = [sys.executable, "-m", "symgrad", "scan", "lib", "-j", "2", "--memory", "2", "--json"]
+    command += ["--html", "page.html", "--sarif", "log.sarif"]
+    found = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    return folder, json.loads(found.stdout), found.returncode
+
+
+def test_each_class_has_its_verdict(scanned: tuple[Path, Any, int]) -> None:
+    _, found, status = scanned
+    assert status == 1
+    said = {one["class"]: (one["category"], one["why"]) for one in found["functions"]}
+    assert said["lib.right.Right"][0] == "proved"
+    assert said["lib.right.Wrong"][0] == "refuted"
+    assert "grad_x" in said["lib.right.Wrong"][1]
+    assert said["lib.right.Straight"][0] == "surrogate"
+    for name, why in (
+        ("crashes.Lost", "SIGSEGV"), ("ends.Ended", "ends the program"),
+        ("grows.Greedy", "MemoryError"), ("missing.Missing", "no_such_library"),
+        ("missing.make.<locals>.Inner", "no import has it"),
+    ):  # fmt: skip
+        category, text = said[f"lib.{name}"]
+        assert category == "not traceable"
+        assert why in text
+    assert found["counts"] == {"refuted": 1, "surrogate": 1, "not traceable": 5, "proved": 1}
+    assert [one["class"] for one in found["functions"]] == sorted(
+        said, key=lambda name: (name.split(".")[1], [*said].index(name))
+    )
+
+
+def test_repairs_are_shown(scanned: tuple[Path, Any, int]) -> None:
+    _, found, _ = scanned
+    (wrong,) = (one for one in found["functions"] if one["category"] == "refuted")
+    assert re.search(r"^\+ +return .*2", wrong["diff"], re.MULTILINE)
+
+
+def test_the_page_is_one_file_of_well_formed_text(scanned: tuple[Path, Any, int]) -> None:
+    folder, _, _ = scanned
+    text = (folder / "page.html").read_text(encoding="utf-8")
+    for name in ("Right", "Wrong", "Straight", "Lost"):
+        assert f'<span class="name">{name}</span>' in text
+    assert not re.search(r"(src|href)=[\"']?http", text)
+    assert "@import" not in text
+    body = re.sub(r"<!doctype html>|<meta[^>]*>", "", text).replace(" open>", ' open="">')
+    body = re.sub(r"&(?!#|amp;|lt;|gt;|quot;)(\w+);", "", body)
+    ElementTree.fromstring(body)
+
+
+def test_the_log_names_what_is_not_proved(scanned: tuple[Path, Any, int]) -> None:
+    folder, _, _ = scanned
+    (run,) = json.loads((folder / "log.sarif").read_text())["runs"]
+    results = {one["properties"]["function"]: one for one in run["results"]}
+    assert set(results) == {"Wrong", "Straight", "Lost", "Ended", "Greedy", "Missing"} | {
+        "make.<locals>.Inner"
+    }
+    (place,) = results["Wrong"]["locations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == "lib/right.py"
