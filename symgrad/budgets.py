@@ -8,7 +8,7 @@ VERDICT_SECONDS = 30.0
 """Of processor time for one verdict, where nobody says otherwise."""
 PROOF_SHARE = 0.8
 """Of the time that is left, for the judgement of one case: conditions are to be found as well."""
-SURROGATE_SECONDS = 4.0
+SURROGATE_SECONDS = 8.0
 """Of processor time, for what a refuted gradient is the derivative of."""
 SURROGATE_NODES = 12
 """Nodes of forward whose derivatives are compared with backward."""

@@ -486,6 +486,10 @@ class Reach:
             self._object(value, label)
 
     def _function(self, value: FunctionType, label: str) -> None:
+        compiled = vars(value).get("_torchdynamo_orig_callable")
+        if compiled is not None:  # what torch.compile made: the same function
+            self.follow(compiled, label)
+            return
         if hasattr(value, "__wrapped__"):
             self.follow(value.__wrapped__, label)
         if hasattr(value, "__wrapped__") or _is_standard(value.__globals__.get("__name__")):

@@ -39,6 +39,7 @@ from symgrad.budgets import (
     SURROGATE_SCALARS,
     SURROGATE_WINDOWS,
 )
+from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dtype import bool_
@@ -78,19 +79,28 @@ def surrogate(
     ``modes``: those in which the case was sampled.  ``subject_of``: makes the subject of a case.
     """
     search = _Search(case, names, declared, modes, subject_of)
-    found = search.first() or _kept_values(search) or _of_positive(search)
+    flat = _NOT_ZERO if search.flat and search.linear else None
+    try:
+        return _named(search) or flat
+    except TimeUp:
+        return flat
+
+
+def _named(search: _Search) -> str | None:
+    """What is recognised; of a gradient that is clipped, as it was before."""
+    found = search.named() or _of_positive(search) or search.of_coefficients()
     if found is not None:
         return found
     inner = search.unclipped()
     if inner is not None:
         within, clip = inner
-        search = _Search(within, names, declared, modes, subject_of)
+        search = _Search(within, search.names, search.declared, search.modes, search.subject_of)
         if search.is_proved(within):
             return f"is the true gradient, {clip}"
         found = search.first()
         if found is not None:
             return f"{found}, {clip}"
-    return _NOT_ZERO if search.flat and search.linear else None
+    return None
 
 
 _NOT_ZERO = "is not zero, which is the true gradient: forward is constant around almost every point"
@@ -192,6 +202,28 @@ class _Search:
                 return found
         return None
 
+    def named(self) -> str | None:
+        """The first that fits; where steps are limited, with forward's values in it first."""
+        if any(len(_chain(step, self.forward)) > 1 for step in self.steps):
+            return _kept_values(self) or self.first()
+        return self.first() or _kept_values(self)
+
+    def of_coefficients(self) -> str | None:
+        """A function that is linear in an input, its coefficients what forward does not use."""
+        if len(self.gradients) != 1 or len(self.names) != 1 or not self.linear:
+            return None
+        used = {*self.below}
+        known = {*self.case.cotangents, *used}
+        given = [node for node in ancestors(self.gradients) if node.op == "input"]
+        spare = [node for node in given if node not in known and node.dtype.is_float]
+        if not spare or {*given} & used:
+            return None
+        said = " and ".join(f"`{node.label}`" for node in spare)
+        return (
+            f"is the derivative of what is linear in `{self.names[0]}`, with coefficients made of "
+            f"{said}, which forward does not use"
+        )
+
     def _tried(self, make: _Make, scaled: bool) -> str | None:
         """The surrogate that one candidate gives: itself, or times a number."""
         try:
@@ -208,6 +240,8 @@ class _Search:
             factors += [one for one in self._unknown() if self._is_one(make(one))][:2]
         for factor in factors:
             made = plain if factor is None else make(factor)
+            if self._is_doubtful(made.case):
+                continue
             self.proofs += 1
             if self.is_proved(made.case):
                 return made.text
@@ -409,6 +443,14 @@ class _Search:
         own = [one for one in self.scalars if any(node.op == "input" for node in ancestors([one]))]
         return [part for one in own for part in (one, -one, 1.0 / one)]
 
+    def _is_doubtful(self, case: FunctionCase) -> bool:
+        """Are there points beside thresholds at which they are not?"""
+        try:
+            subject = self._subject(case)
+        except (SymgradError, NoPointError):
+            return True
+        return any(_is_inside(subject, point) for point in _sought(subject))
+
     def is_proved(self, case: FunctionCase) -> bool:
         """Are the gradients the derivatives of this forward?"""
         try:
@@ -516,7 +558,7 @@ def _of_positive(search: _Search) -> str | None:
     modes = search.modes | dict.fromkeys(names, "positive")
     declared = [*search.declared, *facts]
     within = _Search(search.case, search.names, declared, modes, search.subject_of)
-    inside = within.first() or _kept_values(within)
+    inside = within.named()
     positive = " and ".join(f"{one} > 0" for one in names)
     return None if inside is None else f"{inside}, for {positive}"
 
@@ -597,7 +639,8 @@ def _limit(node: Node) -> tuple[Node, Node, bool] | None:
         return node.args[0], node.graph.lift(0, node.args[0]), True
     if node.op in ("maximum", "minimum"):
         first, second = node.args
-        swapped = len(ancestors([first])) < len(ancestors([second]))
+        sizes = [len(ancestors([_unexpanded(one)])) for one in node.args]
+        swapped = sizes[0] < sizes[1]
         value, limit = (second, first) if swapped else (first, second)
         return value, limit, node.op == "maximum"
     if node.op == "where" and node.args[0].op in _UPWARD:
@@ -814,9 +857,7 @@ class _Differentiated:
                 if not found.gap <= _NEAR:
                     return False
                 seen += abs(found.claimed) > _CLOSE
-        doubtful = (islice(seek(subject, name), POINTS) for name in subject.gradients)
-        points = chain.from_iterable(doubtful)
-        return seen > 0 and not any(_is_inside(subject, point) for point in points)
+        return seen > 0 and not any(_is_inside(subject, point) for point in _sought(subject))
 
     def factors(self) -> dict[str, Node | None] | None:
         """The numbers by which gradients are scaled; None where that does not explain them."""
@@ -965,6 +1006,11 @@ class _IntegerLimits:
 def _outputs_of(pairs: Sequence[tuple[Node, Node]]) -> list[Node]:
     """The outputs of pairs of an output and its cotangent."""
     return [node for node, _ in pairs]
+
+
+def _sought(subject: Subject) -> Iterator[Point]:
+    """Points between thresholds at which gradients look wrong."""
+    return chain.from_iterable(islice(seek(subject, name), POINTS) for name in subject.gradients)
 
 
 def _is_inside(subject: Subject, point: Point) -> bool:

@@ -5,12 +5,16 @@ In: a Function.  Out: ``Unknown`` records: an argument with its candidates, the 
 Evidence is taken from annotations and from the source: what forward keeps as an attribute of ctx
 is a number, since torch keeps tensors with ``save_for_backward``; what ``if`` asks is a flag; what
 stands in brackets is an index; a shape that is unpacked shows the rank; a mask holds truth values.
+What gets None for its gradient, and is neither saved nor asked anything a tensor is asked, is a
+number; what is compared with None may be None; what is counted to, or is an exponent, is positive;
+what is passed as ``dim`` or ``axis`` is an axis.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -153,6 +157,7 @@ _CONSTANT = Candidate(0, rank=0, constant=True)
 _WHOLE = tuple(Candidate(price, value=value) for price, value in enumerate((-1, 1, 2, 0)))
 MORE_VALUES = (Candidate(4, value=-2), Candidate(5, value=3))
 """What is judged beside the value of an integer that nobody stated."""
+_COUNTS = tuple(Candidate(price, value=value) for price, value in enumerate((2, 1, 3)))
 _FLAG = (Candidate(0, value=True), Candidate(12, value=False))
 """Without the flag less is computed: what an argument is would not show."""
 _PLAIN = {"int": _WHOLE, "bool": _FLAG, "float": (_CONSTANT, Candidate(1, value=0.5)),
@@ -163,9 +168,21 @@ _FLAG_OR_ELSE = (*_FLAG, *_priced(_WHOLE, 12), *_priced(_TENSORS, 4))
 _INDEX = (*_priced([one for one in _TENSORS if one.dtype == int64], -6),
           *_priced([one for one in _TENSORS if one.dtype != int64], 4))  # fmt: skip
 _ANYTHING = (*_TENSORS, *_priced(_WHOLE, 10))
+_COUNT = (*_COUNTS, _CONSTANT, *_priced(_TENSORS, 6))
+_AXIS = (*_WHOLE, *_priced(_TENSORS, 6))
+_OPTIONAL = (Candidate(0, value=None), Candidate(1, value=0.5), *_priced(_NUMBER, 4))
 _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
          *_priced([one for one in _TENSORS if one.dtype != bool_], 2))  # fmt: skip
-_BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK}
+_BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
+                "count": _COUNT, "axis": _AXIS, "optional": _OPTIONAL}  # fmt: skip
+_COUNTED = re.compile(
+    r"(^|_)(num|n|nb|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
+)
+"""Names of what is counted to."""
+_NUMBERS = re.compile(
+    r"eps|tol$|momentum|temp|^tau$|slope|thresh|^alpha$|^beta$|^gamma$|^p$|factor"
+)
+"""Names of numbers; what else is added to a tensor or multiplied with one may be a tensor."""
 
 
 def _of_rank(rank: int) -> tuple[Candidate, ...]:
@@ -181,6 +198,8 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
     if parameter.kind is Parameter.KEYWORD_ONLY:
         return Unknown(parameter.name, _plain_values(parameter))
     candidates = _PLAIN.get(_annotation(parameter))
+    if candidates is _WHOLE and (evidence == "count" or _COUNTED.search(parameter.name)):
+        candidates = _COUNTS
     if candidates is None:
         evidence = evidence or ("mask" if "mask" in parameter.name.lower() else "")
         if isinstance(evidence, int):
@@ -226,7 +245,9 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
     asked: set[str] = set()
     indices: set[str] = set()
     ranks: dict[str, int] = {}
+    used = _Uses()
     for node in ast.walk(tree):
+        used.take(node)
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             kept |= _names(node.value)
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
@@ -239,7 +260,85 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
             saved.update(*(_names(argument) for argument in node.args))
     numbers: dict[str, str | int] = dict.fromkeys(sorted(kept - saved), "number")
     flags = dict.fromkeys(sorted(asked - saved), "flag")
-    return {**dict.fromkeys(sorted(indices), "index"), **numbers, **flags, **ranks}
+    named = parameters(function)
+    used.tensors |= {one.name for one in named if _annotation(one).endswith("Tensor")}
+    unclear = {name for name in used.operands if not _NUMBERS.search(name)}
+    none = _without_gradient(function, tree) - used.tensors - unclear
+    plain: dict[str, str | int] = dict.fromkeys(sorted(none), "number")
+    own = {
+        **dict.fromkeys(sorted(used.axes - used.tensors), "axis"),
+        **dict.fromkeys(sorted(used.counts - used.tensors), "count"),
+        **dict.fromkeys(sorted(used.optional - used.tensors - saved), "optional"),
+    }
+    indexed = dict.fromkeys(sorted(indices), "index")
+    return {**plain, **indexed, **numbers, **flags, **own, **ranks}
+
+
+class _Uses:
+    """What names are used for, as far as one node of a syntax tree shows it."""
+
+    def __init__(self) -> None:
+        self.tensors: set[str] = set()
+        self.axes: set[str] = set()
+        self.counts: set[str] = set()
+        self.optional: set[str] = set()
+        self.operands: set[str] = set()
+
+    def take(self, node: ast.AST) -> None:
+        """One node."""
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            self.tensors.add(node.value.id)
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            other = node.comparators[0]
+            if isinstance(other, ast.Constant) and other.value is None:
+                self.optional |= _names(node.left)
+        elif isinstance(node, ast.BinOp):
+            exponent = isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Constant)
+            self.operands |= _names(node.left) | _names(node.right)
+            self.counts |= _names(node.right) if exponent else set()
+        elif isinstance(node, ast.Call):
+            self._call(node)
+
+    def _call(self, node: ast.Call) -> None:
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        if name == "range":
+            self.counts.update(*(_names(one) for one in node.args))
+        elif name in ("save_for_backward", "save_for_forward", "mark_dirty") or name in _OF_TENSORS:
+            self.tensors.update(*(_names(one) for one in node.args))
+        elif node.args and name not in _KEEPING:
+            module = getattr(getattr(node.func, "value", None), "id", "")
+            self.tensors |= _names(node.args[0]) if module in _TENSOR_MODULES else set()
+        for keyword in node.keywords:
+            if keyword.arg in ("dim", "axis", "dims"):
+                self.axes |= _names(keyword.value)
+
+
+_TENSOR_MODULES = ("torch", "F", "sg", "nn", "functional", "th")
+_KEEPING = ("Size", "device", "tensor", "full", "arange", "zeros", "ones", "empty", "finfo")
+"""Functions of these modules that take numbers first."""
+_OF_TENSORS = (
+    "maximum", "minimum", "fmax", "fmin", "matmul", "mm", "bmm", "mv", "dot", "outer", "einsum",
+    "linear", "bilinear", "cat", "stack", "logaddexp", "atan2", "hypot", "baddbmm", "addmm",
+)  # fmt: skip
+"""Functions that take nothing but tensors."""
+
+
+def _without_gradient(function: AnyFunction, tree: ast.AST) -> set[str]:
+    """The arguments but the first for which every return of backward has a literal None."""
+    names = [one.name for one in parameters(function)
+             if one.kind is Parameter.POSITIONAL_OR_KEYWORD]  # fmt: skip
+    found: set[str] | None = None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == "backward":
+            for one in ast.walk(node):
+                if isinstance(one, ast.Return):
+                    parts = one.value.elts if isinstance(one.value, ast.Tuple) else []
+                    none = {
+                        name for name, part in zip(names[1:], parts[1:], strict=False)
+                        if isinstance(part, ast.Constant) and part.value is None
+                    }  # fmt: skip
+                    found = none if found is None else found & none
+    return found or set()
 
 
 def _unpacked(target: ast.Tuple, value: ast.expr) -> dict[str, int]:

@@ -54,6 +54,7 @@ from symgrad.frontend.trace import trace_request
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.function import FunctionGraphs
+from symgrad.ir.graph import ancestors
 from symgrad.shapes.candidates import (
     ABSENT,
     MORE_VALUES,
@@ -131,6 +132,7 @@ class _Search:
     ) -> None:  # fmt: skip
         self.function = function
         self.static, self.assume, self.order = static, assume, order
+        self.guest = class_of(function).symgrad_guest
         facts = {**declared(class_of(function)), **assume}
         self.square = frozenset(name for name, fact in facts.items() if "symmetric" in fact)
         self.unknowns: list[Unknown] = list(unknowns(function, static))
@@ -155,6 +157,8 @@ class _Search:
             found = self._cheapest(self.trials + 16)
         if found is None:
             raise self._nothing()
+        if found.failing and self.guest is not None:
+            found = self._as_returned(found)
         if not found.failing:
             found = self._with_tensors(found)
         guess = self._presences(found)
@@ -164,6 +168,24 @@ class _Search:
         ]  # fmt: skip
         guess = replace(guess, others=(*longer, *others[:MOST_OTHER_SHAPES]))
         return replace(self._found(found), guess=guess)
+
+    def _as_returned(self, found: _Trial) -> _Trial:
+        """The same with tensors of as many axes as their gradients have.
+
+        torch raises an error where a gradient has fewer elements than its argument.
+        """
+        _, graphs = self._forward(found.chosen)
+        returned = {} if graphs is None else {
+            one.input: one.returned.rank for case in graphs.cases for one in case.gradients
+            if one.problem is not None and one.returned is not None
+        }  # fmt: skip
+        chosen = list(found.chosen)
+        for place, (unknown, one) in enumerate(zip(self.unknowns, found.chosen, strict=True)):
+            rank = returned.get(unknown.name)
+            if rank is not None and one.rank is not None and rank < one.rank:
+                chosen[place] = replace(one, rank=rank, price=_price_of(unknown, rank))
+        other = None if tuple(chosen) == found.chosen else self._tried(tuple(chosen))
+        return found if other is None or other.failing else other
 
     # -- optional tensors
 
@@ -327,7 +349,9 @@ class _Search:
             if not own.is_value:
                 continue
             for one in (*unknown.candidates, *MORE_VALUES):
-                if one.is_value and type(one.value) is type(own.value) and one.value != own.value:
+                alike = type(one.value) is type(own.value) or own.value is None
+                alike = alike and not (one in MORE_VALUES and one.value < 0 <= _least(unknown))
+                if one.is_value and alike and one.value != own.value:
                     chosen = (*found.chosen[:position], one, *found.chosen[position + 1 :])
                     trial = self._tried(chosen)
                     if trial and not trial.failing and not trial.hidden:
@@ -390,6 +414,11 @@ class _Search:
             if again is None:
                 break
             trial, problem, graphs = replace(trial, specs=specs), _problem(again), again
+        for specs in self._like_others(trial, graphs) if problem is not None else ():
+            again, _ = self._trace(replace(trial, specs=specs))
+            if again is not None and _problem(again) is None:
+                trial, problem, graphs = replace(trial, specs=specs), None, again
+                break
         if wanted and not wanted <= _with_gradient(graphs):
             return None
         price = 0 if problem is None else MISTAKE_PRICE if rank_fits(problem) else FAILING_PRICE
@@ -399,8 +428,30 @@ class _Search:
             for unknown, one in zip(self.unknowns, chosen, strict=True)
         )
         raising = any(case.problem is not None for case in graphs.cases)
-        hidden = number or any(case.surplus for case in graphs.cases)
+        # torch raises an error where a gradient has fewer elements than its argument
+        hidden = (number and self.guest is None) or any(case.surplus for case in graphs.cases)
         return replace(trial, failing=price, raising=raising, hidden=hidden)
+
+    def _like_others(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[Specs]:
+        """What forward does not use in the shape of another tensor: that hides no mistake."""
+        for case in graphs.cases:
+            if {node.attributes["name"] for node in ancestors(case.outputs) if node.op == "input"} \
+                    >= {*graphs.input_names}:  # fmt: skip
+                return
+        used = {node.attributes["name"] for case in graphs.cases
+                for node in ancestors(case.outputs) if node.op == "input"}  # fmt: skip
+        rows = list(zip(self.unknowns, trial.specs, trial.guessed, strict=True))
+        shapes = [spec for unknown, spec, _ in rows
+                  if spec is not None and spec.dims and unknown.name in used]  # fmt: skip
+        for other in dict.fromkeys(shapes):
+            found = [
+                replace(spec, dims=other.dims)
+                if spec is not None and free and unknown.name not in used
+                and len(spec.dims) == len(other.dims) else spec
+                for unknown, spec, free in rows
+            ]  # fmt: skip
+            if found != list(trial.specs):
+                yield tuple(found)
 
     def _others(self, best: _Trial) -> Iterator[_Trial]:
         """What fits beside the best, the cheapest first: tensors of other ranks.
@@ -587,6 +638,12 @@ def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:
     if one.constant:
         return f"{name} (any number, without a gradient)"
     return f"{name} = {one.value!r}" if spec is None else spec.of(name)
+
+
+def _least(unknown: Unknown) -> float:
+    """The least plain integer that is tried."""
+    values = [one.value for one in unknown.candidates if one.is_value]
+    return min((one for one in values if type(one) is int), default=0)
 
 
 def _price_of(unknown: Unknown, rank: int) -> int:

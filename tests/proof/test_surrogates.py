@@ -529,8 +529,9 @@ def test_clamp_by_tensors_straight_through(function: type[sg.Function], shape: s
     assert "`low` and `high` being taken for constants" in text
 
 
-def test_limits_without_gradients() -> None:
-    found = sg.verify(LimitedInside, "n", "n", "n")
+@pytest.mark.parametrize("limit", ["n", "", "1"])
+def test_limits_without_gradients(limit: str) -> None:
+    found = sg.verify(LimitedInside, "n", limit, limit)
     assert found.inputs["x"].verdict == sg.PROVED
     text = "is the true gradient, `low` and `high` being taken for constants"
     assert found.inputs["low"].surrogate == found.inputs["high"].surrogate == text

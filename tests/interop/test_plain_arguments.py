@@ -1,0 +1,257 @@
+"""What plain arguments of torch's Functions are taken for, where nothing says what they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import symgrad as sg  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+
+
+def _inferred(function: Any) -> tuple[str, str]:
+    report = sg.verify(function)
+    return str(report.verdict), " ".join(report.notes)
+
+
+class Steps(Function):
+    """The step is a number: the sum over all elements fits no other tensor."""
+
+    @staticmethod
+    def forward(ctx, x, s):
+        ctx.save_for_backward(x, s)
+        return x * s
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * s, (g * x).sum()
+
+
+class TwoSteps(Function):
+    @staticmethod
+    def forward(ctx, x, s, t):
+        ctx.save_for_backward(x, s, t)
+        return x * s + t
+
+    @staticmethod
+    def backward(ctx, g):
+        x, s, _ = ctx.saved_tensors
+        return g * s, (g * x).sum(), g.sum()
+
+
+class DoubledStep(Steps):
+    @staticmethod
+    def backward(ctx, g):
+        x, s = ctx.saved_tensors
+        return g * s, 2 * (g * x).sum()
+
+
+def test_what_gets_a_number_for_its_gradient_is_a_number() -> None:
+    verdict, notes = _inferred(Steps)
+    assert verdict == "PROVED", notes
+    assert "s[]" in notes
+    verdict, notes = _inferred(TwoSteps)
+    assert verdict == "PROVED", notes
+    assert "s[], t[]" in notes
+    assert _inferred(DoubledStep)[0] == "REFUTED"
+
+
+class Filled(Function):
+    """What fills is a number: it gets None, and nothing is asked of it that tensors are asked."""
+
+    @staticmethod
+    def forward(ctx, x, dim, fill):
+        size = list(x.size())
+        size[dim] += 1
+        out = x.new(*size).fill_(fill)
+        out.narrow(dim, 1, size[dim] - 1).copy_(x)
+        ctx.dim = dim
+        return out
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.narrow(ctx.dim, 1, g.size(ctx.dim) - 1), None, None
+
+
+class FilledWrong(Filled):
+    @staticmethod
+    def backward(ctx, g):
+        return g.narrow(ctx.dim, 0, g.size(ctx.dim) - 1), None, None
+
+
+def test_what_gets_no_gradient_is_a_number() -> None:
+    verdict, notes = _inferred(Filled)
+    assert verdict == "PROVED", notes
+    assert "fill (any number, without a gradient)" in notes
+    assert _inferred(FilledWrong)[0] == "REFUTED"
+
+
+class Between(Function):
+    """Functions of tensors alone take them: the limits are tensors, though they get None."""
+
+    @staticmethod
+    def forward(ctx, x, low, high):
+        return torch.minimum(torch.maximum(x, low), high)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None, None
+
+
+class Annotated(Function):
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, y: torch.Tensor):
+        return x + y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+def test_what_only_tensors_are_passed_for_is_a_tensor() -> None:
+    verdict, notes = _inferred(Between)
+    assert verdict == "SURROGATE?"
+    assert "low[n, m]" in notes
+    verdict, notes = _inferred(Annotated)
+    assert verdict == "REFUTED"
+    assert "y[n, m]" in notes
+
+
+class Added(Function):
+    """Without its gradient: what is added may be a tensor, and is one."""
+
+    @staticmethod
+    def forward(ctx, x, bias):
+        return x + bias
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, None
+
+
+class AddedEps(Function):
+    """What is called eps is none."""
+
+    @staticmethod
+    def forward(ctx, x, eps):
+        y = 1 / (x * x + eps)
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        return -2 * g * x * y * y, None
+
+
+def test_what_is_added() -> None:
+    assert _inferred(Added)[0] == "REFUTED"
+    verdict, notes = _inferred(AddedEps)
+    assert verdict == "PROVED", notes
+    assert "eps (any number, without a gradient)" in notes
+
+
+class Repeated(Function):
+    """Right for every number of steps from 1 on."""
+
+    @staticmethod
+    def forward(ctx, x, count):
+        ctx.count = count
+        y = x - x.max(-1, keepdim=True).values
+        for _ in range(count):
+            y = y - y.mean(-1, keepdim=True)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g - g.mean(-1, keepdim=True), None
+
+
+def test_what_is_counted_to_is_positive() -> None:
+    verdict, notes = _inferred(Repeated)
+    assert verdict == "PROVED", notes
+    assert "count = 2" in notes
+
+
+class Clamped(Function):
+    """Compared with None: None and a number."""
+
+    @staticmethod
+    def forward(ctx, x, limit):
+        ctx.save_for_backward(x)
+        ctx.limit = limit
+        if limit is not None and limit > 0:
+            x = x.clamp(max=limit)
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        if ctx.limit is not None and ctx.limit > 0:
+            g = g * (x <= ctx.limit)
+        return 3 * g, None
+
+
+class ClampedWrong(Clamped):
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g, None
+
+
+def test_what_is_compared_with_none_is_judged_both_ways() -> None:
+    verdict, notes = _inferred(Clamped)
+    assert verdict == "PROVED", notes
+    assert "limit = None" in notes
+    assert "limit = 0.5" in notes
+    assert _inferred(ClampedWrong)[0] != "PROVED"
+
+
+class Posterior(Function):
+    """Another function than forward's derivative, with what forward does not use."""
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(weight)
+        return torch.logsumexp(x, -1)
+
+    @staticmethod
+    def backward(ctx, g):
+        (weight,) = ctx.saved_tensors
+        return g.unsqueeze(-1) * weight, None
+
+
+def test_coefficients_that_forward_does_not_use() -> None:
+    report = sg.verify(Posterior)
+    assert "weight[n, m]" in " ".join(report.notes)
+    assert str(report.verdict) == "SURROGATE?"
+    assert "linear in `x`, with coefficients made of `weight`" in report.inputs["x"].surrogate
+
+
+@torch.compile(backend="eager")
+def _swish(x: Any) -> Any:
+    return x * torch.sigmoid(x)
+
+
+class Compiled(Function):
+    """A function that torch.compile has wrapped is that function."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return _swish(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        y = torch.sigmoid(x)
+        return g * (y + x * y * (1 - y))
+
+
+def test_compiled_functions_are_followed() -> None:
+    assert _inferred(Compiled)[0] == "PROVED"
