@@ -119,7 +119,7 @@ class Context:
         """What ``save_for_backward`` kept; nothing while forward is running, as in torch."""
         known, state = questions(), state_of(self)
         forward = known is not None and not known.backward and not state.pushing
-        return () if forward else (*state.tensors,)
+        return () if forward else tuple(map(_unpacked, state.tensors))
 
     @property
     def saved_variables(self) -> tuple[Any, ...]:
@@ -147,6 +147,15 @@ class Context:
     def name(self) -> str:
         """The name of the backward node, as PyTorch says it."""
         return f"{type(self).__name__}Backward"
+
+
+def _unpacked(tensor: Any) -> Any:
+    """A saved tensor as backward gets it: torch makes another one of an output, each time."""
+    known = questions()
+    if known is None or not isinstance(tensor, SymbolicTensor):
+        return tensor
+    is_output = any(tensor is one for one in known.returned)
+    return tensor.shared() if is_output and id(tensor.storage) not in known.inputs else tensor
 
 
 def _check_saved(method: str, tensors: tuple[Any, ...]) -> None:
@@ -501,7 +510,9 @@ def new_context(function: type[Function] | Function, arguments: Mapping[str, Any
     if is_instance_style(function):
         return function(**arguments)
     guest = function.symgrad_guest
-    members = {} if guest is None else {"symgrad_kind": guest.context(function)}
+    members: dict[str, Any] = {} if guest is None else {"symgrad_kind": guest.context(function)}
+    if members.get("symgrad_kind") is not None:
+        members["__module__"] = members["symgrad_kind"].__module__
     kind: Any = type(function.__name__, (Context,), members)
     ctx = kind()
     assert isinstance(ctx, Context)

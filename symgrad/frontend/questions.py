@@ -59,7 +59,7 @@ class Questions:
     ``leaked``: where the program met a tensor of another call.  ``identity``: it may ask which
     object a tensor is.
     ``inputs``: the names of the inputs by the identity of their memory; ``outputs``: the memory of
-    what forward returned.  ``wanted``: the inputs that may require a gradient.
+    what forward ``returned``.  ``wanted``: the inputs that may require a gradient.
     ``marks``: attributes that the program sets on tensors; ``read`` and ``lacking``: those that it
     finds there, and does not find; ``marked``: those that its code sets somewhere.
     """
@@ -71,6 +71,7 @@ class Questions:
     assumed: list[Asked] = field(default_factory=list)
     inputs: dict[int, str] = field(default_factory=dict)
     outputs: set[int] = field(default_factory=set)
+    returned: tuple[Any, ...] = ()
     backward: bool = False
     leaked: Asked | None = None
     identity: bool = False
@@ -169,7 +170,8 @@ class Questions:
     def begin_backward(self, returned: Iterable[Any]) -> None:
         """Forward is over and has returned these."""
         self.backward = True
-        self.outputs = {id(one.storage) for one in returned if hasattr(type(one), "known_node")}
+        self.returned = tuple(one for one in returned if hasattr(type(one), "known_node"))
+        self.outputs = {id(one.storage) for one in self.returned}
 
     def _has_history(self, storage: Any, where: Location | None) -> bool:
         """Forward and backward record nothing, unless backward is to be differentiated."""
@@ -378,6 +380,14 @@ class GradFn:
         if known is not None:
             known.observe(f"grad_fn.{name} is read", here())
         return object.__getattribute__(self, name)
+
+    def __eq__(self, other: object) -> bool:
+        observed("grad_fn is compared")
+        return self is other
+
+    def __hash__(self) -> int:
+        observed("the hash of grad_fn is asked for")
+        return object.__hash__(self)
 
 
 # -- limits that the program may handle

@@ -94,7 +94,7 @@ _SETTINGS = _words(
 )
 """Names of settings that packages keep, and that a program can count by."""
 _WEAK = ("weakref", "_weakrefset", "torch.utils.weak")
-_OF_CLASS = frozenset(("symgrad_kind", "__firstlineno__", "__static_attributes__"))
+_OF_CLASS = frozenset(("symgrad_kind", "__module__", "__firstlineno__", "__static_attributes__"))
 _HIDDEN = ("__builtins__", "__spec__", "__loader__", "__warningregistry__", "__dict__")
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), type.__dict__)))
 _ANY_NAME = frozenset(("getattr", "setattr", "delattr", "__dict__"))
@@ -749,6 +749,9 @@ class Reach:
             space = vars(library)
             names = _namespace(space, stored)
             self._add(Place(space, library.__name__, {}, names, _writer(space), whole=False))
+        if "grad_fn" in self.names and self.objects:
+            said = "it asks which object a grad_fn may be"
+            self.asked.append(Asked(said, self.where("grad_fn")))
         if self.cached and "cache_info" in self.names:
             said = "cache_info() is called, which each call changes"
             self.asked.append(Asked(said, self.where("cache_info")))

@@ -110,6 +110,14 @@ class Shape(tuple[Any, ...]):
     def __add__(self, other: Any) -> Shape:
         return Shape((*self, *other))
 
+    def __radd__(self, other: Any) -> Shape:
+        return Shape((*other, *self))
+
+    def __mul__(self, times: Any) -> Any:
+        return Shape(tuple(self) * times)
+
+    __rmul__ = __mul__
+
 
 def size_text(shape: Iterable[Any]) -> str:
     """A shape as the shapes of tensors are written."""

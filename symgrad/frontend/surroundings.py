@@ -20,8 +20,8 @@ from typing import Any
 ABOUT_THE_TRACE = frozenset(
     ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
      "handle_torch_function", "__torch_function__", "__torch_dispatch__", "_python_dispatch",
-     "SymInt", "SymFloat", "SymBool", "_disabled_torch_function_impl",
-     "_disabled_torch_dispatch_impl")
+     "_disabled_torch_function_impl", "_disabled_torch_dispatch_impl", "SymInt", "SymFloat",
+     "SymBool", "extract_stack", "format_stack", "walk_stack")
 )  # fmt: skip
 """Names of what torch answers otherwise while a trace is in progress."""
 

@@ -81,7 +81,6 @@ class SymbolicTensor(_Held):
     __array_priority__ = 1000
     is_sparse = False
     is_quantized = False
-    device = Device("cpu")
     layout = "strided"
 
     def __new__(cls, *args: Any, **kwargs: Any) -> SymbolicTensor:
@@ -206,6 +205,11 @@ class SymbolicTensor(_Held):
     def shape(self) -> Shape:
         """Its sizes: ints where they are known, symbolic sizes elsewhere."""
         return Shape.of(self.node.shape)
+
+    @property
+    def device(self) -> Device:
+        """Where it is: another object each time, as torch's is."""
+        return Device("cpu")
 
     @property
     def dtype(self) -> DType:

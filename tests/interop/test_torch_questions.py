@@ -141,6 +141,24 @@ x.device in {torch.device("cpu")}
 x.is_contiguous(memory_format=torch.channels_last)
 ctx.saved_tensors is ctx.saved_tensors
 len(ctx.saved_tensors) == 1
+x.device is x.device
+x.shape is x.shape
+x.data is x.data
+x.flatten() is x
+x.ravel() is x
+torch.as_tensor(x) is x
+torch.tensor(x) is x
+torch.asarray(x) is x
+x.sum_to_size(x.shape) is x
+torch.broadcast_tensors(x)[0] is x
+x.view(x.dtype) is x
+type((1,) + x.shape) is torch.Size
+type(x.shape * 2) is torch.Size
+type(x.max(0)) is torch.return_types.max
+isinstance(x.sort(), torch.return_types.sort)
+type(torch.topk(x, 1)).__name__ == "topk"
+x.max(0).values.shape == ()
+ctx.__module__ == "torch.autograd.function"
 hasattr(x, "strides")
 hasattr(x, "node")
 hasattr(x, "write")
@@ -179,17 +197,46 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
         yield path
 
 
-def _program(question: str, folder: Path, *, inside_forward: bool) -> Any:
-    forward = f"ctx.answer = bool({question})" if inside_forward else "pass"
-    backward = "ctx.answer" if inside_forward else question
+OUTPUT = """
+import torch
+
+class Asking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.y = y = x * x
+        ctx.t = t = x.clone()
+        ctx.save_for_backward(x, t, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, t, y = ctx.saved_tensors
+        return (2 if {question} else 3) * g * x
+"""
+
+OF_SAVED = (
+    "y is ctx.y", "t is ctx.t", "ctx.saved_tensors[0] is x", "ctx.saved_tensors[2] is y",
+    "y.grad_fn is ctx", "y.grad_fn == ctx", "y.grad_fn is not None", "ctx.y.grad_fn is ctx",
+    "y.requires_grad", "t.requires_grad", "y.is_leaf", "t.is_leaf", "ctx.y.is_leaf",
+)  # fmt: skip
+
+
+def _loaded(text: str, folder: Path) -> Any:
     path = folder / f"asking_{next(_numbers)}.py"
-    path.write_text(textwrap.dedent(PROGRAM).format(forward=forward, backward=backward))
+    path.write_text(text)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.Asking
+
+
+def _program(question: str, folder: Path, *, inside_forward: bool) -> Any:
+    forward = f"ctx.answer = bool({question})" if inside_forward else "pass"
+    backward = "ctx.answer" if inside_forward else question
+    text = textwrap.dedent(PROGRAM)
+    return _loaded(text.format(forward=forward, backward=backward), folder)
 
 
 def _ways() -> Any:
@@ -239,6 +286,16 @@ def test_answers_are_those_of_torch(question: str, inside_forward: bool, folder:
     assert all(one is not None and one.file.startswith(str(folder)) for one in told)
 
 
+@pytest.mark.parametrize("question", OF_SAVED)
+def test_saved_tensors_are_those_of_torch(question: str, folder: Path) -> None:
+    for asked in (question, f"not ({question})"):
+        function = _loaded(OUTPUT.format(question=asked), folder)
+        right = _answers(function)
+        report = sg.verify(function, "n", suggest=False)
+        if str(report.verdict) != "UNDECIDED":
+            assert (str(report.verdict) == "PROVED") == all(right), str(report)
+
+
 @pytest.mark.parametrize("question", SURROUNDINGS)
 def test_what_the_machine_and_settings_answer_is_printed(question: str, folder: Path) -> None:
     plain = _program(question, folder, inside_forward=False)
@@ -257,16 +314,10 @@ def test_what_the_machine_and_settings_answer_is_printed(question: str, folder: 
      "torch.use_deterministic_algorithms(True)"],
 )  # fmt: skip
 def test_settings_that_are_changed_are_not_proved(line: str, folder: Path) -> None:
-    path = folder / f"asking_{next(_numbers)}.py"
-    path.write_text(PROGRAM.format(forward=line, backward="True"))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    function = _loaded(PROGRAM.format(forward=line, backward="True"), folder)
     before = torch.get_num_threads(), torch.get_default_dtype()
     try:
-        report = sg.verify(module.Asking, "n", suggest=False)
+        report = sg.verify(function, "n", suggest=False)
     finally:
         torch.set_num_threads(before[0])
         torch.set_default_dtype(before[1])

@@ -180,8 +180,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors, each broadcast to their common shape."""
     found = [as_tensor(tensor) for tensor in tensors]
-    shape = [as_size(size) for size in broadcast_shapes(*(one.node.shape for one in found))]
-    return tuple(expand(tensor, *shape) for tensor in found)
+    wanted = broadcast_shapes(*(one.node.shape for one in found))
+    shape = [as_size(size) for size in wanted]
+    return tuple(one if one.node.shape == wanted else expand(one, *shape) for one in found)
 
 
 @operation("column_stack", method=False)

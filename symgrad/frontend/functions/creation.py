@@ -107,7 +107,7 @@ def new_full(
 @operation("new_tensor", function=False)
 def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     """A constant in the dtype of this tensor."""
-    return unlinked(as_tensor_(data, dtype=_kind(dtype, self.dtype)))
+    return unlinked(as_tensor_(data, dtype=_kind(dtype, self.dtype), copy=True))
 
 
 @operation("new", function=False)
@@ -128,15 +128,16 @@ def new(self: Tensor, *size: Any, **ignored: Any) -> Tensor:
 @operation("tensor", "scalar_tensor", method=False)
 def tensor(data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
     """A constant: a number, a nested list of numbers, a NumPy array; or a detached copy."""
-    return unlinked(as_tensor_(data, dtype=dtype))
+    return unlinked(as_tensor_(data, dtype=dtype, copy=True))
 
 
 @operation("as_tensor", "asarray", method=False)
-def as_tensor_(data: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
-    """The same of numbers; of a tensor what it is, in that dtype."""
+def as_tensor_(data: Any, *, dtype: Any = None, copy: Any = None, **ignored: Any) -> Tensor:
+    """The same of numbers; a tensor itself, where it has that dtype, unless it is to be a copy."""
     kind = as_dtype(dtype) if dtype is not None else None
     if isinstance(data, Tensor):
-        return fresh(as_node(data, kind))
+        same = kind in (None, data.dtype) and not copy
+        return data if same else fresh(as_node(data, kind))
     if kind is not None and kind.is_integer:
         check_fits(data, kind)
     if is_number(data):

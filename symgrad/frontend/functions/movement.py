@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symgrad.errors import ShapeError, counted
+from symgrad.errors import ShapeError, UnsupportedOpError, counted
 from symgrad.frontend.caller import here
+from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.kinds import OperationTypeError, refused
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.session import current
@@ -95,7 +96,12 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and (shape[0] is None or isinstance(shape[0], bool)):
         raise refused("view", "size", "tuple of ints", shape[0])
     if len(shape) == 1 and not isinstance(shape[0], (tuple, list)) and not is_size(shape[0]):
-        return input.to(shape[0])  # type: ignore[no-any-return]
+        if as_dtype(shape[0]) == input.dtype:
+            return share(input)
+        raise UnsupportedOpError(
+            f"view({shape[0]}) reads the memory of {input.dtype} as another dtype",
+            location=here(), hint="to() converts the values",
+        )  # fmt: skip
     return share(input, Reshape(_complete(input, shape)))
 
 
@@ -180,13 +186,15 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         return reshaped(source, (Dim.of(1),))
     if first > last:
         raise ShapeError("flatten: start_dim comes after end_dim", location=here())
+    if first == last:
+        return source
     return reshaped(source, (*shape[:first], product(shape[first : last + 1]), *shape[last + 1 :]))
 
 
 @operation("ravel")
 def ravel(input: Any) -> Tensor:
     """All axes made one."""
-    return flatten(input)
+    return reshape(input, -1)
 
 
 @operation("unflatten")

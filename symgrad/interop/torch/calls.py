@@ -14,6 +14,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
+
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.questions import note_limit, observed
@@ -83,7 +85,7 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if not traced and name not in FACTORIES:
         return _natively(func, name, args, kwargs)
     own = {key: inward(kwargs[key]) for key in kwargs if key not in _PRIVATE}
-    return outward(_apply(func, name, [inward(one) for one in args], own))
+    return outward(_apply(func, name, [inward(one) for one in args], own), name)
 
 
 def name_of(func: Any) -> str:
@@ -238,9 +240,14 @@ _FALSE = _words(
 # -- results
 
 
-def outward(value: Any) -> Any:
-    """A result as the program sees it: dtypes are torch's."""
-    return theirs(value) if isinstance(value, DType) else value
+def outward(value: Any, name: str = "") -> Any:
+    """A result of a function as the program sees it: dtypes and named results are torch's."""
+    if isinstance(value, DType):
+        return theirs(value)
+    kind: Any = getattr(torch.return_types, name, None) if isinstance(value, tuple) else None
+    if kind is None or type(value) is kind or len(value) != kind.n_sequence_fields:
+        return value
+    return kind(tuple(value))
 
 
 def missing(name: str) -> SymgradError:

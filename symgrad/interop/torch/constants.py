@@ -80,7 +80,7 @@ def inward(value: Any) -> Any:
     if is_real(value):
         return constant(value)
     kind = type(value)
-    if kind in (list, tuple) or issubclass(kind, torch.return_types.max):
+    if kind in (list, tuple) or kind.__module__ == "torch.return_types":
         return (list if kind is list else tuple)(map(inward, value))
     if kind is dict:
         return {name: inward(item) for name, item in value.items()}

@@ -151,6 +151,7 @@ def _operand_taking(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(self, *map(inward, args), **{name: inward(kwargs[name]) for name in kwargs})
+        named = {name: inward(kwargs[name]) for name in kwargs}
+        return calls.outward(method(self, *map(inward, args), **named), method.__name__)
 
     return called
