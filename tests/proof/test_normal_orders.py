@@ -8,7 +8,7 @@ from symgrad.ir.dim import Dim
 from symgrad.proof.judge.families import Families
 from symgrad.proof.judge.witness import discharge
 from symgrad.proof.normal.facts import Facts
-from symgrad.proof.normal.stated import Template
+from symgrad.proof.normal.stated import Decided, Template, tensors
 from symgrad.proof.words.polytext import PolyText
 from tests.proof.normal_terms import Standard, Term
 
@@ -110,7 +110,8 @@ def test_conditions_that_integers_decide() -> None:
     gap = a.value(place, row) - a.at("level", row)
     holds = a.compare(a.rank(place, row), "le", a.q)
     variables = tuple(next(iter(one.poly.free)) for one in (row, place))
-    a.context.decided = ((Template(gap.poly, variables, True), holds.poly),)
+    known = Template(gap.poly, variables, True)
+    a.context.decided = (Decided(known, holds.poly, tensors(gap.poly)),)
     there = a.compare(a.rank(a.p), "le", a.q)
     level = a.at("level", a.j)
     assert a.compare(a.value(a.p), "gt", level) == there

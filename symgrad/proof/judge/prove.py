@@ -80,7 +80,8 @@ class Prover:
         reasons = []
         exhausted = set()
         for label, stage in quick:
-            found = self._attempt(label, stage, name, QUICK_PROOF_WORK)
+            at_once = stage == self._whole and self.facts.decided  # pieces do not see a whole row
+            found = self._attempt(label, stage, name, None if at_once else QUICK_PROOF_WORK)
             if found.equal:
                 self.in_pieces = label in (pieces[0], steps[0])
                 return found

@@ -16,6 +16,10 @@ Then ``c(i)`` says ``i <= k``: where it holds, ``P(z(i), i - 1) > 0``, so that
 behind it is at most ``z(k + 1)``, and ``P(z(k + 1), k)`` has the sign of ``P(z(k + 1), k + 1)``, of
 which ``c(k + 1)`` says that it is not positive.  So ties change nothing.  With ``>=`` in ``c``, all
 of this holds of ``>=``.
+
+In P there may be one root, ``a + b sqrt(relu(G))`` with ``b >= 0``, as in 1.5-entmax.  Where
+``a <= 0``, it has the sign of ``b^2 G - a^2``, but where ``a`` is 0, a tie; and where ``c`` holds,
+``G > 0``.
 [rule: support]
 """
 
@@ -23,20 +27,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 
 from symgrad.budgets import SUPPORT_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.dim import Axis, Dim, Element
+from symgrad.ir.dtype import bool_
 from symgrad.ir.expr import Expr
 from symgrad.ir.graph import Node, ancestors
 from symgrad.proof.judge.goals import definitions, opaque_atoms
 from symgrad.proof.normal import atoms as kinds
-from symgrad.proof.normal.algebra import Substitution, is_positive, opened, primitive, substitute
+from symgrad.proof.normal.algebra import (
+    Substitution,
+    by_condition,
+    integer_nonnegative,
+    is_nonnegative,
+    is_positive,
+    multiply,
+    opened,
+    primitive,
+    substitute,
+)
 from symgrad.proof.normal.atoms import Atom, Undecided
 from symgrad.proof.normal.context import Proof
-from symgrad.proof.normal.facts import Decision, Facts
+from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, Decision, Facts
 from symgrad.proof.normal.from_expr import Conversion, decide
 from symgrad.proof.normal.poly import ZERO, Poly, all_atoms, constant, of_atom
 from symgrad.proof.normal.rules import RULES
@@ -47,6 +63,7 @@ from symgrad.proof.oracle.subject import Subject
 _STRICT = {"gt": True, "lt": True, "ge": False, "le": False}
 _COMPARING = frozenset((*_STRICT, "relu", "abs", "sign", "maximum", "minimum", "eq", "ne"))
 _SORTED = "the sorted "
+_MORE = "what is more than the element"
 
 
 def with_supports(subject: Subject, facts: Facts) -> Facts:
@@ -56,12 +73,17 @@ def with_supports(subject: Subject, facts: Facts) -> Facts:
         if not downward:
             continue
         for asked in _comparisons(subject.forward.nodes, rank, rank):
-            if asked.node.op not in _STRICT:
+            if asked.node.op not in _STRICT or not _is_counted(subject, asked.node):
                 continue
             found = _Threshold(subject, facts, rank, source, asked).decided()
             if found is not None:
                 facts = found
     return facts
+
+
+def _is_counted(subject: Subject, node: Node) -> bool:
+    """Is it more than the condition of a choice?"""
+    return any(node in other.args and other.op != "where" for other in subject.forward.nodes)
 
 
 @dataclass(frozen=True)
@@ -98,7 +120,11 @@ class _Threshold:
         self.subject, self.rank, self.source, self.asked = subject, rank, source, asked
         self.axis = int(rank.attributes["axis"])
         self.last = f"the last place of %{asked.node.index}"
-        self.facts = replace(facts, ranges={**facts.ranges, self.last: rank.shape[self.axis]})
+        self.facts = replace(
+            facts,
+            ranges={**facts.ranges, self.last: rank.shape[self.axis]},
+            intervals={**facts.intervals, _MORE: NONNEGATIVE_INTERVAL},
+        )
         self.lowering = Lowering(subject.graph, opaque_atoms(subject.everything.nodes))
         self.at = tuple(
             Dim.of(0) if size == 1 else Dim.of(Axis(f"@{axis}", size))
@@ -120,14 +146,34 @@ class _Threshold:
                 for one in _comparisons(nodes, self.rank, self.asked.node)
                 if (upward := _Lemma(self, supposed, one).upward) is not None
             ]
+            branches = [*self._branches(supposed)] if found else []
         except (SymgradError, Undecided):
             return None
-        return replace(supposed, decided=(*supposed.decided, *found)) if found else None
+        return replace(supposed, decided=(*supposed.decided, *branches, *found)) if found else None
+
+    @property
+    def _end(self) -> Dim:
+        """The last place."""
+        rows = tuple(one for axis, one in enumerate(self.at) if axis != self.axis)
+        return Dim.of(Element(self.last, rows))
 
     def _below(self, place: Dim) -> Expr:
         """``place <= last``."""
-        rows = tuple(one for axis, one in enumerate(self.at) if axis != self.axis)
-        return self.lowering.pool.relation("le", place, Dim.of(Element(self.last, rows)))
+        return self.lowering.pool.relation("le", place, self._end)
+
+    def _branches(self, facts: Facts) -> Iterator[Decision]:
+        """Which branch a threshold takes at the last place, where what is asked holds."""
+        lemma = _Lemma(self, facts, self.asked)
+        at = tuple(self._end if axis == self.axis else one for axis, one in enumerate(self.at))
+        for one in _comparisons(self.subject.forward.nodes, self.rank, self.rank):
+            upward = None if one is self.asked else lemma.branch(one)
+            if upward is not None:
+                point = self.element(one, at)
+                if not upward:
+                    zero = self.lowering.pool.literal(0.0, point.dtype)
+                    point = self.lowering.pool.call("sub", zero, point, dtype=point.dtype)
+                holds = self.lowering.pool.literal(True, bool_)
+                yield Decision(point, holds, definitions(self.lowering))
 
     def _decision(self, one: _Comparison, holds: Expr, upward: bool = True) -> Decision:
         """What is positive exactly where a condition holds, or where it fails."""
@@ -140,12 +186,12 @@ class _Threshold:
             holds = pool.call("logical_not", holds, dtype=holds.dtype)
         return Decision(point, holds, definitions(self.lowering))
 
-    def element(self, one: _Comparison) -> Expr:
+    def element(self, one: _Comparison, at: tuple[Dim, ...] | None = None) -> Expr:
         """The difference that is compared with 0."""
-        upper = self.lowering.element(one.upper, self.at)
+        upper = self.lowering.element(one.upper, at or self.at)
         if one.lower is None:
             return upper
-        lower = self.lowering.element(one.lower, self.at)
+        lower = self.lowering.element(one.lower, at or self.at)
         return self.lowering.pool.call("sub", upper, lower, dtype=upper.dtype)
 
 
@@ -185,16 +231,25 @@ class _Lemma:
 
         index = self._index()
         behind = self.context.fresh(index.data[1].plus(-1))
-        here, before = of_atom(index), of_atom(behind)
+        here, before, next_ = of_atom(index), of_atom(behind), of_atom(behind).plus(1)
         shown = (
             index not in at(before, before).free  # of its own place it depends by the element alone
-            and self._alike(asked, at(here, here))
-            and self._alike(at(before.plus(1), before.plus(1)), at(before.plus(1), before))
+            and self._alike(asked, at(here, here), here)
+            and self._alike(at(next_, next_), at(next_, before), next_)
             and is_positive(self.context, self._base(at(ZERO, ZERO)))
-            and is_positive(self.context, self._base(_Constant(self, point).poly(point)))
+            and is_positive(self.context, self._base(_Constant(self).poly(point)))
         )
-        relied_on = self.context.obligations or self.context.requirements
-        return upward if shown and not relied_on else None
+        return upward if shown and self._is_generic() else None
+
+    def _is_generic(self) -> bool:
+        """Is all that must not vanish identically not 0 where the row is 0?"""
+        for owed in list(self.context.obligations.values()):
+            there = _Constant(self).poly(owed.base)
+            if owed.piecewise or owed.distinct is not None:
+                return False
+            if not (is_positive(self.context, there) or is_positive(self.context, -there)):
+                return False
+        return True
 
     def _index(self) -> Atom:
         (axis,) = self.threshold.at[self.threshold.axis].axes
@@ -221,9 +276,12 @@ class _Lemma:
         return self.context.atom(kinds.LEAF, tensor, (*rows[:axis], place, *rows[axis:]), "real")
 
     def _sorted(self, expr: Expr) -> Poly:
-        """The normal form over the sorted row."""
+        """The normal form over the sorted row, of what is defined for all rows."""
         poly = self.conversion.poly(expr)
+        if self.context.requirements:
+            raise Undecided("it is not shown that a threshold is defined for all rows")
         found = _Sorted(self.context, self.threshold, self._rows()).poly(poly)
+        self.context.requirements.clear()  # of roots that are read again at other places
         ranks = _leaves(found, f"%{self.threshold.rank.index}")
         own = {*_leaves(found, self.threshold.source)} - {self._element()}
         if ranks or own:
@@ -234,10 +292,48 @@ class _Lemma:
         """What has the same sign, without positive factors."""
         return primitive(self.context, rewritten(self.context, poly))
 
-    def _alike(self, left: Poly, right: Poly) -> bool:
-        """Do two differences have the same sign, 0 included?"""
-        left, right = self._base(left), self._base(right)
+    def _alike(self, left: Poly, right: Poly, place: Poly) -> bool:
+        """Do two differences have the same sign, 0 included?  ``place``: of the element."""
+        if left == right:
+            return True
+        left, right = (self._base(self._without_root(one, place)[0]) for one in (left, right))
         return left == right or is_zero(self.context, left - right).is_zero
+
+    def branch(self, one: _Comparison) -> bool | None:
+        """Which side of 0 is a difference on where what is asked holds?  None: not shown."""
+        try:
+            asked = self._sorted(self.threshold.element(self.threshold.asked))
+            point = self._sorted(self.threshold.element(one))
+            below = self._without_root(asked, of_atom(self._index()))[1]
+            for upward in (True, False):
+                same = primitive(self.context, point if upward else -point)
+                if below is not None and same == primitive(self.context, below):
+                    return upward
+        except (SymgradError, Undecided):
+            pass
+        return None
+
+    def _without_root(self, poly: Poly, place: Poly) -> tuple[Poly, Poly | None]:
+        """``b^2 G - a^2`` for ``a + b sqrt(relu(G))`` with ``b >= 0``, and G; where ``a <= 0``.
+
+        It has the same sign but where a is 0, which is a tie.
+        """
+        conditions = {atom for m in poly.terms for atom, _ in m if atom.kind == kinds.POSITIVE}
+        if len(conditions) != 1:
+            return poly, None
+        pieces = by_condition(self.context, poly, *conditions)
+        for with_root, plain in (pieces, pieces[::-1]):
+            root = with_root - plain
+            square = multiply(self.context, root, root)
+            if _roots(plain) or _roots(square) or not is_nonnegative(self.context, root):
+                continue
+            (condition,) = conditions
+            known: Poly = condition.data[0] if with_root is pieces[0] else -condition.data[0]
+            if primitive(self.context, square) != primitive(self.context, known):
+                continue
+            if is_nonnegative(self.context, -_Behind(self, place).poly(plain)):
+                return square - multiply(self.context, plain, plain), known
+        return poly, None
 
 
 class _Sorted(Substitution):
@@ -295,10 +391,43 @@ class _Sorted(Substitution):
         return f"%{self.threshold.rank.index}"
 
 
+class _Behind(Substitution):
+    """The elements at or before a place, as the one there and what they have more."""
+
+    def __init__(self, lemma: _Lemma, place: Poly) -> None:
+        super().__init__(lemma.context, {})
+        self.indices_only = False
+        self.lemma, self.place = lemma, place
+
+    def atom(self, atom: Atom) -> Poly:
+        """A sum over elements up to the place."""
+        here = self.lemma._place(self.place)
+        if atom.kind == kinds.LEAF and atom.data[0].startswith(_SORTED):
+            if of_atom(atom) != here:
+                raise Undecided("it is not known which of two elements is greater")
+            return here
+        if atom.kind != kinds.SUM:
+            return super().atom(atom)
+        binders, monomial = opened(self.context, atom)
+        context, moved = self.context, {}
+        for one, _ in monomial:
+            if one.kind == kinds.LEAF and one.data[0].startswith(_SORTED):
+                at = one.data[1][self.lemma.threshold.axis]
+                ends = (a.data[0] + at for a, _ in monomial if a.kind == kinds.ATLEAST)
+                if not any(
+                    end.free.isdisjoint(binders) and integer_nonnegative(context, self.place - end)
+                    for end in ends
+                ):
+                    raise Undecided("elements behind the place are summed")
+                more = of_atom(context.atom(kinds.LEAF, _MORE, one.data[1], "real"))
+                moved[one] = here + more
+        return sum_over(context, binders, Substitution(context, moved).monomial(monomial))
+
+
 class _Constant(Substitution):
     """All elements of the row are 0."""
 
-    def __init__(self, lemma: _Lemma, poly: Poly) -> None:
+    def __init__(self, lemma: _Lemma) -> None:
         super().__init__(lemma.context, {})
         self.indices_only = False
         source = lemma.threshold.source
@@ -323,6 +452,10 @@ def _slope(poly: Poly, element: Atom) -> Poly | None:
                 return None
             found[rest] = value
     return Poly(found) if found else None  # type: ignore[arg-type]
+
+
+def _roots(poly: Poly) -> bool:
+    return any(isinstance(e, Fraction) for m in poly.terms for _, e in m)
 
 
 def _leaves(poly: Poly, tensor: str) -> list[Atom]:

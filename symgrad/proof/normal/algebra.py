@@ -404,9 +404,33 @@ def power(context: Proof, poly: Poly, exponent: Number) -> Poly:
     exponent = exact(exponent)
     if exponent < 0 and not is_positive(context, poly):
         context.require_nonzero("inverse", poly)
-    if isinstance(exponent, Fraction) and not is_nonnegative(context, poly):
+    if isinstance(exponent, Fraction) and not _is_clamped(context, poly, exponent < 0):
         context.require("fractional-power", ">=" if exponent > 0 else ">", poly)
     return raise_to(context, poly, exponent)
+
+
+def _is_clamped(context: Proof, poly: Poly, strictly: bool) -> bool:
+    """Is it not negative?  Beside a condition that says so, as in ``relu(P)``, it is not either.
+
+    ``strictly``: where it is inverted as well, there it must not be 0.  [rule: signs]
+    """
+    if is_nonnegative(context, poly):
+        return True
+    atom = visible_indicator(poly)
+    if atom is None or atom.kind != kinds.POSITIVE or strictly:
+        return False
+    compared: Poly = atom.data[0]
+    pieces = zip(by_condition(context, poly, atom), (compared, -compared), strict=True)
+    return all(_is_nonnegative_beside(context, piece, known) for piece, known in pieces)
+
+
+def _is_nonnegative_beside(context: Proof, poly: Poly, known: Poly) -> bool:
+    """Is it not negative where something else is not?"""
+    if is_nonnegative(context, poly):
+        return True
+    whole = primitive(context, poly)
+    scale = Fraction(whole.terms.get(known.lead, 0)) / Fraction(known.terms[known.lead])
+    return scale > 0 and is_nonnegative(context, whole - known.scaled(exact(scale)))
 
 
 def raise_to(context: Proof, poly: Poly, exponent: Number) -> Poly:
@@ -1166,6 +1190,8 @@ def _find_sign(context: Proof, poly: Poly, ends: int) -> int:
         return NONNEGATIVE if integer_nonnegative(context, poly) else UNKNOWN
     if context.stated and (found := _stated_sign(context, poly, ends)) != UNKNOWN:
         return found
+    if context.decided and context.apply_rules(context.rules.signs, poly) == ONE:
+        return POSITIVE
     if ends >= MOST_ENDS or not _may_be_decided(context, poly):
         return UNKNOWN
     return _sign_at_ends(context, poly, ends)
@@ -1910,7 +1936,8 @@ class Substitution:
         return result
 
     def _power(self, atom: Atom, value: Poly, exponent: Number) -> Poly:
-        if exponent < 0 or not isinstance(exponent, int):
+        """The power of what an atom has become; other indices need nothing new on record."""
+        if not self.indices_only and (exponent < 0 or not isinstance(exponent, int)):
             return power(self.context, value, exponent)
         return raise_to(self.context, value, exponent)
 

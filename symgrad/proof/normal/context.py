@@ -24,7 +24,7 @@ from symgrad.proof.normal.atoms import (
 )
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.poly import Poly, all_atoms, direct_atoms
-from symgrad.proof.normal.stated import Template
+from symgrad.proof.normal.stated import Decided, Template
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,14 @@ class Rules:
     """How ``algebra`` reaches what is built on it; ``rules.RULES`` is the one table.
 
     ``make``: the constructor of each kind of atom, which takes what ``Atom.data`` holds.
-    ``comparisons``: rules for [P > 0], before conditions in P are lifted; ``piece_comparisons``:
-    those for a real P without conditions whose sign is not known.  ``equalities``: rules for
-    [P == 0] on the integers.
+    ``comparisons``: rules for [P > 0], before conditions in P are lifted; ``signs``: those of them
+    that say 1 of what is positive; ``piece_comparisons``: those for a real P without conditions
+    whose sign is not known.  ``equalities``: rules for [P == 0] on the integers.
     """
 
     make: Mapping[str, Callable[..., Poly]]
     comparisons: tuple[Rule, ...]
+    signs: tuple[Rule, ...]
     piece_comparisons: tuple[Rule, ...]
     equalities: tuple[Rule, ...]
 
@@ -108,7 +109,7 @@ class Proof:
         self.domain: dict[Poly, bool] = {}
         self.in_domain = False
         self.stated: tuple[Template, ...] = ()
-        self.decided: tuple[tuple[Template, Poly], ...] = ()
+        self.decided: tuple[Decided, ...] = ()
         self.held: tuple[tuple[Poly, bool], ...] = ()
         self.memo: dict[Any, Any] = {}
         self._table = AtomTable(self.facts.lower | self.facts.upper)

@@ -33,6 +33,7 @@ from symgrad.proof.normal.algebra import (
     not_negative,
     positive,
     power,
+    primitive,
     sign,
 )
 from symgrad.proof.normal.atoms import Atom, Undecided
@@ -41,7 +42,7 @@ from symgrad.proof.normal.functions import angle, apply, exponential, logarithm
 from symgrad.proof.normal.maxima import argmax, maximum
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, constant, exact, of_atom, total
 from symgrad.proof.normal.products import product
-from symgrad.proof.normal.stated import Template
+from symgrad.proof.normal.stated import Decided, Template, tensors
 from symgrad.proof.normal.sums import sum_over
 from symgrad.proof.scalars import bodies, literals, terms
 from symgrad.proof.scalars.terms import Term
@@ -162,6 +163,10 @@ class Conversion:
         if isinstance(expr, Access):
             return self._access(expr)
         if isinstance(expr, Call):
+            inner = _under_root(expr)
+            if inner is not None:
+                value = self._memo[inner]
+                return multiply(self.context, value, sign(self.context, value))
             return call(self.context, expr.function, [self._memo[arg] for arg in expr.operands])
         if isinstance(expr, Reduce):
             return reduce(self.context, expr.kind, self.index(expr.axis), self._memo[expr.body])
@@ -177,16 +182,33 @@ def decide(context: Proof) -> None:
     for one in context.facts.decided:
         conversion = Conversion(context, one.define)
         try:
-            poly, holds = conversion.poly(one.point), conversion.poly(one.holds)
+            poly = primitive(context, conversion.poly(one.point))
+            holds = conversion.poly(one.holds)
         except Undecided:
             continue
         indices = tuple(
             value.atom for axis, value in conversion.axes.items()
             if axis.name.startswith("@") and value.atom is not None
         )  # fmt: skip
-        context.decided = (*context.decided, (Template(poly, indices, True), holds))
+        made = Decided(Template(poly, indices, True), holds, tensors(poly))
+        context.decided = (*context.decided, made)
     context.obligations, context.requirements = kept
     context.memo.clear()
+
+
+def _under_root(expr: Call) -> Expr | None:
+    """What stands squared under a root, before the square is multiplied out.
+
+    [rule: fractional-power]
+    """
+    if expr.function != "sqrt" or not isinstance(expr.operands[0], Call):
+        return None
+    square = expr.operands[0]
+    if square.function == "square":
+        return square.operands[0]
+    if square.function != "mul" or square.operands[0] is not square.operands[1]:
+        return None
+    return square.operands[0]
 
 
 def _sort(dtype: DType) -> str:

@@ -5,8 +5,6 @@ In: atoms and factors.  Out: what follows from being a permutation, or None.
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal import stated
 from symgrad.proof.normal.algebra import (
@@ -16,12 +14,13 @@ from symgrad.proof.normal.algebra import (
     in_range,
     leaf,
     monomial_poly,
+    primitive,
     substitute,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.maxima import argmax
-from symgrad.proof.normal.poly import ONE, Poly, direct_atoms, exact, of_atom
+from symgrad.proof.normal.poly import ONE, Poly, direct_atoms, of_atom
 
 
 def counted_once(context: Proof, binders: list[Atom], factors: dict[Atom, Number]) -> Poly | None:
@@ -77,43 +76,48 @@ def _runs_along(rank: Atom, axis: int, binder: Atom) -> bool:
 def decided(context: Proof, poly: Poly) -> Poly | None:
     """``[P > 0]`` is a condition on integers where that is known of P.  [rule: support].
 
-    What stands in one such P is decided by those before it.
+    What stands in one such P is decided by those before it.  That P is defined has been recorded.
     """
-    everything = context.decided
-    try:
-        for number, (template, condition) in enumerate(everything):
-            context.decided = everything[:number]
-            found = _decided_by(context, template, condition, poly)
+    if not context.decided or not poly.free:
+        return None
+    memo = context.memo.setdefault("decided", {})
+    key = poly, len(context.decided)
+    if key not in memo:
+        everything = context.decided
+        kept = dict(context.obligations), dict(context.requirements)
+        try:
+            memo[key] = _decided(context, poly)
+        finally:
+            context.decided = everything
+            context.obligations, context.requirements = kept
+    found: Poly | None = memo[key]
+    return found
+
+
+def _decided(context: Proof, poly: Poly) -> Poly | None:
+    everything, read = context.decided, stated.tensors(poly)
+    same: Poly | None = None
+    for number, known in enumerate(everything):
+        if known.tensors != read:
+            continue
+        context.decided = everything[:number]
+        same = primitive(context, poly) if same is None else same
+        if len(same.terms) == len(known.template.poly.terms):
+            found = _decided_by(context, known, same)
             if found is not None:
                 return found
-    finally:
-        context.decided = everything
     return None
 
 
-def _decided_by(
-    context: Proof, template: stated.Template, condition: Poly, poly: Poly
-) -> Poly | None:
-    for places in stated.places(template, poly):
-        if not all(in_range(context, places[own], own.data[1]) for own in template.indices):
+def _decided_by(context: Proof, known: stated.Decided, poly: Poly) -> Poly | None:
+    for places in stated.places(known.template, poly):
+        if not all(in_range(context, value, own.data[1]) for own, value in places.items()):
             continue
-        known = substitute(context, template.poly, places)
-        scale = _multiple(poly, known)
-        if scale:
-            holds = substitute(context, condition, places)
-            return holds if scale > 0 else ONE - holds
+        there = primitive(context, substitute(context, known.template.poly, places))
+        if poly in (there, -there):
+            holds = substitute(context, known.holds, places)
+            return holds if poly == there else ONE - holds
     return None
-
-
-def _multiple(poly: Poly, known: Poly) -> Number:
-    """The number by which a polynomial is a multiple of another one; 0 where it is none."""
-    if not known.terms or len(poly.terms) != len(known.terms):
-        return 0
-    share = poly.terms.get(known.lead)
-    if share is None:
-        return 0
-    scale = Fraction(share) / Fraction(known.terms[known.lead])
-    return exact(scale) if poly == known.scaled(exact(scale)) else 0
 
 
 def inverse_at(context: Proof, poly: Poly) -> Poly | None:

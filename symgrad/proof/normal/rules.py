@@ -31,6 +31,7 @@ RULES = Rules(
         kinds.SUM: sum_over,
     },
     comparisons=(decided, against_maximum),
+    signs=(decided,),
     piece_comparisons=(compared,),
     equalities=(inverse_at, extreme),
 )

@@ -28,6 +28,20 @@ class Template:
     strict: bool
 
 
+@dataclass(frozen=True)
+class Decided:
+    """``template.poly > 0`` exactly where ``holds``.  ``tensors``: of what elements it is made."""
+
+    template: Template
+    holds: Poly
+    tensors: frozenset[str]
+
+
+def tensors(poly: Poly) -> frozenset[str]:
+    """The tensors whose elements occur in a polynomial, at any depth."""
+    return frozenset(atom.data[0] for atom in all_atoms(poly) if atom.kind == kinds.LEAF)
+
+
 def places(template: Template, poly: Poly) -> Iterator[dict[Atom, Poly]]:
     """Where the indices of a template may be put so that it speaks of the elements in ``poly``.
 

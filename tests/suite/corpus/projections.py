@@ -175,3 +175,81 @@ class SparsemaxLossStep(SparsemaxLoss):
         x, target, p = ctx.saved_tensors
         g = g.unsqueeze(-1)
         return g * ((p > 0).to(g.dtype) - target), -g * x
+
+
+@right("n m")
+class Entmax(sg.Function):
+    """1.5-entmax: the threshold solves a quadratic equation in the elements above it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        x = (x - x.amax(-1, keepdim=True)) / 2
+        ordered = sg.sort(x, -1, True)[0]
+        places = sg.arange(1, x.shape[-1] + 1).to(x.dtype)
+        mean = ordered.cumsum(-1) / places
+        spread = places * ((ordered**2).cumsum(-1) / places - mean**2)
+        tau = mean - sg.sqrt(((1 - spread) / places).clamp(min=0))
+        count = (tau <= ordered).sum(-1, keepdim=True)
+        y = (x - tau.gather(-1, count - 1)).clamp(min=0) ** 2
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        root = y.sqrt()
+        return g * root - root * ((g * root).sum(-1, keepdim=True) / root.sum(-1, keepdim=True))
+
+
+@wrong(Entmax, bug="the output itself for its root")
+class EntmaxSquare(Entmax):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return g * y - y * ((g * y).sum(-1, keepdim=True) / y.sum(-1, keepdim=True))
+
+
+@wrong(Entmax, bug="the number of elements for the sum of their roots")
+class EntmaxCount(Entmax):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        root = y.sqrt()
+        count = (y > 0).to(g.dtype).sum(-1, keepdim=True)
+        return g * root - root * ((g * root).sum(-1, keepdim=True) / count)
+
+
+@wrong(Entmax, bug="the gradient is weighted twice in the mean")
+class EntmaxWeighted(Entmax):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        root = y.sqrt()
+        return g * root - root * ((g * y).sum(-1, keepdim=True) / root.sum(-1, keepdim=True))
+
+
+@wrong(Entmax, bug="the mean is taken off everywhere")
+class EntmaxEverywhere(Entmax):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        root = y.sqrt()
+        return g * root - (g * root).sum(-1, keepdim=True) / root.sum(-1, keepdim=True)
+
+
+@wrong(Entmax, bug="the gradient of sparsemax")
+class EntmaxLinear(Entmax):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        kept = (y > 0).to(g.dtype)
+        return kept * (g - (g * kept).sum(-1, keepdim=True) / kept.sum(-1, keepdim=True))
+
+
+@wrong(Entmax, bug="twice the gradient, as without the division by 2")
+class EntmaxTwice(Entmax):
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        root = 2 * y.sqrt()
+        return g * root - root * ((g * root).sum(-1, keepdim=True) / root.sum(-1, keepdim=True))
