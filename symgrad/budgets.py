@@ -322,6 +322,8 @@ ALL_MASKS_UP_TO = 3
 
 MOST_CONSTANTS = 4096
 """Numbers of an array that becomes constants of a trace; a larger one has to be an input."""
+MOST_STEPS = 64
+"""Steps of a loop of JAX's that are written out."""
 MOST_FACTORS = 8
 """The largest exponent of a power that is written as products."""
 COMPARED_RANKS = 2

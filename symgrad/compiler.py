@@ -539,13 +539,16 @@ def _judged_rank(
 ) -> Report:
     """The verdict for one number of batch axes, against the surrogate where one is declared."""
     known = len(changes_of(request.function))
+    guest = request.cls.symgrad_guest
+    suggest = suggest and (guest is None or guest.repairs)
     report = _judged_once(request, graphs, suggest, rank)
     for _ in range(MOST_STATE_ROUNDS):
         if len(changes_of(request.function)) == known:
             break  # what calls of one kind change, calls of another kind may depend on
         known = len(changes_of(request.function))
         report = _judged_once(request, trace_request(request, batch_rank=rank), suggest, rank)
-    return report
+    found = () if guest is None else guest.findings(request, rank)
+    return replace(report, protocol=(*report.protocol, *found))
 
 
 def _judged_once(

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 
 from symgrad.errors import Location
 
 _OURS = (__name__.partition(".")[0] + ".",)
-_BENEATH = (*_OURS, "torch.", "weakref.", "_weakrefset.", "copy.", "abc.", "functools.")
+_BENEATH = (*_OURS, "torch.", "weakref.", "_weakrefset.", "copy.", "abc.", "functools.", "jax.")
 """Packages between the user's line and ours: these hand on what they are called with."""
 _LIBRARIES = (
-    "numpy.", "sympy.", "abc.", "functools.", "inspect.", "weakref.", "copy.", "typing.",
+    "numpy.", "sympy.", "abc.", "functools.", "inspect.", "weakref.", "copy.", "typing.", "jax.",
+    "jaxlib.", "opt_einsum.",
 )  # fmt: skip
 NOT_THE_PROGRAM = (*_OURS, *_LIBRARIES)
 _BETWEEN = ("abc", "symgrad.tensor.methods")
@@ -47,9 +51,27 @@ def frame_location(frame: FrameType | None) -> Location | None:
     return Location.of(frame.f_code, frame.f_lasti, frame.f_lineno)
 
 
+_placed: ContextVar[Location | None] = ContextVar("symgrad_placed", default=None)
+
+
+@contextmanager
+def placed(location: Location | None) -> Iterator[None]:
+    """A block that does what stands in another line: one of a program that was traced before."""
+    token = _placed.set(location or _placed.get())
+    try:
+        yield
+    finally:
+        _placed.reset(token)
+
+
+def place() -> Location | None:
+    """The line of the innermost ``placed``; None outside of all."""
+    return _placed.get()
+
+
 def here() -> Location | None:
     """The user's line that called into symgrad."""
-    return frame_location(user_frame())
+    return _placed.get() or frame_location(user_frame())
 
 
 def warn_user(message: str) -> None:

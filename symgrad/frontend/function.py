@@ -213,6 +213,8 @@ class Function(Context):
     """
 
     symgrad_guest: Guest | None = None
+    symgrad_plain: frozenset[str] | None = None
+    """The parameters that are no tensors, where the library of the Function says which."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """``vjp`` is PyTorch's other name of ``backward``.  Raises ProtocolError for both."""

@@ -1,10 +1,11 @@
 """Functions of other libraries, as the tracer takes them.
 
-In: a class that another library has a base class for, ``torch.autograd.Function``.  Out: a
-``Function`` of the same methods, and the ``Guest`` that its trace runs under.
+In: a class that another library has a base class for, ``torch.autograd.Function``; a function that
+is an object of another library, ``jax.custom_vjp``.  Out: a ``Function`` that does the same, and
+the ``Guest`` that its trace runs under.
 
-Nothing here imports another library: where a base class of one is met, the library is loaded, and
-what adapts its classes is imported by name.
+Nothing here imports another library: where a class of one is met, the library is loaded, and what
+adapts its Functions is imported by name.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-ADAPTERS = {"torch.autograd.function": "symgrad.interop.torch"}
-"""The modules of base classes, and what adapts the classes that derive from them."""
+BASES = {("torch.autograd.function", "Function"): "symgrad.interop.torch"}
+"""Base classes, by module and name, and what adapts the classes that derive from them."""
+OBJECTS = {("jax._src.custom_derivatives", "custom_vjp"): "symgrad.interop.jax"}
+"""Classes, by module and name, and what adapts their objects."""
 
 
 class Given(NamedTuple):
@@ -60,7 +63,12 @@ class Measured:
 
 
 class Guest(Protocol):
-    """A library whose tensors the program knows, while one of its Functions is traced."""
+    """A library whose tensors the program knows, while one of its Functions is traced.
+
+    ``repairs``: are its Functions written in the words that repairs are written in?
+    """
+
+    repairs: bool
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of, in the place of a class of the frontend's."""
@@ -101,19 +109,22 @@ class Guest(Protocol):
         """
         ...
 
+    def findings(self, request: Any, rank: int | None) -> tuple[Any, ...]:
+        """What else its library takes for granted of a Function, judged for so many batch axes."""
+        ...
+
 
 class NotMeasured(Exception):
     """A real call says nothing of the derivative; the text says why."""
 
 
 def adapter_of(value: Any) -> str | None:
-    """The module that adapts a class; None for what is no Function of another library."""
-    if not isinstance(value, type):
-        return None
-    for base in value.__mro__[1:]:
-        if base.__module__ in ADAPTERS and base.__name__ == "Function":
-            return ADAPTERS[base.__module__]
-    return None
+    """The module that adapts a value; None for what is no Function of another library."""
+    known, classes = OBJECTS, type(value).__mro__
+    if isinstance(value, type):
+        known, classes = BASES, value.__mro__[1:]
+    found = (known.get((one.__module__, one.__name__)) for one in classes)
+    return next(filter(None, found), None)
 
 
 def taken(function: Any) -> Any:

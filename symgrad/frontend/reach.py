@@ -98,7 +98,16 @@ _OF_CLASS = frozenset(("symgrad_kind", "__module__", "__firstlineno__", "__stati
 _HIDDEN = ("__builtins__", "__spec__", "__loader__", "__warningregistry__", "__dict__")
 _VIEWS = tuple(map(type, ({}.keys(), {}.values(), {}.items(), type.__dict__)))
 _ANY_NAME = frozenset(("getattr", "setattr", "delattr", "__dict__"))
-_LIBRARIES = (*_HARMLESS, "jax", "torchvision", "triton", "pytest", "_pytest", "hypothesis")
+_LIBRARIES = (
+    *_HARMLESS,
+    "jax",
+    "jaxlib",
+    "torchvision",
+    "triton",
+    "pytest",
+    "_pytest",
+    "hypothesis",
+)
 _IMMUTABLE = (
     bool, int, float, complex, str, bytes, range, slice, type(None), type(Ellipsis),
     type(NotImplemented), Location,
@@ -556,6 +565,10 @@ class Reach:
             read = surroundings(space, chain)
             if read is not None:
                 (self.told if read.known else self.asked).append(Asked(read.text, where))
+        for name in sorted(found.names & _TELLING) if "jax" in sys.modules else ():
+            if _names_of_jax(name, space):
+                said = f"{name} is used, by which a program can tell a trace from a call"
+                self.asked.append(Asked(said, found.lines.get(name)))
         for chain, where in found.written.items():
             if _is_of_library(space, chain):
                 said = f"an attribute of {'.'.join(chain)} is set, which all calls share"
@@ -584,7 +597,8 @@ class Reach:
             self._modules.setdefault(id(module), (module, label, set()))
 
     def _of_library(self, module: ModuleType, label: str, uses: frozenset[str | None]) -> None:
-        if module is importlib or module.__name__.endswith(".random") or (
+        draws = module.__name__.endswith(".random") and not module.__name__.startswith("jax.")
+        if module is importlib or draws or (
             "random" in uses and module.__name__ in ("numpy", "torch")
         ):  # fmt: skip
             self._refuse(f"{module.__name__.removesuffix('.random')}.random", label)
@@ -849,7 +863,34 @@ def _parts(value: Any) -> Iterable[Any] | None:
         return (value.func,)
     if isinstance(value, functools.partial):
         return value.func, *value.args, *value.keywords.values()
-    return value if isinstance(value, (tuple, frozenset)) else None
+    return value if isinstance(value, (tuple, frozenset)) else _of_jax(value)
+
+
+_TELLING = _words(
+    "Tracer is_concrete ensure_compile_time_eval trace_state_clean default_backend process_index "
+    "local_devices device_count local_device_count"
+)
+"""Names in JAX that tell a trace from a call, or one machine from another."""
+
+
+def _names_of_jax(name: str, space: Mapping[str, Any]) -> bool:
+    """May a name be one of JAX's, in a module with these globals?"""
+    value = space.get(name)
+    if value is not None:
+        return (getattr(value, "__module__", None) or "").partition(".")[0] in ("jax", "jaxlib")
+    return any(
+        isinstance(one, ModuleType) and one.__name__.partition(".")[0] == "jax"
+        for one in list(space.values())
+    )
+
+
+def _of_jax(value: Any) -> Iterable[Any] | None:
+    """The functions of the user's in an object of JAX's; None for what is no such object."""
+    if (type(value).__module__ or "").partition(".")[0] not in ("jax", "jaxlib"):
+        return None
+    rules = ("fun", "fwd", "bwd", "jvp", "__wrapped__")
+    names = getattr(value, "__dict__", {})
+    return [names[name] for name in rules if callable(names.get(name))]
 
 
 def _is_of_library(space: Mapping[str, Any], chain: tuple[str, ...]) -> bool:

@@ -21,7 +21,7 @@ from symgrad.errors import (
     SymgradError,
     TraceError,
 )
-from symgrad.frontend.caller import frame_location, here, user_frame, warn_user
+from symgrad.frontend.caller import frame_location, here, place, user_frame, warn_user
 from symgrad.frontend.facts import OPPOSITE, NeedsDecision, SizeFacts
 from symgrad.interpreters import ATTRIBUTE
 from symgrad.ir.dim import Dim, DimLike
@@ -202,6 +202,9 @@ class Session:
             current_location.reset(token)
 
     def _enter(self) -> Location | None:
+        known = place()
+        if known is not None:
+            return known
         frame = user_frame()
         if frame is not None:
             self.namer.observe(frame, self)
@@ -337,15 +340,15 @@ def activate(session: Session) -> Iterator[Session]:
 # -- errors of the user's own code
 
 
-_TOOLS = ("numpy", "sympy", "torch")
+_TOOLS = ("numpy", "sympy", "torch", "jax", "jaxlib", "contextlib")
 _REFUSALS = (ValueError, AssertionError, RuntimeError, IndexError)
 
 
 def blame(error: BaseException) -> tuple[Location | None, bool]:
     """The innermost line outside symgrad that an exception passed, and whether it arose there.
 
-    What NumPy, SymPy and torch raise arose where they were called, and a name that is not there
-    where it was asked for.
+    What NumPy, SymPy, torch and JAX raise arose where they were called, and a name that is not
+    there where it was asked for.
     """
     location: Location | None = None
     own = False

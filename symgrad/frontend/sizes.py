@@ -27,6 +27,10 @@ from symgrad.ir.dtype import DType
 from symgrad.ir.function import RELATIONS
 from symgrad.ir.graph import Node
 
+SIZE_MATH = "symgrad_math"
+"""The method of another library's symbolic sizes that ``math``'s functions are, given their name
+and arguments."""
+
 
 class AnyRankSize:
     """The sizes of all batch axes, as one item of a shape, to be handed on and not looked at.
@@ -582,6 +586,9 @@ def _taking_sizes(name: str, original: Callable[..., Any]) -> Callable[..., Any]
         if name == "prod":
             return _product(original, *args, **kwargs)
         if not any(isinstance(arg, (SymInt, SymFloat)) for arg in args):
+            theirs = next((arg for arg in args if hasattr(type(arg), SIZE_MATH)), None)
+            if theirs is not None:
+                return getattr(theirs, SIZE_MATH)(name, args)
             return original(*args, **kwargs)
         if name == "pow":
             return args[0] ** args[1]

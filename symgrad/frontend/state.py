@@ -12,6 +12,7 @@ left, by induction: a call changes only such places, and does the same whatever 
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 from array import array
@@ -211,9 +212,18 @@ def _same_or_is(old: Any, new: Any) -> bool:
     return old is new or _same(old, new)
 
 
+@functools.lru_cache(maxsize=1024)
+def _is_tracer(classes: tuple[type, ...]) -> bool:
+    """Are there classes of what JAX traces with?"""
+    return any(
+        one.__name__ in ("Tracer", "_DimExpr") and one.__module__.partition(".")[0] == "jax"
+        for one in classes
+    )
+
+
 def is_symbolic(value: Any, depth: int = _DEPTH) -> bool:
     """Is it symbolic, or does it hold something that is?"""
-    if isinstance(value, _SYMBOLIC):
+    if isinstance(value, _SYMBOLIC) or _is_tracer(type(value).__mro__):
         return True
     if not depth:
         return False

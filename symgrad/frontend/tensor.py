@@ -93,6 +93,8 @@ class SymbolicTensor(_Held):
         if session.guest is None:
             return object.__new__(kind)
         made = session.guest.variant(kind)
+        if "__new__" not in vars(made) or made is SymbolicTensor:
+            return object.__new__(made)
         found: SymbolicTensor = made.__new__(made, *args, **kwargs)
         return found
 

@@ -103,7 +103,8 @@ def unknowns(function: AnyFunction, static: Mapping[str, Any]) -> Iterator[Unkno
             given = (Candidate(0, spec=spec.with_own_axes(parameter.name)),)
             yield Unknown(parameter.name, given)
         elif _is_open(parameter):
-            yield _unknown(parameter, evidence.get(parameter.name, ""))
+            found = _unknown(parameter, evidence.get(parameter.name, ""))
+            yield _as_declared(class_of(function).symgrad_plain, parameter, found)
         elif parameter.default is None and parameter.kind is not Parameter.KEYWORD_ONLY:
             yield _optional(_unknown(parameter, evidence.get(parameter.name, "")))
 
@@ -207,6 +208,17 @@ def _unknown(parameter: Parameter, evidence: str | int) -> Unknown:
         else:
             candidates = _BY_EVIDENCE.get(evidence, _ANYTHING)
     return Unknown(parameter.name, _priced(candidates))
+
+
+def _as_declared(
+    plain: frozenset[str] | None, parameter: Parameter, unknown: Unknown
+) -> Unknown:  # fmt: skip
+    """What an argument may be where the library of the Function says which are plain."""
+    if plain is None:
+        return unknown
+    if parameter.name in plain:
+        return Unknown(parameter.name, _plain_values(parameter))
+    return Unknown(parameter.name, tuple(one for one in unknown.candidates if one.is_tensor))
 
 
 def _optional(unknown: Unknown) -> Unknown:

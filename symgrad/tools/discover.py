@@ -51,7 +51,7 @@ def functions(target: str) -> list[type[Function]]:
                 raise _no_forward(cls)
         raise SpecError(
             f"{place} defines no Function",
-            hint="subclass symgrad.Function or torch.autograd.Function there",
+            hint="subclass symgrad.Function or torch.autograd.Function, or use jax.custom_vjp",
         )
     return found
 
@@ -181,12 +181,13 @@ def _without_forward(module: ModuleType) -> list[type[Function]]:
 
 
 def _own(module: ModuleType) -> list[type[Function]]:
-    """The Function classes that a module itself defines, those of torch adapted."""
-    classes = [
-        cls for cls in vars(module).values()
-        if inspect.isclass(cls) and cls.__module__ == module.__name__
-    ]  # fmt: skip
-    return [taken(cls) for cls in classes if issubclass(cls, Function) or adapter_of(cls)]
+    """The Functions that a module itself defines, those of torch and JAX adapted."""
+    found = []
+    for value in list(vars(module).values()):
+        own = inspect.isclass(value) and issubclass(value, Function)
+        if (own or adapter_of(value)) and value.__module__ == module.__name__:
+            found.append(taken(value))
+    return found
 
 
 def _no_forward(cls: type[Function]) -> SpecError:

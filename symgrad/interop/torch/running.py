@@ -23,6 +23,7 @@ from symgrad.frontend.caller import asked_by_symgrad, here, module_of
 from symgrad.frontend.function import Function, _apply
 from symgrad.frontend.guests import Call, Measured, taken
 from symgrad.frontend.questions import questions
+from symgrad.frontend.request import Request
 from symgrad.frontend.session import Session, active
 from symgrad.interop.torch import calls, legacy
 from symgrad.interop.torch.constants import inward
@@ -41,6 +42,8 @@ class _Mode(TorchFunctionMode):
 
 class TorchGuest:
     """torch, while one of its Functions is traced."""
+
+    repairs = True
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""
@@ -88,6 +91,10 @@ class TorchGuest:
     def measured(self, original: Any, call: Call) -> Measured:
         """What the class itself gives in a real call.  Raises NotMeasured."""
         return measured(original, call)
+
+    def findings(self, request: Request, rank: int | None) -> tuple[Any, ...]:
+        """Nothing: backward is all there is to judge."""
+        return ()
 
 
 @contextmanager

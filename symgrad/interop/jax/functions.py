@@ -1,0 +1,290 @@
+"""A ``jax.custom_vjp`` function as a ``symgrad.Function``.
+
+In: the object.  Out: a class of the name of its function.
+
+Forward is ``fun``; beside it ``fwd`` runs, whose residuals are what ctx keeps; backward is ``bwd``.
+Each argument that is an array is a tensor; the leaves of what ``fun`` returns are the outputs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import jax
+import numpy as np
+
+import symgrad.interop.jax.calls
+import symgrad.interop.jax.places  # noqa: F401
+from symgrad.errors import DTypeError, Location, ProtocolError, ShapeError, UnsupportedOpError
+from symgrad.frontend.function import Function
+from symgrad.frontend.plain import is_plain_number
+from symgrad.frontend.questions import note_limit
+from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interop.jax.running import GUEST
+from symgrad.interop.jax.tracing import Tree, as_array, flatten, precision, run, unflatten
+
+_known: WeakKeyDictionary[Any, tuple[Any, type[Function]]] = WeakKeyDictionary()
+_SURROGATE = "symgrad_surrogate"
+_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class _Zero:
+    """What stands for a cotangent that is None, or of no float."""
+
+
+_ZERO = _Zero()
+
+
+def adapted(function: Any) -> type[Function]:
+    """The function as a Function, the same one as long as its rules are the same."""
+    declared = vars(function)
+    rules = (
+        function.fun, function.fwd, function.bwd, declared.get(_SURROGATE), declared.get("assume"),
+    )  # fmt: skip
+    found = _known.get(function)
+    if found is None or any(old is not new for old, new in zip(found[0], rules, strict=True)):
+        found = _known[function] = rules, _adapted(function)
+    return found[1]
+
+
+@dataclass
+class _Call:
+    """One call: what forward keeps for backward.
+
+    ``given``: the arguments; ``outputs``: the structure of what ``fun`` returned, and its leaves;
+    ``residuals``: what ``fwd`` keeps.
+    """
+
+    given: tuple[Any, ...]
+    outputs: Tree
+    residuals: Tree
+
+
+def _adapted(function: Any) -> type[Function]:
+    rules = (function.fun, function.fwd, function.bwd)
+    fixed = frozenset(function.nondiff_argnums)
+    lazy = bool(getattr(function, "symbolic_zeros", False))
+
+    def forward(ctx: Any, *args: Any) -> Any:
+        fun, fwd, _ = rules
+        _check(fun, fwd, lazy)
+        given = tuple(one.settle() if is_plain_number(one) else one for one in (*args, *rest(args)))
+        trees = [Tree.of(one) for one in given]
+        with precision(args):
+            outputs = run(lambda *values: _arrays(fun(*values)), trees, "fun")
+            pair = run(lambda *values: _pair(fwd, values), trees, "fwd")
+        own, residuals = pair.parts()
+        _check_alike(outputs, own, fwd)
+        ctx.fwd_outputs = own.leaves
+        ctx.save_for_backward(*_tensors(residuals))
+        ctx.call = _Call(given, outputs, residuals)
+        return outputs.leaves[0] if len(outputs.leaves) == 1 else outputs.leaves
+
+    def rest(args: Sequence[Any]) -> list[Any]:
+        """The defaults of what is not passed, which JAX passes."""
+        defaults = [one.default for one in given_parameters[len(args) :]]
+        return [one for one in defaults if one is not inspect.Parameter.empty]
+
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        call: _Call = ctx.call
+        leaves = tuple(
+            np.zeros((), jax.dtypes.float0) if one is None else one for one in cotangents
+        )
+        plain = [Tree.of(call.given[place]) for place in sorted(fixed)]
+        trees = [Tree.of(one) for place, one in enumerate(call.given) if place not in fixed]
+        taken = [*plain, call.residuals, Tree(leaves, call.outputs.structure)]
+        bwd = rules[2]
+        with precision(call.given):
+            found = run(lambda *values: _fitting(bwd(*values), trees, bwd), taken, "bwd")
+        gradients = iter(found.leaves)
+        return tuple(
+            None if place in fixed else _gradient(name, one, next(gradients), bwd)
+            for place, (name, one) in enumerate(
+                zip(_each(names, call.given), call.given, strict=True)
+            )
+        )
+
+    given_parameters = _by_position(list(inspect.signature(rules[0]).parameters.values()))
+    names = [one.name for one in given_parameters]
+    ctx = "ctx" if "ctx" not in names else "symgrad_ctx"
+    _described(forward, rules[0], [inspect.Parameter(ctx, _KINDS[0]), *given_parameters])
+    _described(backward, rules[2], _cotangents(rules[2], ctx, len(fixed)))
+    members = _declared(function) | {
+        "__module__": function.__module__, "__qualname__": _name(function.__qualname__),
+        "__doc__": function.__doc__, "forward": staticmethod(forward),
+        "backward": staticmethod(backward), "symgrad_guest": GUEST, "symgrad_rules": rules,
+        "symgrad_plain": frozenset(one for place, one in enumerate(names) if place in fixed),
+    }  # fmt: skip
+    return type(_name(function.__name__), (Function,), members)
+
+
+def _declared(function: Any) -> dict[str, Any]:
+    """What ``sg.surrogate`` and ``sg.assume`` have said of a function."""
+    said, found = vars(function), dict[str, Any]()
+    if _SURROGATE in said:
+        found[_SURROGATE] = staticmethod(_meant(said[_SURROGATE]))
+    if "assume" in said:
+        found["assume"] = said["assume"]
+    return found
+
+
+def _meant(surrogate: Callable[..., Any]) -> Callable[..., Any]:
+    """A declared surrogate, which is written for JAX too."""
+
+    def call(*args: Any) -> Any:
+        trees = [Tree.of(one.settle() if is_plain_number(one) else one) for one in args]
+        with precision(args):
+            found = run(lambda *values: _arrays(surrogate(*values)), trees, "the surrogate").leaves
+        return found[0] if len(found) == 1 else found
+
+    return call
+
+
+def _name(name: str) -> str:
+    return "function" if name == "<lambda>" else name
+
+
+def _by_position(given: Sequence[inspect.Parameter]) -> list[inspect.Parameter]:
+    """The parameters that JAX can pass: all by position."""
+    kinds = (*_KINDS, inspect.Parameter.VAR_POSITIONAL)
+    return [
+        one if one.kind is kinds[2] else one.replace(kind=_KINDS[0])
+        for one in given if one.kind in kinds
+    ]  # fmt: skip
+
+
+def _described(made: Any, of: Any, parameters: Sequence[inspect.Parameter]) -> None:
+    """Let a method stand for the user's own function, and have these parameters."""
+    made.__wrapped__ = of
+    made.__module__ = getattr(of, "__module__", None) or made.__module__
+    made.__name__ = getattr(of, "__name__", made.__name__)
+    made.__signature__ = inspect.Signature(list(parameters))
+
+
+def _cotangents(bwd: Any, ctx: str, fixed: int) -> list[inspect.Parameter]:
+    """The parameters of backward: ctx, and what ``bwd`` calls the cotangent."""
+    first = inspect.Parameter(ctx, _KINDS[0])
+    try:
+        own = [one for one in inspect.signature(bwd).parameters.values() if one.kind in _KINDS]
+    except (TypeError, ValueError):
+        own = []
+    name = own[fixed + 1].name if len(own) > fixed + 1 else "g"
+    return [first, inspect.Parameter(name if name != ctx else "g", _KINDS[0])]
+
+
+# -- what the rules of JAX ask
+
+
+def _check(fun: Any, fwd: Any, lazy: bool) -> None:
+    """Raises ProtocolError without rules, UnsupportedOpError for rules with symbolic zeros."""
+    where = location_of(fun)
+    if fwd is None:
+        name = getattr(fun, "__name__", "the function")
+        raise ProtocolError(
+            f"{name} has no rule for its derivative", location=where,
+            hint=f"call {name}.defvjp(fwd, bwd)",
+        )  # fmt: skip
+    if lazy:
+        said = "defvjp with symbolic_zeros=True is not supported"
+        raise note_limit(UnsupportedOpError(said, location=where))
+
+
+def location_of(function: Any) -> Location | None:
+    """The line of a function; None where it has none."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return None
+    return Location(code.co_filename, code.co_firstlineno, code.co_name)
+
+
+def _arrays(returned: Any) -> Any:
+    return jax.tree_util.tree_map(as_array, returned)
+
+
+def _pair(fwd: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """The output and the residuals.  Raises ProtocolError where fwd returns no pair."""
+    returned = fwd(*values)
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+        raise ProtocolError(
+            "fwd returns no pair of the output and the residuals", location=location_of(fwd),
+            hint="return output, residuals",
+        )  # fmt: skip
+    return _arrays(returned[0]), returned[1]
+
+
+def _check_alike(outputs: Tree, own: Tree, fwd: Any) -> None:
+    """Raises ProtocolError where ``fun`` and ``fwd`` return other containers or shapes."""
+    said = ""
+    if outputs.structure != own.structure:
+        said = f"fwd returns the output {own.structure}, and fun {outputs.structure}"
+    for one, other in zip(_tensors(outputs), _tensors(own), strict=False):
+        if not said and (one.node.shape, one.dtype) != (other.node.shape, other.dtype):
+            said = f"fwd returns an output of {other.node.type}, and fun one of {one.node.type}"
+    if said:
+        raise ProtocolError(said, location=location_of(fwd), hint="JAX refuses that")
+
+
+def _tensors(tree: Tree) -> list[SymbolicTensor]:
+    return [leaf for leaf in tree.leaves if isinstance(leaf, SymbolicTensor)]
+
+
+def _fitting(returned: Any, trees: Sequence[Tree], bwd: Any) -> list[Any]:
+    """What ``bwd`` returned, one value for each leaf of the arguments, ``_ZERO`` for None.
+
+    Raises ProtocolError where it is no tuple of the arguments' structure.
+    """
+    if isinstance(returned, list) and len(returned) == len(trees):
+        returned = tuple(returned)
+    if not isinstance(returned, tuple) or len(returned) != len(trees):
+        count = len(returned) if isinstance(returned, tuple) else f"a {type(returned).__name__}"
+        raise ProtocolError(
+            f"bwd returned {count}, and fun has {len(trees)} arguments to differentiate by",
+            location=location_of(bwd), hint="return a tuple with one cotangent for each of them",
+        )  # fmt: skip
+    found: list[Any] = []
+    for one, tree in zip(returned, trees, strict=True):
+        if one is None:
+            found += [_ZERO] * len(tree.leaves)
+            continue
+        leaves, structure = flatten(one, is_leaf=lambda value: value is None)
+        if structure != flatten(unflatten(tree.structure, tree.leaves))[1]:
+            raise ProtocolError(
+                f"bwd returned {structure} for an argument that is {tree.structure}",
+                location=location_of(bwd), hint="return the containers of the argument",
+            )  # fmt: skip
+        found += [_cotangent(leaf) for leaf in leaves]
+    return found
+
+
+def _cotangent(leaf: Any) -> Any:
+    kind = getattr(leaf, "dtype", None)
+    if leaf is None or type(leaf).__name__ == "SymbolicZero" or kind == jax.dtypes.float0:
+        return _ZERO
+    return as_array(leaf)
+
+
+def _gradient(name: str, argument: Any, found: Any, bwd: Any) -> Any:
+    """What backward returns for one argument.
+
+    Raises ShapeError or DTypeError for another type than the argument's, which JAX refuses.
+    """
+    if not isinstance(argument, SymbolicTensor) or not argument.dtype.is_float or found is _ZERO:
+        return None
+    own, wanted = found.node.type, argument.node.type
+    if own == wanted:
+        return found
+    where = found.node.location or location_of(bwd)
+    said = f"bwd returned {own} for {name}, which is {wanted}: JAX refuses that"
+    if own.shape == wanted.shape:
+        raise DTypeError(said, location=where)
+    pairs = zip(own.shape, wanted.shape, strict=True) if own.rank == wanted.rank else ()
+    raise ShapeError(said, location=where, gradient=name, equal=pairs)
+
+
+def _each(names: Sequence[str], given: Sequence[Any]) -> list[str]:
+    """A name for each argument; the last one is that of all further ones."""
+    return [names[min(place, len(names) - 1)] for place in range(len(given))]
