@@ -37,6 +37,8 @@ GRADIENT_WORK = 200_000
 """For one gradient."""
 QUICK_PROOF_WORK = 6_000
 """For one normal form, before the next stage is tried."""
+READER_WORK = 40
+"""Steps for each node that reads the one whose adjoint is proved, where that is more."""
 NEAR_PIECE_WORK = 4_000
 """For the normal form of one piece of which only the readers are unfolded."""
 PIECE_WORK = 40_000

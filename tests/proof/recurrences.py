@@ -35,6 +35,30 @@ def newton_schulz(steps: int, slip: str = "") -> Written:
     return NewtonSchulz
 
 
+def sines(steps: int, slip: str = "") -> Written:
+    """``s <- sin(s) * x``, whose adjoints are small products."""
+
+    class Sines(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            states = [x]
+            for _ in range(steps):
+                states.append(sg.sin(states[-1]) * x)
+            ctx.save_for_backward(*states[:-1])
+            return states[-1]
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, *_ = states = ctx.saved_tensors
+            total = 0 * x
+            for number, state in enumerate(reversed(states)):
+                total = total + g * (state if slip == "one" and number == 1 else sg.sin(state))
+                g = g * x * sg.cos(state)
+            return total + g
+
+    return Sines
+
+
 def muon(steps: int, slip: str = "") -> Written:
     """The quintic of the optimizer Muon, after a division by the norm."""
     a, b, c = 3.4445, -4.7750, 2.0315

@@ -18,6 +18,7 @@ from tests.proof.recurrences import (
     muon,
     newton_schulz,
     recurrent,
+    sines,
     sinkhorn,
     tiled_attention,
 )
@@ -30,6 +31,7 @@ RIGHT = {
     "recurrent-5": (recurrent(5), tuple(one.format(5) for one in ROLLED)),
     "sinkhorn-4": (sinkhorn(4), ("n m",)),
     "tiled-2": (tiled_attention(2), ("n d", "2 b d", "2 b e")),
+    "sines-60": (sines(60), ("n",)),
     "tiled-slices": (tiled_attention(2, 4), ("n d", "8 d", "8 e")),
 }
 LONG = {
@@ -38,6 +40,7 @@ LONG = {
     "recurrent-16": (recurrent(16), tuple(one.format(16) for one in ROLLED)),
     "sinkhorn-12": (sinkhorn(12), ("n m",)),
     "tiled-4": (tiled_attention(4), ("n d", "4 b d", "4 b e")),
+    "sines-400": (sines(400), ("n",)),
 }
 SLIPS = {
     "newton-schulz": (newton_schulz(2, "transpose"), ("n m",), ["x"]),
@@ -50,6 +53,7 @@ SLIPS = {
         recurrent(3, "matrix"), tuple(one.format(3) for one in ROLLED), ["x", "h", "w", "u", "b"],
     ),
     "recurrent: order": (recurrent(3, "order"), tuple(o.format(3) for o in ROLLED), ["x"]),
+    "sines": (sines(30, "one"), ("n",), ["x"]),
     "sinkhorn": (sinkhorn(2, "round"), ("n m",), ["x"]),
     "tiled: mean": (tiled_attention(2, 0, "mean"), ("n d", "2 b d", "2 b e"), ["q", "k"]),
     "tiled: tile": (tiled_attention(2, 4, "tile"), ("n d", "8 d", "8 e"), ["q"]),

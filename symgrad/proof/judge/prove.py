@@ -29,6 +29,7 @@ from symgrad.budgets import (
     NEAR_PIECE_WORK,
     PIECE_WORK,
     QUICK_PROOF_WORK,
+    READER_WORK,
 )
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
@@ -231,7 +232,7 @@ class Pieces:
                 plain.cuts.add(forced)
                 plain.forced.append(forced)
         leaves_by_name = {f"%{cut.index}": cut for cut in plain.cuts}
-        budget = NEAR_PIECE_WORK if near else PIECE_WORK
+        budget = max(NEAR_PIECE_WORK if near else PIECE_WORK, READER_WORK * len(readers))
         return Goal(claimed, reference, leaves_by_name, definitions(plain), budget)
 
     def _readers(self, node: Node) -> list[Node]:

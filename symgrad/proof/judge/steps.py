@@ -27,7 +27,14 @@ import numpy as np
 
 from symgrad import deadline
 from symgrad.autodiff import adjoints
-from symgrad.budgets import NEAR_PIECE_WORK, PIECE_WORK, STEP_DEPTHS, STEP_FAILURES, STEP_POINTS
+from symgrad.budgets import (
+    NEAR_PIECE_WORK,
+    PIECE_WORK,
+    READER_WORK,
+    STEP_DEPTHS,
+    STEP_FAILURES,
+    STEP_POINTS,
+)
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.index.parts import places
@@ -142,7 +149,8 @@ class Steps:
         if total is not None:
             total = unfold(plain, total, unfolded)
         hand = plain.element(claimed, at, body=claimed not in kept)
-        return self.goal(plain, hand, total, [chain], NEAR_PIECE_WORK)
+        budget = max(NEAR_PIECE_WORK, READER_WORK * len(pairs))
+        return self.goal(plain, hand, total, [chain], budget)
 
     def goal(
         self,

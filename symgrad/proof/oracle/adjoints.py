@@ -22,6 +22,8 @@ from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError, Evaluator
 
 _CLOSE = 1e-9
+_LEAST = 1e-280
+"""Doubles below have lost digits, or will after another product or two."""
 
 
 def derived_gradients(
@@ -77,16 +79,23 @@ Samples = Sequence[tuple[Mapping[Node, Array], Mapping[Node, Array]]]
 
 
 def sampled(subject: Subject, program: Evaluator, points: int) -> Samples:
-    """At some points, the values of everything, and those that a program gives there."""
+    """At some points, the values of everything, and those that a program gives there.
+
+    Points at which nothing is too small for doubles come first: a long product of small numbers
+    is 0 like any other.
+    """
     found: list[tuple[Mapping[Node, Array], Mapping[Node, Array]]] = []
+    others: list[tuple[Mapping[Node, Array], Mapping[Node, Array]]] = []
     for number, sizes in enumerate(subject.sampler.size_choices()):
         if len(found) == points or number > 3 * points:
             break
         at = subject.draw(sizes, number)
         if at is not None:
             with suppress(DomainError):
-                found.append((at.values, program.run(Double(), at.point.doubles(), sizes)))
-    return found
+                values = program.run(Double(), at.point.doubles(), sizes)
+                vanishing = any(0 < _size(values[node]) < _LEAST for node in program.results)
+                (others if vanishing else found).append((at.values, values))
+    return [*found, *others][:points]
 
 
 class _Candidates:
