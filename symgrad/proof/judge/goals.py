@@ -16,6 +16,8 @@ from symgrad.ops.record import get
 from symgrad.proof.judge.equality import Equality
 from symgrad.proof.normal.facts import Interval
 
+_GENERIC = ("einsum", "rank")
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -35,10 +37,9 @@ class Goal:
     @property
     def computed(self) -> frozenset[str]:
         """The leaves that are not generic: all but contractions and what has no notation."""
-        return frozenset(
-            name for name, node in self.leaves.items()
-            if node.op not in ("einsum", "rank") and not is_atom(node)
-        )  # fmt: skip
+        example = {node.op: node for node in self.leaves.values()}
+        generic = {op for op, node in example.items() if op in _GENERIC or is_atom(node)}
+        return frozenset(name for name, node in self.leaves.items() if node.op not in generic)
 
 
 def is_atom(node: Node) -> bool:

@@ -18,6 +18,7 @@ proves at once may cost another one minutes.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -174,6 +175,7 @@ class Pieces:
         ]
         self.known = tuple(order)
         """Forward nodes that a near goal reads as they are."""
+        self._cuts = sorted({*self.opaque, *self.known}, key=lambda cut: cut.index)
         for node in order:
             if not far and self.failures > NEAR_FAILURES:
                 break
@@ -256,10 +258,8 @@ class Pieces:
         Only leaves that come after ``node`` can depend on it.
         """
         held = set(self.proved) | {node}
-        through = [
-            cut for cut in sorted({*self.opaque, *self.known}, key=lambda cut: cut.index)
-            if cut not in held and cut.index > node.index
-        ]  # fmt: skip
+        after = bisect_right(self._cuts, node.index, key=lambda cut: cut.index)
+        through = [cut for cut in self._cuts[after:] if cut not in held]
         pairs = [(reader, self.proved[reader]) for reader in readers]
         own = gradient(lowering, self.subject.outputs, wrt, at, through=through)
         others = gradient(lowering, pairs, wrt, at, through=through, bodies=True)
