@@ -14,7 +14,7 @@ from itertools import product
 from symgrad.autodiff import vjp
 from symgrad.budgets import ALL_MASKS_UP_TO
 from symgrad.codegen.names import identifier
-from symgrad.errors import CodegenError
+from symgrad.errors import CodegenError, UnsupportedOpError
 from symgrad.ir.function import BatchAxes, FunctionCase, FunctionGraphs, Gradient
 from symgrad.ir.graph import Graph, Node
 from symgrad.ir.printer import fresh_name
@@ -118,6 +118,12 @@ def plan(graphs: FunctionGraphs, *, pruned: bool = True, name: str = "") -> OpPl
     gradients, and none of only some.  ``name``: the op's name, by default after the Function.
     """
     graphs = with_backward(graphs)
+    for case in graphs.cases:
+        if drawn := next((node for node in case.graph.nodes if node.op == "draw"), None):
+            raise UnsupportedOpError(
+                f"{graphs.name} draws random numbers, for which there are no kernels",
+                location=drawn.location, hint="draw outside, and pass the draw as an input",
+            )  # fmt: skip
     graphs = replace(graphs, cases=_named_alike(graphs, _usable(graphs.cases)))
     joints = [joint_of(graphs, case) for case in graphs.cases]
     differentiable = tuple(

@@ -46,6 +46,8 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
     guest = request.cls.symgrad_guest
     if original is None or guest is None or report.verdict <= Verdict.UNDECIDED:
         return report
+    if any(node.op == "draw" for case in graphs.cases for node in case.graph.nodes):
+        return _not_run(report, "not run in torch: it would draw other random numbers")
 
     def run(point: CounterexampleReport) -> Replayed:
         call = call_at(request, graphs, point)
@@ -58,6 +60,15 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
     changed = any(one.verdict is not report.inputs[name].verdict for name, one in inputs.items())
     found = replace(report, inputs=inputs, protocol=protocol)
     return replace(found, repair=None) if changed else found
+
+
+def _not_run(report: Report, why: str) -> Report:
+    """The report with the reason why torch is not asked beside each counterexample."""
+    inputs = {
+        name: one if one.counterexample is None else replace(one, replayed=Replayed(None, why))
+        for name, one in report.inputs.items()
+    }
+    return replace(report, inputs=inputs)
 
 
 def _input(one: InputReport, run: Any) -> InputReport:

@@ -341,7 +341,8 @@ class _Run:
 
     ``inputs`` by name, ``outputs`` and their names, the ``saved`` nodes; ``slots``: whatever
     forward returned, one by one; ``handles``: whatever forward was given; ``given``: what makes
-    backward's argument for each slot; ``state``: why backward may do something else when it is
+    backward's argument for each slot; ``drawn``: what forward has
+    drawn at random; ``state``: why backward may do something else when it is
     called again.
     """
 
@@ -356,6 +357,7 @@ class _Run:
     handles: tuple[Any, ...] = ()
     begun: Mark = field(init=False)
     twice: bool = True
+    drawn: int | None = None
     same: tuple[tuple[str, ...], ...] = ()
     context: Context = field(init=False)
     given: list[Callable[[], Any]] = field(default_factory=list)
@@ -567,6 +569,9 @@ class _Run:
         return State.of_context(self.context)
 
     def _gradients(self) -> tuple[Gradient, ...]:
+        if self.drawn is None:
+            self.drawn = self.session.draws
+        self.session.draws = self.drawn  # a second call is compared for the same draws
         values = [make() for make in self.given]
         returned = run_backward(self.request.function, self.context, values)
         return gradients.collect(self.session, returned, self.request.positional, self.inputs)

@@ -46,6 +46,7 @@ import numpy as np
 from symgrad.budgets import MOST_STATE
 from symgrad.errors import Location
 from symgrad.frontend.function import METHODS, Function, attributes_of, class_of, raw_method
+from symgrad.frontend.sizes import FRAMES
 from symgrad.frontend.surroundings import ABOUT_THE_TRACE
 from symgrad.frontend.surroundings import read as surroundings
 from symgrad.frontend.tensor import SymbolicTensor, loaded_tensors
@@ -77,7 +78,7 @@ _ATTRIBUTES = {
     "os": frozenset(("path", "sep", "linesep", "name", "fspath", "PathLike")),
     "threading": frozenset(("Lock", "RLock")),
     "_thread": frozenset(("lock", "RLock", "LockType", "_local")),
-    "inspect": frozenset(("signature", "isclass", "isfunction", "ismethod", "Parameter")),
+    "inspect": frozenset(("signature", "isclass", "isfunction", "ismethod", "Parameter", *FRAMES)),
     "weakref": frozenset(("WeakKeyDictionary",)),
     "platform": frozenset(("python_version", "system", "machine")),
 }  # fmt: skip

@@ -137,6 +137,7 @@ class Session:
     ``tensor_class``: the class of its tensors where that is not ``SymbolicTensor``.
     ``guest``: the library whose Function is traced, if it is not symgrad's own.
     ``eager``: is it the trace of one eager operation?
+    ``draws``: how many random tensors it has drawn.
     """
 
     any_rank = False
@@ -175,6 +176,12 @@ class Session:
         self.detached: Location | None = None
         self.history: History | None = None
         self.questions: Questions | None = None
+        self.draws = 0
+
+    def draw(self, kind: str, type: TensorType) -> Node:
+        """What a trace draws at random: the next unknown, ``unit``, ``real`` or ``binary``."""
+        self.draws += 1
+        return self.apply("draw", number=self.draws, kind=kind, shape=type.shape, dtype=type.dtype)
 
     def apply(self, op: str, *args: Node, **attrs: Any) -> Node:
         """The node ``op(*args, **attrs)``, stamped with the user's line; so are its errors."""

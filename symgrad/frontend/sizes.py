@@ -7,6 +7,7 @@ decide (and split the trace where they have to).
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import operator
 import threading
@@ -563,13 +564,15 @@ _depth = 0
 
 @contextmanager
 def symbolic_math() -> Iterator[None]:
-    """A block in which ``math``'s functions take symbolic sizes."""
+    """A block in which ``math``'s functions take symbolic sizes; who asks for frames is noted."""
     global _depth
     with _lock:
         _depth += 1
         if _depth == 1:
             for name, original in _ORIGINALS.items():
                 setattr(math, name, _taking_sizes(name, original))
+            for name, original in _OF_FRAMES.items():
+                setattr(inspect, name, _noted(name, original))
     try:
         yield
     finally:
@@ -578,6 +581,22 @@ def symbolic_math() -> Iterator[None]:
             if not _depth:
                 for name, original in _ORIGINALS.items():
                     setattr(math, name, original)
+                for name, original in _OF_FRAMES.items():
+                    setattr(inspect, name, original)
+
+
+FRAMES = ("currentframe", "stack", "trace", "getframeinfo", "getouterframes", "getmodule")
+"""Functions of ``inspect`` by which a program learns who calls it."""
+_OF_FRAMES = {name: getattr(inspect, name) for name in FRAMES}
+
+
+def _noted(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        observed(f"inspect.{name}() is called")
+        return original(*args, **kwargs)
+
+    return call
 
 
 def _taking_sizes(name: str, original: Callable[..., Any]) -> Callable[..., Any]:

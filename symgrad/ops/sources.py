@@ -36,6 +36,10 @@ def _input(*, size: SizeOf, name: str, type: TensorType) -> Array:
     raise KeyError(f"no value was given for the input {name!r}")
 
 
+def _drawn(*, size: SizeOf, number: int, **facts: Any) -> Array:
+    raise KeyError(f"no value was given for draw {number}")
+
+
 def _constant(*, size: SizeOf, value: ConstantValue, dtype: DType) -> Array:
     return np.asarray(value.value, dtype=str(dtype))
 
@@ -54,6 +58,8 @@ def _iota(*, size: SizeOf, length: DimLike) -> Array:
 
 
 _source("input", lambda attrs: attrs["type"], _input, None)
+# What a trace draws at random, by its number: an unknown, which a proof takes for an input.
+_source("draw", lambda attrs: TensorType.of(attrs["dtype"], attrs["shape"]), _drawn, None)
 _source(
     "constant",
     lambda attrs: TensorType(attrs["dtype"]),

@@ -526,6 +526,8 @@ def _kept_values(search: _Search) -> str | None:
     case = search.case
     if len(case.outputs) != 1 or any(one.problem for one in case.gradients):
         return None
+    if any(one.op == "draw" for one in ancestors([*case.outputs, *search.gradients])):
+        return None
     left = [node for node in search.inputs if node.attributes["name"] in search.dropped]
     names = [name for name in search.names if name not in search.dropped]
     if not names:
@@ -1255,6 +1257,8 @@ def _code(node: Node, hidden: Sequence[Node] = ()) -> str:
 
         node = rewrite(Graph(), [node], rule=rule)[node]
     names = {one: one.label for one in ancestors([node]) if one.op == "input"}
+    drawn = [one for one in ancestors([node]) if one.op == "draw"]
+    names |= {one: f"draw_{one.attributes['number']}" for one in drawn}
     limits, whole = [], node
     while (found := _clipped(node)) is not None:
         node, side, limit = found

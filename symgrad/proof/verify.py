@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 
 from symgrad import deadline
@@ -465,7 +466,8 @@ def subject_of(
     ``surrogate``: whose outputs the gradients are judged against, in place of forward's.  Raises
     ShapeError where they have other shapes.
     """
-    graph, new, gradients = _copied_case(case, declared)
+    graph, new, gradients, drawn = _copied_case(case, declared)
+    declared = [*declared, *drawn.values()]
     outputs = [new[node] for node in case.outputs]
     if surrogate is not None:
         outputs = _surrogate_outputs(case, surrogate, graph, new)
@@ -475,7 +477,7 @@ def subject_of(
         if cotangent is not None
     ]
     subject = Subject(
-        graph, [new[node] for node in case.inputs], pairs, gradients,
+        graph, [*(new[node] for node in case.inputs), *drawn], pairs, gradients,
         conditions=case.conditions, assumptions=declared,
         relations=[one.put(new) for one in case.relations],
     )  # fmt: skip
@@ -491,14 +493,27 @@ def subject_of(
 
 def _copied_case(
     case: FunctionCase, declared: Sequence[Assumption]
-) -> tuple[Graph, dict[Node, Node], dict[str, Node]]:
+) -> tuple[Graph, dict[Node, Node], dict[str, Node], dict[Node, Assumption]]:
     given = [g.node for g in case.gradients if g.node is not None]
     cotangents = [node for node in case.cotangents if node is not None]
     returned = [g.returned for g in case.gradients if g.returned is not None]
     stated = [node for one in case.relations for node in one.nodes]
     roots = [*case.inputs, *case.outputs, *cotangents, *case.saved, *given, *returned, *stated]
     graph = Graph()
-    new = rewrite(graph, roots)
+    drawn: dict[Node, Assumption] = {}
+
+    def rule(node: Node, args: Sequence[Node]) -> Node | None:
+        if node.op != "draw":
+            return None
+        name = f"draw_{node.attributes['number']}"
+        while name in names:
+            name += "_"
+        made = graph.input(name, node.type)
+        drawn[made] = _of_draw(name, node.attributes["kind"])
+        return made
+
+    names = {node.attributes["name"] for node in ancestors(roots) if node.op == "input"}
+    new = rewrite(graph, roots, rule=rule)
     inputs = {node.attributes["name"]: node for node in case.inputs}
     constant = {a.name for a in declared if a.kind == "constant"}
     gradients: dict[str, Node] = {}
@@ -509,7 +524,36 @@ def _copied_case(
             gradients[gradient.input] = new[gradient.node]
         elif gradient.input not in constant:
             gradients[gradient.input] = graph.lift(0.0, new[inputs[gradient.input]])
-    return graph, new, gradients
+    return graph, new, gradients, drawn
+
+
+def _of_draw(name: str, kind: str) -> Assumption:
+    """What is known of a random draw."""
+    if kind == "unit":
+        low, high = Fraction(0), Fraction(1)
+        return Assumption(name, "interval", "[0, 1)", low, high, low_open=False, high_open=True)
+    return Assumption(name, "binary" if kind == "binary" else "constant", kind)
+
+
+def _draws(graphs: FunctionGraphs) -> list[str]:
+    """What is drawn at random, and what is taken for granted of it."""
+    kinds: dict[str, None] = {}
+    where: dict[str, None] = {}
+    for case in graphs.cases:
+        given = [one.node for one in case.gradients if one.node is not None]
+        for node in ancestors([*case.outputs, *given]):
+            if node.op == "draw":
+                kinds[_DRAWN[node.attributes["kind"]]] = None
+                where[str(node.location)] = None
+    if not kinds:
+        return []
+    return [
+        f"random numbers are taken for unknowns, each {' or '.join(kinds)}, the same ones wherever "
+        f"a draw is kept: the verdict is for all draws ({', '.join(where)})"
+    ]
+
+
+_DRAWN = {"unit": "in [0, 1)", "binary": "0 or 1", "real": "any number"}
 
 
 def _surrogate_outputs(
@@ -540,7 +584,7 @@ def _domain(judged: Sequence[JudgedCase]) -> str:
 def _notes(
     graphs: FunctionGraphs, options: VerifyOptions, judged: Sequence[JudgedCase]
 ) -> list[str]:
-    notes = []
+    notes = _draws(graphs)
     for case in graphs.refused:
         sizes = " and ".join(map(str, case.conditions)) or "any sizes"
         notes.append(f"forward does not accept {sizes}: {case.reason.what}")

@@ -23,7 +23,7 @@ from symgrad.frontend.session import Session, current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.frontend.unsupported import missing_op
-from symgrad.interop.torch import beneath
+from symgrad.interop.torch import beneath, draws
 from symgrad.interop.torch.constants import (
     inward,
     is_real,
@@ -78,14 +78,31 @@ def call(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     values = list(leaves((*args, *kwargs.values())))
     traced = any(map(is_traced, values))
     _check_written(name, args, kwargs, traced=traced)
+    if name in draws.NAMES and (traced or name in ("rand", "randn", "normal")):
+        found = draws.drawn(
+            name, [inward(one) for one in args], {key: inward(kwargs[key]) for key in kwargs}
+        )
+        if found is not None:
+            return outward(found)
     if name in RANDOM:
         raise limit(f"{name} draws random numbers", "draw outside, and pass the draw as an input")
     if name in _UNINITIALISED:
         raise missing(f"torch.{name}")
     if not traced and name not in FACTORIES:
         return _natively(func, name, args, kwargs)
-    own = {key: inward(kwargs[key]) for key in kwargs if key not in _PRIVATE}
+    out = kwargs.get("out")
+    if out is not None:
+        return _into(out, call(func, args, {**kwargs, "out": None}))
+    own = {key: inward(kwargs[key]) for key in kwargs if key not in (*_PRIVATE, "out")}
     return outward(_apply(func, name, [inward(one) for one in args], own), name)
+
+
+def _into(out: Any, found: Any) -> Any:
+    """A result written into the tensor that ``out=`` names, whose shape it has."""
+    target = inward(out)
+    if not isinstance(found, SymbolicTensor) or tuple(found.shape) != tuple(target.shape):
+        raise limit("out= is given a tensor of another shape", "assign the result")
+    return target.copy_(found)
 
 
 def name_of(func: Any) -> str:
@@ -107,7 +124,7 @@ def _check_written(
     name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, traced: bool
 ) -> None:
     """Raises EffectError for a write into a tensor from outside, and for ``out=``."""
-    if kwargs.get("out") is not None:
+    if kwargs.get("out") is not None and not is_traced(kwargs["out"]):
         raise limit(f"{name} is called with out=", "assign the result")
     in_place = name in _WRITES or (name.endswith("_") and not name.endswith("__"))
     target = args[0] if args else None

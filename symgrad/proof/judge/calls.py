@@ -252,6 +252,11 @@ def _moved(
     def rule(node: Node, args: Sequence[Node]) -> Node | None:
         if node.op == "cast" and node.dtype.is_float and args[0].dtype.is_float:
             return args[0]
+        if node.op == "draw":
+            name = f"draw {node.attributes['number']}"
+            shape = tuple(size.substitute(sizes) for size in node.shape)
+            type = TensorType(_wide(node.dtype), shape)
+            return graph.inputs.get(name) or graph.input(name, type)
         if node.op == "size":
             return graph.size(node.attributes["dim"].substitute(sizes), _wide(node.dtype))
         dtype = node.attributes.get("dtype")

@@ -1,0 +1,270 @@
+"""Random numbers in torch's Functions are unknowns: what is proved holds for all draws."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402
+
+import symgrad as sg  # noqa: E402
+from symgrad.errors import UnsupportedOpError  # noqa: E402
+
+pytestmark = pytest.mark.peers
+Function: Any = torch.autograd.Function
+
+
+class Drop(Function):
+    @staticmethod
+    def forward(ctx, x, p: float = 0.3):
+        mask = torch.bernoulli(torch.full_like(x, 1 - p)) / (1 - p)
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return g * mask, None
+
+
+class DropAgain(Drop):
+    @staticmethod
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return g * torch.bernoulli(mask), None
+
+
+class Noise(Function):
+    @staticmethod
+    def forward(ctx, x, std):
+        noise = torch.randn_like(x)
+        ctx.save_for_backward(noise)
+        return x + std * noise
+
+    @staticmethod
+    def backward(ctx, g):
+        (noise,) = ctx.saved_tensors
+        return g, (g * noise).sum()
+
+
+class NoiseWrong(Noise):
+    @staticmethod
+    def backward(ctx, g):
+        (noise,) = ctx.saved_tensors
+        return g, (g * torch.randn_like(noise)).sum()
+
+
+class StochasticRound(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return torch.floor(x + torch.rand_like(x))
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+class Uniform(Function):
+    @staticmethod
+    def forward(ctx, x):
+        u = torch.empty_like(x).uniform_(-1, 1)
+        ctx.save_for_backward(x, u)
+        return x * x * u
+
+    @staticmethod
+    def backward(ctx, g):
+        x, u = ctx.saved_tensors
+        return 2 * g * x * u
+
+
+class Dropout(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = F.dropout(x, 0.5, training=True)
+        ctx.mask = y != 0
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.mask * 2
+
+
+class Seeded(Function):
+    @staticmethod
+    def forward(ctx, x):
+        torch.manual_seed(0)
+        return x * torch.rand_like(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        torch.manual_seed(0)
+        return g * torch.rand_like(g)
+
+
+class OutKw(Function):
+    @staticmethod
+    def forward(ctx, x, hi):
+        y = x.clone()
+        torch.minimum(x, hi, out=y)
+        ctx.save_for_backward(x, hi)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        x, hi = ctx.saved_tensors
+        return g * (x < hi), g * (x >= hi)
+
+
+class Gumbel(Function):
+    @staticmethod
+    def forward(ctx, x):
+        n = -torch.log(-torch.log(torch.rand_like(x)))
+        y = (x + n).softmax(-1)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, g):
+        (y,) = ctx.saved_tensors
+        return y * (g - (g * y).sum(-1, keepdim=True))
+
+
+class DropoutMask(Dropout):
+    @staticmethod
+    def forward(ctx, x):
+        mask = F.dropout(torch.ones_like(x), 0.25)
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, g):
+        (mask,) = ctx.saved_tensors
+        return g * mask
+
+
+class BernoulliInPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        keep = torch.empty_like(x).bernoulli_(0.5)
+        ctx.keep = keep
+        return x.exp() * keep + torch.normal(0.0, 1.0, size=x.shape)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.keep
+
+
+class BernoulliRight(BernoulliInPlace):
+    @staticmethod
+    def forward(ctx, x):
+        keep = torch.empty_like(x).bernoulli_(0.5)
+        ctx.save_for_backward(x, keep)
+        return x.exp() * keep + torch.normal(0.0, 1.0, size=x.shape)
+
+    @staticmethod
+    def backward(ctx, g):
+        x, keep = ctx.saved_tensors
+        return g * x.exp() * keep * keep
+
+
+class AverageOnly(Function):
+    """Right on average alone: the draw is not the one of forward."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * torch.rand_like(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * torch.rand_like(g)
+
+
+@pytest.mark.parametrize("function", [Drop, Uniform, Gumbel, DropoutMask, BernoulliRight])
+def test_the_same_draw_is_the_same_unknown(function: Any) -> None:
+    report = sg.verify(function, "n m")
+    assert str(report.verdict) == "PROVED", str(report)
+    assert "the verdict is for all draws" in " ".join(report.notes)
+
+
+def test_two_inputs() -> None:
+    assert str(sg.verify(Noise, "n m", "").verdict) == "PROVED"
+
+
+@pytest.mark.parametrize("function", [DropAgain, AverageOnly, Dropout, BernoulliInPlace])
+def test_another_draw_is_another_unknown(function: Any) -> None:
+    report = sg.verify(function, "n m")
+    assert str(report.verdict) == "REFUTED", str(report)
+    assert "not run in torch" in str(report.inputs["x"].replayed)
+
+
+def test_a_draw_of_backward_is_not_that_of_forward() -> None:
+    report = sg.verify(NoiseWrong, "n m", "")
+    assert str(report.inputs["x"].verdict) == "PROVED"
+    assert str(report.inputs["std"].verdict) == "REFUTED"
+
+
+def test_stochastic_rounding_is_a_surrogate() -> None:
+    report = sg.verify(StochasticRound, "n m")
+    assert str(report.verdict) == "SURROGATE?"
+    assert "`x + draw_1` in place of" in report.inputs["x"].surrogate
+
+
+def test_draws_that_are_replayed_are_undecided() -> None:
+    report = sg.verify(Seeded, "n m")
+    assert str(report.verdict) == "UNDECIDED"
+    assert "manual_seed" in report.inputs["x"].reason
+
+
+def test_there_are_no_kernels() -> None:
+    with pytest.raises(UnsupportedOpError, match="draws random numbers"):
+        sg.compile(Drop, "n m")
+
+
+class OutOfOther(OutKw):
+    @staticmethod
+    def backward(ctx, g):
+        x, hi = ctx.saved_tensors
+        return g * (x < hi), g * (x < hi)
+
+
+def test_out_is_written() -> None:
+    assert str(sg.verify(OutKw, "n", "n").verdict) == "PROVED"
+    assert str(sg.verify(OutOfOther, "n", "n").verdict) == "REFUTED"
+
+
+_watched = False
+
+
+def _told() -> None:
+    if _watched:
+        print(inspect.currentframe())
+
+
+class Watched(Function):
+    """Frames are named by code that no call comes to."""
+
+    @staticmethod
+    def forward(ctx, x):
+        _told()
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+
+
+class Asking(Watched):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x if inspect.stack()[1].function != "main" else 3 * x
+
+
+def test_frames_are_noted_where_they_are_asked_for() -> None:
+    assert str(sg.verify(Watched, "n").verdict) == "PROVED"
+    report = sg.verify(Asking, "n")
+    assert str(report.verdict) == "UNDECIDED"
+    assert "inspect.stack() is called" in report.inputs["x"].reason
