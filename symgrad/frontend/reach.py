@@ -760,10 +760,14 @@ class Reach:
     def _finish(self) -> None:
         """The modules that are reached as values: what any code names of them."""
         stored = {name for code in self.codes for name in code_names(code).stored}
-        for library in self._libraries.values() if stored else ():
-            space = vars(library)
-            names = _namespace(space, stored)
-            self._add(Place(space, library.__name__, {}, names, _writer(space), whole=False))
+        done: set[Any] = set()
+        while stored and (left := [one for one in self._libraries if one not in done]):
+            done |= {*left}  # what is reached from a library may be another one
+            for one in left:
+                library = self._libraries[one]
+                space = vars(library)
+                names = _namespace(space, stored)
+                self._add(Place(space, library.__name__, {}, names, _writer(space), whole=False))
         if "grad_fn" in self.names and self.objects:
             said = "it asks which object a grad_fn may be"
             self.asked.append(Asked(said, self.where("grad_fn")))

@@ -19,12 +19,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from symgrad.children import Child, ChildEnded
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.forks import forks_wait
 from symgrad.frontend.guests import taken
+from symgrad.proof.report.rendering import worded
 from symgrad.tools import discover
 from symgrad.tools.configured import Configured
 from symgrad.tools.judging import STYLES, Judged, bare, judge, progress
@@ -52,7 +54,8 @@ PATIENCE = 6
 class Scanned:
     """What is known of one class.  It has what ``outputs`` reads of ``Judged``.
 
-    ``html``: the report as HTML, with formulas and a picture, where they are wanted.
+    ``html``: the report as HTML, with formulas and a picture, where they are wanted.  ``alone``:
+    why its module was imported without the packages around it.
     """
 
     source: Source
@@ -65,6 +68,7 @@ class Scanned:
     diff: str = ""
     html: str = ""
     seconds: float = 0.0
+    alone: str = ""
 
     @property
     def name(self) -> str:
@@ -122,10 +126,11 @@ class Scanned:
         if self.report is None:
             return self.error.what if self.error is not None else self.expectation
         said = [self.expectation] if self.expectation else []
+        said += [f"imported alone, since {self.alone}"] if self.alone else []
         if self.category == PROVED:
             return "; ".join(said)
         if self.category == CONDITIONAL:
-            return "; ".join([*said, *(str(one) for one in self.report.conditions)])
+            return "; ".join([*said, *map(worded, self.report.conditions)])
         for one in self.report.inputs.values():
             if one.verdict:
                 continue
@@ -234,7 +239,7 @@ def _judged(source: Source, limits: Limits, files: Configured, pages: bool) -> S
         torch.set_num_threads(1)  # those of the parent are not in a fork
     place = Location(str(source.file), source.line)
     try:
-        function = _function(source)
+        function, alone = _function(source)
         declared = files.of(function)
         one = judge(function, timeout=limits.timeout, declared=declared)
     except SymgradError as error:
@@ -248,17 +253,24 @@ def _judged(source: Source, limits: Limits, files: Configured, pages: bool) -> S
     seconds = time.perf_counter() - started
     return Scanned(
         source, report, wrong, one.guess, declared, one.blamed or place, one.text, diff, html,
-        seconds,
+        seconds, alone,
     )  # fmt: skip
 
 
-def _function(source: Source) -> Any:
-    """The class, imported.  Raises SpecError."""
+def _function(source: Source) -> tuple[Any, str]:
+    """The class, imported, and why its module was imported alone.  Raises SpecError."""
     if source.inside:
         raise SpecError("the class is made when a function runs: no import has it")
     if source.torch and "torch" not in sys.modules:
         raise SpecError("torch is not installed", hint="pip install symgrad[torch]")
-    found: Any = discover.load_file(source.file)
+    alone = ""
+    try:
+        found: Any = discover.load_file(source.file)
+    except SpecError as error:
+        found = _imported_alone(source)
+        if found is None:
+            raise
+        alone = error.what
     try:
         for part in source.qualname.split("."):
             found = getattr(found, part)
@@ -266,7 +278,28 @@ def _function(source: Source) -> Any:
         raise SpecError(
             "importing its module does not define it", hint="another library may be missing"
         ) from None
-    return taken(found)
+    return taken(found), alone
+
+
+def _imported_alone(source: Source) -> Any:
+    """The module with empty packages in the place of those around it; None where that fails."""
+    first, *others = source.module.split(".")
+    if not others:
+        return None
+    for name in [name for name in sys.modules if f"{name}.".startswith(f"{first}.")]:
+        del sys.modules[name]  # what the failed import has left behind
+    depth = len(others) - (source.file.name == "__init__.py")
+    folder = source.file.resolve().parents[depth]
+    for end in range(len(others)):
+        name = ".".join([first, *others[:end]])
+        package: Any = ModuleType(name)
+        folder = folder / name.rpartition(".")[2]
+        package.__path__ = [str(folder)]
+        sys.modules[name] = package
+    try:
+        return importlib.import_module(source.module)
+    except Exception:
+        return None
 
 
 def _page(one: Judged) -> str:
