@@ -12,7 +12,8 @@ In: a TOML file, or the nearest one above a source.  Out: ``Config``; for a clas
     order = 2
 
 A folder's ``symgrad.toml`` counts before its ``pyproject.toml``, and the nearest folder above the
-source before those above it.  Keys and values that are unknown are errors with their line.
+source before those above it; where there is none, the working folder's.  Keys and values that are
+unknown are errors with their line.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ class Config:
         """A table that names no class."""
         return SpecError(
             f"there is no Function {key!r}", location=self.functions[key].where,
-            hint=f"Functions there: {', '.join(sorted(known)[:12]) or 'none'}",
+            hint=f"Functions there: {', '.join(sorted({*known})[:12]) or 'none'}; of an installed"
+            " package, write package.module.Class",
         )  # fmt: skip
 
 
@@ -156,10 +158,14 @@ def specs_in(text: str) -> tuple[str | None, ...]:
 def nearest(start: Path) -> Config | None:
     """The declarations for a source: of the nearest folder above it that has some.
 
-    A source that was installed has those of the working folder.
+    A source that was installed, or that has none above it, has those of the working folder.
     """
-    if any(part in _OUTSIDE for part in start.parts):
-        start = Path.cwd() / "source"
+    outside = any(part in _OUTSIDE for part in start.parts)
+    found = None if outside else _above(start)
+    return _above(Path.cwd() / "source") if found is None else found
+
+
+def _above(start: Path) -> Config | None:
     for folder in start.resolve().parents:
         if (folder / OWN_FILE).is_file():
             return read(folder / OWN_FILE)

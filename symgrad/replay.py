@@ -227,8 +227,8 @@ def _told(point: CounterexampleReport, found: Measured | str) -> Replayed:
         return Replayed(True, text, hand, true)
     close = max(abs(hand - point.hand), abs(true - point.true))
     if claimed <= max(found.error, _SHOWN * size) and close <= max(found.error, _SHOWN * size):
-        text = f"too close to be told apart in torch{kind}: {numbers}"
-        return Replayed(True, text, hand, true)
+        text = f"not confirmed in torch{kind}, where both are too close to be told apart: {numbers}"
+        return Replayed(False, text, hand, true)
     return Replayed(False, f"not confirmed in torch{kind}: {numbers} ({found.how})", hand, true)
 
 

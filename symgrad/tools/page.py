@@ -22,6 +22,8 @@ from symgrad.tools.judging import Judged
 if TYPE_CHECKING:
     from symgrad.tools.scan import Scanned
 
+MOST_OF_A_PICTURE = 200_000
+"""Characters of an SVG; nobody reads a larger one."""
 _ALIGNED = re.compile(r"(?<!\\)&")
 
 
@@ -43,7 +45,10 @@ def report_html(one: Judged) -> str:
             with suppress(Exception):  # a formula is no part of the verdict
                 parts += list(_formulas(one.report, name))
     with suppress(Exception):  # of a layout that is not installed, say
-        parts.append(f'<div class="picture">{_picture(one)}</div>')
+        picture = _picture(one)
+        if len(picture) > MOST_OF_A_PICTURE:
+            picture = f"<p>a picture of {picture.count('<rect')} boxes is left out</p>"
+        parts.append(f'<div class="picture">{picture}</div>')
     return "\n".join(parts)
 
 

@@ -136,10 +136,11 @@ class Scanned:
                 continue
             if one.surrogate:
                 said.append(f"backward {one.surrogate}")
-            elif one.counterexample is not None:
-                said.append(str(one.replayed or one.counterexample))
-            elif one.reason:
-                said.append(one.reason)
+            elif one.replayed is not None:
+                said.append(f"{one.name}: {one.replayed}")
+            elif one.counterexample is not None or one.reason:
+                said.append(f"{one.name}: {one.counterexample or one.reason}")
+            said += [worded(found) for found in one.conditions if found.kind == "found"]
         said += [f"{one.name}: {one.text}" for one in self.report.protocol if not one.verdict]
         return "; ".join(dict.fromkeys(said))
 

@@ -169,6 +169,17 @@ def test_the_nearest_file_counts(project: Path) -> None:
     assert found.path == (project / "lib" / "symgrad.toml").resolve()
 
 
+def test_a_source_without_a_file_above_it_has_that_of_the_working_folder(
+    project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (project / "symgrad.toml").write_text(TABLES)
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "site-packages"
+    for folder in (elsewhere.parent, elsewhere):
+        found = nearest(folder / "ops.py")
+        assert found is not None
+        assert found.path == (project / "symgrad.toml").resolve()
+
+
 def test_verify_takes_a_file(project: Path) -> None:
     (project / "mine.toml").write_text(TABLES)
     (scale,) = discover.functions("lib/ops.py:Scale")
