@@ -547,8 +547,7 @@ def _judged_rank(
             break  # what calls of one kind change, calls of another kind may depend on
         known = len(changes_of(request.function))
         report = _judged_once(request, trace_request(request, batch_rank=rank), suggest, rank)
-    found = () if guest is None else guest.findings(request, rank)
-    return replace(report, protocol=(*report.protocol, *found))
+    return report if guest is None else guest.completed(request, report, rank)
 
 
 def _judged_once(

@@ -109,8 +109,8 @@ class Guest(Protocol):
         """
         ...
 
-    def findings(self, request: Any, rank: int | None) -> tuple[Any, ...]:
-        """What else its library takes for granted of a Function, judged for so many batch axes."""
+    def completed(self, request: Any, report: Any, rank: int | None) -> Any:
+        """The report, with what else its library takes for granted, for so many batch axes."""
         ...
 
 

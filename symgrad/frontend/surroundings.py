@@ -50,7 +50,7 @@ _SETTINGS = re.compile(
     r"|torch\.(autograd\.|autograd\.grad_mode\.)?is_(multithreading|view_replay)_enabled$"
     r"|torch\.backends\.|torch\.(compiler|_dynamo|onnx|jit)\.is_\w+$"
     r"|torch\.distributed\.(is|get)_\w+$|torch\.utils\.data\.get_worker_info$"
-    r"|numpy\.(geterr|get_printoptions|getbufsize)$|sys\.(flags|getrecursionlimit)\b"
+    r"|jax\.config\.\w+$|numpy\.(geterr|get_printoptions|getbufsize)$|sys\.(flags|getrecursionlimit)\b"
 )
 _HARMLESS = re.compile(r"\.(is|are|get)_\w+$")
 _SHOWN = (bool, int, str, tuple, type(None))

@@ -182,6 +182,37 @@ def test_a_traced_value_cannot_be_told_from_a_real_one() -> None:
     assert "tell a trace from a call" in _said(_rule(lambda x: x, bwd), "n")
 
 
+def test_which_object_an_array_is_has_no_answer() -> None:
+    function = _rule(lambda x, y: x * y, lambda r, g: (g * (r[0] if r[0] is r[1] else r[1]), g))
+    assert "which object" in _said(function, "n", "n")
+
+
+def _stopped(x: Any) -> Any:
+    return x * lax.stop_gradient(x)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+def test_a_derivative_that_fun_cuts_off_is_not_judged(factor: int) -> None:
+    said = _said(_rule(_stopped, lambda r, g: (factor * g * r[0],)), "n")
+    assert "stop_gradient" in said
+    nested = _rule(lambda x: jnp.round(x), lambda r, g: (g,))
+    assert "nested rule" in _said(_rule(lambda x: 2 * nested(x), lambda r, g: (factor * g,)), "n")
+
+
+def test_a_declared_surrogate_is_what_is_judged() -> None:
+    straight = _rule(lambda x: jnp.round(x), lambda r, g: (g,))
+    assert str(sg.verify(straight, "n").verdict) == "SURROGATE?"
+    sg.surrogate(lambda x: jnp.sin(x))(straight)
+    assert str(sg.verify(straight, "n").verdict) == "REFUTED"
+    sg.surrogate(lambda x: x)(straight)
+    assert str(sg.verify(straight, "n").verdict) == "PROVED"
+
+
+def test_axes_of_any_number_are_judged_one_by_one() -> None:
+    report = sg.verify(_rule(lambda x: x * 1, lambda r, g: (g * (1 + (g.ndim > 3)),)), "*batch")
+    assert "for 0, 1, 2, 3 batch axes only" in str(report)
+
+
 # -- sizes
 
 

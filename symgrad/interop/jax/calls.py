@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symgrad.budgets import MOST_STEPS
-from symgrad.interop.jax.equations import Equation, evaluate, rule, run
+from symgrad.interop.jax.equations import Equation, evaluate, note_cut, rule, run
 from symgrad.interop.jax.primitives import known_number, part
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Dim
@@ -31,6 +31,8 @@ def _call(equation: Equation) -> Sequence[Node]:
     )  # fmt: skip
     if inner is None:
         raise equation.refused()
+    if equation.name.startswith("custom_"):
+        note_cut(equation)
     name = str(equation.params.get("name", ""))
     if hasattr(inner, "consts"):
         return evaluate(inner, equation.args, name)

@@ -9,6 +9,7 @@ Only equations that something returned depends on are looked at, and those with 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -62,6 +63,17 @@ class Equation:
         """The error where it cannot be part of a graph."""
         said = f"JAX's primitive {self.name} is not supported{f' {why}' if why else ''}"
         return note_limit(UnsupportedOpError(said, location=here()))
+
+
+cuts: ContextVar[list[Location | None] | None] = ContextVar("cuts", default=None)
+"""Gets the lines at which a program says itself what a derivative is; None where nobody asks."""
+
+
+def note_cut(equation: Equation) -> None:
+    """The equation has a derivative of its own: ``stop_gradient``, or a nested custom rule."""
+    found = cuts.get()
+    if found is not None and any(one.dtype.is_float for one in equation.args):
+        found.append(here())
 
 
 Rule = Callable[[Equation], "Node | Sequence[Node]"]

@@ -22,10 +22,18 @@ import symgrad.interop.jax.places  # noqa: F401
 from symgrad.errors import DTypeError, Location, ProtocolError, ShapeError, UnsupportedOpError
 from symgrad.frontend.function import Function
 from symgrad.frontend.plain import is_plain_number
-from symgrad.frontend.questions import note_limit
+from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interop.jax.running import GUEST
-from symgrad.interop.jax.tracing import Tree, as_array, flatten, precision, run, unflatten
+from symgrad.interop.jax.tracing import (
+    Tree,
+    as_array,
+    check_rank,
+    flatten,
+    precision,
+    run,
+    unflatten,
+)
 
 _known: WeakKeyDictionary[Any, tuple[Any, type[Function]]] = WeakKeyDictionary()
 _SURROGATE = "symgrad_surrogate"
@@ -71,6 +79,8 @@ def _adapted(function: Any) -> type[Function]:
 
     def forward(ctx: Any, *args: Any) -> Any:
         fun, fwd, _ = rules
+        check_rank()
+        _check_identity()
         _check(fun, fwd, lazy)
         given = tuple(one.settle() if is_plain_number(one) else one for one in (*args, *rest(args)))
         trees = [Tree.of(one) for one in given]
@@ -177,6 +187,13 @@ def _cotangents(bwd: Any, ctx: str, fixed: int) -> list[inspect.Parameter]:
 
 
 # -- what the rules of JAX ask
+
+
+def _check_identity() -> None:
+    """What asks which object an array is has no answer: JAX makes others of what it is given."""
+    known = questions()
+    if known is not None and known.identity:
+        known.observe("it is asked which object an array is", None)
 
 
 def _check(fun: Any, fwd: Any, lazy: bool) -> None:

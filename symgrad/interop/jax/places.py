@@ -15,7 +15,7 @@ from symgrad.frontend.functions.scattering import added_up, put
 from symgrad.frontend.session import Session
 from symgrad.frontend.views import Slice, permute
 from symgrad.interop.jax.equations import Equation, rule
-from symgrad.interop.jax.primitives import known_number, part, ramp
+from symgrad.interop.jax.primitives import known_number, known_size, part, ramp
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
@@ -187,22 +187,30 @@ def _scatter(equation: Equation) -> Node:
 
 
 def _starts(equation: Equation, node: Node, given: Sequence[Node]) -> list[Dim | Node]:
-    """Where a dynamic slice starts along each axis: a size where it is known."""
+    """Where a dynamic slice starts along each axis: a size where it is known.
+
+    Elsewhere the place is one that lies inside, as everywhere.
+    """
     found: list[Dim | Node] = []
+    whole = equation.args[1].shape if equation.name == "dynamic_update_slice" else equation.shape
     for axis, one in enumerate(given):
-        taken = equation.shape[axis] if equation.name == "dynamic_slice" else None
-        if taken is not None and taken == node.shape[axis]:
+        room = node.shape[axis] - whole[axis]
+        if room == 0:
             found.append(Dim.of(0))
             continue
         bare = from_the_front(equation.session, one)
         while bare.op in ("cast", "reshape", "expand"):
             bare = bare.args[0]
-        number = known_number(bare)
-        if number is not None:
-            found.append(Dim.of(int(number)) if number >= 0 else node.shape[axis] + int(number))
-        else:
-            found.append(bare)
+        start = known_size(bare)
+        found.append(bare if start is None else _clamped(equation.session, start, room))
     return found
+
+
+def _clamped(session: Session, start: Dim, room: Dim) -> Dim:
+    """Where JAX has a slice start that would not lie inside otherwise."""
+    if session.truth(start, "<", 0):
+        return Dim.of(0)
+    return start if session.truth(start, "<=", room) else room
 
 
 @rule("dynamic_slice")

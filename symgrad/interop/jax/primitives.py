@@ -14,7 +14,7 @@ from symgrad.frontend.functions.arithmetic import power
 from symgrad.frontend.session import Session
 from symgrad.frontend.tensor import fresh
 from symgrad.frontend.views import concatenate, permute
-from symgrad.interop.jax.equations import Equation, rule
+from symgrad.interop.jax.equations import Equation, note_cut, rule
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import bool_, int64
@@ -201,10 +201,14 @@ def _convert(equation: Equation) -> Node:
     return equation.session.cast(equation.args[0], equation.dtype)
 
 
-@rule(
-    "copy", "copy_p", "optimization_barrier", "device_put", "sharding_constraint", "stop_gradient"
-)
+@rule("copy", "copy_p", "optimization_barrier", "device_put", "sharding_constraint")
 def _identity(equation: Equation) -> Sequence[Node]:
+    return equation.args
+
+
+@rule("stop_gradient")
+def _stop_gradient(equation: Equation) -> Sequence[Node]:
+    note_cut(equation)
     return equation.args
 
 
@@ -301,6 +305,25 @@ def _concatenate(equation: Equation) -> Node:
     axis = equation.params["dimension"]
     pieces = [one for one in equation.args if one.shape[axis] != 0] or list(equation.args[:1])
     return concatenate(equation.session, pieces, axis)
+
+
+@rule("stack")
+def _stack(equation: Equation) -> Node:
+    axis = equation.params.get("axis", equation.params.get("dimension", 0))
+    shape = [*equation.args[0].shape]
+    shape.insert(axis, Dim.of(1))
+    pieces = [equation.session.reshape(one, shape) for one in equation.args]
+    return concatenate(equation.session, pieces, axis)
+
+
+@rule("tile")
+def _tile(equation: Equation) -> Node:
+    (node,), session = equation.args, equation.session
+    times = sizes().shape(equation.params["reps"])
+    whole = [*(Dim.of(1) for _ in times[node.rank :]), *node.shape]
+    lined = [part for size in whole for part in (Dim.of(1), size)]
+    wide = [part for count, size in zip(times, whole, strict=True) for part in (count, size)]
+    return session.reshape(session.expand(session.reshape(node, lined), wide), equation.shape)
 
 
 @rule("split")

@@ -88,11 +88,11 @@ class JaxGuest:
         """What forward or backward returned."""
         return value
 
-    def findings(self, request: Request, rank: int | None) -> tuple[Any, ...]:
-        """Whether ``fwd`` returns what ``fun`` returns."""
-        from symgrad.interop.jax.agreement import findings
+    def completed(self, request: Request, report: Any, rank: int | None) -> Any:
+        """The report, with whether ``fwd`` returns what ``fun`` returns."""
+        from symgrad.interop.jax.agreement import completed
 
-        return findings(request, rank)
+        return completed(request, report, rank)
 
 
 GUEST = JaxGuest()

@@ -24,7 +24,7 @@ from symgrad.frontend.questions import note_limit
 from symgrad.frontend.session import blame, current
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.interop.jax.dtypes import ours, theirs
-from symgrad.interop.jax.equations import evaluate
+from symgrad.interop.jax.equations import cuts, evaluate
 from symgrad.interop.jax.sizes import sizes
 from symgrad.ir.dim import Size
 
@@ -61,9 +61,6 @@ def run(program: Callable[..., Any], arguments: Sequence[Tree], name: str) -> Tr
 
     ``name``: that of the program.  Raises SymgradError, and NeedsDecision.
     """
-    session: Any = current()
-    if session.any_rank:
-        session.observe("JAX traces arrays of a known number of axes")
     whole = [leaf for one in arguments for leaf in one.leaves]
     traced = [place for place, leaf in enumerate(whole) if isinstance(leaf, SymbolicTensor)]
     kept: dict[str, Any] = {}
@@ -88,11 +85,23 @@ def run(program: Callable[..., Any], arguments: Sequence[Tree], name: str) -> Tr
         current().cast(whole[place].node, ours(struct.dtype))
         for place, struct in zip(traced, structs, strict=True)
     ]
-    nodes = evaluate(closed, given)
+    known = None if name == "fun" else cuts.set(None)
+    try:
+        nodes = evaluate(closed, given)
+    finally:
+        if known is not None:
+            cuts.reset(known)
     found = list(kept["returned"])
     for place, node in zip(kept["arrays"], nodes, strict=True):
         found[place] = fresh(node)
     return Tree(tuple(found), kept["structure"])
+
+
+def check_rank() -> None:
+    """End a trace in which an axis stands for any number of them: JAX has to know that."""
+    session: Any = current()
+    if session.any_rank:
+        session.observe("JAX traces arrays of a known number of axes")
 
 
 def _is_array(value: Any) -> bool:

@@ -92,9 +92,9 @@ class TorchGuest:
         """What the class itself gives in a real call.  Raises NotMeasured."""
         return measured(original, call)
 
-    def findings(self, request: Request, rank: int | None) -> tuple[Any, ...]:
-        """Nothing: backward is all there is to judge."""
-        return ()
+    def completed(self, request: Request, report: Any, rank: int | None) -> Any:
+        """The report: backward is all there is to judge."""
+        return report
 
 
 @contextmanager
