@@ -8,6 +8,10 @@ VERDICT_SECONDS = 30.0
 """Of processor time for one verdict, where nobody says otherwise."""
 PROOF_SHARE = 0.8
 """Of the time that is left, for the judgement of one case: conditions are to be found as well."""
+OPEN_REGION_TERMS = 64
+"""Terms of a difference of which it is looked for the conditions under which it is open."""
+OPEN_REGION_CHARACTERS = 300
+"""Of the text of a condition under which a difference is open."""
 SURROGATE_SECONDS = 8.0
 """Of processor time, for what a refuted gradient is the derivative of."""
 SURROGATE_NODES = 12

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
-from symgrad.budgets import NORMAL_FORM_WORK
+from symgrad.budgets import NORMAL_FORM_WORK, OPEN_REGION_CHARACTERS, OPEN_REGION_TERMS
 from symgrad.index.lower import Lowering
 from symgrad.index.parts import apart
 from symgrad.ir.assume import Assumption
@@ -28,6 +29,7 @@ from symgrad.proof.judge.exceptional import exceptional_sizes
 from symgrad.proof.judge.families import Element, Families
 from symgrad.proof.judge.ranges import Range
 from symgrad.proof.judge.reference import gradient_indices
+from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.context import Proof, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.from_expr import Conversion, Definitions
@@ -280,11 +282,53 @@ def _element_of(
 
 
 def _reason(result: ZeroResult, leaves: Mapping[str, Node]) -> str:
+    open_where = _open_region(result, leaves)
+    if open_where:
+        return f"{result.reason}, which is 0 except where {open_where}"
     if result.residual is not None and 0 < len(result.residual.terms) <= 6:
         left = PolyText(leaves).in_words().of(result.residual)
         if len(left) <= 160:
             return f"{result.reason}: {left}"
     return result.reason
+
+
+def _open_region(result: ZeroResult, leaves: Mapping[str, Node]) -> str:
+    """Where something is left of the difference; empty where no condition says it.
+
+    A condition is put as true and as false in all terms: where they cancel then, nothing is left.
+    """
+    if result.residual is None or not 0 < len(result.residual.terms) <= OPEN_REGION_TERMS:
+        return ""
+    indicators = {atom for term in result.residual.terms for atom, _ in term if atom.indicator}
+    said: list[str] = []
+    for atom in sorted(indicators, key=lambda one: str(one.data)):
+        for value in (True, False):
+            if not _put(result.residual, atom, value=value):
+                text = PolyText(leaves).in_words().of(of_atom(atom))
+                text = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+                said.append(_opposite(text) if value else text)
+    whole = " and ".join(said)
+    return whole if len(whole) <= OPEN_REGION_CHARACTERS else ""
+
+
+def _opposite(text: str) -> str:
+    """A condition that does not hold."""
+    for sign, other in ((" > 0", " <= 0"), (" >= 0", " < 0")):
+        if text.endswith(sign):
+            return text.removesuffix(sign) + other
+    return f"not ({text})"
+
+
+def _put(poly: Poly, atom: Atom, *, value: bool) -> bool:
+    """Is anything left with a condition put as true, or as false?"""
+    found: dict[frozenset[Any], Any] = {}
+    for term, factor in poly.terms.items():
+        if any(one is atom for one, _ in term):
+            if not value:
+                continue
+            term = tuple(pair for pair in term if pair[0] is not atom)
+        found[frozenset(term)] = found.get(frozenset(term), 0) + factor
+    return any(found.values())
 
 
 # -- what the size conditions of a case say of single sizes
