@@ -405,9 +405,11 @@ def scan_command(
     started = time.perf_counter()
     console = Console(stderr=as_json, highlight=False)
     found = sources(place)
+    files = Configured(config)
+    files.check_sources(found)
     limits = scan.Limits(timeout or None, int(memory * 2**30) or None)
     pages = html is not None
-    scanned = scan.scan(found, console, limits, Configured(config), jobs, pages=pages)
+    scanned = scan.scan(found, console, limits, files, jobs, pages=pages)
     seconds = time.perf_counter() - started
     if sarif is not None:
         outputs.write(sarif, outputs.sarif(scanned, Path.cwd()))

@@ -7,6 +7,7 @@ an error for a table that names none; the file with what was found by trying.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from symgrad.declarations import (
@@ -25,7 +26,7 @@ from symgrad.frontend.request import declared
 from symgrad.runtime.package import replace_file
 from symgrad.tools.discover import OWN_MODULES
 from symgrad.tools.judging import Judged
-from symgrad.tools.sources import module_of, sources
+from symgrad.tools.sources import Source, module_of, sources
 
 
 class Configured:
@@ -36,12 +37,13 @@ class Configured:
 
     def file(self, function: type[Function]) -> Config | None:
         """The file for a class.  Raises SpecError for one that is wrong."""
+        location = class_location(function)
+        return self._above(Path(location.file) if location else Path.cwd() / "source")
+
+    def _above(self, file: Path) -> Config | None:
         if not self.reads:
             return None
-        if self.given is not None:
-            return read(self.given)
-        location = class_location(function)
-        return nearest(Path(location.file) if location is not None else Path.cwd() / "source")
+        return nearest(file) if self.given is None else read(self.given)
 
     def of(self, function: type[Function]) -> Declared | None:
         """What is declared of a class.  Raises SpecError."""
@@ -56,6 +58,15 @@ class Configured:
             left = [key for key in found.functions if key not in named]
             if left:
                 _check_sources(found, left, [one.__qualname__ for one in functions])
+
+    def check_sources(self, found: Sequence[Source]) -> None:
+        """The same for classes that are not imported."""
+        files = {file.path: file for one in found if (file := self._above(one.file)) is not None}
+        names = [one.name for one in found]
+        for file in files.values():
+            left = [key for key in file.functions if not any(_is_named(n, key) for n in names)]
+            if left:
+                _check_sources(file, left, [one.qualname for one in found])
 
     # -- writing
 
@@ -88,6 +99,7 @@ def _check_sources(config: Config, left: Sequence[str], known: Sequence[str]) ->
             raise config.error(key, [*known, *names])
 
 
+@cache
 def _sources(place: str) -> list[str]:
     try:
         return [one.name for one in sources(place)]

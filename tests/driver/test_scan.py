@@ -160,3 +160,14 @@ def test_the_log_names_what_is_not_proved(scanned: tuple[Path, Any, int]) -> Non
     }
     (place,) = results["Wrong"]["locations"]
     assert place["physicalLocation"]["artifactLocation"]["uri"] == "lib/right.py"
+
+
+def test_a_table_for_no_class_is_an_error_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(re.sub(r"(?m)^ {8}", "", OPS["crashes.py"]))
+    (tmp_path / "symgrad.toml").write_text("[functions.Lost]\norder = 2\n[functions.Found]\n")
+    command = [sys.executable, "-m", "symgrad", "scan", "ops.py", "--json"]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert found.returncode == 2
+    said = json.loads(found.stdout)["error"]
+    assert said["message"] == "there is no Function 'Found'"
+    assert said["line"] == 3
