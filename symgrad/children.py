@@ -52,6 +52,8 @@ class Child:
         with warnings.catch_warnings():
             # of threads that a fork does not have; what runs in the child starts its own
             warnings.simplefilter("ignore", DeprecationWarning)
+            # of JAX, where it is imported: the child does not use it
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
             self.process = os.fork()
         if self.process == 0:
             os.close(self.pipe)
