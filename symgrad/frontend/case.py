@@ -37,7 +37,7 @@ from symgrad.frontend.sizes import symbolic_math
 from symgrad.frontend.state import Change, Later, State, changes_of, put_back
 from symgrad.frontend.stated import relations
 from symgrad.frontend.tables import Tables, hashes_sizes
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import GIVEN, SymbolicTensor, fresh, own_names
 from symgrad.frontend.unknown import between_calls
 from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
 from symgrad.ir.graph import Graph, Node, ancestors
@@ -192,6 +192,7 @@ def _case(
     limited = problem is not None and is_limit(problem)
     asked = [] if limited else [*questions.observed, *marked]
     if not limited:
+        asked += questions.handled(problem)
         asked += [Asked(limit.what, limit.location) for limit in limits]
     return FunctionCase(
         conditions=session.facts.conditions,
@@ -390,6 +391,9 @@ class _Run:
             raise found from found.__cause__
         self.slots = list(output) if isinstance(output, (tuple, list)) else [output]
         self.questions.begin_backward(self.slots)
+        for slot in self.slots:
+            if isinstance(slot, SymbolicTensor):
+                own_names(slot)[GIVEN] = True
         self._forgive_dirty()
         self._keep()
 
@@ -404,6 +408,7 @@ class _Run:
         self.session.namer.reserve(argument.name)
         self.inputs[argument.name] = node
         handle = fresh(node, argument.name)
+        own_names(handle)[GIVEN] = True
         self.questions.inputs[id(handle.storage)] = argument.name
         return handle
 
@@ -633,4 +638,9 @@ def _always(value: Any) -> Callable[[], Any]:
 
 
 def _handle(node: Node, label: str) -> Callable[[], SymbolicTensor]:
-    return lambda: fresh(node, label)
+    def make() -> SymbolicTensor:
+        found = fresh(node, label)
+        own_names(found)[GIVEN] = True
+        return found
+
+    return make

@@ -30,7 +30,7 @@ from symgrad.frontend.questions import note_limit, observed, questions
 from symgrad.frontend.session import Session, active
 from symgrad.frontend.sizes import Shape, SymFloat
 from symgrad.frontend.table import FUNCTIONS
-from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor
+from symgrad.frontend.tensor import GIVEN, SelectedTensor, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
 from symgrad.interpreters import interpreter_of
 from symgrad.ir.assume import joined
@@ -98,7 +98,7 @@ class Context:
                 return getattr(kind, name)
             if hasattr(kind, name):
                 raise note_limit(missing_op(f"ctx.{name}", here()))
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(f"{(kind or type(self)).__name__!r} object has no attribute {name!r}")
 
     def __repr__(self) -> str:
         observed("the text of ctx is asked for")
@@ -155,7 +155,11 @@ def _unpacked(tensor: Any) -> Any:
     if known is None or not isinstance(tensor, SymbolicTensor):
         return tensor
     is_output = any(tensor is one for one in known.returned)
-    return tensor.shared() if is_output and id(tensor.storage) not in known.inputs else tensor
+    if not is_output or id(tensor.storage) in known.inputs:
+        return tensor
+    made = tensor.shared()
+    own_names(made)[GIVEN] = True
+    return made
 
 
 def _check_saved(method: str, tensors: tuple[Any, ...]) -> None:

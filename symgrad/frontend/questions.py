@@ -14,6 +14,7 @@ A question is treated in one of three ways.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,9 +23,11 @@ from typing import Any
 
 from symgrad.errors import ControlFlowError, Location, SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import asker, here
-from symgrad.frontend.session import active
+from symgrad.frontend.session import RAISED_AS, active
 from symgrad.ir.function import Answer, Asked
 
+_LIMITS = (UnsupportedOpError, ControlFlowError)
+_RAISED = (NotImplementedError, IndexError, ValueError, TypeError)
 _REQUIRES = "{} requires a gradient"
 AGAIN = "backward is differentiated again"
 GPU = "the tensors are on a GPU"
@@ -62,6 +65,7 @@ class Questions:
     what forward ``returned``.  ``wanted``: the inputs that may require a gradient.
     ``marks``: attributes that the program sets on tensors; ``read`` and ``lacking``: those that it
     finds there, and does not find; ``marked``: those that its code sets somewhere.
+    ``raised``: the errors of operations of another library's, which words them otherwise.
     """
 
     given: Mapping[str, bool]
@@ -79,6 +83,7 @@ class Questions:
     read: set[str] = field(default_factory=set)
     lacking: set[str] = field(default_factory=set)
     marked: frozenset[str] = frozenset()
+    raised: list[SymgradError] = field(default_factory=list)
 
     def answer(
         self, question: str, usual: bool, where: Location | None, *, real: bool = True
@@ -120,6 +125,8 @@ class Questions:
 
     def outliving(self, tensor: Any) -> str:
         """What a tensor is that stays when the call is over; "" for one of the call itself."""
+        if not tensor._given:
+            return ""
         name = self.inputs.get(id(tensor.storage))
         if name is None and id(tensor.storage) in self.outputs:
             name = "an output"
@@ -149,20 +156,38 @@ class Questions:
             if name in self.lacking or (name in self.read and self.outliving(tensor)):
                 yield Asked(_mark_text(name), where)
 
+    def handled(self, problem: BaseException | None) -> Iterator[Asked]:
+        """The errors that the program has handled, but for the one that ended it."""
+        ended: list[BaseException | None] = []
+        while problem is not None and problem not in ended:
+            ended.append(problem)
+            problem = problem.__cause__
+        for error in dict.fromkeys(self.raised):
+            if not any(error is one for one in ended) and not isinstance(error, _LIMITS):
+                yield Asked(f"an error is handled, whose class may be another: {error.what}",
+                            error.location)  # fmt: skip
+
     # -- flags of tensors, as PyTorch has them in calls of forward and backward
 
-    def tensor_requires(self, storage: Any, whole: bool, where: Location | None) -> bool:
-        """Does a tensor require a gradient?  ``whole``: it shows its memory as it was made."""
+    def tensor_requires(
+        self, storage: Any, whole: bool, given: bool, where: Location | None
+    ) -> bool:
+        """Does a tensor require a gradient?
+
+        ``given``: forward was given it, or has returned it; ``whole``: and it was not written.
+        """
         name = self.inputs.get(id(storage)) if whole else None
         if name is not None:
             return self.requires(name, where)
-        return self._has_history(storage, where)
+        return self._has_history(storage, given, where)
 
-    def tensor_is_leaf(self, storage: Any, whole: bool, where: Location | None) -> bool:
+    def tensor_is_leaf(
+        self, storage: Any, whole: bool, given: bool, where: Location | None
+    ) -> bool:
         """Is it a leaf of the history: has nothing recorded how it was computed?"""
         name = self.inputs.get(id(storage)) if whole else None
         if name is None:
-            return not self._has_history(storage, where)
+            return not self._has_history(storage, given, where)
         if name not in self.wanted or not self.requires(name, where):
             return True
         return self.answer(f"{name} is a leaf", True, where)
@@ -173,11 +198,11 @@ class Questions:
         self.returned = tuple(one for one in returned if hasattr(type(one), "known_node"))
         self.outputs = {id(one.storage) for one in self.returned}
 
-    def _has_history(self, storage: Any, where: Location | None) -> bool:
+    def _has_history(self, storage: Any, given: bool, where: Location | None) -> bool:
         """Forward and backward record nothing, unless backward is to be differentiated."""
         if not self.backward:
             return False
-        if id(storage) in self.outputs:
+        if given and id(storage) in self.outputs:
             return True
         return self.answer(AGAIN, False, where, real=False)
 
@@ -393,7 +418,6 @@ class GradFn:
 # -- limits that the program may handle
 
 
-_LIMITS = (UnsupportedOpError, ControlFlowError)
 _noted: ContextVar[list[SymgradError] | None] = ContextVar("symgrad_limits", default=None)
 
 
@@ -414,3 +438,23 @@ def noting_limits() -> Iterator[list[SymgradError]]:
         yield found
     finally:
         _noted.reset(token)
+
+
+def note_raised(error: SymgradError) -> SymgradError:
+    """The error of an operation of another library's, which the program may handle.
+
+    It is of all classes that the library may raise there, so that no handler lets it pass.
+    """
+    known = questions()
+    if known is not None:
+        known.raised.append(error)
+        kind: Any = type(error)
+        error.__class__ = _of_all_classes(kind)
+    return error
+
+
+@functools.lru_cache(maxsize=64)
+def _of_all_classes(kind: type[SymgradError]) -> type[SymgradError]:
+    others = [one for one in _RAISED if not issubclass(kind, one)]
+    members = {"__module__": kind.__module__, "__doc__": kind.__doc__, RAISED_AS: kind}
+    return type(kind.__name__, (kind, *others), members) if others else kind

@@ -5,6 +5,8 @@ In: ops to apply, relations between sizes to decide.  Out: nodes with the user's
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
@@ -355,7 +357,8 @@ def blame(error: BaseException) -> tuple[Location | None, bool]:
     """The innermost line outside symgrad that an exception passed, and whether it arose there.
 
     What NumPy, SymPy, torch and JAX raise arose where they were called, and a name that is not
-    there where it was asked for.
+    there where it was asked for.  What Python's own modules raise may be about what a trace gave
+    them.
     """
     location: Location | None = None
     own = False
@@ -366,11 +369,19 @@ def blame(error: BaseException) -> tuple[Location | None, bool]:
         root, _, _ = module.partition(".")
         asked_for = root == "symgrad" and code.co_name == "__getattr__"
         if root not in _TOOLS and not asked_for:
-            own = root != "symgrad"
-            if own and not code.co_filename.startswith("<frozen "):
+            own = root != "symgrad" and root not in sys.stdlib_module_names
+            if root != "symgrad" and not code.co_filename.startswith("<frozen "):
                 location = Location.of(code, trace.tb_lasti, trace.tb_lineno)
         trace = trace.tb_next
     return location, own
+
+
+RAISED_AS = "symgrad_raised_as"
+"""Of the class of an error that is of other classes as well for the program: its own class."""
+_OURS = re.compile(
+    r"\b(SymInt|SymFloat|SymbolicTensor|AnyRank\w+|NeedsInputGrad|GradFn|PlainNumber)\b"
+)
+"""Classes that no program meets outside of a trace: an error about them tells nothing of it."""
 
 
 def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
@@ -378,9 +389,10 @@ def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
     location, own = blame(error)
     if isinstance(error, SymgradError):
         error.location = error.location or location
+        error.__class__ = vars(type(error)).get(RAISED_AS, type(error))
         return error
     text = str(error) or type(error).__name__
-    kind = TraceError if own else OperationError
+    kind = TraceError if own and not _OURS.search(text) else OperationError
     found = kind(f"{stage} raised {type(error).__name__}: {text}", location=location)
     found.__cause__ = error
     return found

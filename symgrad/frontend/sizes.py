@@ -297,6 +297,12 @@ class SymInt(_Symbolic):
     def __rmod__(self, other: Any) -> Any:
         return _integer(other, self, lambda a, b: a % b, "mod")
 
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
     def __pow__(self, other: Any) -> Any:
         if isinstance(other, int) and 0 <= other <= MOST_FACTORS:
             return as_size(dims.product([self.dim] * other))

@@ -21,7 +21,8 @@ ABOUT_THE_TRACE = frozenset(
     ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
      "handle_torch_function", "__torch_function__", "__torch_dispatch__", "_python_dispatch",
      "_disabled_torch_function_impl", "_disabled_torch_dispatch_impl", "SymInt", "SymFloat",
-     "SymBool", "extract_stack", "format_stack", "walk_stack")
+     "SymBool", "extract_stack", "format_stack", "walk_stack", "__array_function__",
+     "__array_ufunc__", "__round__", "__copy__")
 )  # fmt: skip
 """Names of what torch answers otherwise while a trace is in progress."""
 

@@ -61,6 +61,8 @@ own_names: Callable[[Any], dict[str, Any]] = vars(_Held)["__dict__"].__get__
 FIELDS = ("steps", "strides", "_cached")
 """Attributes of symgrad's that torch has not."""
 _MARKS = "_marks"
+GIVEN, REQUIRES = "_given_to_calls", "_is_said_to_require"
+"""Attributes of what comes from outside, and of what is said to require a gradient or none."""
 
 
 class Hidden(property):
@@ -275,10 +277,10 @@ class SymbolicTensor(_Held):
     @property
     def requires_grad(self) -> bool:
         """Does it require a gradient?  The trace splits on it."""
-        known = questions()
-        return known is None or (
-            self.dtype.is_float and known.tensor_requires(self.storage, self._whole, here())
-        )
+        known, said = questions(), own_names(self).get(REQUIRES)
+        if known is None or not self.dtype.is_float or said is not None:
+            return known is None or bool(said)
+        return known.tensor_requires(self.storage, self._whole, self._given, here())
 
     @requires_grad.setter
     def requires_grad(self, value: Any) -> None:
@@ -290,7 +292,9 @@ class SymbolicTensor(_Held):
         known = questions()
         if known is None:
             return False
-        return not self.dtype.is_float or known.tensor_is_leaf(self.storage, self._whole, here())
+        if not self.dtype.is_float or REQUIRES in own_names(self):
+            return True
+        return known.tensor_is_leaf(self.storage, self._whole, self._given, here())
 
     @property
     def grad_fn(self) -> Any:
@@ -333,19 +337,29 @@ class SymbolicTensor(_Held):
     def is_parameter(self) -> bool:
         """Is it a Parameter?  The trace splits on it."""
         known = questions()
+        if own_names(self).get(_MARKS, {}).get("_is_param"):
+            return True  # made by the program
         if known is None or id(self.storage) not in known.inputs or not self._whole:
             return False
         return known.parameters(here())
 
     @property
+    def _given(self) -> bool:
+        """Is it what forward was given, or what it returned, and no other view of that?"""
+        return GIVEN in own_names(self)
+
+    @property
     def _whole(self) -> bool:
-        """Does it show its memory as that was made?"""
-        return not self.steps and not self.storage.version
+        """Is it so, and shows its memory as that was made?"""
+        return self._given and not self.storage.version
 
     def requires_grad_(self, requires_grad: bool = True) -> SymbolicTensor:
         """Itself; where histories are followed, a tensor of its own to differentiate by."""
         if not requires_grad:
             self.lasting("{} is made to require no gradient")
+        known = questions()
+        if known is not None and not known.outliving(self):
+            own_names(self)[REQUIRES] = bool(requires_grad)
         history = current().history
         if requires_grad and history is not None and history.following and self.dtype.is_float:
             history.make_leaf(self)
@@ -480,7 +494,7 @@ class SymbolicTensor(_Held):
             if known is not None:
                 known.read.add(name)
             return marks[name]
-        error = unsupported.missing_method(name, here())
+        error = self._missing(name)
         if isinstance(error, SymgradError):
             note_limit(error)
         elif asker() is not None and _is_hidden(name):
@@ -488,6 +502,13 @@ class SymbolicTensor(_Held):
         elif known is not None and asker() is not None and not name.startswith("__"):
             known.lacks(name, here())
         raise error
+
+    def _missing(self, name: str) -> Exception:
+        error, session = unsupported.missing_method(name, here()), active()
+        if session is None or session.guest is None or isinstance(error, SymgradError):
+            return error
+        kind = session.guest.public(parameter=False).__name__
+        return AttributeError(f"{kind!r} object has no attribute {name!r}")
 
     def __hash__(self) -> int:
         observed("the hash of a tensor is asked for")

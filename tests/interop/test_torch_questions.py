@@ -221,6 +221,40 @@ OF_SAVED = (
 )  # fmt: skip
 
 
+HANDLING = """
+import torch
+
+class Asking(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        k = 3
+        {body}
+        return k * g * x
+"""
+
+HANDLED = (
+    "try: x.sum(5)\nexcept IndexError: k = 2",
+    "try: x @ torch.zeros(99991)\nexcept RuntimeError: k = 2",
+    "try: x.reshape(-1, 0)\nexcept Exception as e: k = 2 if type(e) is RuntimeError else 3",
+    "try: x.sum(5)\nexcept Exception as e: k = 2 if e.__class__ is IndexError else 3",
+    "try: x.other\nexcept AttributeError as e: k = 2 if 'Tensor' in str(e) else 3",
+    "try: ctx.other\nexcept AttributeError as e: k = 2 if 'AskingBackward' in str(e) else 3",
+    "import json\nk = 2 if json.dumps(list(x.shape)) else 3",
+    "k = 2 if divmod(x.shape[0], 1)[1] == 0 else 3",
+    "k = 2 if not x.detach().requires_grad else 3",
+    "k = 2 if not x.data.requires_grad and x.detach().is_leaf else 3",
+    "k = 2 if not x[:].requires_grad else 3",
+    "k = 2 if x.detach().requires_grad_().requires_grad else 3",
+    "k = 2 if isinstance(torch.nn.Parameter(x.detach()), torch.nn.Parameter) else 3",
+)
+
+
 def _loaded(text: str, folder: Path) -> Any:
     path = folder / f"asking_{next(_numbers)}.py"
     path.write_text(text)
@@ -294,6 +328,19 @@ def test_saved_tensors_are_those_of_torch(question: str, folder: Path) -> None:
         report = sg.verify(function, "n", suggest=False)
         if str(report.verdict) != "UNDECIDED":
             assert (str(report.verdict) == "PROVED") == all(right), str(report)
+
+
+@pytest.mark.parametrize("body", HANDLED)
+def test_errors_and_flags_are_those_of_torch(body: str, folder: Path) -> None:
+    for text in (body, f"{body}\nk = 5 - k"):
+        lines = text.replace("\n", "\n        ")
+        function = _loaded(HANDLING.format(body=lines), folder)
+        right = _answers(function)
+        report = sg.verify(function, "n", suggest=False)
+        if str(report.verdict) == "PROVED":
+            assert right[0], str(report)
+        elif str(report.verdict) != "UNDECIDED":
+            assert not all(right), str(report)
 
 
 @pytest.mark.parametrize("question", SURROUNDINGS)

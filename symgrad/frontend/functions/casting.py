@@ -18,7 +18,7 @@ from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import active, current
 from symgrad.frontend.table import FUNCTIONS, operation
-from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
+from symgrad.frontend.tensor import REQUIRES, SelectedTensor, SymbolicTensor, fresh, own_names
 from symgrad.ir.dtype import ALL, DType
 
 Tensor = SymbolicTensor
@@ -109,11 +109,14 @@ def detach(input: Any) -> Tensor:
     source, session = as_tensor(input), current()
     session.note_detached()
     history = session.history
-    if history is None or not history.following:
-        return source if isinstance(source, SelectedTensor) else share(source)
+    following = history is not None and history.following
     if isinstance(source, SelectedTensor):
+        if not following:
+            return source
         return SelectedTensor(detached(session, source.whole, DETACHED), source.mask)
-    return source.shared(Detached(DETACHED))
+    found = source.shared(Detached(DETACHED)) if following else share(source)
+    own_names(found)[REQUIRES] = False
+    return found
 
 
 def constant(input: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ import torch
 
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
-from symgrad.frontend.questions import note_limit, observed
+from symgrad.frontend.questions import note_limit, note_raised, observed
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
@@ -159,7 +159,7 @@ def _apply(func: Any, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any
         try:
             return found(*args, **kwargs)
         except SymgradError as error:
-            raise note_limit(error) from error.__cause__
+            raise note_raised(note_limit(error)) from error.__cause__
         except (TypeError, AttributeError, IndexError) as error:
             raise limit(f"{name} is called as symgrad's is not: {error}") from error
     return beneath.taken_apart(func, name, args, kwargs)

@@ -19,8 +19,9 @@ from typing import Any
 
 import torch
 
+from symgrad.errors import SymgradError
 from symgrad.frontend.caller import NOT_THE_PROGRAM, asked_by_symgrad, here, is_in, module_of
-from symgrad.frontend.questions import note_limit
+from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
@@ -130,15 +131,15 @@ def _tensor_class(kind: type) -> type:
 
 def _hidden(kind: type, name: str, method: Any) -> Hidden:
     """An attribute of ours that torch's tensors have not: for symgrad and torch alone."""
-    shown = method or inspect.getattr_static(kind, name, None)
+    shown: Any = method or inspect.getattr_static(kind, name, None)
+    found: Any = shown.fget if isinstance(shown, property) else getattr(shown, "__get__", None)
 
     def read(self: Any) -> Any:
         frame = sys._getframe(1)
-        if not module_of(frame).startswith(_INSIDE) and not is_in(frame, NOT_THE_PROGRAM):
+        module = frame.f_globals.get("__name__") or ""
+        if not module.startswith(_INSIDE) and not is_in(frame, NOT_THE_PROGRAM):
             raise AttributeError(name)
-        if isinstance(shown, property):
-            return shown.fget(self)  # type: ignore[misc]
-        return own_names(self)[name] if shown is None else shown.__get__(self, kind)
+        return own_names(self)[name] if found is None else found(self)
 
     def write(self: Any, value: Any) -> None:
         own_names(self)[name] = value
@@ -152,6 +153,10 @@ def _operand_taking(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
         named = {name: inward(kwargs[name]) for name in kwargs}
-        return calls.outward(method(self, *map(inward, args), **named), method.__name__)
+        try:
+            found = method(self, *map(inward, args), **named)
+        except SymgradError as error:
+            raise note_raised(error) from error.__cause__
+        return calls.outward(found, method.__name__)
 
     return called
