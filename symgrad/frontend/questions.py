@@ -65,6 +65,7 @@ class Questions:
     what forward ``returned``.  ``wanted``: the inputs that may require a gradient.
     ``marks``: attributes that the program sets on tensors; ``read`` and ``lacking``: those that it
     finds there, and does not find; ``marked``: those that its code sets somewhere.
+    ``mode``: what forward says of recording (``enable_grad``), if it does; ``recorded``: it has.
     ``raised``: the errors of operations of another library's, which words them otherwise.
     """
 
@@ -84,6 +85,8 @@ class Questions:
     lacking: set[str] = field(default_factory=set)
     marked: frozenset[str] = frozenset()
     raised: list[SymgradError] = field(default_factory=list)
+    mode: bool | None = None
+    recorded: bool = False
 
     def answer(
         self, question: str, usual: bool, where: Location | None, *, real: bool = True
@@ -194,17 +197,24 @@ class Questions:
 
     def begin_backward(self, returned: Iterable[Any]) -> None:
         """Forward is over and has returned these."""
-        self.backward = True
+        self.backward, self.mode = True, None
         self.returned = tuple(one for one in returned if hasattr(type(one), "known_node"))
         self.outputs = {id(one.storage) for one in self.returned}
 
     def _has_history(self, storage: Any, given: bool, where: Location | None) -> bool:
         """Forward and backward record nothing, unless backward is to be differentiated."""
         if not self.backward:
+            if self.recorded:
+                self.observe("what forward records under enable_grad is asked", where)
             return False
         if given and id(storage) in self.outputs:
             return True
         return self.answer(AGAIN, False, where, real=False)
+
+    def set_mode(self, mode: bool) -> None:
+        """The program says whether what follows is recorded."""
+        if not self.backward:
+            self.mode, self.recorded = mode, self.recorded or mode
 
     def recording(self, where: Location | None) -> bool:
         """Does PyTorch record what is computed now?"""

@@ -36,6 +36,12 @@ def renamed(t): return kind_of(t) is torch.Tensor
 def mapped(t): return list(map(type, [t])) == [torch.Tensor]
 def by_default(t, type=type): return type(t) is torch.Tensor
 def made(): return lambda t: type(t) is torch.Tensor
+def enabled_inside():
+    with torch.enable_grad():
+        return torch.is_grad_enabled()
+def requires_inside(t):
+    with torch.enable_grad():
+        return (t * 2).requires_grad
 class Kind:
     kind = type
     def __init__(self, t): self.found = type(t)
@@ -159,6 +165,9 @@ isinstance(x.sort(), torch.return_types.sort)
 type(torch.topk(x, 1)).__name__ == "topk"
 x.max(0).values.shape == ()
 ctx.__module__ == "torch.autograd.function"
+torch.is_grad_enabled()
+H.enabled_inside()
+H.requires_inside(x)
 hasattr(x, "strides")
 hasattr(x, "node")
 hasattr(x, "write")

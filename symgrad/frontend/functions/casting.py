@@ -191,11 +191,19 @@ def enable_grad() -> Iterator[None]:
 @contextmanager
 def _recording(mode: bool) -> Iterator[None]:
     session = active()
-    if session is None or session.history is None:
-        yield
-    else:
-        with session.history.set_recording(mode):
+    known = None if session is None else session.questions
+    before = None if known is None else known.mode
+    if known is not None:
+        known.set_mode(mode)
+    try:
+        if session is None or session.history is None:
             yield
+        else:
+            with session.history.set_recording(mode):
+                yield
+    finally:
+        if known is not None:
+            known.mode = before
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import torch
 
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
-from symgrad.frontend.questions import note_limit, note_raised, observed
+from symgrad.frontend.questions import note_limit, note_raised, observed, questions
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.table import FUNCTIONS
 from symgrad.frontend.tensor import SymbolicTensor
@@ -220,7 +220,9 @@ def _function(func: Any, name: str) -> Callable[..., Any] | None:
 
 def set_recording(mode: bool) -> None:
     """``torch.no_grad`` and its like begin or end."""
-    session = current()
+    session, known = current(), questions()
+    if known is not None:
+        known.set_mode(bool(mode))
     if not mode:
         session.note_detached()
     if session.history is not None:

@@ -182,6 +182,8 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
 def _recording() -> bool:
     """Does torch record here?  Not in forward; in backward, the trace splits on it."""
     session, known = active(), questions()
+    if known is not None and not known.backward and known.mode is not None:
+        return known.mode
     history = session.history if session is not None else None
     usual = history is not None and history.following
     now = history is not None and history.following and history.recording
