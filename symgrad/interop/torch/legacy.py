@@ -9,7 +9,6 @@ what it knows of the tensor's memory, which a traced one has not.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -62,9 +61,12 @@ def stand_in(value: Any) -> Any:
     return _of_dtype(value) if type(value) is _KIND else None
 
 
-def replacements() -> Iterator[tuple[Any, str, Any]]:
+@functools.lru_cache(maxsize=1)
+def replacements() -> tuple[tuple[Any, str, Any], ...]:
     """Where such a class is, its name there, what stands in its place."""
-    for module in (torch, torch.cuda):
-        for name, value in list(vars(module).items()):
-            if type(value) is _KIND:
-                yield module, name, stand_in(value)
+    return tuple(
+        (module, name, stand_in(value))
+        for module in (torch, torch.cuda)
+        for name, value in list(vars(module).items())
+        if type(value) is _KIND
+    )

@@ -146,7 +146,8 @@ _patches = _Patches()
 
 
 def _replaced(owner: Any, name: str, new: Any) -> Callable[[], None]:
-    old = inspect.getattr_static(owner, name)
+    names = vars(owner)
+    old = names[name] if name in names else inspect.getattr_static(owner, name)
     setattr(owner, name, new)
     return lambda: setattr(owner, name, old)
 
