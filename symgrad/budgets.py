@@ -62,6 +62,8 @@ STEP_POINTS = 3
 """Points at which nodes have the same values before it is tried to prove them equal."""
 MATRIX_WORK = 6_000
 """For a question about one matrix."""
+NULL_SET_WORK = 12_000
+"""For a gradient where comparisons are at their boundaries."""
 SUPPORT_WORK = 20_000
 """For what is to be shown of one threshold in a sorted row."""
 POSITIVITY_WORK = 20_000

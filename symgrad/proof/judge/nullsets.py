@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
+from symgrad.budgets import NULL_SET_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.assume import Assumption
@@ -241,7 +242,7 @@ def forced(
         return None
     leaves = {f"%{node.index}": node for node in lowering.cuts}
     there = None if reference is None else new[reference]
-    return Goal(new[hand], there, leaves, definitions(lowering))
+    return Goal(new[hand], there, leaves, definitions(lowering), NULL_SET_WORK)
 
 
 def _freed(subject: Subject, found: Iterable[Boundary]) -> list[tuple[Node, Node]]:
