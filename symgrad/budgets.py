@@ -47,7 +47,7 @@ NEAR_PIECE_WORK = 4_000
 """For the normal form of one piece of which only the readers are unfolded."""
 PIECE_WORK = 40_000
 """For the normal form of one piece."""
-STEP_DEPTHS = ((0, False), (1, False), (2, False), (4, False), (6, False), (2, True))
+STEP_DEPTHS = ((0, False), (1, False), (1, True), (2, False), (4, False), (6, False), (2, True))
 """How many levels below two nodes are unfolded to prove them equal, one after the other.
 
 True: maxima and other choices of forward, too, which make two pieces of all that reads them.
@@ -62,6 +62,8 @@ STEP_POINTS = 3
 """Points at which nodes have the same values before it is tried to prove them equal."""
 MATRIX_WORK = 6_000
 """For a question about one matrix."""
+NULL_SET_FAILURES = 3
+"""Boundaries on which a gradient is not proved, before those that are left are not tried."""
 NULL_SET_WORK = 12_000
 """For a gradient where comparisons are at their boundaries."""
 SUPPORT_WORK = 20_000

@@ -197,3 +197,36 @@ def tiled_attention(tiles: int, size: int = 0, slip: str = "") -> Written:
 
 def _tile(whole: Any, tile: int, size: int) -> Any:
     return whole[size * tile : size * (tile + 1)] if size else whole[tile]
+
+
+def clamped(layers: int, slip: str = "") -> Written:
+    """``x <- clamp(x W, -1, 1)``, the same W in all layers."""
+
+    class Clamped(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, w: Any) -> Any:
+            kept = [x]
+            for _ in range(layers):
+                u = x @ w
+                x = u.clamp(-1, 1)
+                kept += [u, x]
+            ctx.save_for_backward(w, *kept)
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            w, *kept = ctx.saved_tensors
+            by_w = sg.zeros_like(w)
+            for layer in reversed(range(layers)):
+                before, u, after = kept[2 * layer : 2 * layer + 3]
+                inside = (u > -1) & (u < 1)
+                if layer == 1:
+                    slips = {"side": u < 1, "wide": (u > -2) & (u < 1), "turned": u > 1}
+                    inside = slips.get(slip, inside)
+                    before = {"after": after, "unclamped": u}.get(slip, before)
+                d = g * inside.to(g.dtype)
+                by_w = by_w + before.mT @ d
+                g = d @ (w if slip == "matrix" and layer == 1 else w.mT)
+            return g, by_w
+
+    return Clamped

@@ -15,6 +15,7 @@ from symgrad.proof.verify import subject_of
 from symgrad.shapes import requested
 from tests.proof.recurrences import (
     Written,
+    clamped,
     muon,
     newton_schulz,
     recurrent,
@@ -32,9 +33,11 @@ RIGHT = {
     "sinkhorn-4": (sinkhorn(4), ("n m",)),
     "tiled-2": (tiled_attention(2), ("n d", "2 b d", "2 b e")),
     "sines-60": (sines(60), ("n",)),
+    "clamped-2": (clamped(2), ("n d", "d d")),
     "tiled-slices": (tiled_attention(2, 4), ("n d", "8 d", "8 e")),
 }
 LONG = {
+    "clamped-6": (clamped(6), ("n d", "d d")),
     "newton-schulz-8": (newton_schulz(8), ("n m",)),
     "muon-5": (muon(5), ("n m",)),
     "recurrent-16": (recurrent(16), tuple(one.format(16) for one in ROLLED)),
@@ -56,8 +59,18 @@ SLIPS = {
     "sines": (sines(30, "one"), ("n",), ["x"]),
     "sinkhorn": (sinkhorn(2, "round"), ("n m",), ["x"]),
     "tiled: mean": (tiled_attention(2, 0, "mean"), ("n d", "2 b d", "2 b e"), ["q", "k"]),
+    "clamped: side": (clamped(2, "side"), ("n d", "d d"), ["x", "w"]),
+    "clamped: after": (clamped(2, "after"), ("n d", "d d"), ["w"]),
+    "clamped: matrix": (clamped(2, "matrix"), ("n d", "d d"), ["x", "w"]),
     "tiled: tile": (tiled_attention(2, 4, "tile"), ("n d", "8 d", "8 e"), ["q"]),
 }  # fmt: skip
+
+
+RARE = {
+    "clamped: wide": (clamped(2, "wide"), ("n d", "d d"), ["x", "w"]),
+    "clamped: turned": (clamped(2, "turned"), ("n d", "d d"), ["x", "w"]),
+    "clamped: unclamped": (clamped(2, "unclamped"), ("n d", "d d"), ["w"]),
+}
 
 
 @pytest.mark.parametrize("name", RIGHT)
@@ -73,9 +86,11 @@ def test_long_ones_are_proved_too(name: str) -> None:
     assert sg.verify(function, *specs, timeout=None).verdict == "PROVED"
 
 
-@pytest.mark.parametrize("name", SLIPS)
+@pytest.mark.parametrize(
+    "name", [*SLIPS, *(pytest.param(name, marks=pytest.mark.slow) for name in RARE)]
+)
 def test_slips_are_refuted(name: str) -> None:
-    function, specs, wrong = SLIPS[name]
+    function, specs, wrong = {**SLIPS, **RARE}[name]
     report = sg.verify(function, *specs, suggest=False)
     assert [one.name for one in report.inputs.values() if one.verdict == "REFUTED"] == wrong
 

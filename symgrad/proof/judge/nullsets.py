@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
-from symgrad.budgets import NULL_SET_WORK
+from symgrad.budgets import NULL_SET_FAILURES, NULL_SET_WORK
 from symgrad.errors import SymgradError
 from symgrad.index.lower import Lowering
 from symgrad.ir.assume import Assumption
@@ -193,10 +193,24 @@ def unproved(
         return False
 
     while own and not (len(own) <= MOST_FORCED and holds(own)):
-        failing = own if len(own) == 1 else [one for one in own if not holds([one])] or own
+        failing = own if len(own) == 1 else _failing(own, holds) or own
         open_ones.update((one, found[one]) for one in failing)
         own = [one for one in own if one not in failing]
     return open_ones
+
+
+def _failing(own: Sequence[Boundary], holds: Callable[[list[Boundary]], bool]) -> list[Boundary]:
+    """The boundaries on which it does not hold by itself; all, where it does on none of the first.
+
+    Those of a deep network are many, and each is where forward bends.
+    """
+    failing: list[Boundary] = []
+    for number, one in enumerate(own):
+        if number == len(failing) == NULL_SET_FAILURES and len(own) > MOST_FORCED:
+            return [*own]
+        if not holds([one]):
+            failing.append(one)
+    return failing
 
 
 def _beside(subject: Subject, found: Sequence[Boundary]) -> Iterator[Sequence[tuple[Node, Node]]]:

@@ -294,12 +294,12 @@ class Classes:
     def _equal(self, left: Node, right: Node | None, budget: int) -> Equality:
         """Are two first nodes equal?  With more and more below them unfolded."""
         roots = [left] if right is None else [left, right]
-        found, before = Equality(False), None
+        found, tried = Equality(False), set[frozenset[Node]]()
         for depth, choices in STEP_DEPTHS:
             leaves = self._leaves(roots, depth, choices=choices)
-            if leaves == before:
-                break
-            before = leaves
+            if leaves in tried:
+                continue
+            tried.add(leaves)
             with suppress(SymgradError):
                 at = gradient_indices(left.shape)
                 exprs = self._elements(Lowering(self.graph, leaves), at, roots, leaves)
