@@ -211,3 +211,34 @@ def test_a_range_holds_every_value(steps: list[tuple[str, int, int]], number: fl
             assert known.low[0] is None or value >= float(known.low[0])
             assert known.high[0] is None or value <= float(known.high[0])
             assert value != 0 or not known.nonzero or node.op in ("exp", "sigmoid", "pow", "rsqrt")
+
+
+NAN = """
+def forward(ctx, x):
+    y = sg.where(x > 3, float("nan"), x * x)
+    ctx.save_for_backward(x, y)
+    return y
+
+def backward(ctx, g):
+    x, y = ctx.saved_tensors
+    return {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("backward", "verdict"),
+    [
+        ("2 * g * x", "PROVED"),
+        ("sg.where(x > 2, 7 * g, 2 * g * x)", "REFUTED"),
+        ("3 * g * x", "REFUTED"),
+    ],
+)
+def test_nothing_is_claimed_where_forward_is_nan(backward: str, verdict: str) -> None:
+    report = sg.verify(function_from(NAN.format(backward)), "n", suggest=False)
+    assert report.verdict == verdict
+    assert verdict == "REFUTED" or "forward is not NaN" in str(report)
+
+
+def test_a_gradient_that_may_be_nan_is_not_proved() -> None:
+    source = NAN.replace('float("nan")', "x * x").format('sg.where(x > 3, float("nan"), 2 * g * x)')
+    assert sg.verify(function_from(source), "n", suggest=False).verdict != "PROVED"

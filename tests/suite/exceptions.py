@@ -7,7 +7,6 @@ as soon as an entry is no longer needed; a wrong verdict is never excused here.
 
 UNDECIDED: dict[str, str] = {
     "StackAxis": "it splits an axis of unknown length, which is not traced",
-    "LogCumsumExp": "forward keeps the sum of exponentials above the least positive double",
     "MaskedLogSumExp": "an infinity in a row that a mask leaves out meets the shift of logsumexp",
 }
 

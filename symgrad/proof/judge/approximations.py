@@ -2,6 +2,9 @@
 
 In: a subject.  Out: the same with thresholds of softplus left out, and what to print.
 
+Where forward puts NaN for what it cannot compute, as ``logcumsumexp`` does for a sum of
+exponentials that underflows, it has no value, and nothing is claimed: the other branch is read.
+
 PyTorch's softplus is its argument where that is above a threshold (20), and so is what public code
 makes of it: ``where(u > T, u, log(1 + exp(u)))`` differs from ``log(1 + exp(u))`` by at most
 ``exp(-T)``, and so does its derivative from ``sigmoid(u)``.  A gradient that is right for the
@@ -11,6 +14,7 @@ smooth function is right but for that bound, which is printed.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 
 from symgrad.ir.graph import Graph, Node
@@ -31,7 +35,17 @@ def smoothed(subject: Subject) -> Subject | None:
         return None
     graph, said = Graph(), dict[str, None]()
 
+    forward = {*subject.forward.nodes}
+
     def rule(node: Node, args: Sequence[Node]) -> Node | None:
+        kept = _number_branch(node) if node in forward else None
+        if kept is not None:
+            said[_NO_NUMBER.format(f" ({node.location})" if node.location else "")] = None
+            return args[kept]
+        within = _within_doubles(node)
+        if within is not None:
+            said[_DOUBLES] = None
+            return args[within]
         threshold = _threshold(node)
         if threshold is None:
             return None
@@ -52,6 +66,33 @@ def _sentence(threshold: float) -> str:
         f"softplus, which is linear above {threshold:g} here, is read as log(1 + exp(x)) "
         f"(off by at most {math.exp(-threshold):.1e})"
     )
+
+
+_NO_NUMBER = "forward is not NaN{}"
+_DOUBLES = "numbers compared with the greatest double are less"
+
+
+def _within_doubles(node: Node) -> int | None:
+    """Which branch a ``where`` takes where what it compares is less than the greatest double."""
+    if node.op != "where" or node.args[0].op not in ("gt", "ge", "lt", "le"):
+        return None
+    above = node.args[0].op in ("gt", "ge")
+    for side, limit in enumerate(node.args[0].args):
+        value = _number(limit)
+        if value is not None and abs(value) == sys.float_info.max:
+            return 1 if (value < 0) == (above == (side == 1)) else 2
+    return None
+
+
+def _number_branch(node: Node) -> int | None:
+    """Which branch a ``where`` takes where it is a number, if the other one is NaN."""
+    if node.op != "where":
+        return None
+    for nothing, other in ((1, 2), (2, 1)):
+        value = _number(node.args[nothing])
+        if value is not None and math.isnan(value):
+            return other
+    return None
 
 
 def _above(node: Node) -> bool:

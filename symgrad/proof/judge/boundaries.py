@@ -134,6 +134,8 @@ def kinked(node: Node, positive: Names = NO_NAMES) -> Iterator[Boundary]:
     elif node.op in ("amax", "amin"):
         found = iter([(Boundary(bare(node.args[0]), node), _SIDES["eq"])])
     elif node.op == "where":
+        if may_be_nan(node):
+            return
         found = changes(node.args[0], positive)
     else:
         found = changes(node, positive)
@@ -264,6 +266,13 @@ def _integral(node: Node, args: Sequence[bool]) -> bool:
         value = number(node)
         return value is not None and value.denominator == 1
     return (node.op in _AMONG_INTEGERS or node.op == "cast") and bool(args) and all(args)
+
+
+def may_be_nan(node: Node) -> bool:
+    """Is NaN one of the two values that it chooses from?  Where it is chosen there is no value."""
+    constants = (one for one in map(bare, node.args[1:]) if one.op == "constant")
+    values = (one.attributes["value"].value for one in constants)
+    return node.op == "where" and any(isinstance(v, float) and math.isnan(v) for v in values)
 
 
 def _infinite(node: Node) -> bool:

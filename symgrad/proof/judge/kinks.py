@@ -30,6 +30,7 @@ from symgrad.proof.judge.boundaries import (
     integral,
     kept_from,
     kinked,
+    may_be_nan,
     roundings,
 )
 from symgrad.proof.judge.defined import outside
@@ -123,7 +124,7 @@ def jumps(subject: Subject) -> list[Node]:
     for node in subject.forward.nodes:
         if node.op == "copysign":
             readers[node] = [node]
-        elif node.dtype.is_float and not _may_kink(node):
+        elif node.dtype.is_float and not _may_kink(node) and not may_be_nan(node):
             for source in _sources(node):
                 if _is_asked(source, discrete):
                     readers.setdefault(source, []).append(node)

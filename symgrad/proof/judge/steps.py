@@ -278,7 +278,8 @@ class Classes:
             if value is None or not np.all(np.isfinite(value)):
                 return None
             weights = np.random.default_rng(value.shape).uniform(0.5, 1.5, value.shape)
-            found += [float(np.sum(value * weights)), float(np.sum(np.abs(value)))]
+            with np.errstate(all="ignore"):
+                found += [float(np.sum(value * weights)), float(np.sum(np.abs(value)))]
         return np.asarray(found) if found else None
 
     def _vanishes(self, node: Node) -> bool:

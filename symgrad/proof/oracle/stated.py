@@ -191,7 +191,7 @@ class Stated:
     def _room(self, point: Point, by: Arithmetic) -> float:
         with np.errstate(all="ignore"):
             values = self.program.run(by, point.doubles(), point.sizes)
-        return float(sum(np.sum(np.abs(values[one.node])) for one in self.relations))
+            return float(sum(np.sum(np.abs(values[one.node])) for one in self.relations))
 
     def _holds_at(self, point: Point, by: Arithmetic) -> bool:
         try:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -86,12 +87,16 @@ def exact(value: Scalar) -> Fraction:
     return Fraction(repr(value)) if isinstance(value, float) else Fraction(value)
 
 
+LIMITS = frozenset((sys.float_info.max, sys.float_info.min, (2 - 2.0**-23) * 2.0**127, 2.0**-126))
+"""The greatest and the least positive numbers of float64 and float32, which round nothing."""
+
+
 @lru_cache(maxsize=4096)
 def recognise(value: Scalar) -> Constant | None:
     """The known constant that ``value`` is a rounding of, at six digits or more; or None."""
     if not isinstance(value, float) or value in (0.0, float("inf"), float("-inf")):
         return None
-    if value != value:
+    if value != value or abs(value) in LIMITS:
         return None
     written = Decimal(repr(abs(value))).normalize()
     digits = len(written.as_tuple().digits)
