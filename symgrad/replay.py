@@ -22,6 +22,7 @@ from symgrad.frontend.guests import Call, Given, Measured
 from symgrad.frontend.plain import Region
 from symgrad.frontend.request import Request, parameters
 from symgrad.ir.function import FunctionCase, FunctionGraphs
+from symgrad.ir.graph import ancestors
 from symgrad.proof.report.records import (
     CounterexampleReport,
     Finding,
@@ -46,7 +47,7 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
     guest = request.cls.symgrad_guest
     if original is None or guest is None or report.verdict <= Verdict.UNDECIDED:
         return report
-    if any(node.op == "draw" for case in graphs.cases for node in case.graph.nodes):
+    if any(_draws(case) for case in graphs.cases):
         return _not_run(report, "not run in torch: it would draw other random numbers")
 
     def run(point: CounterexampleReport) -> Replayed:
@@ -60,6 +61,12 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
     changed = any(one.verdict is not report.inputs[name].verdict for name, one in inputs.items())
     found = replace(report, inputs=inputs, protocol=protocol)
     return replace(found, repair=None) if changed else found
+
+
+def _draws(case: FunctionCase) -> bool:
+    """Does a result depend on random draws?"""
+    given = [one.node for one in case.gradients if one.node is not None]
+    return any(node.op == "draw" for node in ancestors([*case.outputs, *given]))
 
 
 def _not_run(report: Report, why: str) -> Report:

@@ -268,3 +268,45 @@ def test_frames_are_noted_where_they_are_asked_for() -> None:
     report = sg.verify(Asking, "n")
     assert str(report.verdict) == "UNDECIDED"
     assert "inspect.stack() is called" in report.inputs["x"].reason
+
+
+class SquaredHinge(Function):
+    """What is resized holds anything until it is written."""
+
+    @staticmethod
+    def forward(ctx, x, target):
+        ctx.save_for_backward(x, target)
+        return (1 - x * target).clamp(min=0).square().mean()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, target = ctx.saved_tensors
+        margin = (1 - x * target).clamp(min=0)
+        out = torch.empty(1).new_zeros(1)
+        out.resize_as_(x).copy_(target).mul_(-2 * g / x.numel()).mul_(margin)
+        return out, None
+
+
+class SquaredHingeUnscaled(SquaredHinge):
+    @staticmethod
+    def backward(ctx, g):
+        x, target = ctx.saved_tensors
+        margin = (1 - x * target).clamp(min=0)
+        g.resize_as_(x).copy_(target).mul_(-2).mul_(margin).div_(x.numel())
+        return g, None
+
+
+class ReadsResized(SquaredHinge):
+    @staticmethod
+    def backward(ctx, g):
+        x, _ = ctx.saved_tensors
+        return torch.zeros_like(g).resize_as_(x) + g, None
+
+
+def test_what_is_resized_is_unknown() -> None:
+    assume = {"target": "constant"}
+    report = sg.verify(SquaredHinge, "n m", "n m", assume=assume)
+    assert str(report.inputs["x"].verdict) == "PROVED", str(report)
+    wrong = sg.verify(SquaredHingeUnscaled, "n m", "n m", assume=assume)
+    assert str(wrong.verdict) == "REFUTED", str(wrong)
+    assert sg.verify(ReadsResized, "n m", "n m", assume=assume).verdict == sg.REFUTED

@@ -18,11 +18,13 @@ import torch
 
 from symgrad.errors import SymgradError, UnsupportedOpError
 from symgrad.frontend.caller import here
+from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import note_limit, note_raised, observed, questions
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.table import FUNCTIONS
-from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.frontend.tensor import SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
+from symgrad.frontend.views import contiguous_strides
 from symgrad.interop.torch import beneath, draws
 from symgrad.interop.torch.constants import (
     inward,
@@ -33,6 +35,7 @@ from symgrad.interop.torch.constants import (
 )
 from symgrad.interop.torch.dtypes import theirs
 from symgrad.ir.dtype import DType
+from symgrad.ir.types import TensorType
 from symgrad.tensor import gradients
 
 
@@ -244,7 +247,23 @@ def _backward(
     )
 
 
+def _resize_as_(self: Any, other: Any, **ignored: Any) -> Any:
+    """A tensor in the shape of another one; of other shapes it holds unknowns then."""
+    shape = as_tensor(other).node.shape
+    if tuple(self.shape) == tuple(inward(other).shape):
+        return self
+    if self.steps:
+        raise limit("a view is resized", "make a new tensor")
+    session = current()
+    session.note_write(self.storage)
+    own_names(self)["strides"] = contiguous_strides(shape)
+    unknown = session.draw("real", TensorType(self.storage.node.dtype, shape))
+    self.storage.write(session, (), unknown)
+    return self
+
+
 _METHODS: dict[str, Callable[..., Any]] = {
+    "resize_as_": _resize_as_,
     "backward": _backward, "stride": beneath.stride, "is_conj": lambda self: False,
     "is_neg": lambda self: False, "resolve_conj": lambda self: self,
     "resolve_neg": lambda self: self,
