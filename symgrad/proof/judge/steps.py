@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import itertools
 import operator
+from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -130,7 +131,9 @@ class Steps:
         subject, claimed = self.subject, self.adjoints[node]
         pairs = [(one, self.adjoints[one]) for one in self.readers[node] if one in self.adjoints]
         outputs = [(one, cotangent) for one, cotangent in subject.outputs if one is node]
-        leaves = {*self.forward, *self.opaque, *(cotangent for _, cotangent in (*pairs, *outputs))}
+        fixed = {node, *(cotangent for _, cotangent in (*pairs, *outputs))}
+        readers = [one for one, _ in pairs]
+        leaves = {*fixed, *readers, *self._closing(readers, fixed, frozenset())}
         chain = Lowering(subject.graph, leaves)
         at = gradient_indices(node.shape)
         wrt = name_of(node)
@@ -142,15 +145,36 @@ class Steps:
         if levels:
             opened |= {arg for one in opened for arg in one.args if arg in self.own}
         opened = (opened | self.moves) - self.opaque - {node}
+        leaves |= self._closing([claimed, *readers, *opened.intersection(leaves)], fixed, opened)
+        unfolded = {f"%{one.index}": one for one in leaves & opened}
         kept = leaves - opened
         plain = Lowering(subject.graph, kept, chain.pool)
-        unfolded = {f"%{one.index}": one for one in opened}
         total = reference if reference is not None else own
         if total is not None:
             total = unfold(plain, total, unfolded)
-        hand = plain.element(claimed, at, body=claimed not in kept)
+        is_leaf = claimed in fixed or (self._closes(claimed) and claimed not in opened)
+        hand = plain.element(claimed, at, body=not is_leaf)
         budget = max(NEAR_PIECE_WORK, READER_WORK * len(pairs))
         return self.goal(plain, hand, total, [chain], budget)
+
+    def _closes(self, node: Node) -> bool:
+        return node in self.own or node in self.opaque
+
+    def _closing(
+        self, roots: Iterable[Node], fixed: Collection[Node], opened: Collection[Node]
+    ) -> set[Node]:
+        """The leaves that a way down from some nodes ends at, and the opened ones on it."""
+        found, seen, todo = set(), set(), list(roots)
+        while todo:
+            for arg in todo.pop().args:
+                if arg in seen:
+                    continue
+                seen.add(arg)
+                if arg in fixed or self._closes(arg):
+                    found.add(arg)
+                if arg not in found or arg in opened:
+                    todo.append(arg)
+        return found
 
     def goal(
         self,
@@ -196,8 +220,7 @@ class Classes:
         self._why: dict[Node, Equality] = {}
         self._shared = _common(steps)
         """First nodes that stand for others, too, and what both programs have."""
-        self._members: dict[object, list[Node]] = {}
-        self._marks: dict[Node, Array] = {}
+        self._members: dict[object, _Members] = {}
         self._failures = 0
         self._points = _points(steps)
 
@@ -232,8 +255,7 @@ class Classes:
         if first is made and node.dtype.is_float:
             mark = self._mark(node)
             if mark is not None:
-                self._marks[first] = mark
-                self._members.setdefault(node.shape, []).append(first)
+                self._members.setdefault(node.shape, _Members(len(mark))).add(first, mark)
 
     def _rebuilt(self, node: Node) -> Node:
         """The node with the first of each class as its arguments."""
@@ -253,8 +275,8 @@ class Classes:
                 self._first[zero] = zero
                 return zero
             return None
-        alike = [one for one in self._members.get(node.shape, ()) if _alike(self._marks[one], mark)]
-        for one in alike[:2]:
+        members = self._members.get(node.shape)
+        for one in () if members is None else members.like(mark)[:2]:
             if self._take(node, self._equal(made, one, NEAR_PIECE_WORK)):
                 self._shared.add(one)
                 return one
@@ -372,6 +394,31 @@ def _parts(exprs: Iterable[Expr], shape: Sequence[Dim]) -> Iterator[tuple[Dim, .
         inside = list(gradient_indices(extents))
         inside[axis] = start + inside[axis]
         yield tuple(inside)
+
+
+class _Members:
+    """First nodes of one shape, to be found by their marks: sorted by each number of these."""
+
+    def __init__(self, length: int) -> None:
+        self._all: list[tuple[Node, Array]] = []
+        self._sorted: list[list[tuple[float, int]]] = [[] for _ in range(length)]
+
+    def add(self, node: Node, mark: Array) -> None:
+        """One more."""
+        for ordered, value in zip(self._sorted, mark.tolist(), strict=True):
+            insort(ordered, (value, len(self._all)))
+        self._all.append((node, mark))
+
+    def like(self, mark: Array) -> list[Node]:
+        """Those of nearly the same mark, the first that was added first."""
+        largest = int(np.abs(mark).argmax())  # where few others are near by chance
+        ordered, value = self._sorted[largest], float(mark[largest])
+        low, high = sorted(value * (1 + sign * 2 * _CLOSE) for sign in (-1, 1))
+        near = ordered[
+            bisect_left(ordered, (low, -1)) : bisect_right(ordered, (high, len(ordered)))
+        ]
+        found = (self._all[place] for place in sorted(place for _, place in near))
+        return [node for node, other in found if _alike(other, mark)]
 
 
 def _alike(one: Array, other: Array) -> bool:
