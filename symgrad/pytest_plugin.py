@@ -26,6 +26,7 @@ _SECTIONS = {
     _VALUES: "symgrad: values of arguments that verdicts hold for, derived backwards",
 }
 _CLASS = re.compile(r"^\s*class\s+\w+\s*\(", re.MULTILINE)
+_RULED = re.compile(r"\bcustom_vjp\b")
 _NEVER = ("setup.py", "__main__.py", "conftest.py")
 
 
@@ -69,7 +70,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         return None
     if file_path.suffix != ".py" or file_path.name in _NEVER:
         return None
-    if not _CLASS.search(file_path.read_text(encoding="utf-8", errors="replace")):
+    text = file_path.read_text(encoding="utf-8", errors="replace")
+    if not (_CLASS.search(text) or _RULED.search(text)):
         return None
     found: FunctionFile = FunctionFile.from_parent(parent, path=file_path)
     return found

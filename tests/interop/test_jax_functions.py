@@ -341,3 +341,15 @@ def test_the_command_line_finds_functions(tmp_path: Path) -> None:
     assert "good" in found.stdout
     assert "wrong: REFUTED" in found.stdout
     assert "good: REFUTED" not in found.stdout
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--symgrad",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        str(file),
+    ]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert "1 failed, 1 passed" in found.stdout, found.stdout
