@@ -177,7 +177,7 @@ _MASK = (*_priced([one for one in _TENSORS if one.dtype == bool_], -8),
 _BY_EVIDENCE = {"number": _NUMBER, "flag": _FLAG_OR_ELSE, "index": _INDEX, "mask": _MASK,
                 "count": _COUNT, "axis": _AXIS, "optional": _OPTIONAL}  # fmt: skip
 _COUNTED = re.compile(
-    r"(^|_)(num|n|nb|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
+    r"(^|_)(num|iters?|iterations?|steps?|times|count|bits?|groups?|levels?|heads?|depth)(_|$)"
 )
 """Names of what is counted to."""
 _NUMBERS = re.compile(

@@ -95,7 +95,6 @@ REFUSED = {
     "copy": "W.copy_(x); return x",
     "through a view": "W[:2].zero_(); return x",
     "data": "W.data = x; return x",
-    "out": "return torch.exp(x, out=torch.empty_like(x))",
     "out of torch's own": "torch.exp(W, out=W); return x",
     "activation in place": "F.relu(W, inplace=True); return x",
     "statistics": "return F.batch_norm(x.expand(3, 3), W, W, training=True)[0]",
@@ -105,9 +104,6 @@ REFUSED = {
     "value": "return x * x.sum().item()",
     "branch": "return x if x.sum() > 0 else -x",
     "loop": "return sum((one for one in x), x)",
-    "random": "return x * torch.rand(3)",
-    "random like": "return x * torch.bernoulli(torch.full_like(x, 0.5))",
-    "dropout": "return F.dropout(x, 0.5)",
     "half": "return x.half().float()",
     "complex": "return torch.view_as_real(torch.fft.fft(x)).sum() + x",
 }
