@@ -280,7 +280,7 @@ def _evidence(function: AnyFunction) -> dict[str, str | int]:
     own = {
         **dict.fromkeys(sorted(used.axes - used.tensors), "axis"),
         **dict.fromkeys(sorted(used.counts - used.tensors), "count"),
-        **dict.fromkeys(sorted(used.optional - used.tensors - saved), "optional"),
+        **dict.fromkeys(sorted(used.optional - used.tensors - saved - indices), "optional"),
     }
     indexed = dict.fromkeys(sorted(indices), "index")
     return {**plain, **indexed, **numbers, **flags, **own, **ranks}
