@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import symgrad as sg
+from benchmarks.chains import perceptron
 from symgrad.frontend.trace import trace_request
 from symgrad.proof.judge.decide import proving
 from symgrad.proof.judge.steps import Steps
@@ -44,6 +45,7 @@ LONG = {
     "sinkhorn-12": (sinkhorn(12), ("n m",)),
     "tiled-4": (tiled_attention(4), ("n d", "4 b d", "4 b e")),
     "sines-400": (sines(400), ("n",)),
+    "perceptron-32": perceptron(160),
 }
 SLIPS = {
     "newton-schulz": (newton_schulz(2, "transpose"), ("n m",), ["x"]),

@@ -18,6 +18,7 @@ Values at points only say what is worth proving.
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
@@ -54,6 +55,7 @@ from symgrad.proof.oracle.adjoints import sampled
 from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import Evaluator
+from symgrad.proof.words.relations import number
 
 _CLOSE = 1e-9
 _ZERO = 1e-11
@@ -61,6 +63,11 @@ _ZERO = 1e-11
 _MOVES = frozenset(("movement", "source", "indexing"))
 """Kinds of ops that compute nothing: they are always unfolded."""
 _CHOICES = frozenset(("maximum", "minimum", "amax", "amin", "max", "min", "where", "abs", "relu"))
+_FACTORS = frozenset(("mul", "einsum", "div", "square"))
+"""Ops whose results are small where an operand is, though nothing cancels."""
+_SHALLOW = 2
+"""How many depths are tried for nodes that are hardly equal."""
+Depths = Sequence[tuple[int, bool]]
 Point = Mapping[Node, Array]
 
 
@@ -221,6 +228,8 @@ class Classes:
         self._shared = _common(steps)
         """First nodes that stand for others, too, and what both programs have."""
         self._members: dict[object, _Members] = {}
+        self._origins: dict[Node, Node] = {}
+        """The nodes whose values the marks are made of."""
         self._failures = 0
         self._points = _points(steps)
 
@@ -256,6 +265,7 @@ class Classes:
             mark = self._mark(node)
             if mark is not None:
                 self._members.setdefault(node.shape, _Members(len(mark))).add(first, mark)
+                self._origins[first] = node
 
     def _rebuilt(self, node: Node) -> Node:
         """The node with the first of each class as its arguments."""
@@ -277,7 +287,9 @@ class Classes:
             return None
         members = self._members.get(node.shape)
         for one in () if members is None else members.like(mark)[:2]:
-            if self._take(node, self._equal(made, one, NEAR_PIECE_WORK)):
+            agree = self._zeros_agree(node, self._origins[one])
+            depths = STEP_DEPTHS if agree else STEP_DEPTHS[:_SHALLOW]
+            if self._take(node, self._equal(made, one, NEAR_PIECE_WORK, depths)):
                 self._shared.add(one)
                 return one
         return None
@@ -305,20 +317,33 @@ class Classes:
         return np.asarray(found) if found else None
 
     def _vanishes(self, node: Node) -> bool:
-        """Is it 0 at all points, but for rounding?"""
+        """Is it 0 at all points, but for rounding?  Products are, where a factor is."""
+        if node.op in _FACTORS and any(number(self._first[arg]) == 0 for arg in node.args):
+            return True
         for values in self._points:
-            scale = max((_size(values[arg]) for arg in node.args if arg in values), default=0.0)
-            if _size(values[node]) > _ZERO * scale:
+            sizes = [_size(values[arg]) for arg in node.args if arg in values]
+            if _size(values[node]) > _ZERO * _mass(node.op, sizes):
                 return False
         return True
 
+    def _zeros_agree(self, one: Node, other: Node) -> bool:
+        """Are the same elements exactly 0, at some point?
+
+        If not, one of them may lack parts that are too small to be seen, as the first layers of a
+        deep network are.
+        """
+        pairs = [(at[one], at[other]) for at in self._points if one in at and other in at]
+        return not pairs or any(np.array_equal(a == 0, b == 0) for a, b in pairs)
+
     # -- proofs
 
-    def _equal(self, left: Node, right: Node | None, budget: int) -> Equality:
+    def _equal(
+        self, left: Node, right: Node | None, budget: int, depths: Depths = STEP_DEPTHS
+    ) -> Equality:
         """Are two first nodes equal?  With more and more below them unfolded."""
         roots = [left] if right is None else [left, right]
         found, tried = Equality(False), set[frozenset[Node]]()
-        for depth, choices in STEP_DEPTHS:
+        for depth, choices in depths:
             leaves = self._leaves(roots, depth, choices=choices)
             if leaves in tried:
                 continue
@@ -424,6 +449,13 @@ class _Members:
 def _alike(one: Array, other: Array) -> bool:
     scale = np.maximum(np.abs(one), np.abs(other))
     return bool(np.all(np.abs(one - other) <= _CLOSE * np.maximum(scale, np.abs(one[1::2]).max())))
+
+
+def _mass(op: str, sizes: Sequence[float]) -> float:
+    """How large a result of operands of these sizes is, if nothing cancels."""
+    if op == "einsum":
+        return math.prod(sizes)
+    return 0.0 if op in _FACTORS else max(sizes, default=0.0)
 
 
 def _size(value: Array) -> float:
