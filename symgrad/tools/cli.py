@@ -286,26 +286,18 @@ def verify(
     chosen = [function for target in targets for function in discover.functions(target)]
     files = Configured(config, read=not no_config)
     files.check(chosen)
-    facts = joined(assume)
     asked = Asked(
-        _specs(shapes),
-        _static(static),
-        facts,
-        order,
-        audit,
-        timeout or None,
-        suggest,
-        cached=not no_cache,
-        config=files.of,
-    )
+        _specs(shapes), _static(static), joined(assume), order, audit, timeout or None, suggest,
+        cached=not no_cache, config=files.of,
+    )  # fmt: skip
     alone = write_test is not None or write_config
     judged = judge_all(chosen, console, asked, jobs=1 if alone else jobs)
     if as_json:
         _answer([one.to_dict() | ({"diff": one.diff} if suggest else {}) for one in judged])
     else:
         console.print(summary(judged))
-        for one in judged:
-            if (audit or not one.passes) and not quiet:
+        for one in [] if quiet else judged:
+            if audit or not one.passes:
                 console.print(escape(one.text), soft_wrap=True)
         if suggest:
             _print_diffs(judged)
