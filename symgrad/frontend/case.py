@@ -39,6 +39,7 @@ from symgrad.frontend.stated import relations
 from symgrad.frontend.tables import Tables, hashes_sizes
 from symgrad.frontend.tensor import GIVEN, SymbolicTensor, fresh, own_names
 from symgrad.frontend.unknown import between_calls
+from symgrad.frontend.unwritten import initialised
 from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
 from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
@@ -194,7 +195,7 @@ def _case(
     if not limited:
         asked += questions.handled(problem)
         asked += [Asked(limit.what, limit.location) for limit in limits]
-    return FunctionCase(
+    case = FunctionCase(
         conditions=session.facts.conditions,
         graph=session.graph,
         inputs=(*run.inputs.values(), *session.plain.values()),
@@ -217,6 +218,7 @@ def _case(
         state=tuple(run.state),
         parameters=run.words_of_cotangents,
     )
+    return initialised(case)
 
 
 def trace_beside(

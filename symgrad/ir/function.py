@@ -165,6 +165,14 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Unwritten:
+    """A node that has to be 0 everywhere; else the program reads memory that nobody wrote."""
+
+    node: Node
+    asked: Asked
+
+
+@dataclass(frozen=True)
 class Relation:
     """A stated relation between inputs: each element of ``node`` is ``kind`` 0: > >= != or ==.
 
@@ -208,7 +216,8 @@ class FunctionCase:
     asked that has no answer for all calls; ``assumed``: what the verdict has to print.  ``where``:
     what must hold of plain numbers, as expressions.  ``relations``: what is stated of the inputs.
     ``state``: why later calls may compute something else.  ``parameters``: what backward calls the
-    cotangents, where it has one parameter for each output.
+    cotangents, where it has one parameter for each output.  ``unwritten``: what has to be 0, so
+    that nothing is computed from memory that nobody wrote.
     """
 
     conditions: tuple[SizeCondition, ...]
@@ -234,6 +243,7 @@ class FunctionCase:
     relations: tuple[Relation, ...] = ()
     state: tuple[Asked, ...] = ()
     parameters: tuple[str, ...] = ()
+    unwritten: tuple[Unwritten, ...] = ()
 
     @property
     def aliases(self) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 In: nothing.  Out: records.
 
-Both are the identity of their first argument.  ``detach`` cuts its value off from
+All are the identity of their first argument.  ``unwritten`` are zeros that stand for memory that
+nobody wrote; a trace that is over has none.  ``detach`` cuts its value off from
 differentiation; ``applied`` is what a Function returned: its derivative by the other arguments is
 that Function's own backward.  Only a trace that follows histories has markers, and only the proof
 of second order reads them: it takes them out before anything is judged.
@@ -36,6 +37,10 @@ def _lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
     return reader.read(0, *indices)
 
 
+structural(
+    "unwritten", KIND, rule=_rule, numpy=lambda array, made: array, lower=_lower, vjp=None,
+    program="{0}",
+)  # fmt: skip
 structural("detach", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, program="{0}")
 structural(
     "applied", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, arity=None, program="{0}"

@@ -43,6 +43,7 @@ from symgrad.proof.judge import vacuous
 from symgrad.proof.judge.calls import REAL, STATE, Calls, Trace, judge_calls
 from symgrad.proof.judge.conditions import FoundCondition, find_conditions
 from symgrad.proof.judge.decide import Judgement, beside, judge
+from symgrad.proof.judge.initialised import vanishes
 from symgrad.proof.judge.jvp import NAME as JVP
 from symgrad.proof.judge.jvp import failed, judge_jvp
 from symgrad.proof.judge.kinks import kinks
@@ -204,7 +205,8 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     calls = _calls(graphs, declared, options)
     if any(finding.name == STATE for finding in calls.findings):
         return _stateful(graphs, calls.findings)
-    observed = _observed((graphs, *options.variants, *options.undefined))
+    traced = (graphs, *options.variants, *options.undefined)
+    observed = _observed(traced) or _unwritten(traced)
     if observed:
         return _failed(graphs, observed)
     if calls.wide and options.wide is not None:
@@ -314,6 +316,19 @@ def _observed(traced: Sequence[FunctionGraphs]) -> str:
     if not asked:
         return ""
     return f"the program may do something else in a real call: {'; '.join(asked)}"
+
+
+def _unwritten(traced: Sequence[FunctionGraphs]) -> str:
+    """Who reads memory that nobody wrote, and where; empty where it is shown that nobody does."""
+    for graphs in traced:
+        for case in graphs.cases:
+            if not case.unwritten:
+                continue
+            subject = subject_of(case, graphs.assumptions)
+            for one in case.unwritten:
+                if not vanishes(subject, one.node):
+                    return f"{one.asked}, as far as is shown: make it with zeros"
+    return ""
 
 
 def _found(name: str, findings: Callable[[], list[Finding]]) -> list[Finding]:

@@ -16,14 +16,8 @@ from symgrad.ir.assume import joined, parse_all
 from symgrad.tools.cli import main
 
 FACTS = (
-    "x=positive",
-    "x < y",
-    "x=x < 4",
-    "y=(0, 9)",
-    "(x * x).sum(-1) <= 20",
-    "y != 2",
-    "x >= 0.25",
-)
+    "x=positive", "x < y", "x=x < 4", "y=(0, 9)", "(x * x).sum(-1) <= 20", "y != 2", "x >= 0.25",
+)  # fmt: skip
 
 
 @given(st.lists(st.sampled_from(FACTS), unique=True))

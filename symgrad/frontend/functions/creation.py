@@ -43,10 +43,22 @@ def _kind(dtype: Any, default: DType | None = None) -> DType:
     return as_dtype(dtype) if dtype is not None else default or current().dtype
 
 
+def unwritten(name: str, made: Tensor) -> Tensor:
+    """The tensor as memory that nobody wrote, which only what writes it may show."""
+    session = current()
+    node = session.apply("unwritten", made.storage.node, made=name)
+    node.location = node.location or here()
+    return fresh(node)
+
+
+def _made(name: str, made: Tensor) -> Tensor:
+    return unwritten(name, made) if "empty" in name else made
+
+
 def _like(name: str, value: Any, default: DType | None = None) -> Callable[..., Tensor]:
     def call(input: Any, *, dtype: Any = None, **ignored: Any) -> Tensor:
         source = as_tensor(input)
-        return filled(value, source.node.shape, _kind(dtype, source.dtype))
+        return _made(f"{name}_like", filled(value, source.node.shape, _kind(dtype, source.dtype)))
 
     call.__name__ = call.__qualname__ = f"{name}_like"
     call.__doc__ = f"A tensor of {name} in the shape and dtype of another."
@@ -57,7 +69,7 @@ def _sized(name: str, value: Any) -> Callable[..., Tensor]:
     def call(*size: Any, dtype: Any = None, **ignored: Any) -> Tensor:
         if not size and "size" in ignored:
             size = (ignored["size"],)
-        return filled(value, shape_of(size), _kind(dtype))
+        return _made(name, filled(value, shape_of(size), _kind(dtype)))
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"A tensor of {name}."
@@ -68,14 +80,14 @@ def _new(name: str, value: Any) -> Callable[..., Tensor]:
     def call(self: Tensor, *size: Any, dtype: Any = None, **ignored: Any) -> Tensor:
         if not size and "size" in ignored:
             size = (ignored["size"],)
-        return filled(value, shape_of(size), _kind(dtype, self.dtype))
+        return _made(f"new_{name}", filled(value, shape_of(size), _kind(dtype, self.dtype)))
 
     call.__name__ = call.__qualname__ = f"new_{name}"
     call.__doc__ = f"A tensor of {name} in the dtype of this one."
     return call
 
 
-# What is not initialised holds zeros: a trace cannot read what nobody wrote.
+# What is not initialised holds zeros in a trace; that nobody reads them is proved.
 for _name, _value in (("zeros", 0), ("ones", 1), ("empty", 0)):
     operation(_name, method=False)(_sized(_name, _value))
     operation(f"{_name}_like", method=False)(_like(_name, _value))
@@ -122,7 +134,7 @@ def new(self: Tensor, *size: Any, **ignored: Any) -> Tensor:
         return share(size[0])
     if len(size) == 1 and isinstance(size[0], (list, tuple)) and not isinstance(size[0], Shape):
         return new_tensor(self, size[0])
-    return filled(0, shape_of(size), self.dtype)
+    return unwritten("new", filled(0, shape_of(size), self.dtype))
 
 
 @operation("tensor", "scalar_tensor", method=False)
