@@ -25,6 +25,7 @@ from symgrad.declarations import Declared, read
 from symgrad.errors import (
     BuildError,
     CacheError,
+    CasesError,
     InferredShapesWarning,
     NotProvedError,
     SpecError,
@@ -142,17 +143,20 @@ def in_time(function: AnyFunction, timeout: float | None, judge: Callable[[], Re
             report = judge()
             stopped = limit is not None and limit.passed
     except TimeUp as error:
-        report = _unfinished(function, error)
+        report = _unfinished(function, str(error))
+    except CasesError as error:
+        stopped = False
+        report = _unfinished(function, f"{error.what}: {error.hint}")
     return replace(report, timed_out=True) if stopped else report
 
 
-def _unfinished(function: AnyFunction, error: TimeUp) -> Report:
-    """The report where the time was over before anything was judged."""
+def _unfinished(function: AnyFunction, why: str) -> Report:
+    """The report where nothing was judged, for want of time or of shapes."""
     from symgrad.proof.report.records import Finding, Report
     from symgrad.proof.report.verdict import Verdict
 
     found = class_of(function)
-    finding = Finding("judged", Verdict.UNDECIDED, str(error))
+    finding = Finding("judged", Verdict.UNDECIDED, why)
     return Report(found.__name__, class_location(found), inputs={}, protocol=(finding,))
 
 
@@ -185,7 +189,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
         except SymgradError:  # the assumptions may not fit other ranks
             continue
         except TimeUp as error:
-            judged[other.guess] = _unfinished(request.function, error)
+            judged[other.guess] = _unfinished(request.function, str(error))
     return for_guesses(judged)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import symgrad.frontend.functions  # noqa: F401  (attaches the methods of symbolic tensors)
 from symgrad import deadline
 from symgrad.budgets import MOST_CASES, MOST_STATE_ROUNDS
-from symgrad.errors import ControlFlowError, SpecError, SymgradError, counted
+from symgrad.errors import CasesError, SpecError, SymgradError, counted
 from symgrad.frontend.case import trace_case
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import class_location, has_backward, is_once, method_sources
@@ -144,10 +144,11 @@ def all_cases(
     todo = [start]
     while todo:
         if len(cases) + len(todo) > most:
-            raise ControlFlowError(
+            raise CasesError(
                 f"the program branches on its sizes into more than {most} cases",
                 location=class_location(options.request.cls),
-                hint="write numbers for sizes that are fixed in the shape specs",
+                hint='give shapes with numbers for the sizes that are fixed: --shapes "n 64" in '
+                'the shell, sg.verify(Op, "n 64") in Python',
             )
         facts = todo.pop()
         try:

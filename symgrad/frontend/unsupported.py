@@ -59,7 +59,7 @@ _OTHER = _words(
     "row_indices row_stack rrelu rrelu_ saddmm searchsorted select_scatter selu_ set_ "
     "share_memory_ signbit sinc sinc_ slice_inverse slice_scatter smm solve sparse_dim "
     "sparse_mask sparse_resize_ sparse_resize_and_clear_ spmm sspaddmm stft storage "
-    "storage_offset storage_type stride svd svd_lowrank swapaxes_ swapdims_ symeig tensor_split "
+    "storage_offset storage_type stride svd svd_lowrank swapaxes_ swapdims_ symeig "
     "threshold_ to_dense to_dlpack to_mkldnn to_padded_tensor to_sparse to_sparse_bsc "
     "to_sparse_bsr to_sparse_coo to_sparse_csc to_sparse_csr trapezoid trapz unfold unsafe_chunk "
     "unsafe_split unsafe_split_with_sizes untyped_storage values vander view_as_windows volatile "

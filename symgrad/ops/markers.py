@@ -38,7 +38,7 @@ def _lower(reader: Reader, node: Node, indices: tuple[Dim, ...]) -> Expr:
 
 
 structural(
-    "unwritten", KIND, rule=_rule, numpy=lambda array, made: array, lower=_lower, vjp=None,
+    "unwritten", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None,
     program="{0}",
 )  # fmt: skip
 structural("detach", KIND, rule=_rule, numpy=_first, lower=_lower, vjp=None, program="{0}")

@@ -29,6 +29,7 @@ from symgrad.budgets import (
     TRIALS_AFTER_A_TRACE,
 )
 from symgrad.errors import (
+    CasesError,
     ControlFlowError,
     DTypeError,
     Location,
@@ -146,17 +147,17 @@ class _Search:
         self.places: set[Location | None] = set()
         """Where trials ended."""
         self.most_cases = TRIAL_CASES
-        self.many_cases = False
-        """Did a trial end because forward asks too much about its sizes?"""
+        self.many_cases: CasesError | None = None
+        """How a trial ended because forward asks too much about its sizes."""
 
     def run(self) -> Request:
         """The cheapest combination of those that forward accepts."""
         found = self._cheapest(SHAPE_TRIALS)
-        if found is None and self.many_cases:
+        if found is None and self.many_cases is not None:
             self.most_cases = 10 * TRIAL_CASES
             found = self._cheapest(self.trials + 16)
         if found is None:
-            raise self._nothing()
+            raise self.many_cases or self._nothing()
         if found.failing and self.guest is not None:
             found = self._as_returned(found)
         if not found.failing:
@@ -533,7 +534,8 @@ class _Search:
             if all(one.is_tensor and not one.constant for one in trial.chosen):
                 first = self.first = self.first or error
                 self.alike &= str(error) == str(first)
-            self.many_cases |= "cases" in str(what) and isinstance(error, ControlFlowError)
+            if isinstance(error, CasesError):
+                self.many_cases = error
             if len(self.errors) < SHOWN_ERRORS:
                 self.errors[self._shapes(trial)] = f"{type(error).__name__}: {what}"
             return None, error

@@ -24,11 +24,13 @@ def _marked(op: str) -> Node:
     y = graph.input("y", TensorType(float64, (M,)))
     if op == "detach":
         return graph.apply(op, x, why="saved")
+    if op == "unwritten":
+        return graph.apply(op, x, made="empty")
     return graph.apply(op, x, y, rule=0, output=0)
 
 
-def test_there_are_two() -> None:
-    assert sorted(MARKERS) == ["applied", "detach"]
+def test_there_are_three() -> None:
+    assert sorted(MARKERS) == ["applied", "detach", "unwritten"]
 
 
 @pytest.mark.parametrize("op", MARKERS)

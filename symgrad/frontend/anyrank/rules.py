@@ -45,7 +45,7 @@ REDUCTIONS = """
 ALONG_AXES = """
     softmax log_softmax softmin cumsum cumprod logcumsumexp sort argsort topk kthvalue glu normalize
     cosine_similarity select narrow diff roll unbind chunk split split_with_sizes unfold squeeze
-    repeat_interleave flip
+    repeat_interleave flip tensor_split
 """
 PLACES = """
     gather take_along_dim take_along_axis scatter scatter_add scatter_reduce

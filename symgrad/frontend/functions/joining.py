@@ -5,6 +5,7 @@ In: tensors.  Out: tensors; pieces are views of what was split.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -165,6 +166,30 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
             multiple=(whole, chunks),
         )
     return _pieces(source, axis, [size_each] * chunks)
+
+
+@operation("tensor_split")
+def tensor_split(
+    input: Any, indices_or_sections: Any = None, dim: int = 0, **named: Any
+) -> tuple[Tensor, ...]:
+    """That many pieces, the first ones larger by 1 where they must be; or those between indices."""
+    source = as_tensor(input)
+    wanted = named.get("sections", named.get("indices", indices_or_sections))
+    axis = axis_of(dim, source.ndim)
+    if isinstance(wanted, (list, tuple)):
+        ends = [None, *wanted, None]
+        before = (slice(None),) * axis
+        return tuple(source[(*before, slice(*pair))] for pair in itertools.pairwise(ends))
+    if not isinstance(wanted, int) or wanted <= 0:
+        raise OperationCallError(
+            f"number of sections must be larger than 0, got {wanted}", location=here()
+        )
+    whole = source.node.shape[axis]
+    if whole.constant is not None:
+        each, more = divmod(whole.constant, wanted)
+        sizes = [Dim.of(each + (place < more)) for place in range(wanted)]
+        return _pieces(source, axis, sizes)
+    return chunk(source, wanted, axis)
 
 
 @operation("unbind")
