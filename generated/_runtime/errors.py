@@ -156,6 +156,10 @@ class ControlFlowError(TraceError, TypeError):
     """Python control flow on the value of a symbolic tensor."""
 
 
+class CasesError(ControlFlowError):
+    """A program that depends on its sizes in more ways than are judged."""
+
+
 def is_limit(error: SymgradError) -> bool:
     """Is it about what symgrad cannot trace, so that nothing can be said of the program?
 
