@@ -177,9 +177,10 @@ def tensor_split(
     wanted = named.get("sections", named.get("indices", indices_or_sections))
     axis = axis_of(dim, source.ndim)
     if isinstance(wanted, (list, tuple)):
-        ends = [None, *wanted, None]
         before = (slice(None),) * axis
-        return tuple(source[(*before, slice(*pair))] for pair in itertools.pairwise(ends))
+        pairs = itertools.pairwise([None, *wanted, None])
+        keys = [(*before, slice(start, end)) for start, end in pairs]
+        return tuple(source[key] for key in keys)
     if not isinstance(wanted, int) or wanted <= 0:
         raise OperationCallError(
             f"number of sections must be larger than 0, got {wanted}", location=here()

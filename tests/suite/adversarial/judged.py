@@ -192,7 +192,8 @@ def _claimed(claim: str, somewhere: Place) -> bool:
     """Is a claim, with what it leaves out, about a point?"""
     only, *excepted = re.split(r", (?=but where|except at ties|at the kink|except where)", claim)
     out = (_EXCEPT.fullmatch(said) for said in excepted)
-    return _truth(only, somewhere, all) is True and not any(
+    parts = [_truth(part, somewhere, all) for part in only.split(" and ")]
+    return all(part is True for part in parts) and not any(
         match is not None and _truth(_REMARK.sub("", match[1]), somewhere, any) is True
         for match in out
     )
@@ -229,7 +230,7 @@ _PATTERNS: tuple[tuple[str, Callable[..., bool]], ...] = (
         lambda a: any(np.unique(row).size < row.size for row in a.reshape(-1, a.shape[-1])),
     ),
     (
-        r"(\w+) in ([\[(])(.*), (.*)([\])])",
+        r"(\w+) in ([\[(])([^()\[\],]*), ([^()\[\],]*)([\])])",
         lambda a, left, low, high, right: bool(
             ((a > _number(low)) | ((a == _number(low)) & (left == "["))).all()
             & ((a < _number(high)) | ((a == _number(high)) & (right == "]"))).all()
