@@ -122,7 +122,7 @@ def _proof(graphs: FunctionGraphs, report: Report) -> dict[str, Any]:
         "gradients": {
             name: {
                 "verdict": str(found.verdict),
-                "conditions": [str(condition) for condition in found.conditions],
+                "conditions": [condition.to_dict() for condition in found.conditions],
                 "hand_written_sha256": sides.get(name, nothing).hand,
                 "true_sha256": sides.get(name, nothing).true,
             }

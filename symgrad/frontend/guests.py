@@ -98,6 +98,10 @@ class Guest(Protocol):
         """A block in which the library's functions are those of the trace."""
         ...
 
+    def worded(self, text: str) -> str:
+        """A message that names functions of symgrad, in the words of the library."""
+        ...
+
     def returned(self, value: Any) -> Any:
         """What forward or backward returned, with the library's own tensors as constants."""
         ...

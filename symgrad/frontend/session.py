@@ -390,6 +390,10 @@ def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
     if isinstance(error, SymgradError):
         error.location = error.location or location
         error.__class__ = vars(type(error)).get(RAISED_AS, type(error))
+        session = active()
+        if session is not None and session.guest is not None:
+            error.what = session.guest.worded(error.what)
+            error.hint = session.guest.worded(error.hint)
         return error
     text = str(error) or type(error).__name__
     kind = TraceError if own and not _OURS.search(text) else OperationError

@@ -712,7 +712,7 @@ def _report(
     if verdict is Verdict.REFUTED:
         found, diagnosis = _explained(chosen, name, decided, options)
         conditions += [Condition("found", str(condition)) for condition in found]
-    else:
+    elif verdict is not Verdict.UNDECIDED:
         conditions += _kinks(judged, name, conditions)
     return InputReport(
         name=name,

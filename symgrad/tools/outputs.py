@@ -153,6 +153,7 @@ def sarif(judged: Sequence[Outcome], root: Path) -> str:
                     "verdict": one.verdict,
                     "values": _values(one),
                     "derived": one.derived,
+                    "conditions": _conditions(one),
                 }
                 for one in judged
             ]
@@ -194,6 +195,7 @@ def _result(one: Outcome, root: Path) -> dict[str, Any]:
             "function": one.name,
             "verdict": one.verdict,
             "values": _values(one),
+            "conditions": _conditions(one),
             "report": one.text,
         },
     }
@@ -285,6 +287,12 @@ def _values(one: Outcome) -> dict[str, str]:
         **({"judged for": "; ".join(presences)} if presences else {}),
         **({"declared": declared} if declared else {}),
     }
+
+
+def _conditions(one: Outcome) -> dict[str, list[dict[str, Any]]]:
+    """The conditions of each gradient, as ``--json`` has them."""
+    found = {} if one.report is None else one.report.inputs
+    return {name: [each.to_dict() for each in of.conditions] for name, of in found.items()}
 
 
 def _seconds(one: Outcome) -> float:

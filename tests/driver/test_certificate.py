@@ -100,7 +100,8 @@ def test_the_manifest_states_what_was_proved(package: Path) -> None:
     assert said["proof"]["verdict"] == "PROVED"
     for gradient in said["proof"]["gradients"].values():
         assert gradient["hand_written_sha256"] == gradient["true_sha256"]
-        assert "x > 0" in gradient["conditions"]
+        (found,) = (one for one in gradient["conditions"] if one["text"] == "x > 0")
+        assert (found["code"], found["excepted"]) == ("x > 0", False)
     of_x, of_weight = said["proof"]["gradients"].values()
     assert of_x["true_sha256"] != of_weight["true_sha256"]
 

@@ -350,7 +350,7 @@ def test_every_output_names_symbols_fixed_values_and_what_is_constant(tmp_path: 
     assert proof["assume"] == {"y": "constant"}
     assert proof["proof"]["quantified"] == ["all real alpha"]
     assert proof["proof"]["values"] == one["values"]
-    assert constant in proof["proof"]["gradients"]["x"]["conditions"][0]
+    assert constant in proof["proof"]["gradients"]["x"]["conditions"][0]["text"]
     held = run(main, ["verify", "--certificate", str(folder), "--root", str(tmp_path)])
     assert "the certificate holds" in held.output
     done = subprocess.run(

@@ -175,3 +175,44 @@ def outcome(test: Path) -> str:
     except AssertionError as error:
         return " ".join(str(error).split()[:2])
     return "passed"
+
+
+HINTS = """import torch
+
+
+class Op(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        {forward}
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        {backward}
+"""
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize(
+    ("forward", "backward"),
+    [
+        ("return torch.exp(x)", "return g if x > 0 else -g"),
+        ("return torch.exp(x)", "return g[x > 0].sum() * x[1] if x[0] else g"),
+        ("return torch.nn.functional.softplus(x)", "return g * torch.nn.functional.silu(x)"),
+        ("return x.double() + x.to(torch.float32)", "x += g.double(); return g"),
+        ("return torch.nn.functional.logsigmoid(x).sum()", "return None"),
+    ],
+)  # fmt: skip
+def test_messages_on_torch_classes_use_its_words(
+    forward: str, backward: str, tmp_path: Path
+) -> None:
+    text = HINTS.format(forward=forward, backward=backward)
+    op, said = loaded(tmp_path, text), ""
+    try:
+        report = sg.verify(op, "n m")
+        said = f"{report}\n{report.diff}"
+    except sg.SymgradError as error:
+        said = error.shown()
+    assert said
+    assert not re.search(r"\bsg\.", said), said

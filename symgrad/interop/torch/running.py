@@ -10,6 +10,7 @@ is in progress anywhere, and are torch's own for whoever is not traced.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -38,6 +39,17 @@ class _Mode(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """What the function gives."""
         return calls.call(func, args, kwargs or {})
+
+
+_NAMED = re.compile(r"\bsg\.(\w+(?:\.\w+)*)")
+
+
+def _of_torch(match: re.Match[str]) -> str:
+    """``torch.where`` for ``sg.where``; what torch has not is symgrad's."""
+    found: Any = torch
+    for name in match[1].split("."):
+        found = getattr(found, name, None)
+    return f"{'symgrad' if found is None else 'torch'}.{match[1]}"
 
 
 class TorchGuest:
@@ -83,6 +95,10 @@ class TorchGuest:
                 stack.enter_context(torch.compiler.set_stance("force_eager"))
             stack.enter_context(_Mode())
             yield
+
+    def worded(self, text: str) -> str:
+        """The text with torch's functions in the place of symgrad's."""
+        return _NAMED.sub(_of_torch, text)
 
     def returned(self, value: Any) -> Any:
         """What forward or backward returned, torch's own tensors as constants."""

@@ -87,7 +87,9 @@ def diagnose(
     if paste is not None and offer is not None:
         words += paste.take(name, offer)
     code, conditions = (None, ()) if offer is None else (offer.code, offer.conditions)
-    return Diagnosis(tuple(words), code, derived_code(subject, true, paste), conditions, but)
+    return Diagnosis(
+        tuple(words), code, derived_code(subject, true, paste, case.aliases), conditions, but
+    )
 
 
 def _true(subject: Subject, name: str, witness: Witness) -> list[Derived]:
@@ -180,7 +182,9 @@ def _words(subject: Subject, fix: Fix, case: FunctionCase, paste: Paste | None) 
     for node in fix.blamed:
         code = None if scope is None else spelled_in(subject, node, None, scope)
         named = [*_named(subject, node), *([node] if node.name else [])]
-        code = code or spelled(writer_for(subject, None, named, paste), node) or node.op
+        code = (
+            code or spelled(writer_for(subject, None, named, paste, case.aliases), node) or node.op
+        )
         codes.append(f"`{code if len(code) <= _LONGEST_BLAMED else node.op}`")
     known = fix.blamed[0].location if fix.blamed else None
     line = f" (line {known.line})" if known is not None and fix.words.count("{}") else ""

@@ -123,20 +123,25 @@ def avoidable(subject: Subject, conditions: Iterable[Condition]) -> list[Conditi
 
 def writer_for(
     subject: Subject, copies: Mapping[Node, Node] | None = None, extra: Iterable[Node] = (),
-    paste: Paste | None = None,
+    paste: Paste | None = None, aliases: Mapping[str, str] | None = None,
 ) -> CodeWriter:  # fmt: skip
-    """Code in terms of what backward can read: cotangents, saved tensors, inputs, ``extra``."""
+    """Code in terms of what backward can read: cotangents, saved tensors, inputs, ``extra``.
+
+    ``aliases``: what backward calls the cotangents.
+    """
     new = copies if copies is not None else {node: node for node in subject.everything.nodes}
     named = [*(new.get(node, node) for node in subject.saved), *extra]
     reachable = [node for node in named if node.name]
     inputs = [node for node in reachable if node.rank] or subject.inputs
     sources = size_sources([*inputs, *(c for _, c in subject.outputs)])
+    words = {node: node.label for node in reachable}
+    for _, cotangent in subject.outputs:
+        if cotangent.label in (aliases or {}):
+            words[new.get(cotangent, cotangent)] = (aliases or {})[cotangent.label]
     if paste is None:
-        return CodeWriter(reachable, sources)
+        return CodeWriter(words, sources)
     plain = [new.get(one, one) for one in subject.inputs if one.label in paste.numbers]
-    return CodeWriter(
-        reachable, sources, module=paste.module, functional=paste.functional, plain=plain
-    )
+    return CodeWriter(words, sources, module=paste.module, functional=paste.functional, plain=plain)
 
 
 def spelled_in(
@@ -201,13 +206,15 @@ def _extended(subject: Subject) -> list[tuple[Node, Node]] | None:
 
 
 def derived_code(
-    subject: Subject, found: Sequence[Derived], paste: Paste | None = None
+    subject: Subject, found: Sequence[Derived], paste: Paste | None = None,
+    aliases: Mapping[str, str] | None = None,
 ) -> str | None:  # fmt: skip
     """The true gradient as code in forward's names."""
     one = found[-1] if found else None
     if one is None:
         return None
-    return spelled(writer_for(subject, one.copies, paste=paste), one.node, most=DERIVED_LINES)
+    writer = writer_for(subject, one.copies, paste=paste, aliases=aliases)
+    return spelled(writer, one.node, most=DERIVED_LINES)
 
 
 def _derived(

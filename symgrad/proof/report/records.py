@@ -25,7 +25,7 @@ class Condition:
     """Something a verdict depends on.
 
     ``kind``: declared, domain, kink, ties, index, size, literal, reading, nonzero, null set, axiom,
-    asked or found.
+    asked, value or found.
     ``about``: a relation and a normal form, by which conditions on one value are known.
     ``code``: the text as Python that can be evaluated, element by element, in terms of the inputs,
     the sizes, the plain numbers and ``sg``; empty where it has no such form.  ``indices``: the
@@ -45,6 +45,13 @@ class Condition:
     def excepted(self) -> bool:
         """Does the verdict leave out where it holds?  Else it rests on it."""
         return self.kind in _EXCEPTED
+
+    def to_dict(self) -> dict[str, Any]:
+        """What JSON, SARIF and manifests hold of it."""
+        return {
+            "kind": self.kind, "text": self.text, "excepted": self.excepted, "code": self.code,
+            "indices": [list(one) for one in self.indices],
+        }  # fmt: skip
 
 
 _EXCEPTED = ("kink", "ties", "nonzero", "null set")
@@ -305,9 +312,9 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, Condition):
+        return value.to_dict()
     if hasattr(value, "__dataclass_fields__"):
         shown = [name for name, one in value.__dataclass_fields__.items() if one.compare]
-        if isinstance(value, Condition):
-            shown += ["excepted", "code", "indices"]
         return {name: _plain(getattr(value, name)) for name in shown}
     return value

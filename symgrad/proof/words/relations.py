@@ -3,6 +3,8 @@
 In: nodes and numbers.  Out: ``Said``: ``x > -3``, ``(x * x).sum(0) == 1``.
 
 What is added to a side, or multiplies it, goes to the other side: ``x + 3 == 6`` is ``x == 3``.
+So do increasing functions, and what cannot be 0 where something is: ``x / (x.abs() + 1) == 0`` is
+``x == 0``, and ``x.sigmoid() > 0.5`` is ``x > 0``.
 The text is in terms of the inputs, or of the locals of forward where that is long; the code is
 in terms of the inputs, the sizes and the plain numbers alone, so that it can be evaluated.
 """
@@ -10,7 +12,7 @@ in terms of the inputs, the sizes and the plain numbers alone, so that it can be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -75,8 +77,64 @@ def solved(node: Node, relation: str, right: Fraction) -> tuple[Node, str, Fract
         elif node.op in ("mul", "div") and (factor := _factor(node, values)):
             node, right = node.args[values.index(None)], right / factor
             relation = relation if factor > 0 else REVERSED[relation]
+        elif (right, node.op) in _INCREASING:
+            node, right = node.args[0], Fraction(_INCREASING[right, node.op])
+        elif relation == "==" and not right and (zero := _zero_with(node)) is not None:
+            node = zero
         else:
             return node, relation, right
+
+
+_INCREASING: Mapping[tuple[Fraction, str], int] = {
+    **{(Fraction(0), op): 0 for op in (
+        "expm1", "log1p", "tanh", "sinh", "asinh", "atan", "atanh", "asin", "erf")},
+    **{(Fraction(0), op): 1 for op in ("log", "log2", "log10")},
+    **{(Fraction(1), op): 0 for op in ("exp", "exp2")},
+    (Fraction(1, 2), "sigmoid"): 0,
+}  # fmt: skip
+"""Of increasing functions the number at which they are another number."""
+
+
+def _zero_with(node: Node) -> Node | None:
+    """An operand that is 0 exactly where a node is, with which the node is defined; else None."""
+    if node.op in ("square", "abs", "sqrt"):
+        return node.args[0]
+    if node.op == "div":
+        return node.args[0]
+    if node.op == "mul":
+        first, second = node.args
+        if first is second or _is_positive(second):
+            return first
+        return second if _is_positive(first) else None
+    return None
+
+
+def _is_positive(node: Node) -> bool:
+    """Is it greater than 0, by how it is written?"""
+    node = bare(node)
+    value = _number(node)
+    if value is not None:
+        return value > 0
+    if node.op in ("exp", "exp2", "sigmoid", "softplus", "cosh"):
+        return True
+    if node.op in ("add", "maximum"):
+        first, second = node.args
+        one = _is_positive(first) or _is_positive(second)
+        return one and (node.op == "maximum" or all(map(_is_not_negative, node.args)))
+    if node.op in ("mul", "div"):
+        return all(map(_is_positive, node.args))
+    return node.op in ("sqrt", "rsqrt", "reciprocal", "square", "abs") and _is_positive(
+        node.args[0]
+    )
+
+
+def _is_not_negative(node: Node) -> bool:
+    node = bare(node)
+    if node.op in ("square", "abs", "relu", "sqrt") or _is_positive(node):
+        return True
+    if node.op == "mul" and node.args[0] is node.args[1]:
+        return True
+    return node.op in ("add", "mul", "sum") and all(map(_is_not_negative, node.args))
 
 
 def _factor(node: Node, values: list[Fraction | None]) -> Fraction | None:
