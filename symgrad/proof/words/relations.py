@@ -112,7 +112,7 @@ def _zero_with(node: Node) -> Node | None:
 def _is_positive(node: Node) -> bool:
     """Is it greater than 0, by how it is written?"""
     node = bare(node)
-    value = _number(node)
+    value = number(node)
     if value is not None:
         return value > 0
     if node.op in ("exp", "exp2", "sigmoid", "softplus", "cosh"):
