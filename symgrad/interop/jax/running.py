@@ -84,6 +84,10 @@ class JaxGuest:
             stack.enter_context(_patches)
             yield
 
+    def worded(self, text: str) -> str:
+        """The text as it is: JAX has no functions under symgrad's names."""
+        return text
+
     def returned(self, value: Any) -> Any:
         """What forward or backward returned."""
         return value
