@@ -12,7 +12,7 @@ OPEN_REGION_TERMS = 64
 """Terms of a difference of which it is looked for the conditions under which it is open."""
 OPEN_REGION_CHARACTERS = 300
 """Of the text of a condition under which a difference is open."""
-SURROGATE_SECONDS = 8.0
+SURROGATE_SECONDS = 15.0
 """Of processor time, for what a refuted gradient is the derivative of."""
 SURROGATE_NODES = 12
 """Nodes of forward whose derivatives are compared with backward."""

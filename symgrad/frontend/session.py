@@ -381,7 +381,10 @@ RAISED_AS = "symgrad_raised_as"
 _OURS = re.compile(
     r"\b(SymInt|SymFloat|SymbolicTensor|AnyRank\w+|NeedsInputGrad|GradFn|PlainNumber)\b"
 )
-"""Classes that no program meets outside of a trace: an error about them tells nothing of it."""
+"""Classes that no program meets outside of a trace: an error about them tells nothing of it.
+
+None is an operand of nothing, beside whatever it stands.
+"""
 
 
 def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
@@ -396,7 +399,8 @@ def as_symgrad_error(error: Exception, stage: str) -> SymgradError:
             error.hint = session.guest.worded(error.hint)
         return error
     text = str(error) or type(error).__name__
-    kind = TraceError if own and not _OURS.search(text) else OperationError
+    about_ours = _OURS.search(text) and "'NoneType'" not in text
+    kind = TraceError if own and not about_ours else OperationError
     found = kind(f"{stage} raised {type(error).__name__}: {text}", location=location)
     found.__cause__ = error
     return found

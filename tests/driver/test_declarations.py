@@ -213,13 +213,13 @@ def test_what_was_found_by_trying_is_appended(project: Path) -> None:
 
 
 def test_pytest_reads_them(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(ops=OPS)
+    pytester.makepyfile(declared_ops=OPS)
     pytester.path.joinpath("symgrad.toml").write_text(
-        TABLES.replace("lib.ops", "ops").replace(
-            "[functions.Scale]", '[functions.Scale]\nignore = "why"'
-        )
+        TABLES.replace("lib.ops", "ops")
+        .replace("ops.", "declared_ops.")
+        .replace("[functions.Scale]", '[functions.Scale]\nignore = "why"')
     )
-    result = pytester.runpytest_inprocess("--symgrad", "-rs", "ops.py")
+    result = pytester.runpytest_inprocess("--symgrad", "-rs", "declared_ops.py")
     result.assert_outcomes(passed=2, skipped=1)
     result.stdout.fnmatch_lines(["*ignored: why*"])
 

@@ -160,6 +160,10 @@ def test_the_graph_computes_what_torch_does() -> None:
                 found = traced(call, args, kwargs)
             except SymgradError:  # with the line, and no verdict
                 continue
+            except KeyError as error:  # what is drawn has no value in the graph
+                if "for draw" not in str(error):
+                    raise
+                continue
             same = len(found) == len(wanted) and all(map(is_same, wanted, found))
             right.add(name)
             if not same:

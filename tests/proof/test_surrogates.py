@@ -421,7 +421,10 @@ def test_learned_step(function: type[sg.Function]) -> None:
     assert ("that by s is scaled by" in text) == (function is LsqScaled)
 
 
-def test_learned_step_with_the_window_of_what_is_rounded() -> None:
+def test_learned_step_with_the_window_of_what_is_rounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("symgrad.proof.verify.SURROGATE_SECONDS", 120.0)
     text = sg.verify(LsqOfRounded, "n m", "").inputs["s"].surrogate
     assert "is the derivative of `x / s` in place of `(x / s).round()`" in text, text
 

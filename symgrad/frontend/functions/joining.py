@@ -181,7 +181,7 @@ def tensor_split(
         pairs = itertools.pairwise([None, *wanted, None])
         keys = [(*before, slice(start, end)) for start, end in pairs]
         return tuple(source[key] for key in keys)
-    if not isinstance(wanted, int) or wanted <= 0:
+    if not isinstance(wanted, int) or isinstance(wanted, bool) or wanted <= 0:
         raise OperationCallError(
             f"number of sections must be larger than 0, got {wanted}", location=here()
         )
