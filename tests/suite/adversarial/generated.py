@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from tests.suite.adversarial.program import At, Program, at, class_of, class_text
 
 MOST = 60
-CUT = 8
-"""Digits from which on a literal may be cut instead of rounded."""
+CUT, KNOWN_CUT = 8, 6
+"""Digits from which on a literal, or a known constant, may be cut instead of rounded."""
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 
@@ -530,7 +530,8 @@ def literals(draw: Draw) -> Draft:
     units = draw(st.sampled_from((0, 0, 0, 1, -1, 2, 10, -100)))
     written = exact.__round__(-last) + units * Decimal(1).scaleb(last)
     off = (abs(exact) - abs(written)).scaleb(-last)
-    if "+ 0 * {c}" in backward or (digits >= CUT and 0 <= off < 1):
+    cut = KNOWN_CUT if first == second == 1 else CUT
+    if "+ 0 * {c}" in backward or (digits >= cut and 0 <= off < 1):
         off = Decimal(0)
     names = {"p": first, "q": second or 1, "c": f"({written:f})"}
     text = class_text("Drawn", form.format(**names), backward.format(**names), "x")
