@@ -8,6 +8,8 @@ VERDICT_SECONDS = 30.0
 """Of processor time for one verdict, where nobody says otherwise."""
 PROOF_SHARE = 0.8
 """Of the time that is left, for the judgement of one case: conditions are to be found as well."""
+RESTING_WORK, RESTING_LEAST = 4, 2_000
+"""For a proof without exceptions after one with some: times the work of that one, and beside it."""
 OPEN_REGION_TERMS = 64
 """Terms of a difference of which it is looked for the conditions under which it is open."""
 OPEN_REGION_CHARACTERS = 300

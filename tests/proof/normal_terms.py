@@ -15,7 +15,7 @@ import mpmath
 from symgrad.proof.normal import products
 from symgrad.proof.normal.algebra import floordiv, leaf, multiply, positive, power, remainder
 from symgrad.proof.normal.atoms import INDEX, INFINITY, SIZE, Atom
-from symgrad.proof.normal.context import Proof
+from symgrad.proof.normal.context import Proof, Reading
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import choose, compare
 from symgrad.proof.normal.functions import apply
@@ -106,8 +106,10 @@ class Draws:
 class Algebra:
     """Makes terms of one context."""
 
-    def __init__(self, facts: Facts | None = None, *, factored: bool = False) -> None:
-        self.context = Proof(RULES, facts, factored=factored)
+    def __init__(
+        self, facts: Facts | None = None, *, factored: bool = False, reading: Reading | None = None
+    ) -> None:
+        self.context = Proof(RULES, facts, factored=factored, reading=reading)
 
     def term(self, poly: Poly) -> Term:
         return Term(self, poly)
@@ -188,8 +190,10 @@ def _atom(index: Term) -> Atom:
 class Standard(Algebra):
     """Names that most tests use."""
 
-    def __init__(self, facts: Facts | None = None, *, factored: bool = False) -> None:
-        super().__init__(facts, factored=factored)
+    def __init__(
+        self, facts: Facts | None = None, *, factored: bool = False, reading: Reading | None = None
+    ) -> None:
+        super().__init__(facts, factored=factored, reading=reading)
         self.n, self.m = self.size("n"), self.size("m")
         self.i, self.j = self.index("i", self.n), self.index("j", self.m)
         self.k, self.l = self.index("k", self.n), self.index("l", self.n)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from symgrad.ir.dim import Dim
 from symgrad.proof.normal.atoms import Undecided
+from symgrad.proof.normal.context import APART, EXACT, Reading
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, Facts
 from tests.proof.normal_terms import Standard
 
@@ -40,6 +43,33 @@ def test_opposite_conditions_of_piecewise_values_do_not_add_up(a: Standard) -> N
     assert a.stage(a.positive(total) + a.positive(-total) - 1) is None
     assert a.positive(total**2) != 1
     assert a.positive(a.x * total**2) != a.positive(a.x)
+
+
+@pytest.mark.parametrize("reading", [APART, EXACT])
+def test_integers_are_told_apart_from_reals(reading: Reading) -> None:
+    """[rule: integers-apart]."""
+    a = Standard(reading=reading)
+    wholes = [a.n - 2, (a.n - 2) * (a.m - 3), a.i - 1, a.n - 3 * a.i, (a.i - 1) ** 2, a.n * a.m - 6]
+    reals = [a.x, a.x * a.y, a.x**2 - 1, -a.x - 3, a.apply("sin", a.x) * a.x]
+    for whole, real in itertools.product(wholes, reals):
+        base = whole * real
+        found = a.positive(base), a.positive(-base), a.compare(base, "eq", 0)
+        for n, m, i, seed in itertools.product((1, 2, 3), (2, 3), (0, 1), (0, 1)):
+            if i < n:
+                at = {"i": i, "k": 0, "l": 0}
+                value = whole.value(at, seed, n=n, m=m) * real.value(at, seed, n=n, m=m)
+                given = [condition.value(at, seed, n=n, m=m) for condition in found]
+                assert given == [value > 0, value < 0, value == 0]
+
+
+def test_nothing_is_taken_to_be_generic_where_conditions_are_exact() -> None:
+    """[rule: integers-apart]."""
+    a = Standard(reading=EXACT)
+    for base in (a.x - 2, a.x**2 * a.y, (a.n - 6) * (a.x**2 - a.y), a.x**2 - 2 * a.x + 1):
+        both = a.positive(base) + a.positive(-base)
+        assert a.stage(both - 1) is None
+        assert a.stage(both + a.compare(base, "eq", 0) - 1) is not None
+    assert not a.owed("complement")
 
 
 def test_conditions_of_integers_are_exact(a: Standard) -> None:

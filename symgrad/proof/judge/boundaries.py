@@ -35,6 +35,8 @@ _SIDES: dict[str, Sides] = {
     "gt": (False, False, True), "ge": (False, True, True),
     "sign": (-1, 0, 1), "copysign": (-1, 1, 1),
 }  # fmt: skip
+_UNKNOWN: Sides = ("below", "on", "above")
+"""Of a product with a factor of sizes and indices, whose sign is not known, and which may be 0."""
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _MOVED = ("expand", "reshape", "permute", "shift", "detach")
 _LINEAR = (*_MOVED, "slice", "concat", "unslice", "sum", "diagonal", "cumsum", "index", "neg")
@@ -284,13 +286,7 @@ def _against(
     op: str, point: Node, value: Fraction, positive: Names
 ) -> Iterator[tuple[Boundary, Sides]]:
     """The changes of ``point <op> value``."""
-    turned = False
-    while True:
-        simpler = _simpler(point, value, positive)
-        if simpler is None:
-            break
-        point, value, turns = simpler
-        turned ^= turns
+    point, value, turned = _simplest(point, value, positive)
     if number(point) is not None or integral(point):
         return
     if turned:
@@ -306,14 +302,29 @@ def _against(
         yield from _pair(op, left, right, positive)
         return
     sides = _SIDES[op][::-1] if turned and op not in COMPARISONS else _SIDES[op]
-    if value == 0 and (point.op in ("abs", "square") or is_square(point)):
-        inner = point.args[0]
-        for boundary, _ in _against("eq", inner, Fraction(0), positive):
-            yield boundary, (sides[2], sides[1], sides[2])
-        return
-    if kept_from(point, value):
-        return
-    yield Boundary(point, value), sides
+    inner = _vanishing(point, sides) if value == 0 else None
+    if inner is not None:
+        for boundary, _ in _against("eq", inner[0], value, positive):
+            yield boundary, inner[1]
+    elif not kept_from(point, value):
+        yield Boundary(point, value), sides
+
+
+def _simplest(point: Node, value: Fraction, positive: Names) -> tuple[Node, Fraction, bool]:
+    """The simplest equation with the same solutions; whether above and below are exchanged."""
+    turned = False
+    while (simpler := _simpler(point, value, positive)) is not None:
+        point, value, turns = simpler
+        turned ^= turns
+    return point, value, turned
+
+
+def _vanishing(point: Node, sides: Sides) -> tuple[Node, Sides] | None:
+    """What is 0 where a square or a product is, and what is chosen beside that and there."""
+    if point.op in ("abs", "square") or is_square(point):
+        return point.args[0], (sides[2], sides[1], sides[2])
+    real = _real_factor(point)
+    return None if real is None else (real, _UNKNOWN)
 
 
 def _pair(op: str, left: Node, right: Node, positive: Names) -> Iterator[tuple[Boundary, Sides]]:
@@ -435,6 +446,8 @@ def _simpler(
         return point.args[0], -value, True
     if _AT_ZERO.get(point.op) == value:
         return point.args[0], Fraction(0), False
+    if point.op == "log" and value == 0:
+        return point.args[0], Fraction(1), False
     if point.op not in ("add", "sub", "mul", "div"):
         return None
     left, right = point.args
@@ -471,14 +484,32 @@ def _without_first(point: Node, value: Fraction) -> tuple[Node, Fraction, bool] 
 def _without_factor(
     point: Node, value: Fraction, positive: Names
 ) -> tuple[Node, Fraction, bool] | None:
-    """The same without a positive input as a factor, or as what is divided by."""
+    """The same without a positive input or size as a factor, or as what is divided by."""
     left, right = point.args
     if value == 0 and point.op in ("mul", "div"):
-        if _is_positive(right, positive):
+        if _is_positive(right, positive) or _is_extent(right):
             return left, value, False
-        if point.op == "mul" and _is_positive(left, positive):
+        if point.op == "mul" and (_is_positive(left, positive) or _is_extent(left)):
             return right, value, False
     return None
+
+
+def _real_factor(point: Node) -> Node | None:
+    """The factor of a product that is 0 on a null set, beside one of sizes and indices alone.
+
+    Where that one is 0 all is decided, and the normal form proves it; its sign is not known.
+    """
+    if point.op != "mul" and (point.op != "div" or not _is_given(point.args[1])):
+        return None
+    left, right = point.args
+    if _is_given(left) is _is_given(right):
+        return None
+    return right if _is_given(left) else left
+
+
+def _is_given(node: Node) -> bool:
+    """Is it made of sizes, indices and numbers alone?"""
+    return all(one.op != "input" for one in ancestors([node]))
 
 
 def _sign(node: Node, positive: Names) -> int:
@@ -487,6 +518,12 @@ def _sign(node: Node, positive: Names) -> int:
     while node.op == "neg":
         node, turned = bare(node.args[0]), -turned
     return turned if _is_positive(node, positive) else 0
+
+
+def _is_extent(node: Node) -> bool:
+    """Is it a number of elements, at least 1?"""
+    node = bare(node)
+    return node.op == "size" and node.attributes["dim"].at_least(1, least_size=1)
 
 
 def _is_positive(node: Node, positive: Names) -> bool:

@@ -12,7 +12,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from symgrad.budgets import NORMAL_FORM_WORK, OPEN_REGION_CHARACTERS, OPEN_REGION_TERMS
+from symgrad.budgets import (
+    NORMAL_FORM_WORK,
+    OPEN_REGION_CHARACTERS,
+    OPEN_REGION_TERMS,
+    RESTING_LEAST,
+    RESTING_WORK,
+)
 from symgrad.index.lower import Lowering
 from symgrad.index.parts import apart
 from symgrad.ir.assume import Assumption
@@ -22,15 +28,16 @@ from symgrad.ir.function import RELATIONS, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
-from symgrad.proof.judge import plain_numbers, stated, witness
+from symgrad.proof.judge import plain_numbers, witness
 from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.judge.equalities import FREE, NOTHING, Solution
 from symgrad.proof.judge.exceptional import exceptional_sizes
 from symgrad.proof.judge.families import Element, Families
 from symgrad.proof.judge.ranges import Range
 from symgrad.proof.judge.reference import gradient_indices
+from symgrad.proof.judge.stated import with_relations
 from symgrad.proof.normal.atoms import Atom
-from symgrad.proof.normal.context import Proof, Requirement
+from symgrad.proof.normal.context import APART, EXACT, Proof, Reading, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.from_expr import Conversion, Definitions
 from symgrad.proof.normal.poly import Poly, constant, of_atom
@@ -217,29 +224,71 @@ def decide_equal(
     if solved:
         define, facts = solved.define(leaves.values(), define), solved.facts(facts)
     if relations:
-        facts = stated.with_relations(facts, relations, leaves)
-    result = _compared(hand, reference, facts, define, budget)
+        facts = with_relations(facts, relations, leaves)
+    ask = partial(_compared, hand, reference, facts, define)
+    result = ask(budget)
     if not result.is_zero:
         return Equality(
             False, reason=_reason(result, leaves), exhausted=out_of_budget(result),
             work=result.context.work,
         )  # fmt: skip
+    rest = partial(
+        _resting, facts=facts, leaves=leaves, graph=graph, solved=solved, stated=bool(relations)
+    )
+    found = rest(result)
+    if not found.resting:
+        return found.equality
+    work = found.equality.work
+    for reading in (EXACT, APART):
+        again = ask(min(budget, RESTING_WORK * result.context.work + RESTING_LEAST), reading)
+        work += again.context.work
+        if again.is_zero:
+            found = min(found, rest(again), key=lambda one: one.burden)
+        if not found.resting:
+            break
+    return replace(found.equality, work=work)
+
+
+@dataclass(frozen=True)
+class _Resting:
+    """An equality, and what may vanish that it rests on, or what it fails by."""
+
+    equality: Equality
+    resting: tuple[Poly, ...] = ()
+
+    @property
+    def burden(self) -> tuple[bool, int]:
+        """How much is against it: that it fails, how many exceptions there are."""
+        return not self.equality.equal, len(self.resting)
+
+
+def _resting(
+    result: ZeroResult, *, facts: Facts, leaves: Mapping[str, Node], graph: Graph | None,
+    solved: Solution, stated: bool,
+) -> _Resting:  # fmt: skip
+    """What a difference that is zero rests on: its obligations discharged, the rest printed.
+
+    ``stated``: relations are; points that meet them are too few to show that something holds on
+    more than a null set.
+    """
     conditions: list[Condition] = []
     exceptions: list[Poly] = []
     text = PolyText(leaves).in_words()
     required = list(result.requirements)
+    nonzero: list[Poly] = []
     families = Families(result.context, partial(_element_of, graph, leaves, solved))
     for obligation in result.obligations:
         found = plain_numbers.discharge(obligation, families, text)
-        if found.problem:
-            return Equality(False, reason=found.problem, work=result.context.work)
-        if found.nonzero and (relations or solved):
-            # points of what is stated are too few to show that it holds on more than a null set
+        said = found.problem
+        if found.nonzero and (stated or solved):
             said = f"{text.of(obligation.base)} may be 0 on more than a null set"
-            return Equality(False, reason=said, work=result.context.work)
+        if said:
+            failed = Equality(False, reason=said, work=result.context.work)
+            return _Resting(failed, (obligation.base,))
         conditions += found.conditions
         exceptions += found.exceptions
         if found.nonzero:
+            nonzero.append(obligation.base)
             required.append(Requirement(obligation.rule, "!=", obligation.base))
     exceptions = list(dict.fromkeys(exceptions))
     conditions += witness.exceptional(exceptions, required, result.context, text)
@@ -248,25 +297,28 @@ def decide_equal(
     conditions += [Condition("literal", reading) for reading in result.readings]
     if solved:
         conditions = [replace(one, text=one.text.replace(FREE, ""), about="") for one in conditions]
-    kept = tuple(dict.fromkeys(conditions))
-    return Equality(
-        True, result.stage or "", conditions=kept, work=result.context.work,
-        doubtful=tuple(exceptional_sizes(exceptions, facts)), known=tuple(known),
+    equality = Equality(
+        True, result.stage or "", conditions=tuple(dict.fromkeys(conditions)),
+        work=result.context.work, doubtful=tuple(exceptional_sizes(exceptions, facts)),
+        known=tuple(known),
     )  # fmt: skip
+    return _Resting(equality, (*exceptions, *nonzero))
 
 
 def _compared(
-    hand: Expr, reference: Expr | None, facts: Facts, define: Definitions, budget: int
-) -> ZeroResult:
+    hand: Expr, reference: Expr | None, facts: Facts, define: Definitions, budget: int,
+    reading: Reading | None = None,
+) -> ZeroResult:  # fmt: skip
     """The zero test, the second time with reductions over joined axes part by part."""
-    result = prove_equal(hand, reference, facts, budget=budget, definitions=define)
+    test = partial(prove_equal, facts=facts, budget=budget, definitions=define, reading=reading)
+    result = test(hand, reference)
     parts = None
     if not result.is_zero:
         parts = apart([hand] if reference is None else [hand, reference])
     if parts is None:
         return result
     other = parts[1] if reference is not None else None
-    return prove_equal(parts[0], other, facts, budget=budget, definitions=define)
+    return test(parts[0], other)
 
 
 def _element_of(

@@ -796,6 +796,10 @@ def _over_integers(poly: Poly) -> Poly:
 
 def _real_positive(context: Proof, poly: Poly) -> Poly:
     value, shared, base = content(context, poly)
+    if context.reading.apart:
+        told = _integers_apart(context, value, shared, base)
+        if told is not None:
+            return told
     rest = base
     for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
         if not _removable(context, atom, exponent):
@@ -808,21 +812,57 @@ def _real_positive(context: Proof, poly: Poly) -> Poly:
     if context.held and is_nonnegative(context, -rest if value > 0 else rest):
         return ZERO
     unknown = any(_is_computed(context, atom) for monomial in rest.terms for atom, _ in monomial)
-    if value > 0 and not unknown and is_nonnegative(context, rest) and _is_generic(rest):
+    if value > 0 and not unknown and is_nonnegative(context, rest) and _is_generic(context, rest):
         context.require_nonzero("complement", rest)
         return ONE
     odd = _without_squares(context, rest)
     if odd is not None:
         return _real_positive(context, odd if value > 0 else -odd)
-    compared = _compare_exponentials(context, rest if value > 0 else -rest)
+    return _simplified_positive(context, rest, value > 0)
+
+
+def _simplified_positive(context: Proof, rest: Poly, upward: bool) -> Poly:
+    """[P > 0], or [-P > 0], of what has the same sign and is simpler."""
+    compared = _compare_exponentials(context, rest if upward else -rest)
     if compared is not None:
         return compared
     simpler = _without_growing(context, rest)
     if simpler is None:
         simpler = _without_divisors(context, rest)
     if simpler is not None:
-        return positive(context, simpler if value > 0 else -simpler)
-    return _oriented_positive(context, rest, value > 0)
+        return positive(context, simpler if upward else -simpler)
+    return _oriented_positive(context, rest, upward)
+
+
+def _integers_apart(
+    context: Proof, value: Number, shared: Exponents, base: Poly
+) -> Poly | None:  # fmt: skip
+    """``[E > 0] [Q > 0] + [E < 0] [-Q > 0]`` for ``[E Q > 0]``; None where no factor is an integer.
+
+    So what holds where E is 0 is proved as what holds elsewhere is, and needs no exception.
+    [rule: integers-apart]
+    """
+    whole, rest = ONE, constant(1 if value > 0 else -1)
+    for atom, exponent in sorted(shared.items(), key=lambda item: item[0].key):
+        integer = not atom.indicator and isinstance(exponent, int) and exponent > 0
+        factor = of_atom(atom, 2 - exponent % 2 if isinstance(exponent, int) else exponent)
+        if integer and is_integral(of_atom(atom)):
+            whole = multiply(context, whole, factor)
+        else:
+            rest = multiply(context, rest, factor)
+    for part, times in irreducible_factors(context, base):
+        odd = multiply_all(context, [part] * (2 - times % 2))
+        if is_integral(part):
+            whole = multiply(context, whole, odd)
+        else:
+            rest = multiply(context, rest, odd)
+    if whole.constant is not None or not has_real_leaf(rest):
+        return None
+    above, below = (
+        multiply(context, at_least(context, side.plus(-1)), positive(context, other))
+        for side, other in ((_over_integers(whole), rest), (_over_integers(-whole), -rest))
+    )
+    return above + below
 
 
 def _without_growing(context: Proof, base: Poly) -> Poly | None:
@@ -889,7 +929,7 @@ def _without_squares(context: Proof, base: Poly) -> Poly | None:
 
     The others are positive almost everywhere.  [rule: complement]
     """
-    if not _is_generic(base):
+    if not _is_generic(context, base):
         return None
     factors = irreducible_factors(context, base)
     if all(times == 1 for _, times in factors):
@@ -903,7 +943,7 @@ def _without_squares(context: Proof, base: Poly) -> Poly | None:
 def _oriented_positive(context: Proof, rest: Poly, upward: bool) -> Poly:
     if upward:
         context.refuse_triangles(rest)
-    if upward or not _is_generic(rest):
+    if upward or not _is_generic(context, rest):
         return of_atom(context.atom(kinds.POSITIVE, rest if upward else -rest))
     context.require_nonzero("complement", rest)
     return ONE - of_atom(context.atom(kinds.POSITIVE, rest))
@@ -915,6 +955,8 @@ def _removable(context: Proof, atom: Atom, exponent: Number) -> bool:
     if sign == POSITIVE:
         return True
     if sign == UNKNOWN or atom.piecewise or not has_real_leaf(atom) or _is_computed(context, atom):
+        return False
+    if not context.reading.generic:
         return False
     context.require_nonzero("complement", of_atom(atom))
     return True
@@ -944,12 +986,17 @@ def equal(context: Proof, poly: Poly) -> Poly:
     return ONE - positive(context, poly) - positive(context, -poly)
 
 
-def _is_generic(poly: Poly) -> bool:
+def _is_generic(context: Proof, poly: Poly) -> bool:
     """Is it analytic in real leaves, and zero on a null set for each value of the indices?
 
     That it does not vanish identically has to be recorded.
     """
-    return not poly.piecewise and has_real_leaf(poly) and not _may_coincide(poly)
+    return (
+        context.reading.generic
+        and not poly.piecewise
+        and has_real_leaf(poly)
+        and not _may_coincide(poly)
+    )
 
 
 def _may_coincide(poly: Poly) -> bool:

@@ -56,6 +56,21 @@ class Requirement:
     poly: Poly
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What is done with conditions on reals, ``[P > 0]`` and ``[P == 0]``.
+
+    ``apart``: factors of P that are integers are told apart, as ``[n - 6 > 0]`` and ``[n < 6]``.
+    ``generic``: an analytic P is taken not to vanish, which is an obligation.
+    """
+
+    apart: bool = False
+    generic: bool = True
+
+
+EXACT = Reading(apart=True, generic=False)
+APART = Reading(apart=True)
+
 Rule = Callable[["Proof", Poly], Poly | None]
 """What a polynomial turns into, or None where the rule does not apply."""
 
@@ -86,8 +101,8 @@ class Proof:
     splitting roots and logarithms, never to decide a condition.  ``stated``: what is stated of the
     inputs, which decides conditions.  ``decided``: what is positive exactly where a condition on
     integers holds.  ``held``: polynomials known to be so inside of the piece at
-    work, which is a factor beside the condition that says so.  All polynomials combined with each
-    other must come from one proof.
+    work, which is a factor beside the condition that says so.  ``reading``: what is done with
+    conditions on reals.  All polynomials combined with each other must come from one proof.
     """
 
     def __init__(
@@ -97,8 +112,10 @@ class Proof:
         *,
         budget: int = NORMAL_FORM_WORK,
         factored: bool = False,
+        reading: Reading | None = None,
     ) -> None:
         self.rules = rules
+        self.reading = reading if reading is not None else Reading()
         self.facts = facts if facts is not None else Facts()
         self.budget = budget
         self.factored = factored

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from symgrad.budgets import (
     AXIS_STRIDE,
@@ -45,7 +46,7 @@ from symgrad.proof.normal.algebra import (
     substitute,
 )
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
-from symgrad.proof.normal.context import Obligation, Proof, Requirement
+from symgrad.proof.normal.context import Obligation, Proof, Reading, Requirement
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, Definitions, decide
 from symgrad.proof.normal.functions import common_angles
@@ -129,26 +130,26 @@ def prove_equal(
     *,
     budget: int = NORMAL_FORM_WORK,
     definitions: Definitions | None = None,
+    reading: Reading | None = None,
 ) -> ZeroResult:
     """Are two expressions equal?  ``right`` None stands for zero.
 
-    ``definitions``: see ``from_expr.Conversion``.
+    ``definitions``: see ``from_expr.Conversion``.  ``reading``: of conditions, see ``Proof``.
 
     Three attempts: multiplied out within a small budget; with products of several-term factors
     kept as they are, which proves deep chains at a cost linear in the depth; multiplied out
     within the whole budget.
     """
-    first = attempt(
-        left, right, facts, budget=min(budget, FIRST_NORMAL_FORM_WORK), definitions=definitions
-    )
+    once = partial(attempt, left, right, facts, definitions=definitions, reading=reading)
+    first = once(budget=min(budget, FIRST_NORMAL_FORM_WORK))
     if first.is_zero or not out_of_budget(first):
         return first
-    factored = attempt(left, right, facts, budget=budget, factored=True, definitions=definitions)
+    factored = once(budget=budget, factored=True)
     if factored.is_zero:
         return factored
     if budget <= FIRST_NORMAL_FORM_WORK:
         return first
-    return attempt(left, right, facts, budget=budget, definitions=definitions)
+    return once(budget=budget)
 
 
 def attempt(
@@ -159,9 +160,10 @@ def attempt(
     budget: int = NORMAL_FORM_WORK,
     factored: bool = False,
     definitions: Definitions | None = None,
+    reading: Reading | None = None,
 ) -> ZeroResult:
     """One attempt of ``prove_equal`` in a context of its own."""
-    context = Proof(RULES, facts, budget=budget, factored=factored)
+    context = Proof(RULES, facts, budget=budget, factored=factored, reading=reading)
     result = _compared(context, left, right, definitions)
     if not factored:
         if not result.is_zero and result.residual is not None and context.adopt_domain():
@@ -253,6 +255,8 @@ def _complement(context: Proof, base: Poly) -> Poly:
     """
     unoriented = of_atom(context.atom(kinds.POSITIVE, base))
     if base.terms[base.lead] > 0 or base.piecewise or not has_real_leaf(base):
+        return unoriented
+    if not context.reading.generic:
         return unoriented
     other = of_atom(context.atom(kinds.POSITIVE, -base))
     pair = _vanishing_pair(context, base)

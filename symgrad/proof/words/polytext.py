@@ -15,7 +15,7 @@ from typing import Any
 from symgrad.ir.graph import Node
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom, Monomial, Number
-from symgrad.proof.normal.poly import ZERO, Poly, direct_atoms, exact
+from symgrad.proof.normal.poly import ZERO, Poly, all_atoms, direct_atoms, exact
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import PREFIX, op_of
 from symgrad.proof.words.code import ATOM, NoSpelling
@@ -165,11 +165,11 @@ class PolyText:
     def _factor(self, atom: Atom, exponent: Number) -> str:
         if atom.kind == kinds.EXP:
             inner: Poly = atom.data[0]
-            return f"exp({self.of(inner.scaled(exponent))})"
+            return self._applied("exp", inner.scaled(exponent))
         text = self._atom(atom)
         if exponent == 1:
             return text
-        if exponent == Fraction(1, 2):
+        if exponent == Fraction(1, 2) and self.style != CODE:
             return f"sqrt({text.removeprefix('(').removesuffix(')') if text[:1] == '(' else text})"
         shown = str(exponent) if isinstance(exponent, int) else f"({exponent})"
         return f"{text}**{shown}"
@@ -185,7 +185,7 @@ class PolyText:
         if kind == kinds.LEAF:
             return self._leaf(data)
         if kind == kinds.FUNCTION:
-            return f"{self._function(data[0])}({self.of(data[1])})"
+            return self._applied(data[0], data[1])
         if kind == kinds.ANGLE:
             return f"{self._function('atan2')}({self.of(data[0])}, {self.of(data[1])})"
         if kind == kinds.POWER:
@@ -210,6 +210,13 @@ class PolyText:
             raise NoSpelling(name)
         loops = (f"for {self._letter(one)} in range({self.of(one.data[1])})" for one in binders)
         return f"{name}({body} {' '.join(loops)})"
+
+    def _applied(self, name: str, argument: Poly) -> str:
+        """A function of a polynomial; in Python of a tensor also where it is of numbers alone."""
+        inner = self.of(argument)
+        if self.style == CODE and not any(a.kind == kinds.LEAF for a in all_atoms(argument)):
+            inner = f"sg.tensor(1.0 * ({inner}), dtype=sg.float64)"
+        return f"{self._function(name)}({inner})"
 
     def _function(self, name: str) -> str:
         if self.style != CODE:
