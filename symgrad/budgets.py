@@ -107,6 +107,12 @@ AUDIT_WORK = 20_000
 """Elements that are computed at one point of an audit."""
 MOST_ELEMENTS = 4000
 """Elements of all inputs of a point together."""
+SOUGHT_EXTENTS = (16_384, 400, 64, 24)
+"""Up to which value one, two, three or four sizes are looked for that a case can have."""
+SOUGHT_SIZES = 400
+"""Choices of them that are tried."""
+SOUGHT_ELEMENTS = 16_384
+"""Elements of all inputs of such a point together."""
 SCREEN_POINTS = 10
 """Points in double precision before anything is proved."""
 PRECISE_POINTS = 3

@@ -212,8 +212,8 @@ class Dim:
         total = 0
         for monomial, value in self.terms:
             for atom, power in monomial:
-                value *= atom.evaluate(lookup) ** power
-            total += value
+                value = value * atom.evaluate(lookup) ** power  # of arrays, too
+            total = total + value
         return total
 
     def at(self, sizes: Mapping[str, int]) -> int:

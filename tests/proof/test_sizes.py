@@ -1,13 +1,18 @@
-"""What size conditions say of single sizes."""
+"""What size conditions say of single sizes, and sizes that meet them."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import symgrad as sg
+from symgrad.budgets import SOUGHT_SIZES
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import SizeCondition
 from symgrad.proof.judge.equality import contradictory, least_sizes
+from symgrad.proof.oracle.sizes import sought
+from tests.suite.adversarial.program import class_of, class_text
 
 N, M = Dim.size("n"), Dim.size("m")
 RELATIONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -62,3 +67,61 @@ def test_a_chain_of_inequalities_raises_the_least_size() -> None:
     chain = [SizeCondition(N, "!=", Dim.of(bound)) for bound in (3, 1, 2)]
     assert least_sizes(chain) == {"n": 4}
     assert least_sizes([SizeCondition(Dim.of(2), "<", N)]) == {"n": 3}
+
+
+POLYNOMIALS = (N, N * N - M * M * 2, N * M, N + M * 3, N // 3 - M % 4, N % 7)
+
+
+@given(
+    st.lists(
+        st.builds(
+            SizeCondition, st.sampled_from(POLYNOMIALS), st.sampled_from(RELATIONS),
+            st.integers(-2, 40).map(Dim.of),
+        ),
+        min_size=1, max_size=3,
+    )
+)  # fmt: skip
+def test_sizes_that_are_found_meet_the_conditions_and_small_ones_are_found(
+    conditions: list[SizeCondition],
+) -> None:
+    found = list(sought(("n", "m"), conditions))
+    assert all(c.holds({"n": n, "m": m}) for n, m in found for c in conditions)
+    assert found == sorted(found, key=sum)
+    small = [
+        (n, m) for n in range(1, 8) for m in range(1, 8)
+        if all(c.holds({"n": n, "m": m}) for c in conditions)
+    ]  # fmt: skip
+    assert len(found) == SOUGHT_SIZES or {*small} <= {*found}
+
+
+@pytest.mark.parametrize(
+    ("asked", "least"),
+    [
+        ("n * n - 2 * m * m == 1 and n >= 90", {"n": 99, "m": 70}),
+        ("n * m >= 5000 and n == m + 3", {"n": 73, "m": 70}),
+    ],
+)
+def test_a_branch_for_large_sizes_is_judged_at_large_sizes(
+    asked: str, least: dict[str, int]
+) -> None:
+    forward = f"n, m = x.shape\ny = x * x\nif {asked}: y = x * x * {{}}\ny"
+    right = class_text("Large", forward.format("1"), "2 * x * g", "x")
+    assert str(sg.verify(class_of("Large", right, sg), "n m", timeout=None).verdict) == "PROVED"
+    wrong = class_text("Large", forward.format("x"), "2 * x * g", "x")
+    report = sg.verify(class_of("Large", wrong, sg), "n m", suggest=False, timeout=None)
+    found = report.inputs["x"].counterexample
+    assert found is not None
+    assert dict(found.sizes) == least
+
+
+@pytest.mark.parametrize("asked", ["x.numel() >= 100000", "n * n - 2 * 400 * 400 == n - 1"])
+def test_a_branch_for_sizes_that_are_not_found_is_proved_for_all_or_named(asked: str) -> None:
+    forward = f"n = x.shape[0]\ny = x * x\nif {asked}: y = x * x * {{}}\ny"
+    right = class_text("Large", forward.format("1"), "2 * x * g", "x")
+    assert str(sg.verify(class_of("Large", right, sg), "n", timeout=None).verdict) == "PROVED"
+    wrong = class_text("Large", forward.format("x"), "2 * x * g", "x")
+    report = sg.verify(class_of("Large", wrong, sg), "n", suggest=False, timeout=None)
+    assert str(report.verdict) == "UNDECIDED"
+    reason = report.inputs["x"].reason
+    assert "elements of inputs were found" in reason
+    assert "at other sizes the gradient would be wrong" in reason

@@ -62,7 +62,14 @@ from symgrad.proof.oracle.roundings import solved
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
 from symgrad.proof.oracle.stated import moved
-from symgrad.proof.oracle.subject import Evaluation, NoPointError, Subject, literal_of, precisely
+from symgrad.proof.oracle.subject import (
+    Evaluation,
+    NoPointError,
+    NoSizesError,
+    Subject,
+    literal_of,
+    precisely,
+)
 from symgrad.proof.oracle.thresholds import look
 from symgrad.proof.oracle.values import DOUBLE_TOLERANCE, DomainError
 from symgrad.proof.report.records import Condition
@@ -210,10 +217,35 @@ def _judged(
     try:
         with deadline.step("points were looked for at which forward is defined"):
             subject.settle()
+    except NoSizesError as error:
+        return _at_all_sizes(subject, str(error), budget, total)
     except (NoPointError, TimeUp) as error:
         undecided = Judgement(Verdict.UNDECIDED, reason=str(error))
         return dict.fromkeys(subject.gradients, undecided)
     return _Decision(subject, budget, screen, total).run(until_refuted)
+
+
+def _at_all_sizes(
+    subject: Subject, reason: str, budget: int, total: int | None
+) -> dict[str, Judgement]:  # fmt: skip
+    """What holds for all sizes holds for those of a case, none of which can be tried.
+
+    ``reason``: why not.  The graph of the case is judged without its conditions on sizes.
+    """
+    loose = subject.changed(conditions=()) if subject.conditions else None
+    try:
+        if loose is not None:
+            loose.settle()
+    except (NoPointError, TimeUp):
+        loose = None
+    found = {} if loose is None else _Decision(loose, budget, total=total).run()
+    undecided = Judgement(Verdict.UNDECIDED, reason=reason)
+    wrong = replace(undecided, reason=f"{reason}; at other sizes the gradient would be wrong")
+    return {
+        name: one if (one := found.get(name, undecided)).verdict is Verdict.PROVED
+        else wrong if one.verdict is Verdict.REFUTED else undecided
+        for name in subject.gradients
+    }  # fmt: skip
 
 
 class _Decision:

@@ -21,7 +21,7 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from symgrad.budgets import KEPT_ELEMENTS, MOST_ELEMENTS
+from symgrad.budgets import KEPT_ELEMENTS, MOST_ELEMENTS, SOUGHT_ELEMENTS
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType, bool_, int64
@@ -29,6 +29,7 @@ from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
+from symgrad.proof.oracle.sizes import sought
 
 _CARRIERS = frozenset(("expand", "reshape", "permute", "slice", "concat", "diagonal", "cast"))
 
@@ -214,6 +215,8 @@ class Sampler:
         self.symbols = _symbols(self.shapes, self.assumptions)
         self.modes = {node.attributes["name"]: "real" for node in self.inputs}
         self._only_reals = not self.assumptions and all(n.dtype.is_float for n in self.inputs)
+        self.most = MOST_ELEMENTS
+        """Elements of all inputs of a point together."""
         self._candidates: tuple[tuple[int, ...], ...] | None = None
         self._tried = 0
         self._chosen: dict[tuple[int, ...], dict[str, int]] = {}
@@ -238,7 +241,11 @@ class Sampler:
             if values not in self._chosen and self.allows(sizes):
                 self._chosen[values] = sizes
                 return True
-        return False
+        if self._chosen or self.most > MOST_ELEMENTS:
+            return False
+        self.most = SOUGHT_ELEMENTS
+        self._candidates = (*self._candidates, *sought(self.symbols, self.conditions))
+        return self._choose()
 
     def small_choices(self, limit: int = 60) -> list[dict[str, int]]:
         """Sizes in order of how many elements they make, for the smallest counterexample."""
@@ -283,7 +290,13 @@ class Sampler:
             elements = [math.prod(size.at(sizes) for size in n.shape) for n in self.inputs]
         except (ZeroDivisionError, KeyError):
             return False
-        return all(1 <= count <= MOST_ELEMENTS for count in elements)
+        return all(1 <= count <= self.most for count in elements)
+
+    def nowhere(self) -> str:
+        """What was looked for in vain, where there are no sizes to choose."""
+        wanted = " and ".join(map(str, self.conditions))
+        met = f"meet {wanted}" if wanted else "fit all shapes"
+        return f"no sizes with at most {self.most} elements of inputs were found that {met}"
 
     def _room_for_unique(self, sizes: Mapping[str, int]) -> bool:
         """Are there enough values for the integer inputs declared to have none twice?"""

@@ -42,6 +42,10 @@ class NoPointError(SymgradError):
     """No point was found at which the forward is defined and finite."""
 
 
+class NoSizesError(NoPointError):
+    """No sizes were found that meet the conditions of a case."""
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """A case at one point, in one arithmetic."""
@@ -376,7 +380,7 @@ class Subject:
     def _best_modes(self) -> dict[str, str]:
         sizes = next(self.sampler.size_choices(), None)
         if sizes is None:
-            raise NoPointError("no sizes satisfy the conditions of the case")
+            raise NoSizesError(self.sampler.nowhere())
         best: tuple[float, dict[str, str]] = (0.0, {})
         for modes in self._mode_choices():
             self.sampler.modes.update(modes)
