@@ -113,6 +113,10 @@ SOUGHT_SIZES = 400
 """Choices of them that are tried."""
 SOUGHT_ELEMENTS = 16_384
 """Elements of all inputs of such a point together."""
+LARGEST_BOUND = 4096
+"""Of a size that conditions bound; beyond it is not looked for one."""
+TRIED_SIZES = 4096
+"""Choices of bounded sizes that are tried to show that a case has none."""
 SCREEN_POINTS = 10
 """Points in double precision before anything is proved."""
 PRECISE_POINTS = 3

@@ -903,19 +903,9 @@ def shown(one: JudgedCase, found: Counterexample | None) -> CounterexampleReport
     if found is None:
         return None
     return counterexample_report(
-        one.subject, found, f"grad_{found.element}", _fixed_sizes(one), one.case.aliases,
+        one.subject, found, f"grad_{found.element}", one.case.conditions, one.case.aliases,
         one.case.cotangents,
     )  # fmt: skip
-
-
-def _fixed_sizes(one: JudgedCase) -> dict[str, int]:
-    """Sizes that the case has replaced by their values, such as k in the case k == 1."""
-    found = {}
-    for condition in one.case.conditions:
-        value = condition.right.constant
-        if condition.relation == "==" and value is not None and len(condition.left.sizes) == 1:
-            found[condition.left.sizes[0]] = value
-    return found
 
 
 # -- backward without the cotangents of some outputs, where it is given None for them.  PyTorch

@@ -10,8 +10,8 @@ import symgrad as sg
 from symgrad.budgets import SOUGHT_SIZES
 from symgrad.ir.dim import Dim
 from symgrad.ir.function import SizeCondition
-from symgrad.proof.judge.equality import contradictory, least_sizes
-from symgrad.proof.oracle.sizes import sought
+from symgrad.proof.judge.equality import least_sizes
+from symgrad.proof.oracle.sizes import completed, impossible, sought
 from tests.suite.adversarial.program import class_of, class_text
 
 N, M = Dim.size("n"), Dim.size("m")
@@ -40,7 +40,7 @@ CONDITIONS = st.lists(
 @given(CONDITIONS)
 def test_least_sizes_and_contradictions_are_true(conditions: list[SizeCondition]) -> None:
     meeting = [n for n in range(1, 20) if all(_met(c, n) for c in conditions)]
-    if contradictory(conditions):
+    if impossible(conditions):
         assert not meeting
     if meeting:
         assert least_sizes(conditions).get("n", 1) <= meeting[0]
@@ -50,7 +50,7 @@ def test_least_sizes_and_contradictions_are_true(conditions: list[SizeCondition]
 def test_bounded_sizes_are_all_tried(conditions: list[SizeCondition]) -> None:
     bounded = [*conditions, SizeCondition(Dim.of(7), ">=", N)]
     meeting = [n for n in range(1, 8) if all(_met(c, n) for c in bounded)]
-    assert contradictory(bounded) is not bool(meeting)
+    assert impossible(bounded) is not bool(meeting)
 
 
 def test_conditions_on_several_sizes_say_nothing_here() -> None:
@@ -59,7 +59,7 @@ def test_conditions_on_several_sizes_say_nothing_here() -> None:
         SizeCondition(N, ">", M),
         SizeCondition(N, "<=", Dim.of(3)),
     ]
-    assert not contradictory(several)
+    assert not impossible(several)
     assert least_sizes(several) == {}
 
 
@@ -92,6 +92,45 @@ def test_sizes_that_are_found_meet_the_conditions_and_small_ones_are_found(
         if all(c.holds({"n": n, "m": m}) for c in conditions)
     ]  # fmt: skip
     assert len(found) == SOUGHT_SIZES or {*small} <= {*found}
+
+
+@given(
+    st.lists(
+        st.builds(
+            SizeCondition, st.sampled_from(POLYNOMIALS), st.sampled_from(RELATIONS),
+            st.sampled_from((*map(Dim.of, range(-1, 30)), M, M + 3, M * 2)),
+        ),
+        min_size=1, max_size=4,
+    )
+)  # fmt: skip
+def test_what_is_impossible_no_sizes_meet(conditions: list[SizeCondition]) -> None:
+    if impossible(conditions):
+        sizes = ({"n": n, "m": m} for n in range(1, 40) for m in range(1, 40))
+        assert not any(all(c.holds(one) for c in conditions) for one in sizes)
+
+
+def test_sizes_that_a_case_has_replaced_are_computed() -> None:
+    conditions = [
+        SizeCondition(N * M, ">=", Dim.of(50)), SizeCondition(N, "==", M + 3),
+        SizeCondition(Dim.size("k"), "==", N * 2),
+    ]  # fmt: skip
+    assert completed({"m": 4}, conditions) == {"m": 4, "n": 7, "k": 14}
+    assert not impossible(conditions)
+    assert impossible([*conditions, SizeCondition(M * (M + 3) // 8, "<=", Dim.of(2))])
+
+
+@pytest.mark.parametrize(
+    "asked", ["n * m >= 50 and n == m + 3", "n * m >= 16 and n == 4", "m * n >= 30 and m == 2 * n"]
+)
+def test_conditions_hold_at_counterexamples_in_sizes_that_are_replaced(asked: str) -> None:
+    """Where the branch is taken ``n * m // 8`` is at least 1, elsewhere it may be 0."""
+    forward = f"n, m = x.shape\ny = x * x\nif {asked}: y = x * x * min(n * m // 8, {{}})\ny"
+    right = class_text("Large", forward.format(1), "2 * x * g", "x")
+    assert str(sg.verify(class_of("Large", right, sg), "n m", timeout=None).verdict) == "PROVED"
+    wrong = class_text("Large", forward.format(2), "2 * x * g", "x")
+    found = sg.verify(class_of("Large", wrong, sg), "n m", suggest=False).inputs["x"]
+    assert found.counterexample is not None
+    assert eval(asked, {}, dict(found.counterexample.sizes))
 
 
 @pytest.mark.parametrize(

@@ -308,15 +308,21 @@ def _specialised(subject: Subject, name: str, symbol: str, value: Dim) -> Subjec
     except SymgradError:
         return None
     mapping: dict[Atom, Dim] = {Size(symbol): value}
+    conditions = [condition.substitute(mapping) for condition in subject.conditions]
     return subject.changed(
         [name], graph=graph, new=new, sizes=mapping,
-        conditions=[condition.substitute(mapping) for condition in subject.conditions],
+        conditions=[one for one in conditions if not _is_plain(one)],
         assumptions=[
             known if known.extent is None
             else replace(known, extent=known.extent.substitute(mapping))
             for known in subject.assumptions
         ],
     )  # fmt: skip
+
+
+def _is_plain(condition: SizeCondition) -> bool:
+    """Is it about numbers alone, and true?"""
+    return not (condition.left.sizes or condition.right.sizes) and condition.holds({})
 
 
 def _looks_right(subject: Subject, name: str) -> bool:

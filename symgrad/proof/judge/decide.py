@@ -37,7 +37,6 @@ from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equalities import Solution
 from symgrad.proof.judge.equality import (
     Equality,
-    contradictory,
     decide_equal,
     domains,
     facts_of,
@@ -61,6 +60,7 @@ from symgrad.proof.oracle.refute import (
 from symgrad.proof.oracle.roundings import solved
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.seek import seek
+from symgrad.proof.oracle.sizes import impossible
 from symgrad.proof.oracle.stated import moved
 from symgrad.proof.oracle.subject import (
     Evaluation,
@@ -211,7 +211,7 @@ def _of(sizes: Mapping[str, int]) -> str:
 def _judged(
     subject: Subject, budget: int, until_refuted: bool, screen: int, total: int | None
 ) -> dict[str, Judgement]:
-    if contradictory(subject.conditions):
+    if impossible(subject.conditions):
         nothing = Judgement(Verdict.PROVED, method="no sizes meet the conditions")
         return dict.fromkeys(subject.gradients, nothing)
     try:

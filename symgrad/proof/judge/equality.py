@@ -24,7 +24,7 @@ from symgrad.index.parts import apart
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
-from symgrad.ir.function import RELATIONS, Relation, SizeCondition
+from symgrad.ir.function import Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
@@ -386,7 +386,6 @@ def _put(poly: Poly, atom: Atom, *, value: bool) -> bool:
 # -- what the size conditions of a case say of single sizes
 
 
-LARGEST_BOUND = 4096
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 Bound = tuple[str, str, int]
@@ -407,19 +406,6 @@ def least_sizes(conditions: Sequence[SizeCondition]) -> dict[str, int]:
         if least == before:
             break
     return {name: value for name, value in least.items() if value > 1}
-
-
-def contradictory(conditions: Sequence[SizeCondition]) -> bool:
-    """Is there a size, bounded above, of which no value meets the conditions on it alone?"""
-    bounds = _size_bounds(conditions)
-    for name in dict.fromkeys(name for name, _, _ in bounds):
-        own = [(relation, bound) for which, relation, bound in bounds if which == name]
-        above = [bound for relation, bound in own if relation in ("<", "<=", "==")]
-        if above and min(above) <= LARGEST_BOUND:
-            values = range(1, min(above) + 1)
-            if not any(all(RELATIONS[r](value, b) for r, b in own) for value in values):
-                return True
-    return False
 
 
 def _size_bounds(conditions: Sequence[SizeCondition]) -> list[Bound]:

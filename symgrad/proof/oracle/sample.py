@@ -29,7 +29,7 @@ from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node
 from symgrad.ops.logic import COMPARISONS
 from symgrad.ops.movement import bare
-from symgrad.proof.oracle.sizes import sought
+from symgrad.proof.oracle.sizes import completed, sought
 
 _CARRIERS = frozenset(("expand", "reshape", "permute", "slice", "concat", "diagonal", "cast"))
 
@@ -277,10 +277,11 @@ class Sampler:
 
     def allows(self, sizes: Mapping[str, int]) -> bool:
         """Do the sizes meet the case's conditions, and is no shape negative or huge?"""
+        known = completed(sizes, self.conditions)
         for condition in self.conditions:
-            if not {*condition.left.sizes, *condition.right.sizes} <= sizes.keys():
-                continue  # a size that the case has replaced by its value
-            if not condition.holds(sizes):
+            if not {*condition.left.sizes, *condition.right.sizes} <= known.keys():
+                continue
+            if not condition.holds(known):
                 return False
         try:
             if not self._room_for_unique(sizes):

@@ -14,21 +14,23 @@ import numpy as np
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import DType
+from symgrad.ir.function import SizeCondition
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.record import get
 from symgrad.proof.oracle.refute import Counterexample, input_values
+from symgrad.proof.oracle.sizes import completed
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import CounterexampleReport
 
 
 def counterexample_report(
     subject: Subject, found: Counterexample, element: str,
-    fixed: Mapping[str, int] | None = None, aliases: Mapping[str, str] | None = None,
+    conditions: Sequence[SizeCondition] = (), aliases: Mapping[str, str] | None = None,
     cotangents: Sequence[Node | None] = (),
 ) -> CounterexampleReport:  # fmt: skip
     """A counterexample as a report shows it.
 
-    ``element``: what is called wrong.  ``fixed``: sizes that the case has replaced by their values.
+    ``element``: what is called wrong.  ``conditions``: of the case, by which it has replaced sizes.
     ``cotangents``: one for each output of forward.
     """
     values = input_values(subject, found.point)
@@ -39,7 +41,7 @@ def counterexample_report(
         plain = [float(v) if node.dtype.is_float else v for v in values[name]]
         inputs[name] = np.array(plain, dtype=object).reshape(shape).tolist()
     return CounterexampleReport(
-        sizes=dict(sorted({**(fixed or {}), **found.point.sizes}.items())),
+        sizes=dict(sorted(completed(found.point.sizes, conditions).items())),
         inputs=inputs,
         element=element,
         hand=found.hand,
