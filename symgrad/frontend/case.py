@@ -37,7 +37,7 @@ from symgrad.frontend.sizes import symbolic_math
 from symgrad.frontend.state import Change, Later, State, changes_of, put_back
 from symgrad.frontend.stated import relations
 from symgrad.frontend.tables import Tables, hashes_sizes
-from symgrad.frontend.tensor import GIVEN, SymbolicTensor, fresh, own_names
+from symgrad.frontend.tensor import GIVEN, SelectedTensor, SymbolicTensor, fresh, own_names
 from symgrad.frontend.unknown import between_calls
 from symgrad.frontend.unwritten import initialised
 from symgrad.ir.function import Asked, FunctionCase, Gradient, InnerCall, OtherCall
@@ -423,6 +423,9 @@ class _Run:
 
     def _keep(self) -> None:
         for number, tensor in enumerate(kept_tensors(self.context)):
+            if isinstance(tensor, SelectedTensor):
+                self.saved.extend((tensor.whole, tensor.mask))
+                continue
             self.saved.append(tensor.node)
             if not tensor.storage.label:
                 tensor.storage.label = tensor.node.name or f"saved_{number}"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from symgrad.budgets import MOST_CONSTANTS
-from symgrad.errors import DTypeError, ShapeError, TraceError
+from symgrad.errors import DTypeError, ShapeError, TraceError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype, number_category, promoted
 from symgrad.frontend.kinds import OperationTypeError, class_name, tensor_hint
@@ -232,26 +232,48 @@ def on_nodes(
 
     Operands that a mask selects (``x[mask]``) are computed whole and stay selected.
     """
-    mask = common_selection(operands)
-    node = compute(*aligned(operands, dtype))
-    return fresh(node) if mask is None else SelectedTensor(node, mask)
+    selected = common_selection(operands)
+    if selected is None:
+        return fresh(compute(*aligned(operands, dtype)))
+    lined = [lined_up(operand, selected) for operand in operands]
+    return selected.with_whole(compute(*aligned(lined, dtype)))
 
 
-def common_selection(operands: Sequence[Any]) -> Node | None:
-    """The mask by which operands are selected; None where none is.  Raises ShapeError."""
-    masks = [operand.mask for operand in operands if isinstance(operand, SelectedTensor)]
-    if not masks:
+def common_selection(operands: Sequence[Any]) -> SelectedTensor | None:
+    """One of the operands that a mask selects; None where none is.
+
+    Raises UnsupportedOpError where one is not selected by the same mask.
+    """
+    selected = [operand for operand in operands if isinstance(operand, SelectedTensor)]
+    if not selected:
         return None
-    for operand in operands:
-        if not isinstance(operand, (SymbolicTensor, np.ndarray)):
-            continue
-        if isinstance(operand, SelectedTensor):
-            fits = operand.mask is masks[0]
-        else:
-            fits = operand.ndim == 0
-        if not fits:
-            raise ShapeError(
-                "elements that a mask selects meet a tensor that is not selected by the same mask",
-                location=here(), hint="compute with whole tensors, and choose with sg.where last",
-            )  # fmt: skip
-    return masks[0]
+    first = selected[0]
+    if any(one.mask is not first.mask or one.behind != first.behind for one in selected):
+        raise not_selected()
+    return first
+
+
+def lined_up(operand: Any, selected: SelectedTensor) -> Any:
+    """An operand beside what a mask selects, as it broadcasts beside the whole.
+
+    What is not selected has size 1 along their axis, or only the axes behind it.
+    """
+    if isinstance(operand, SelectedTensor) or not isinstance(operand, (SymbolicTensor, np.ndarray)):
+        return operand
+    node = as_node(operand)
+    at = node.rank - 1 - selected.behind
+    if at < 0:
+        return operand
+    if node.shape[at] != 1:
+        raise not_selected()
+    ones = (Dim.of(1),) * selected.mask.rank
+    return fresh(current().reshape(node, (*node.shape[:at], *ones, *node.shape[at + 1 :])))
+
+
+def not_selected() -> UnsupportedOpError:
+    """The error where what a mask selects meets something else."""
+    return UnsupportedOpError(
+        "elements that a mask selects meet a tensor that is not selected by the same mask",
+        location=here(), hint="select from it too, as in x[mask] = y[mask]; or compute with whole "
+        "tensors, and choose with sg.where last",
+    )  # fmt: skip

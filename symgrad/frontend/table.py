@@ -66,8 +66,9 @@ def operation(
     def enter(call: AnyFunction) -> AnyFunction:
         if elementwise:
             marked_elementwise(call)
-        entered = with_numpy_names(_knowing(call, checked(call)))
+        whole = with_numpy_names(_knowing(call, checked(call)))
         for name in names or (call.__name__,):
+            entered = _selecting(name, whole)
             if function:
                 FUNCTIONS[name] = public(name, entered)
             if method:
@@ -79,6 +80,40 @@ def operation(
         return call
 
     return enter
+
+
+_OF_SELECTED: dict[str, Callable[..., Any]] = {}
+MOVES_SELECTED = frozenset(
+    ("squeeze", "unsqueeze", "expand_dims", "flatten", "ravel", "view", "reshape", "select",
+     "unbind", "t", "zeros_like", "ones_like")
+)  # fmt: skip
+"""Operations that have another definition for what a mask selects."""
+
+
+def of_selected(*names: str) -> Callable[[AnyFunction], AnyFunction]:
+    """Enter the definition of operations for what a mask selects."""
+
+    def enter(call: AnyFunction) -> AnyFunction:
+        for name in names:
+            _OF_SELECTED[name] = call
+        return call
+
+    return enter
+
+
+def selecting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The operation with the definition that it has for what a mask selects."""
+
+    @functools.wraps(call)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        own = bool(args) and isinstance(args[0], SelectedTensor)
+        return _OF_SELECTED[name](*args, **kwargs) if own else call(*args, **kwargs)
+
+    return chosen
+
+
+def _selecting(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    return selecting(name, call) if name in MOVES_SELECTED else call
 
 
 def marked_elementwise(call: AnyFunction) -> AnyFunction:

@@ -15,6 +15,8 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from symgrad.errors import (
     ControlFlowError,
     DTypeError,
@@ -33,10 +35,18 @@ from symgrad.frontend.questions import (
     questions,
 )
 from symgrad.frontend.session import Session, active, current
-from symgrad.frontend.sizes import Shape, as_dim, as_size
+from symgrad.frontend.sizes import (
+    Shape,
+    SymFloat,
+    SymInt,
+    ValuedNumber,
+    as_dim,
+    as_size,
+    computed,
+)
 from symgrad.frontend.views import Step, Storage, contiguous_strides
 from symgrad.ir.dim import Dim, product
-from symgrad.ir.dtype import DType
+from symgrad.ir.dtype import DType, float64, int64
 from symgrad.ir.function import Asked
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
@@ -376,13 +386,8 @@ class SymbolicTensor(_Held):
 
     # -- what it cannot be
 
-    def _no_value(self, what: str) -> ControlFlowError:
-        error = ControlFlowError(
-            f"{what}: its value is unknown during tracing", location=here(),
-            hint="use sg.where(cond, a, b); pass a number that must be known as a static argument",
-        )  # fmt: skip
-        note_limit(error)
-        return error
+    def _no_value(self, what: str, hint: str = "") -> ControlFlowError:
+        return no_value(f"{what}: its value is unknown during tracing", hint)
 
     def __bool__(self) -> bool:
         raise self._no_value(
@@ -390,17 +395,13 @@ class SymbolicTensor(_Held):
         )
 
     def __float__(self) -> float:
-        raise self._no_value("float() cannot read a tensor here")
+        raise self._no_value("float() cannot read a tensor here", _ITEM)
 
     def __int__(self) -> int:
-        raise self._no_value("int() cannot read a tensor here")
+        raise self._no_value("int() cannot read a tensor here", _ITEM)
 
     def __index__(self) -> int:
         raise self._no_value("a tensor cannot be a Python index or an argument of range() here")
-
-    def item(self) -> Any:
-        """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".item() cannot read a tensor here")
 
     def tolist(self) -> Any:
         """Raises ControlFlowError: a trace has no values."""
@@ -611,9 +612,86 @@ def _joined(name: str, classes: tuple[type, ...]) -> type:
     return made
 
 
+class TensorNumber(ValuedNumber):
+    """The number that a tensor of one element holds, or what was computed from some.
+
+    It is computed with as a Python number is: in doubles, and rounded where it meets a tensor.
+    """
+
+    __slots__ = ("tensor",)
+
+    def __init__(
+        self, op: str, args: tuple[Any, ...], tensor: SymbolicTensor | None, *, whole: bool
+    ) -> None:  # fmt: skip
+        super().__init__(op, args)
+        self.tensor, self.value, self.is_whole = tensor, None, whole
+
+    @classmethod
+    def of(cls, tensor: SymbolicTensor) -> TensorNumber:
+        """The number of a tensor without axes that nothing is written into."""
+        return cls("item", (), tensor, whole=not tensor.dtype.is_float)
+
+    def node(self, dtype: DType) -> Node:
+        """It as a number of the graph in progress."""
+        found = self.tensor
+        if found is None:
+            made = super().node(int64 if self.is_whole else float64)
+            return current().cast(made, dtype)
+        return current().cast(found.node, dtype)
+
+    def derived(self, op: str, args: tuple[Any, ...]) -> SymFloat:
+        """What ``op`` makes of it and other numbers."""
+        whole = op in ("add", "sub", "mul", "neg") and all(map(_is_whole, args))
+        return TensorNumber(op, args, None, whole=whole)
+
+    def settle(self) -> Any:
+        """Raises ControlFlowError: a trace has no values."""
+        raise no_value("Python has to know the value of .item(), which is unknown during tracing")
+
+    @property
+    def stands_for(self) -> Any:
+        """What describes it when the trace is over."""
+        return self.op
+
+    def _asked(self, other: Any = None) -> Any:
+        return self.settle()
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _asked
+    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _asked
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _asked
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _asked
+    __hash__ = ValuedNumber.__hash__
+
+    def __bool__(self) -> bool:
+        return bool(self.settle())
+
+    def __pos__(self) -> TensorNumber:
+        return self
+
+    def __abs__(self) -> Any:
+        return self.settle() if self.is_whole else computed("abs", (self,))
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, SymFloat):
+        return value.is_whole
+    return isinstance(value, (int, SymInt, np.integer))
+
+
 def fresh(node: Node, label: str = "") -> SymbolicTensor:
     """A tensor with memory of its own."""
     return SymbolicTensor(Storage(node, label))
+
+
+_WHERE = "use sg.where(cond, a, b); pass a number that must be known as a static argument"
+_ITEM = "x.item() is a number that can be computed with, as long as Python need not know its value"
+
+
+def no_value(what: str, hint: str = "") -> ControlFlowError:
+    """The error where Python has to know a value that a trace has not."""
+    error = ControlFlowError(what, location=here(), hint=hint or _WHERE)
+    note_limit(error)
+    return error
 
 
 def _unknown_length(wanted: str, size: Any) -> ControlFlowError:
@@ -630,24 +708,55 @@ def _unknown_length(wanted: str, size: Any) -> ControlFlowError:
 
 
 class SelectedTensor(SymbolicTensor):
-    """``x[mask]``: the elements of ``whole`` where ``mask`` is True; both have one shape.
+    """``x[mask]``: what ``whole`` holds where ``mask`` is True.
 
-    How many these are depends on values, so it has no shape.  Elementwise operations compute with
-    the whole tensor, and the mask says which elements count.  It can be summed, and assigned under
-    the same mask.
+    ``mask`` has the shape of the axes of ``whole`` from ``start`` on; ``x[mask]`` has one axis in
+    their place, of a size that depends on values, and the others.  Elementwise operations compute
+    with the whole tensor, and the mask says which elements count.  It can be summed, and assigned
+    under the same mask.
     """
 
-    def __init__(self, whole: Node, mask: Node) -> None:
+    mask: Node
+    start: int
+
+    def __init__(self, whole: Node, mask: Node, start: int) -> None:
         super().__init__(Storage(whole))
-        self.mask = mask
+        own_names(self).update(mask=mask, start=start)
 
     @property
     def whole(self) -> Node:
         """The tensor that the elements are selected from."""
         return self.storage.node
 
+    @property
+    def rank(self) -> int:
+        """The number of its axes; ``ndim`` is what the program reads."""
+        return self.whole.rank - self.mask.rank + 1
+
+    @property
+    def behind(self) -> int:
+        """The number of axes behind that of the selected."""
+        return self.whole.rank - self.start - self.mask.rank
+
+    @property
+    def whole_mask(self) -> Node:
+        """The mask as large as the whole."""
+        return spread_mask(self.mask, self.start, self.whole.shape)
+
+    def with_whole(self, whole: Node) -> SelectedTensor:
+        """What the same mask selects of another tensor, which has as many axes behind the mask's.
+
+        Raises ShapeError where the sizes of the mask's axes differ.
+        """
+        return SelectedTensor(whole, self.mask, whole.rank - self.behind - self.mask.rank)
+
     def replace(self, whole: Node) -> None:
         """Put other elements in place of these."""
+        if whole.shape != self.whole.shape:
+            raise ShapeError(
+                "what is computed in place has another shape than the elements that a mask "
+                "selects", location=here(),
+            )  # fmt: skip
         self.storage.node = whole
         self.storage.version += 1
 
@@ -664,5 +773,24 @@ class SelectedTensor(SymbolicTensor):
         """Nothing to name: the node is that of the whole."""
         return None
 
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return self.rank
+
+    def dim(self) -> int:
+        """The number of its axes."""
+        return self.rank
+
+    ndimension = dim
+
     def __repr__(self) -> str:
         return "<symbolic elements selected by a mask>"
+
+
+def spread_mask(mask: Node, start: int, shape: tuple[Dim, ...]) -> Node:
+    """A mask of the axes from ``start`` on, as large as all of ``shape``."""
+    session = current()
+    end = start + mask.rank
+    lined = (Dim.of(1),) * start + mask.shape + (Dim.of(1),) * (len(shape) - end)
+    return session.expand(session.reshape(mask, lined), shape)

@@ -21,7 +21,7 @@ _RANDOM = _words(
     "log_normal_ multinomial normal normal_ poisson rand rand_like randint randint_like randn "
     "randn_like random_ randperm uniform_"
 )
-_DATA_DEPENDENT = _words("argwhere bincount histc nonzero unique unique_consecutive")
+_DATA_DEPENDENT = _words("bincount histc unique unique_consecutive")
 _OTHER_DTYPES = _words(
     "bfloat16 byte cdouble cfloat char complex complex128 complex64 half imag real "
     "view_as_complex view_as_real"
@@ -48,7 +48,7 @@ _OTHER = _words(
     "is_nonzero is_pinned is_set_to is_shared is_signed is_sparse_csr is_vulkan is_xla is_xpu "
     "isneginf isposinf isreal istft itemsize kaiser_window lcm lcm_ ldexp ldexp_ "
     "local_response_norm logaddexp2 logspace lp_pool1d lp_pool2d lp_pool3d lstsq lu lu_solve "
-    "lu_unpack map2_ map_ masked_scatter masked_scatter_ matrix_exp matrix_rank max_pool1d "
+    "lu_unpack map2_ map_ matrix_exp matrix_rank max_pool1d "
     "max_pool2d max_pool3d max_unpool1d max_unpool2d max_unpool3d mode module_load mtia "
     "mvlgamma mvlgamma_ name nanquantile narrow_copy nbytes new_empty_strided nextafter "
     "nextafter_ nonzero_static norm_except_dim orgqr ormqr output_nr pad_sequence pca_lowrank "

@@ -170,7 +170,7 @@ REFUSED = {
     "while": lambda x: [x for _ in iter(lambda: bool(x.max() > 1), False)],
     "float": lambda x: x * float(x.sum()),
     "int": lambda x: x * int(x.sum()),
-    "item": lambda x: x / x.sum().item(),
+    "item": lambda x: x if x.sum().item() > 0 else -x,
     "tolist": lambda x: x * x.tolist()[0],
     "numpy": lambda x: x * x.numpy(),
     "array": lambda x: x * np.asarray(x),

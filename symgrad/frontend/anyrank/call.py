@@ -102,6 +102,8 @@ def guarded(
         if not any(map(has_batch_axis, found)):
             return raw(*args, **kwargs)
         admit = rule_of(name, raw)
+        if any(isinstance(one, SelectedTensor) and one.mask.rank != 1 for one in found):
+            session.observe(f"{name}() takes what a mask of several axes selects")
         if admit is None:
             session.observe(f"{name}() is not known to be the same for any number of batch axes")
         try:

@@ -24,6 +24,7 @@ from symgrad.frontend.functions import (  # noqa: F401
     products,
     reductions,
     scans,
+    selecting,
     sorting,
     torch_protocol,
 )

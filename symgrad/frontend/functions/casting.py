@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from symgrad.errors import ShapeError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.functions.movement import share
@@ -18,8 +19,17 @@ from symgrad.frontend.lift import as_tensor, on_nodes, result_dtype
 from symgrad.frontend.questions import questions
 from symgrad.frontend.session import active, current
 from symgrad.frontend.table import FUNCTIONS, operation
-from symgrad.frontend.tensor import REQUIRES, SelectedTensor, SymbolicTensor, fresh, own_names
-from symgrad.ir.dtype import ALL, DType
+from symgrad.frontend.tensor import (
+    REQUIRES,
+    SelectedTensor,
+    SymbolicTensor,
+    TensorNumber,
+    fresh,
+    no_value,
+    own_names,
+)
+from symgrad.ir.dim import product
+from symgrad.ir.dtype import ALL, DType, bool_
 
 Tensor = SymbolicTensor
 
@@ -113,10 +123,29 @@ def detach(input: Any) -> Tensor:
     if isinstance(source, SelectedTensor):
         if not following:
             return source
-        return SelectedTensor(detached(session, source.whole, DETACHED), source.mask)
+        return source.with_whole(detached(session, source.whole, DETACHED))
     found = source.shared(Detached(DETACHED)) if following else share(source)
     own_names(found)[REQUIRES] = False
     return found
+
+
+def item(self: Tensor) -> Any:
+    """The number that a tensor of one element holds, cut off from differentiation.
+
+    Python may compute with it.  Raises ControlFlowError where it has to know the value.
+    """
+    node, session = self.node, current()
+    if node.dtype == bool_:
+        raise no_value(".item() cannot read a bool here: its value is unknown during tracing")
+    if not session.truth(product(node.shape), "==", 1):
+        raise ShapeError(
+            f"a Tensor with {product(node.shape)} elements cannot be converted to Scalar",
+            location=here(),
+        )
+    return TensorNumber.of(detach(fresh(session.reshape(node, ()))))
+
+
+setattr(SymbolicTensor, "item", item)  # noqa: B010
 
 
 def constant(input: Tensor) -> Tensor:

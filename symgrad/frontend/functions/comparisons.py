@@ -21,7 +21,7 @@ from symgrad.frontend.lift import (
     result_dtype,
 )
 from symgrad.frontend.session import current
-from symgrad.frontend.table import marked_elementwise, operation
+from symgrad.frontend.table import FUNCTIONS, marked_elementwise, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
 from symgrad.ir.dtype import bool_, int64
 from symgrad.ir.graph import Node
@@ -120,10 +120,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Tensor:
     if (input is None) != (other is None):
         raise refused("where", "input" if input is None else "other", "Tensor", None)
     if input is None:
-        raise UnsupportedOpError(
-            "where(condition) alone has a shape that depends on values", location=here(),
-            hint="give both values: where(condition, a, b)",
-        )  # fmt: skip
+        return FUNCTIONS["nonzero"](condition, as_tuple=True)  # type: ignore[no-any-return]
     dtype = result_dtype((input, other))
     session = current()
 

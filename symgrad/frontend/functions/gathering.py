@@ -19,7 +19,7 @@ from symgrad.frontend.kinds import refused
 from symgrad.frontend.lift import as_index, as_node, as_tensor, broadcast_shapes, is_number
 from symgrad.frontend.session import current
 from symgrad.frontend.table import operation
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import iota_along, permute
 from symgrad.ir.dim import Dim
 from symgrad.ir.dtype import int64
@@ -169,6 +169,9 @@ def _vector(name: str, index: Any) -> Node:
 @operation("index_select")
 def index_select(input: Any, dim: int, index: Tensor) -> Tensor:
     """The slices of an axis that ``index`` names."""
+    if isinstance(index, SelectedTensor):
+        selected: Tensor = as_tensor(input)[_at(input, dim, index)]
+        return selected
     node = as_tensor(input).node
     axis, session = axis_of(dim, node.rank), current()
     front = permute(session, node, _front(node, axis))
@@ -179,6 +182,10 @@ def index_select(input: Any, dim: int, index: Tensor) -> Tensor:
 @operation("index_add", inplace=True)
 def index_add(input: Any, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """``source``, slice by slice, added to the slices of an axis that ``index`` names."""
+    if isinstance(index, SelectedTensor):
+        key, found = _at(input, dim, index), fresh(as_tensor(input).node)
+        found[key] = add(found[key], mul(source, alpha))
+        return found
     node, given = as_tensor(input).node, as_tensor(source)
     axis, session = axis_of(dim, node.rank), current()
     _check_dtype(
@@ -194,7 +201,16 @@ def index_add(input: Any, dim: int, index: Tensor, source: Tensor, *, alpha: Any
     return add(fresh(node), fresh(permute(session, spread, _back(axis, node.rank))))
 
 
+def _at(input: Any, dim: int, index: SelectedTensor) -> tuple[Any, ...]:
+    """The key of the slices of an axis at places where a mask holds."""
+    return (*[slice(None)] * axis_of(dim, as_tensor(input).ndim), index)
+
+
 def _put_slices(input: Any, dim: int, index: Any, value: Any) -> Tensor:
+    if isinstance(index, SelectedTensor):
+        written = fresh(as_tensor(input).node)
+        written[_at(input, dim, index)] = value
+        return written
     node = as_tensor(input).node
     axis, session = axis_of(dim, node.rank), current()
     order = _front(node, axis)

@@ -24,10 +24,18 @@ from symgrad.frontend.functions.movement import (
     transpose,
     unsqueeze,
 )
-from symgrad.frontend.lift import array_node, as_index, as_node, broadcast_shapes
+from symgrad.frontend.functions.selecting import as_masks
+from symgrad.frontend.lift import (
+    array_node,
+    as_index,
+    as_node,
+    broadcast_shapes,
+    lined_up,
+    not_selected,
+)
 from symgrad.frontend.session import Session, current
 from symgrad.frontend.sizes import as_dim, is_size
-from symgrad.frontend.table import operation
+from symgrad.frontend.table import operation, selecting
 from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import Reshape, Slice, Step, permute
 from symgrad.ir.dim import Dim
@@ -51,7 +59,7 @@ def getitem(self: Tensor, key: Any) -> Tensor:
     """``x[key]``."""
     chosen = resolve(self, key)
     if chosen.mask is not None:
-        return SelectedTensor(chosen.view.node, whole_mask(chosen))
+        return selected(chosen)
     if not chosen.places:
         return chosen.view
     session, node = current(), chosen.view.node
@@ -73,7 +81,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         chosen.view.write(as_node(value, chosen.view.dtype), convert=True)
 
 
-setattr(SymbolicTensor, "__getitem__", getitem)  # noqa: B010
+setattr(SymbolicTensor, "__getitem__", selecting("__getitem__", getitem))  # noqa: B010
 setattr(SymbolicTensor, "__setitem__", setitem)  # noqa: B010
 
 
@@ -97,7 +105,8 @@ def masked_select(input: Any, mask: Tensor) -> Tensor:
 
 def resolve(tensor: Tensor, key: Any) -> Chosen:
     """Apply slices, ints and None as views; say which axes tensors index."""
-    items = _with_ellipsis(tensor, list(key) if isinstance(key, tuple) else [key])
+    items = as_masks(list(key) if isinstance(key, tuple) else [key])
+    items = _with_ellipsis(tensor, items)
     view, axis = tensor, 0
     axes: list[int] = []
     places: list[Any] = []
@@ -115,6 +124,11 @@ def resolve(tensor: Tensor, key: Any) -> Chosen:
         else:
             node = _index_node(view.node.shape[axis : axis + 1], item)
             if node.dtype == bool_:
+                if mask is not None:
+                    raise UnsupportedOpError(
+                        "two masks cannot stand in one pair of brackets", location=here(),
+                        hint="select with one mask after the other",
+                    )  # fmt: skip
                 mask = node
                 axes.extend(range(axis, axis + node.rank))
                 axis += node.rank
@@ -247,41 +261,34 @@ def _set_places(chosen: Chosen, value: Any, *, accumulate: bool = False) -> None
 # -- masks
 
 
-def whole_mask(chosen: Chosen) -> Node:
-    """The mask as large as the tensor that it selects from."""
-    session, shape, mask = current(), chosen.view.node.shape, chosen.mask
+def selected(chosen: Chosen) -> SelectedTensor:
+    """What a mask selects.  Raises ShapeError where it does not fit."""
+    shape, mask = chosen.view.node.shape, chosen.mask
     assert mask is not None
-    if not mask.rank:
-        return session.expand(mask, shape)
     covered = tuple(shape[axis] for axis in chosen.axes)
     if mask.shape != covered:
         raise ShapeError(
             f"a mask of shape {list(map(str, mask.shape))} cannot select from axes of shape "
             f"{list(map(str, covered))}", location=here(),
+            equal=zip(mask.shape, covered, strict=False) if mask.rank == len(covered) else (),
         )  # fmt: skip
-    lined = tuple(size if axis in chosen.axes else Dim.of(1) for axis, size in enumerate(shape))
-    return session.expand(session.reshape(mask, lined), shape)
+    return SelectedTensor(chosen.view.node, mask, chosen.axes[0] if chosen.axes else 0)
 
 
 def _set_masked(chosen: Chosen, value: Any) -> None:
-    session, view, mask = current(), chosen.view, whole_mask(chosen)
+    session, view, own = current(), chosen.view, selected(chosen)
     if isinstance(value, SelectedTensor):
-        if value.mask is not mask:
-            raise ShapeError(
-                "elements that one mask selects are assigned under another", location=here()
-            )
+        if value.mask is not own.mask or value.behind != own.behind:
+            raise not_selected()
         given = session.cast(value.whole, view.dtype)
     else:
-        given = as_node(value, view.dtype)
-        behind = view.ndim - (chosen.axes[-1] + 1 if chosen.axes else 0)
-        if given.rank > behind and any(size != 1 for size in given.shape):
-            raise ShapeError(
-                "a whole tensor is assigned to the elements that a mask selects", location=here(),
-                hint="select from it too: x[mask] = y[mask]",
-            )  # fmt: skip
-        given = session.reshape(given, given.shape[max(given.rank - view.ndim, 0) :])
+        given = as_node(lined_up(value, own), view.dtype)
+    extra = max(given.rank - view.ndim, 0)
+    if any(size != 1 for size in given.shape[:extra]):
+        raise not_selected()
+    given = session.reshape(given, given.shape[extra:])
     given = session.expand(given, view.node.shape)
-    view.write(session.apply("where", mask, given, view.node))
+    view.write(session.apply("where", own.whole_mask, given, view.node))
 
 
 # -- whole tensors

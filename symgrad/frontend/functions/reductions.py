@@ -61,18 +61,72 @@ def accumulated(node: Node, dtype: Any, compute: Callable[[Node], Node]) -> Node
     return session.cast(found, wanted)
 
 
+def _taken(input: SelectedTensor, dim: Any) -> tuple[tuple[int, ...], bool]:
+    """The axes of the whole that axes of selected elements are; is theirs among them?"""
+    found: list[int] = []
+    own = input.start in axes_of(dim, input.rank)
+    for axis in axes_of(dim, input.rank):
+        if axis == input.start:
+            found.extend(range(axis, axis + input.mask.rank))
+        else:
+            found.append(axis if axis < input.start else axis + input.mask.rank - 1)
+    return tuple(found), own
+
+
 def _chosen(input: SelectedTensor, empty: Any) -> Node:
     """The whole with ``empty`` in place of the elements that are not selected."""
     session = current()
     fill = session.expand(session.constant(empty, input.dtype), input.whole.shape)
-    return session.apply("where", input.mask, input.whole, fill)
+    return session.apply("where", input.whole_mask, input.whole, fill)
+
+
+def _sum_of_selected(input: SelectedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    """The sum of what a mask selects; over other axes than theirs, it stays selected."""
+    axes, own = _taken(input, dim)
+    if own:
+        found = accumulated(_chosen(input, 0), dtype, lambda one: _reduced("sum", one, axes))
+        if not keepdim:
+            return fresh(found)
+        ones = axes_of(dim, input.rank)
+        rest = iter(found.shape)
+        kept = [Dim.of(1) if axis in ones else next(rest) for axis in range(input.rank)]
+        return fresh(current().reshape(found, tuple(kept)))
+    total = accumulated(input.whole, dtype, lambda one: reduce("sum", one, axes, keepdim))
+    gone = () if keepdim else [axis for axis in axes if axis < input.start]
+    return SelectedTensor(total, input.mask, input.start - len(gone))
+
+
+def _reduced(op: str, node: Node, axes: tuple[int, ...]) -> Node:
+    return current().apply(op, node, axes=axes) if axes else node
+
+
+def _mean_of_selected(input: SelectedTensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    """The mean of what a mask selects; of nothing, it is undefined."""
+    kind = input.dtype if dtype is None else as_dtype(dtype)
+    if not kind.is_float:
+        raise _mean_of_integers()
+    axes, own = _taken(input, dim)
+    mask = range(input.start, input.start + input.mask.rank)
+    number: Any = as_size(
+        product([input.whole.shape[axis] for axis in axes if not (own and axis in mask)])
+    )
+    if own:
+        count_of = fresh(reduce("sum", current().cast(input.mask, kind), None))
+        number = mul(count_of, number)
+    return div(_sum_of_selected(input, dim, keepdim, dtype), number)
+
+
+def _mean_of_integers() -> UnsupportedOpError:
+    return UnsupportedOpError(
+        "the mean of integers is not defined", location=here(), hint="use .float().mean()"
+    )
 
 
 @operation("sum")
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over axes (all by default)."""
     if isinstance(input, SelectedTensor):
-        return fresh(reduce("sum", _chosen(input, 0), None))
+        return _sum_of_selected(input, dim, keepdim, dtype)
     node = as_tensor(input).node
     return fresh(accumulated(node, dtype, lambda one: reduce("sum", one, dim, keepdim)))
 
@@ -109,14 +163,11 @@ def count(node: Node, dim: Any) -> Any:
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean over axes (all by default)."""
     if isinstance(input, SelectedTensor):
-        number = fresh(reduce("sum", current().cast(input.mask, input.dtype), None))
-        return div(sum(input), number)
+        return _mean_of_selected(input, dim, keepdim, dtype)
     source = as_tensor(input)
     node = source.node if dtype is None else current().cast(source.node, as_dtype(dtype))
     if not node.dtype.is_float:
-        raise UnsupportedOpError(
-            "the mean of integers is not defined", location=here(), hint="use .float().mean()"
-        )
+        raise _mean_of_integers()
     return div(fresh(reduce("sum", node, dim, keepdim)), count(node, dim))
 
 

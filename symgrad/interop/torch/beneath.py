@@ -162,7 +162,7 @@ _OWN: dict[str, Callable[..., Any]] = {
 _NEVER = frozenset(
     ("_safe_softmax", "_batch_norm_with_update", "_native_batch_norm_legit", "native_batch_norm",
      "empty_permuted", "empty_strided", "new_empty_strided", "native_dropout", "copy", "resize_",
-     "resize_as_", "set_", "_foreach_add", "nonzero", "data_ptr")
+     "resize_as_", "set_", "_foreach_add", "data_ptr")
 )  # fmt: skip
 """Operations of which neither symgrad's, nor torch's definition by others, is what they do here."""
 _UNLIKE = frozenset(

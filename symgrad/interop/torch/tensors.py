@@ -21,6 +21,7 @@ import torch
 
 from symgrad.errors import SymgradError
 from symgrad.frontend.caller import NOT_THE_PROGRAM, asked_by_symgrad, here, is_in, module_of
+from symgrad.frontend.functions.casting import item
 from symgrad.frontend.questions import note_limit, note_raised
 from symgrad.frontend.sizes import SymFloat, SymInt
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
@@ -91,7 +92,7 @@ def _uses(self: Any) -> Any:
 def _item(self: Any) -> Any:
     """The number that a constant holds.  Raises ControlFlowError for anything else."""
     found = plain_value(self)
-    return SymbolicTensor.item(self) if found is None else found
+    return item(self) if found is None else found
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,0 +1,302 @@
+"""Where a mask holds, as places: ``nonzero``; and what a mask selects, in other shapes.
+
+In: masks, and what they select.  Out: places, which are what the mask selects of the indices of its
+axes; reading and writing at them is selecting by the mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symgrad.errors import DTypeError, UnsupportedOpError
+from symgrad.frontend.caller import here
+from symgrad.frontend.dtypes import as_dtype
+from symgrad.frontend.functions.comparisons import as_bool
+from symgrad.frontend.functions.movement import axes_of, axis_of, select_steps
+from symgrad.frontend.lift import as_tensor
+from symgrad.frontend.questions import questions
+from symgrad.frontend.session import current
+from symgrad.frontend.sizes import Shape, as_size, is_size
+from symgrad.frontend.table import of_selected, operation
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, TensorNumber, fresh, own_names
+from symgrad.frontend.views import concatenate, iota_along, permute
+from symgrad.ir.dim import Dim, product
+from symgrad.ir.dtype import bool_, int64
+
+Tensor = SymbolicTensor
+
+
+@operation("nonzero")
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any:
+    """The places where it is not 0, one row for each; or one tensor for each axis."""
+    mask = as_bool(as_tensor(input).node)
+    if not mask.rank:
+        raise UnsupportedOpError("nonzero() of a tensor without axes", location=here())
+    columns = [iota_along(current(), mask.shape, axis) for axis in range(mask.rank)]
+    if as_tuple:
+        return tuple(SelectedTensor(column, mask, 0) for column in columns)
+    lined = [current().reshape(column, (*mask.shape, Dim.of(1))) for column in columns]
+    found = SelectedTensor(concatenate(current(), lined, mask.rank), mask, 0)
+    own_names(found)[_COLUMNS] = tuple(columns)
+    return found
+
+
+@operation("argwhere")
+def argwhere(input: Any) -> Any:
+    """The places where it is not 0, one row for each."""
+    return nonzero(input)
+
+
+@operation("masked_scatter", inplace=True)
+def masked_scatter(input: Any, mask: Tensor, source: Any) -> Tensor:
+    """What the mask selects of another tensor, in its places; from one place on is not known."""
+    node, session = as_tensor(input).node, current()
+    fits = isinstance(source, SelectedTensor) and source.whole.rank == source.mask.rank
+    if not fits or source.mask is not session.cast(as_tensor(mask).node, bool_):
+        raise UnsupportedOpError(
+            "masked_scatter takes what the same mask selects", location=here(),
+            hint="it writes the first elements of a whole tensor in a row; x[mask] = y[mask] and "
+            "sg.where(mask, y, x) write those that stand there",
+        )  # fmt: skip
+    if source.dtype != node.dtype:
+        raise DTypeError(
+            f"masked_scatter: the source is of {source.dtype}, not of {node.dtype}", location=here()
+        )
+    if source.mask.shape != node.shape:
+        raise UnsupportedOpError(
+            "masked_scatter takes a mask of the shape of the tensor", location=here()
+        )
+    return fresh(session.apply("where", source.mask, source.whole, node))
+
+
+# -- places
+
+
+def column_of(places: SelectedTensor) -> int | None:
+    """The axis of the mask whose indices these are; None for anything else."""
+    session, mask = current(), places.mask
+    if places.whole.rank != mask.rank:
+        return None
+    axes = range(mask.rank)
+    return next((k for k in axes if iota_along(session, mask.shape, k) is places.whole), None)
+
+
+def as_masks(items: Sequence[Any]) -> list[Any]:
+    """The items of a key with the mask itself for the places of all of its axes, in order.
+
+    Raises UnsupportedOpError for other places that values decide.
+    """
+    found: list[Any] = []
+    left = list(items)
+    while left:
+        first = left[0]
+        if not isinstance(first, SelectedTensor):
+            found.append(left.pop(0))
+            continue
+        run = left[: first.mask.rank]
+        for axis, one in enumerate(run):
+            own = isinstance(one, SelectedTensor) and one.mask is first.mask
+            if not own or column_of(one) != axis:
+                raise _not_places()
+        if len(run) < first.mask.rank:
+            raise _not_places()
+        found.append(fresh(first.mask))
+        del left[: len(run)]
+    return found
+
+
+def _not_places() -> UnsupportedOpError:
+    return UnsupportedOpError(
+        "the index depends on values in a way that is no mask", location=here(),
+        hint="x[mask], and x[mask.nonzero(as_tuple=True)], select by a mask; for anything else "
+        "keep the whole tensor and choose with sg.where",
+    )  # fmt: skip
+
+
+_COLUMNS = "_columns"
+"""The attribute of rows of places that keeps the places along each axis."""
+
+
+# -- other shapes of what a mask selects
+
+
+def _depends() -> UnsupportedOpError:
+    return UnsupportedOpError(
+        "the number of elements that a mask selects depends on values", location=here(),
+        hint="x[mask] can be summed over them, and assigned under the same mask",
+    )  # fmt: skip
+
+
+def _other(source: SelectedTensor, axis: int) -> int:
+    """The axis of the whole that an axis of selected elements is.  Raises UnsupportedOpError."""
+    if axis == source.start:
+        raise _depends()
+    return axis if axis < source.start else axis + source.mask.rank - 1
+
+
+def _reshaped(source: SelectedTensor, shape: Sequence[Dim], start: int) -> SelectedTensor:
+    whole = source.whole
+    while whole.op == "reshape":
+        whole = whole.args[0]
+    return SelectedTensor(current().reshape(whole, tuple(shape)), source.mask, start)
+
+
+@of_selected("squeeze")
+def _squeeze(source: SelectedTensor, dim: Any = None) -> SelectedTensor:
+    """Without axes of size 1; that theirs has another size is printed where it matters."""
+    axes = axes_of(dim, source.rank)
+    if source.start in axes:
+        known = questions()
+        if known is None:
+            raise _depends()
+        known.assume("a mask does not select exactly one element", here())
+    shape, session = source.whole.shape, current()
+    others = [_other(source, axis) for axis in axes if axis != source.start]
+    gone = [axis for axis in others if session.truth(shape[axis], "==", 1)]
+    kept = [size for axis, size in enumerate(shape) if axis not in gone]
+    return _reshaped(source, kept, source.start - sum(axis < source.start for axis in gone))
+
+
+@of_selected("unsqueeze", "expand_dims")
+def _unsqueeze(source: SelectedTensor, dim: int) -> SelectedTensor:
+    """With another axis of size 1."""
+    axis = axis_of(dim, source.rank + 1)
+    before = axis <= source.start
+    at, shape = axis if before else axis + source.mask.rank - 1, source.whole.shape
+    return _reshaped(source, (*shape[:at], Dim.of(1), *shape[at:]), source.start + before)
+
+
+@of_selected("flatten", "ravel")
+def _flatten(source: SelectedTensor, start_dim: int = 0, end_dim: int = -1) -> SelectedTensor:
+    """One axis, of all that is selected: in the order of the whole."""
+    first, last = axis_of(start_dim, source.rank), axis_of(end_dim, source.rank)
+    if first == last:
+        return source
+    if first or last != source.rank - 1:
+        raise _depends()
+    shape, mask = source.whole.shape, source.mask
+    behind = shape[source.start + mask.rank :]
+    if product((*shape[: source.start], *behind)) == 1:
+        return _reshaped(source, mask.shape, 0)
+    return SelectedTensor(source.whole, source.whole_mask, 0)
+
+
+@of_selected("view", "reshape")
+def _view(source: SelectedTensor, *shape: Any) -> SelectedTensor:
+    """One axis of all that is selected; other shapes have a size that depends on values."""
+    sizes = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    if len(sizes) != 1 or type(sizes[0]) is not int or sizes[0] != -1:
+        raise _depends()
+    return _flatten(source)
+
+
+@of_selected("select")
+def _select(source: SelectedTensor, dim: int, index: Any) -> SelectedTensor:
+    """What another axis than theirs holds at one index."""
+    axis = axis_of(dim, source.rank)
+    at, columns = _other(source, axis), own_names(source).get(_COLUMNS)
+    shape = source.whole.shape
+    if columns is not None and type(index) is int and -len(columns) <= index < len(columns):
+        return SelectedTensor(columns[index], source.mask, 0)
+    node = source.whole
+    for step in select_steps(shape, at, index):
+        node = step.read(current(), node)
+    return SelectedTensor(node, source.mask, source.start - (axis < source.start))
+
+
+@of_selected("unbind")
+def _unbind(source: SelectedTensor, dim: int = 0) -> tuple[SelectedTensor, ...]:
+    """What another axis than theirs holds at each index."""
+    axis = axis_of(dim, source.rank)
+    size = as_size(source.whole.shape[_other(source, axis)])
+    if not isinstance(size, int):
+        raise _depends()
+    return tuple(_select(source, axis, index) for index in range(size))
+
+
+@of_selected("t")
+def _transposed(source: SelectedTensor) -> SelectedTensor:
+    """Two axes exchanged: that of what is selected, and the other one."""
+    if source.rank != 2:
+        raise _depends()
+    first = source.start == 0
+    axes = list(range(source.whole.rank))
+    order = (axes[-1], *axes[:-1]) if first else (*axes[1:], axes[0])
+    found = SelectedTensor(permute(current(), source.whole, order), source.mask, int(first))
+    own_names(found)[_COLUMNS] = own_names(source).get(_COLUMNS)
+    return found
+
+
+@of_selected("__getitem__")
+def _getitem(source: SelectedTensor, key: Any) -> SelectedTensor:
+    """An index, or all, of each axis."""
+    found, axis = source, 0
+    for item in key if isinstance(key, tuple) else (key,):
+        if item is None:
+            found, axis = _unsqueeze(found, axis), axis + 1
+        elif isinstance(item, slice) and item == slice(None):
+            axis += 1
+        elif item is Ellipsis and isinstance(key, tuple):
+            axis = found.rank - (len(key) - 1 - key.index(item))
+        elif is_size(item) and axis != found.start:
+            found = _select(found, axis, item)
+        else:
+            raise _depends()
+    return found
+
+
+@of_selected("zeros_like")
+def _zeros_like(source: SelectedTensor, *, dtype: Any = None, **ignored: Any) -> SelectedTensor:
+    """Zeros, selected by the same mask."""
+    return _filled(source, 0, dtype)
+
+
+@of_selected("ones_like")
+def _ones_like(source: SelectedTensor, *, dtype: Any = None, **ignored: Any) -> SelectedTensor:
+    """Ones, selected by the same mask."""
+    return _filled(source, 1, dtype)
+
+
+def _filled(source: SelectedTensor, value: int, dtype: Any) -> SelectedTensor:
+    session, kind = current(), source.dtype if dtype is None else as_dtype(dtype)
+    whole = session.expand(session.constant(value, kind), source.whole.shape)
+    return SelectedTensor(whole, source.mask, source.start)
+
+
+# -- how many they are
+
+
+def _count(source: SelectedTensor) -> Any:
+    """How many elements are selected: a number of which Python knows nothing."""
+    session = current()
+    mask = session.cast(source.mask, int64)
+    total = session.apply("sum", mask, axes=tuple(range(mask.rank))) if mask.rank else mask
+    return TensorNumber.of(fresh(total))
+
+
+def _shape(source: SelectedTensor) -> Shape:
+    """Its sizes."""
+    sizes, end = source.whole.shape, source.start + source.mask.rank
+    before, behind = (map(as_size, part) for part in (sizes[: source.start], sizes[end:]))
+    return Shape((*before, _count(source), *behind))
+
+
+def _numel(source: SelectedTensor) -> Any:
+    """The number of its elements."""
+    sizes, end = source.whole.shape, source.start + source.mask.rank
+    others = product((*sizes[: source.start], *sizes[end:]))
+    return _count(source) if others == 1 else _count(source) * as_size(others)
+
+
+def _leading(source: SelectedTensor, wanted: str) -> Any:
+    """The size of the first axis.  Raises UnsupportedOpError where it is theirs."""
+    if source.start == 0:
+        raise _depends()
+    return as_size(source.whole.shape[0])
+
+
+setattr(SelectedTensor, "_leading", _leading)  # noqa: B010
+setattr(SelectedTensor, "shape", property(_shape))  # noqa: B010
+for _name in ("numel", "nelement"):
+    setattr(SelectedTensor, _name, _numel)
