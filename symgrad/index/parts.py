@@ -20,7 +20,7 @@ from symgrad.ir.expr import (
     Literal,
     Reduce,
     fold,
-    postorder,
+    reading,
     substitute,
 )
 
@@ -106,12 +106,14 @@ def _copied(pool: ExprPool, expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
 def _joined(pool: ExprPool, kind: str, axis: Axis, body: Expr) -> Expr | None:
     """A reduction by parts; None where its axis has but one, or the body binds it again."""
     index = Dim.of(axis)
-    cuts = places(postorder([body]), index, axis.extent) if axis in body.free else []
+    cuts = places(reading(body, {axis}), index, axis.extent)
+    if len(cuts) == 2:
+        return None
     parts: list[Expr] = []
     for number, (start, end) in enumerate(itertools.pairwise(cuts)):
         own = Axis(f"{axis.name}/{number}", end - start)
         part = substitute(pool, body, {axis: start + Dim.of(own)})
-        if len(cuts) == 2 or part is None or (kind in _NONEMPTY and not _reaches(end - start, 1)):
+        if part is None or (kind in _NONEMPTY and not _reaches(end - start, 1)):
             return None
         parts.append(pool.reduce(kind, own, part))
     if not parts:

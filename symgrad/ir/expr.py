@@ -15,7 +15,7 @@ A ``Reduce`` binds its axis: an inner one may bind an axis of the same name agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -251,26 +251,46 @@ def with_args(pool: ExprPool, expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
     return expr
 
 
+def reading(root: Expr, axes: Collection[Axis]) -> list[Expr]:
+    """The parts of ``root`` in which one of the axes is free, arguments first."""
+    found: dict[int, Expr] = {}
+    todo = [root]
+    while todo:
+        expr = todo.pop()
+        if expr.number not in found and not expr.free.isdisjoint(axes):
+            found[expr.number] = expr
+            todo.extend(expr.args)
+    return [found[number] for number in sorted(found)]
+
+
+class _Changed(dict[Expr, Expr]):
+    """What stands for expressions; for all others, they themselves."""
+
+    def __missing__(self, expr: Expr) -> Expr:
+        return expr
+
+
 def substitute(pool: ExprPool, root: Expr, mapping: Mapping[Axis, Dim]) -> Expr | None:
-    """``root`` with axes replaced; None where a reduction in it binds an axis that is put in."""
+    """``root`` with axes replaced.
+
+    None where a reduction in it binds an axis that is put in, or is as long as an axis says.
+    """
     put: dict[Atom, Dim] = dict(mapping.items())
     brought = free_axes(mapping.values()) | set(mapping)
-
-    def captures(expr: Expr) -> bool:
-        binds = isinstance(expr, Reduce) and expr.axis in brought
-        return binds and not expr.free.isdisjoint(mapping)
-
-    def rule(expr: Expr, new: Mapping[Expr, Expr]) -> Expr | None:
-        if expr.free.isdisjoint(mapping):
-            return expr
+    new = _Changed()
+    for expr in reading(root, mapping.keys()):
+        if isinstance(expr, Reduce):
+            long = free_axes([expr.axis.extent])
+            if expr.axis in brought or not long.isdisjoint(mapping):
+                return None
         if isinstance(expr, Access):
             indices = tuple(index.substitute(put) for index in expr.indices)
-            return pool.access(expr.tensor, indices, expr.dtype)
-        if isinstance(expr, IntValue):
-            return pool.integer(expr.value.substitute(put), expr.dtype)
-        return None
-
-    return None if any(map(captures, postorder([root]))) else rebuild(pool, [root], rule)[root]
+            new[expr] = pool.access(expr.tensor, indices, expr.dtype)
+        elif isinstance(expr, IntValue):
+            new[expr] = pool.integer(expr.value.substitute(put), expr.dtype)
+        else:
+            new[expr] = with_args(pool, expr, new)
+    return new[root]
 
 
 def _decided(function: str, left: Dim, right: Dim) -> bool | None:
