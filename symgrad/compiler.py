@@ -11,6 +11,7 @@ any stage.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +43,7 @@ from symgrad.frontend.guests import taken
 from symgrad.frontend.paths import Answers, Paths, other_paths, unjudged
 from symgrad.frontend.plain import as_numbers, passed_numbers, with_passed
 from symgrad.frontend.plain_code import has_plain_jvp
+from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import AnyFunction, Request, presences
 from symgrad.frontend.session import refuses_sizes, told
 from symgrad.frontend.state import changes_of
@@ -73,7 +75,7 @@ def verify(
     function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
     order: int = 1, suggest: bool = True, audit: bool = False,
     timeout: float | None = VERDICT_SECONDS, cache: bool = False,
-    config: str | Path | None = None,
+    config: str | Path | None = None, replace: Replace | None = None,
 ) -> Report:  # fmt: skip
     """Is the hand-written backward the vector-Jacobian product of forward, for all shapes?
 
@@ -87,7 +89,10 @@ def verify(
     by then is UNDECIDED; None for no limit.  ``cache=True``: what was PROVED before, by this
     version and from the same traces, is not proved again; the command line and pytest do so
     too.  ``config``: a file of declarations (``symgrad.toml``), whose table for the class stands
-    for what is not said here.  Raises SpecError, and the errors of tracing forward.
+    for what is not said here.  ``replace``: what to call in the place of functions that cannot be
+    traced, by their names (``{"kernels.swish": swish_reference}``, or the name of one): the verdict
+    holds if these compute the same, which it says.  Raises SpecError, and the errors of tracing
+    forward.
     """
     found = class_of(taken(function))
     declared = None if config is None else read(Path(config)).of(found)
@@ -95,9 +100,9 @@ def verify(
     def judge() -> Report:
         request = asked_for(function, declared, specs, static, assume, order)
         with used() if cache else nullcontext():
-            return _judged_request(replace(request, audit=audit), suggest)
+            return _judged_request(dataclasses.replace(request, audit=audit), suggest)
 
-    with nullcontext() if declared is None else declared.applied(found):
+    with nullcontext() if declared is None else declared.applied(found), replaced(found, replace):
         return in_time(function, timeout, judge)
 
 

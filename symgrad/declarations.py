@@ -10,6 +10,7 @@ In: a TOML file, or the nearest one above a source.  Out: ``Config``; for a clas
     verdict = "REFUTED"                     what is expected
     ignore = "a CUDA extension"             why it is not judged
     order = 2
+    replace = { "kernels.swish" = "references.swish" }   what is called in the place of a function
 
 A folder's ``symgrad.toml`` counts before its ``pyproject.toml``, and the nearest folder above the
 source before those above it; where there is none, the working folder's.  Keys and values that are
@@ -31,6 +32,7 @@ from typing import Any
 
 from symgrad.errors import Location, SpecError
 from symgrad.frontend.function import Function, class_location, raw_method, surrogate_of
+from symgrad.frontend.replaced import replaced
 from symgrad.ir.assume import Stated
 
 if sys.version_info >= (3, 11):
@@ -57,6 +59,7 @@ class Declared:
     verdict: str = ""
     ignore: str = ""
     order: int | None = None
+    replace: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def specs(self) -> Any:
@@ -67,10 +70,15 @@ class Declared:
 
     @contextmanager
     def applied(self, function: type[Function]) -> Iterator[None]:
-        """A block in which the class has the surrogate that is declared here.
+        """A block in which the class has the surrogate, and calls the references, of this table.
 
-        Raises SpecError where it has one of its own.
+        Raises SpecError where it has a surrogate of its own, and for names of nothing.
         """
+        with self._placed(), replaced(function, self.replace), self._with_surrogate(function):
+            yield
+
+    @contextmanager
+    def _with_surrogate(self, function: type[Function]) -> Iterator[None]:
         if not self.surrogate:
             yield
             return
@@ -309,6 +317,8 @@ _KINDS: dict[str, Callable[[Any], str]] = {
     "verdict": lambda value: "" if value in VERDICTS else f"one of {', '.join(VERDICTS)}",
     "ignore": lambda value: "" if isinstance(value, str) and value.strip()
     else "write the reason in quotes",
+    "replace": lambda value: "" if _texts(value)
+    else 'write { "module.function" = "module.reference" }',
     "order": lambda value: "" if value in (1, 2) and type(value) is int else "1 or 2",
 }  # fmt: skip
 """What each key takes: the hint where a value does not fit, empty where it does."""

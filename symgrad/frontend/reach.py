@@ -46,6 +46,7 @@ import numpy as np
 from symgrad.budgets import MOST_STATE
 from symgrad.errors import Location
 from symgrad.frontend.function import METHODS, Function, attributes_of, class_of, raw_method
+from symgrad.frontend.replaced import references
 from symgrad.frontend.sizes import FRAMES
 from symgrad.frontend.surroundings import ABOUT_THE_TRACE
 from symgrad.frontend.surroundings import read as surroundings
@@ -438,6 +439,8 @@ class Reach:
                 self.follow(one, one.__name__)
         for name in METHODS:
             self.follow(raw_method(own, name)[0], name)
+        for reference in references():
+            self.follow(reference, getattr(reference, "__name__", "a reference"))
         self._shared_classes(own)
         self._finish()
 

@@ -218,6 +218,11 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
     "--order", type=click.IntRange(1, 2), default=1, help="2: judge the derivative of backward too."
 )
 @click.option(
+    "--replace", multiple=True, metavar="MODULE.FN=REF.FN",
+    help="Call another function in the place of one that cannot be traced, such as a kernel; that"
+    " it computes the same is printed as a condition.",
+)  # fmt: skip
+@click.option(
     "--audit", is_flag=True, help="Evaluate both sides of what is PROVED at random points as well."
 )
 @_timeout
@@ -255,10 +260,10 @@ def _file_option(name: str, text: str) -> Callable[..., Any]:
 )
 def verify(
     targets: Sequence[str], shapes: str | None, static: Sequence[str], assume: Sequence[str],
-    order: int, audit: bool, timeout: float, jobs: int, no_cache: bool, as_json: bool,
-    quiet: bool, suggest: bool, config: Path | None, no_config: bool, write_config: bool,
-    sarif: Path | None, junit: Path | None, write_test: Path | None, certificate: Path | None,
-    root: Path | None,
+    order: int, replace: Sequence[str], audit: bool, timeout: float, jobs: int, no_cache: bool,
+    as_json: bool, quiet: bool, suggest: bool, config: Path | None, no_config: bool,
+    write_config: bool, sarif: Path | None, junit: Path | None, write_test: Path | None,
+    certificate: Path | None, root: Path | None,
 ) -> None:  # fmt: skip
     """Is the backward right?  Exit status: 0 if all are PROVED, 1 if not, 2 for a wrong call.
 
@@ -288,7 +293,7 @@ def verify(
     files.check(chosen)
     asked = Asked(
         _specs(shapes), _static(static), joined(assume), order, audit, timeout or None, suggest,
-        cached=not no_cache, config=files.of,
+        cached=not no_cache, config=files.of, references=_pairs(replace, "--replace"),
     )  # fmt: skip
     alone = write_test is not None or write_config
     judged = judge_all(chosen, console, asked, jobs=1 if alone else jobs)

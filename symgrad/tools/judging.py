@@ -27,6 +27,7 @@ from symgrad.frontend.function import (
     raw_method,
     surrogate_of,
 )
+from symgrad.frontend.replaced import Replace, replaced
 from symgrad.frontend.request import Request
 from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import DERIVED
@@ -183,11 +184,12 @@ def judge(
     function: type[Function], specs: Any = (), static: Static = None,
     assume: Assume = None, order: int = 1, audit: bool = False,
     timeout: float | None = VERDICT_SECONDS, cached: bool = True,
-    declared: Declared | None = None,
+    declared: Declared | None = None, references: Replace | None = None,
 ) -> Judged:  # fmt: skip
     """The verdict; an error that a user can cause is returned, not raised.
 
     ``cached``: what was PROVED before need not be proved again.  ``declared``: what a file says.
+    ``references``: what is called in the place of functions.
     """
     request: Request | None = None
     if declared is not None and declared.ignore:
@@ -200,15 +202,22 @@ def judge(
         return compiler.verify_request(request, timeout=None)
 
     try:
-        with (
-            nullcontext() if declared is None else declared.applied(function),
-            verdicts.used(cached),
-        ):
+        with _surrounded(function, declared, references), verdicts.used(cached):
             report = compiler.in_time(function, timeout, verdict)
         return Judged(function, request, report, declared=declared)
     except SymgradError as error:
         guess = str(request.guess) if request is not None and request.guess else ""
         return Judged(function, request, error=error, guess=guess, declared=declared)
+
+
+@contextmanager
+def _surrounded(
+    function: type[Function], declared: Declared | None, references: Replace | None
+) -> Iterator[None]:
+    """A block in which the class is as a file and the options declare it."""
+    applied = nullcontext() if declared is None else declared.applied(function)
+    with applied, replaced(function, references):
+        yield
 
 
 # -- many at once
@@ -223,7 +232,8 @@ STYLES = {
 class Asked:
     """What is asked of each Function.  ``suggest``: diffs of repairs are wanted, too.
 
-    ``config``: finds what a file declares of it.
+    ``config``: finds what a file declares of it.  ``references``: what is called in the place of
+    functions.
     """
 
     specs: Sequence[str | None] = ()
@@ -235,6 +245,7 @@ class Asked:
     suggest: bool = False
     cached: bool = True
     config: Callable[[type[Function]], Declared | None] = field(default=lambda function: None)
+    references: Replace | None = None
 
     def judge(self, function: type[Function]) -> Judged:
         """The verdict on one Function.
@@ -251,12 +262,15 @@ class Asked:
             self.timeout,
             self.cached,
             self.config(function),
+            self.references,
         )
-        wrong = one.error if self.specs or self.static or self.assume else None
+        stated = self.specs or self.static or self.assume or self.references
+        wrong = one.error if stated else None
         if isinstance(wrong, SpecError) and wrong.location is None:
             raise wrong
         if self.suggest and one.report is not None:
-            _ = one.report.diff  # made now, so that what the program prints comes in its place
+            with _surrounded(function, one.declared, self.references):
+                _ = one.report.diff  # made now, so that what the program prints comes in its place
         return one
 
 
