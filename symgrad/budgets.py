@@ -348,6 +348,8 @@ MOST_STEPS = 64
 """Steps of a loop of JAX's that are written out."""
 MOST_FACTORS = 8
 """The largest exponent of a power that is written as products."""
+LARGEST_DIVIDED = 4096
+"""Number of which the divisors are tried, for the greatest one that a size has in common."""
 COMPARED_RANKS = 2
 """Numbers of batch axes at which traces are compared with the any-rank trace."""
 KEPT_DEPTH = 4

@@ -15,7 +15,10 @@ from types import FrameType
 from symgrad.errors import Location
 
 _OURS = (__name__.partition(".")[0] + ".",)
-_BENEATH = (*_OURS, "torch.", "weakref.", "_weakrefset.", "copy.", "abc.", "functools.", "jax.")
+_BENEATH = (
+    *_OURS, "torch.", "weakref.", "_weakrefset.", "copy.", "abc.", "functools.", "jax.",
+    "importlib.",
+)  # fmt: skip
 """Packages between the user's line and ours: these hand on what they are called with."""
 _LIBRARIES = (
     "numpy.", "sympy.", "abc.", "functools.", "inspect.", "weakref.", "copy.", "typing.", "jax.",
@@ -42,6 +45,16 @@ def user_frame(ours: tuple[str, ...] = _BENEATH) -> FrameType | None:
     while frame is not None and is_in(frame, ours):
         frame = frame.f_back
     return frame
+
+
+def importing() -> bool:
+    """Does a library that is being imported ask?  What it learns is the same for all calls."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and is_in(frame, _BENEATH):
+        if module_of(frame) == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def frame_location(frame: FrameType | None) -> Location | None:

@@ -136,17 +136,19 @@ class SizeFacts:
         if value in self.unequal or -value in self.unequal:
             value = value - 1
         return replace(
-            self,
-            conditions=(*self.conditions, condition),
-            nonnegative=(*self.nonnegative, value),
+            self, conditions=(*self.conditions, condition), nonnegative=self._stronger(value)
         )
+
+    def _stronger(self, value: Dim) -> tuple[Dim, ...]:
+        """What is known not to be negative, and ``value``: without what follows from that alone."""
+        differences = ((fact, (fact - value).constant) for fact in self.nonnegative)
+        return (*(fact for fact, more in differences if more is None or more < 0), value)
 
     def _assume_unequal(self, value: Dim, condition: SizeCondition) -> SizeFacts:
         conditions = (*self.conditions, condition)
         for side in (value, -value):
             if self._nonnegative(side):
-                known = (*self.nonnegative, side - 1)
-                return replace(self, conditions=conditions, nonnegative=known)
+                return replace(self, conditions=conditions, nonnegative=self._stronger(side - 1))
         return replace(self, conditions=conditions, unequal=(*self.unequal, value))
 
     def _assume_equal(self, value: Dim, condition: SizeCondition) -> SizeFacts | None:

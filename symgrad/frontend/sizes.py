@@ -12,14 +12,25 @@ import math
 import operator
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
 from symgrad.budgets import MOST_FACTORS
 from symgrad.errors import ControlFlowError
-from symgrad.frontend.caller import asker, here
+from symgrad.frontend.caller import asker, here, importing
+from symgrad.frontend.integers import (
+    arrangements,
+    combinations,
+    differing,
+    greatest_divisor,
+    joined,
+    masked,
+    nearest,
+    rounded,
+    truncated,
+)
 from symgrad.frontend.questions import note_limit, observed
 from symgrad.frontend.session import active, current
 from symgrad.ir import dim as dims
@@ -231,13 +242,27 @@ class SymInt(_Symbolic):
         """1."""
         return 1
 
+    def conjugate(self) -> SymInt:
+        """Itself."""
+        return self
+
+    def as_integer_ratio(self) -> tuple[SymInt, int]:
+        """Itself over 1."""
+        return self, 1
+
+    def bit_length(self) -> int:
+        """Of a number: not known of a symbol."""
+        raise self._no_number("bit_length()")
+
     def __repr__(self) -> str:
         observed("the text of a size is asked for")
         return str(self.dim)
 
     def __format__(self, spec: str) -> str:
         observed("the text of a size is asked for")
-        return format(str(self.dim), spec) if spec else str(self.dim)
+        with suppress(ValueError):  # of "d" and the like, which texts do not have
+            return format(str(self.dim), spec)
+        return str(self.dim)
 
     def __hash__(self) -> int:
         observed(f"the hash of the size {self.dim} is asked for, as sets and dictionaries do")
@@ -251,8 +276,42 @@ class SymInt(_Symbolic):
 
     __ceil__ = __trunc__ = __floor__
 
-    def __round__(self, digits: int | None = None) -> SymInt:
-        return self
+    def __round__(self, digits: int | None = None) -> Any:
+        return rounded(self, digits)
+
+    def __invert__(self) -> Any:
+        return as_size(-self.dim - 1)
+
+    def __and__(self, other: Any) -> Any:
+        return self._bits("&", other, masked)
+
+    def __or__(self, other: Any) -> Any:
+        return self._bits("|", other, joined)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._bits("^", other, differing)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __lshift__(self, other: Any) -> Any:
+        return self._bits("<<", other, lambda size, places: size * _power_of_two(places))
+
+    def __rshift__(self, other: Any) -> Any:
+        return self._bits(">>", other, lambda size, places: size // _power_of_two(places))
+
+    def __rlshift__(self, other: Any) -> Any:
+        return self._bits("<<", other, None)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return self._bits(">>", other, None)
+
+    def _bits(self, sign: str, other: Any, compute: Callable[[Any, int], Any] | None) -> Any:
+        """What an operation on bits makes of it and a number."""
+        if not is_size(other):
+            return NotImplemented
+        if compute is None or isinstance(other, SymInt):
+            raise self._no_number(f"known bits ({sign} takes a size and a number)")
+        return compute(self, int(other))
 
     def __neg__(self) -> Any:
         return as_size(-self.dim)
@@ -303,12 +362,23 @@ class SymInt(_Symbolic):
     def __rdivmod__(self, other: Any) -> Any:
         return other // self, other % self
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any, modulo: Any = None) -> Any:
         if isinstance(other, int) and 0 <= other <= MOST_FACTORS:
-            return as_size(dims.product([self.dim] * other))
+            power = as_size(dims.product([self.dim] * other))
+            return power if modulo is None else power % modulo
+        if modulo is not None:
+            raise self._no_number("known power to divide")
         return _float("pow", self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any, modulo: Any = None) -> Any:
+        if modulo is not None:
+            raise self._no_number("known value as a power")
+        if isinstance(other, (int, float, np.number)) and not isinstance(other, _Symbolic):
+            if other < 0:
+                sign = 1 - 2 * (self % 2)
+                return sign if other == -1 else sign * _float("pow", -other, self)
+            if other == 0 and self > 0:
+                return other
         return _float("pow", other, self)
 
     def __eq__(self, other: object) -> bool:
@@ -337,6 +407,10 @@ class SymInt(_Symbolic):
         if not is_size(other):
             return NotImplemented  # type: ignore[no-any-return]
         return current().truth(self.dim, relation, as_dim(other))
+
+
+def _power_of_two(places: int) -> int:
+    return 1 << places
 
 
 def _integer(left: Any, right: Any, compute: Callable[[Dim, Dim], Dim], op: str) -> Any:
@@ -423,8 +497,66 @@ class SymFloat(_Symbolic):
         left, right = self._quotient()
         return as_size(-(-left // right))
 
+    def __round__(self, digits: int | None = None) -> Any:
+        if digits is not None:
+            raise self._no_number("rounded value")
+        return nearest(*map(as_size, self._quotient()))
+
+    def __trunc__(self) -> Any:
+        return truncated(*map(as_size, self._quotient()))
+
+    @property
+    def real(self) -> SymFloat:
+        """Itself."""
+        return self
+
+    @property
+    def imag(self) -> float:
+        """None: 0."""
+        return 0.0
+
+    def conjugate(self) -> SymFloat:
+        """Itself."""
+        return self
+
+    def is_integer(self) -> bool:
+        """Of a number: not known of what sizes make."""
+        raise self._no_number("known value")
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """Of a number: not known of what sizes make."""
+        raise self._no_number("known value")
+
+    def hex(self) -> str:
+        """Of a number: not known of what sizes make."""
+        raise self._no_number("known value")
+
     def __neg__(self) -> SymFloat:
         return computed("neg", (self,))
+
+    def __pos__(self) -> SymFloat:
+        return self
+
+    def __abs__(self) -> SymFloat:
+        return computed("abs", (self,))
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _float("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _float("floordiv", other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _float("mod", self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _float("mod", other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
 
     def __add__(self, other: Any) -> Any:
         return _float("add", self, other)
@@ -524,6 +656,19 @@ class ValuedNumber(SymFloat):
     def __format__(self, spec: str) -> str:
         return format(self.settle(), spec)
 
+    def is_integer(self) -> bool:
+        """As of a float."""
+        return float(self.settle()).is_integer()
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        """As of a number."""
+        found: tuple[int, int] = self.settle().as_integer_ratio()
+        return found
+
+    def hex(self) -> str:
+        """As of a float."""
+        return float(self.settle()).hex()
+
     def __copy__(self) -> ValuedNumber:
         return self
 
@@ -561,9 +706,18 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
 
 _UNARY = {"sqrt": "sqrt", "exp": "exp", "log": "log", "log2": "log2", "log10": "log10",
           "log1p": "log1p", "tanh": "tanh", "sin": "sin", "cos": "cos", "fabs": "abs"}  # fmt: skip
+"""Functions that are operations of the same meaning, of plain numbers and JAX's sizes, too."""
+_ALIKE = frozenset((
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "erf", "erfc", "exp2",
+    "expm1", "lgamma", "sinh", "tan",
+))  # fmt: skip
+"""Functions that are operations of their names."""
+_ROUNDING = ("ceil", "floor", "trunc")
+"""Functions that ask their argument by a method."""
 _ORIGINALS: dict[str, Callable[..., Any]] = {
-    name: getattr(math, name) for name in (*_UNARY, "pow", "prod")
-}
+    name: function for name, function in vars(math).items()
+    if callable(function) and not name.startswith("_") and name not in _ROUNDING
+}  # fmt: skip
 _lock = threading.Lock()
 _depth = 0
 
@@ -575,8 +729,8 @@ def symbolic_math() -> Iterator[None]:
     with _lock:
         _depth += 1
         if _depth == 1:
-            for name, original in _ORIGINALS.items():
-                setattr(math, name, _taking_sizes(name, original))
+            for name, wrapped in _WRAPPED.items():
+                setattr(math, name, wrapped)
             for name, original in _OF_FRAMES.items():
                 setattr(inspect, name, _noted(name, original))
     try:
@@ -599,7 +753,8 @@ _OF_FRAMES = {name: getattr(inspect, name) for name in FRAMES}
 def _noted(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        observed(f"inspect.{name}() is called")
+        if not importing():
+            observed(f"inspect.{name}() is called")
         return original(*args, **kwargs)
 
     return call
@@ -610,18 +765,86 @@ def _taking_sizes(name: str, original: Callable[..., Any]) -> Callable[..., Any]
     def call(*args: Any, **kwargs: Any) -> Any:
         if name == "prod":
             return _product(original, *args, **kwargs)
-        if not any(isinstance(arg, (SymInt, SymFloat)) for arg in args):
+        if name in _OF_LISTS:
+            args = tuple(map(tuple, args))  # of generators, too
+        values = [one for arg in args for one in (arg if name in _OF_LISTS else (arg,))]
+        symbols = [one for one in values if isinstance(one, (SymInt, SymFloat))]
+        if not symbols or (name not in _SHARED and _have_values(symbols)):
             theirs = next((arg for arg in args if hasattr(type(arg), SIZE_MATH)), None)
-            if theirs is not None:
+            if theirs is not None and name in _SHARED:
                 return getattr(theirs, SIZE_MATH)(name, args)
             return original(*args, **kwargs)
-        if name == "pow":
-            return args[0] ** args[1]
-        if name == "log" and len(args) == 2:
-            return computed("log", (args[0],)) / original(args[1])
-        return computed(_UNARY[name], args)
+        found = _of_sizes(name, original, args) if not kwargs else None
+        if found is None:
+            raise symbols[0]._no_number(f"value that math.{name} could take")
+        return found
 
     return call
+
+
+_OF_LISTS = ("fsum", "dist")
+_SHARED = frozenset((*_UNARY, "pow"))
+
+
+def _have_values(symbols: Iterable[Any]) -> bool:
+    """Are all of them numbers with values, which the functions may ask for?"""
+    return all(issubclass(type(one), ValuedNumber) for one in symbols)
+
+
+def _of_sizes(name: str, original: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """A function of symbolic numbers; None where it has no symbolic value."""
+    if name == "log" and len(args) == 2:
+        return computed("log", (args[0],)) / original(args[1])
+    if name in _UNARY or name in _ALIKE:
+        return computed(_UNARY.get(name, name), args)
+    own = _OWN.get(name)
+    try:
+        return None if own is None else own(*args)
+    except TypeError:  # another argument is a symbol, too
+        return None
+
+
+def _greatest_divisor(*numbers: Any) -> Any:
+    found: Any = 0
+    for one in numbers:
+        symbolic, other = (one, found) if isinstance(one, SymInt) else (found, one)
+        if isinstance(symbolic, SymInt) and not isinstance(other, int):
+            return None
+        found = (
+            greatest_divisor(symbolic, other) if isinstance(symbolic, SymInt)
+            else math.gcd(symbolic, other)
+        )  # fmt: skip
+        if found is None:
+            return None
+    return found
+
+
+def _least_multiple(left: Any, right: Any) -> Any:
+    divisor = _greatest_divisor(left, right)
+    return None if divisor is None else abs(left * right) // divisor
+
+
+def _of_count(compute: Callable[[Any, int], Any]) -> Callable[[Any, Any], Any]:
+    """A function of a size and a number of factors."""
+    return lambda size, count: compute(size, count) if type(count) is int else None
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "pow": operator.pow,
+    "isfinite": lambda x: True, "isnan": lambda x: False, "isinf": lambda x: False,
+    "fsum": sum,
+    "hypot": lambda *xs: computed("sqrt", (sum(x * x for x in xs),)),
+    "dist": lambda xs, ys: computed(
+        "sqrt", (sum((x - y) * (x - y) for x, y in zip(xs, ys, strict=True)),)
+    ),
+    "degrees": lambda x: x * (180.0 / math.pi), "radians": lambda x: x * (math.pi / 180.0),
+    "ldexp": lambda x, places: x * 2.0**places if type(places) is int else None,
+    "gamma": lambda x: computed("exp", (computed("lgamma", (x,)),)) if x > 0 else None,
+    "gcd": _greatest_divisor, "lcm": _least_multiple,
+    "comb": _of_count(combinations), "perm": _of_count(arrangements),
+}  # fmt: skip
+"""Functions by what they are made of."""
+_WRAPPED = {name: _taking_sizes(name, original) for name, original in _ORIGINALS.items()}
 
 
 def _product(original: Callable[..., Any], values: Any, *, start: Any = 1) -> Any:

@@ -164,7 +164,8 @@ class StateNumber(ValuedNumber):
     def __divmod__(self, other: Any) -> Any:
         return self._made(other), self._made(other)
 
-    __rdivmod__ = __divmod__
+    def __rdivmod__(self, other: Any) -> Any:
+        return self._made(other), self._made(other)
 
     def _compare(self, other: Any) -> Any:
         if not isinstance(other, (int, float, np.number, SymInt, SymFloat)):

@@ -52,6 +52,8 @@ def taken_apart(func: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, 
         first = (str(error) or type(error).__name__).splitlines()[0]
         what = f"torch.{name} is no operation of symgrad, and torch cannot take it apart: {first}"
         raise note_limit(UnsupportedOpError(what, location=here())) from error
+    if name.startswith("sym_"):
+        return result  # of sizes: a number, too
     if not all(one is None or is_traced(one) for one in leaves(result)):
         raise note_limit(missing_op(f"torch.{name}", here()))  # what it says is of no memory
     return result

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -23,7 +24,7 @@ from symgrad.errors import SymgradError
 from symgrad.frontend.caller import NOT_THE_PROGRAM, asked_by_symgrad, here, is_in, module_of
 from symgrad.frontend.functions.casting import item
 from symgrad.frontend.questions import note_limit, note_raised
-from symgrad.frontend.sizes import SymFloat, SymInt
+from symgrad.frontend.sizes import SymFloat, SymInt, computed
 from symgrad.frontend.tensor import FIELDS, Hidden, SymbolicTensor, own_names
 from symgrad.frontend.unsupported import missing_op
 from symgrad.interop.torch import beneath, calls
@@ -104,9 +105,23 @@ def variant(kind: type) -> type:
         return _tensor_class(kind)
     if issubclass(kind, (SymInt, SymFloat)):
         base = torch.SymInt if issubclass(kind, SymInt) else torch.SymFloat
-        members = {"node": property(SizeNode), "__slots__": ()}
+        members = {"node": property(SizeNode), "__slots__": (), **_OF_SIZES}
         return type(kind.__name__, (kind, base), members)
     return kind
+
+
+_OF_SIZES: dict[str, Any] = {
+    "__sym_float__": lambda size: size / 1,
+    "__sym_int__": lambda size: math.trunc(size),
+    "__sym_max__": lambda size, other: size if size >= other else other,
+    "__sym_min__": lambda size, other: size if size <= other else other,
+    **{
+        f"__sym_{name}__": lambda size, name=name: computed(name, (size,))
+        for name in ("acos", "asin", "atan", "cos", "cosh", "log2", "sin", "sinh", "sqrt", "tan",
+                     "tanh")
+    },
+}  # fmt: skip
+"""What ``torch.sym_float`` and its like ask sizes for."""
 
 
 def _tensor_class(kind: type) -> type:

@@ -1,0 +1,68 @@
+"""What ``int``, ``float`` and ``math`` compute of symbolic sizes is what they compute of numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import symgrad as sg
+from symgrad.frontend import integers
+from tests.frontend.support import run
+from tests.suite.adversarial.program import class_of, class_text
+
+KNOWN = (
+    "n & 7", "n & 12", "13 & n", "n & -4", "n | 5", "n ^ 6", "n >> 1", "n << 3", "~n",
+    "pow(n, 3, 5)", "(-1) ** n", "(-2.0) ** n", "0 ** n", "n.conjugate()",
+    "n.as_integer_ratio()[0]", "abs(-n / 3)", "(n / 4).real", "math.fsum([n, 0.5])",
+    "math.hypot(n, 3)", "math.dist([n, 1], [2, n])", "math.degrees(n)", "math.ldexp(n, 3)",
+    "math.gamma(n)", "math.comb(n, 3)", "math.perm(n, 2)", "math.expm1(-n)", "math.erf(1 / n)",
+    "math.atan2(n, 2)", "math.isfinite(n) + 0.0", "divmod(n, 4)[1]", "math.gcd(n, 6)",
+    "math.gcd(6, 4, n)", "math.lcm(n, 4)", "round(n, -1)", "round(n / 2)", "round(-n / 4)",
+    "math.trunc((3 - n) / 2)", "(n / 4) // 1", "(n / 4) % 1", "math.fsum(k for k in (n, 1))",
+)  # fmt: skip
+UNKNOWN = (
+    "n & (n - 1)", "1 << n", "round(n ** 0.5)", "math.isqrt(n)", "n.bit_length()", "hex(n)",
+    "math.factorial(n)", "math.fmod(n, 3)", "n.to_bytes(8, 'big')", "math.frexp(n)[0]",
+    "(n / 3).hex()", "math.gcd(n, n + 1)", "chr(n)", "math.ceil(math.log2(n))", "pow(n, 2.5, 3)",
+    "math.isclose(n, 3)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", KNOWN)
+def test_numbers_of_sizes_are_those_of_python(text: str) -> None:
+    made: dict[str, Any] = {"math": math}
+    exec(f"def number(n): return {text}\ndef forward(x): return x * 0 + number(x.shape[0])", made)
+    sizes = (1, 2, 3, 5, 6, 12, 15, 25)
+    points = [({"n": n}, {"x": np.ones(n)}) for n in sizes]
+    for n, found in zip(sizes, run(made["forward"], ["n"], points), strict=True):
+        np.testing.assert_allclose(found[0], made["number"](n), rtol=1e-12)
+
+
+@pytest.mark.parametrize("text", UNKNOWN)
+def test_what_no_symbol_has_is_said_with_the_line(text: str) -> None:
+    program = class_text("Asks", "x * x", f"n = x.shape[0]\nk = {text}\n2 * x * g", "x")
+    report = sg.verify(class_of("Asks", f"import math\n{program}", sg), "n", timeout=None)
+    assert str(report.verdict) == "UNDECIDED"
+    reason = report.inputs["x"].reason
+    assert "<adversarial Asks>:12" in reason
+    assert "is symbolic, so it has no" in reason
+
+
+@given(st.integers(-300, 300), st.integers(-300, 300), st.integers(0, 3))
+def test_integers_are_computed_as_python_does(number: int, other: int, digits: int) -> None:
+    assert integers.masked(number, other) == number & other
+    assert integers.joined(number, other) == number | other
+    assert integers.differing(number, other) == number ^ other
+    assert integers.rounded(number, -digits) == round(number, -digits)
+    assert integers.greatest_divisor(number, other) == math.gcd(number, other)
+    if other:
+        assert integers.nearest(number, other) == round(number / other)
+        assert integers.truncated(number, other) == math.trunc(number / other)
+    if number >= 0:
+        assert integers.combinations(number, digits) == math.comb(number, digits)
+        assert integers.arrangements(number, digits) == math.perm(number, digits)
