@@ -126,3 +126,15 @@ def test_contradictions_have_no_branch() -> None:
     assert facts is not None
     assert facts.assume(K, "==", 1) is None
     assert facts.assume(K, "<", 1) is None
+
+
+def test_many_answers_about_one_size_are_one_fact() -> None:
+    """``n in range(300)`` asks about each number by itself."""
+    facts = SizeFacts(("n",))
+    for number in range(300):
+        found = facts.assume(Dim.size("n"), "!=", number)
+        assert found is not None
+        facts = found
+    assert facts.decide(Dim.size("n"), ">=", 300)
+    assert facts.decide(Dim.size("n"), ">=", 301) is None
+    assert len(facts.nonnegative) == 1

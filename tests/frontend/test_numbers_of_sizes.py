@@ -1,4 +1,4 @@
-"""What ``int``, ``float`` and ``math`` compute of symbolic sizes is what they compute of numbers."""
+"""What ``int``, ``float`` and ``math`` give for symbolic sizes is what they give for numbers."""
 
 from __future__ import annotations
 

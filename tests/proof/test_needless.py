@@ -72,3 +72,28 @@ def test_a_comparison_that_forward_shares_may_hold_at_a_size_everywhere(compared
         report = sg.verify(made, "n", suggest=False, timeout=None)
         assert (str(report.verdict) == "PROVED") is right
         assert not any("n == 6" in str(one) for one in report.conditions if right)
+
+
+SETTLED = {
+    "(x / x).clamp(1, 1)": {"x == 0"},
+    "((x / x) < 2)": {"x == 0"},
+    "(x.exp() * (-x).exp()).clamp(1, 1)": set(),
+    "(x.abs() * x.sign() == x)": set(),
+    "(x.relu() - (-x).relu() == x)": set(),
+    "sg.where((x * x + 1).log() == 0, 1.0, 1.0)": set(),
+    "((x * 0 + 1) == 1)": set(),
+}
+
+
+@pytest.mark.parametrize("factor", SETTLED)
+def test_a_comparison_that_holds_wherever_it_is_defined_is_no_exception(factor: str) -> None:
+    made = class_of("Judged", class_text("Judged", "x * x", f"2 * g * x * {factor}", "x"), sg)
+    report = sg.verify(made, "n", suggest=False, timeout=None)
+    assert str(report.verdict) == "PROVED"
+    assert {str(one) for one in report.conditions} == SETTLED[factor]
+
+
+@pytest.mark.parametrize("factor", ["(x.sign() ** 2 == 1)", "sg.where(x.sign().abs() == 1, 1, 2)"])
+def test_a_comparison_that_holds_almost_everywhere_is_no_exception_and_refuted(factor: str) -> None:
+    made = class_of("Judged", class_text("Judged", "3 * x", f"3 * g * {factor}", "x"), sg)
+    assert str(sg.verify(made, "n", suggest=False, timeout=None).verdict) == "REFUTED"

@@ -612,7 +612,9 @@ class _Decision:
                 self.evidence[name].failed.append(seen.wrong.point)
                 self._refuted_with(name, seen.wrong, [seen.wrong.point])
                 return None
-            if boundary not in named:
+            if boundary not in named and not nullsets.is_settled(
+                prover.subject, boundary, prover.equal, prover.atoms
+            ):
                 almost.append(
                     nullsets.said(boundary, meeting, "kink" if seen.kinked else nullsets.KIND)
                 )

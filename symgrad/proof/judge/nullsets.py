@@ -17,9 +17,12 @@ is a boundary that backward alone knows, or on which forward is smooth all the s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
+
+import numpy as np
 
 from symgrad.budgets import NULL_SET_FAILURES, NULL_SET_WORK
 from symgrad.errors import SymgradError
@@ -59,6 +62,7 @@ KIND = "null set"
 """The kind of a condition that leaves one out."""
 MOST_FORCED = 6
 LARGEST = 2**53
+LARGEST_PART = 1000
 DISCRETE = ("binary", "one-hot")
 """Declared kinds of numbers that equal others on more than null sets: the normal form decides."""
 
@@ -197,6 +201,48 @@ def unproved(
         open_ones.update((one, found[one]) for one in failing)
         own = [one for one in own if one not in failing]
     return open_ones
+
+
+def is_settled(
+    subject: Subject, boundary: Boundary, equal: Equal, opaque: Iterable[Node]
+) -> bool:  # fmt: skip
+    """Is the point one number, or the value, wherever it is defined, as ``x / x`` is?
+
+    Then the comparison holds everywhere or nowhere, and was proved as it is.
+    """
+    point, value = boundary.point, boundary.value
+    seen = _seen(subject, point, value)
+    if seen is None:
+        return False
+    lowering = Lowering(subject.graph, opaque)
+    at = gradient_indices(point.shape)
+    try:
+        there = lowering.element(point, at)
+        other = (
+            _written(lowering, seen, there) if isinstance(seen, Fraction)
+            else lowering.element(seen, _places(seen, at))
+        )  # fmt: skip
+    except SymgradError:
+        return False
+    leaves = {f"%{node.index}": node for node in lowering.cuts}
+    answer = equal(Goal(there, other, leaves, definitions(lowering), NULL_SET_WORK))
+    return answer.equal and not answer.conditions
+
+
+def _seen(subject: Subject, point: Node, value: Node | Fraction) -> Node | Fraction | None:
+    """What a node seems to be: the other one, or the number that all elements are where drawn."""
+    sizes = next(subject.sampler.size_choices(), None)
+    at = None if sizes is None else subject.draw(sizes, 0)
+    if at is None or not np.size(at.values.get(point, ())):
+        return None
+    values = np.asarray(at.values[point])
+    if isinstance(value, Node):
+        other = at.values.get(value)
+        alike = value.shape == point.shape and other is not None and np.allclose(values, other)
+        return value if alike else None
+    first = float(values.flat[0])
+    found = Fraction(first).limit_denominator(LARGEST_PART) if math.isfinite(first) else None
+    return found if found is not None and np.allclose(values, float(found), 1e-12) else None
 
 
 def _failing(own: Sequence[Boundary], holds: Callable[[list[Boundary]], bool]) -> list[Boundary]:
