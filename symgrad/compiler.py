@@ -72,7 +72,7 @@ Assume = Stated | None
 
 
 def verify(
-    function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
+    function: AnyFunction, *specs: Any, static: Static = None, assume: Assume = None,
     order: int = 1, suggest: bool = True, audit: bool = False,
     timeout: float | None = VERDICT_SECONDS, cache: bool = False,
     config: str | Path | None = None, replace: Replace | None = None,
@@ -199,7 +199,7 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
 
 
 def compile(
-    function: AnyFunction, *specs: str | None, static: Static = None, assume: Assume = None,
+    function: AnyFunction, *specs: Any, static: Static = None, assume: Assume = None,
     allow: Sequence[str] = (), strict: bool = False, timeout: float | None = VERDICT_SECONDS,
 ) -> CompiledOp | NumpyOp:  # fmt: skip
     """Kernels for every size of these shapes, forward and backward.
@@ -263,7 +263,7 @@ def build(
 
 
 def show(
-    function: AnyFunction, *specs: str | None, stage: str, static: Static = None,
+    function: AnyFunction, *specs: Any, stage: str, static: Static = None,
     assume: Assume = None,
 ) -> str:  # fmt: skip
     """The text of a stage: one of ``STAGES``, in the names of the user's source.

@@ -66,7 +66,7 @@ class Declared:
         """The shapes as ``verify`` takes them: a sequence, or by name."""
         if isinstance(self.shapes, str):
             return specs_in(self.shapes)
-        return self.shapes if isinstance(self.shapes, dict) else tuple(self.shapes)
+        return _in_tuples(self.shapes)
 
     @contextmanager
     def applied(self, function: type[Function]) -> Iterator[None]:
@@ -287,9 +287,29 @@ def _texts(value: Any) -> bool:
 
 
 def _shapes(value: Any) -> str:
-    listed = isinstance(value, list) and all(isinstance(one, (str, int, float)) for one in value)
-    fine = isinstance(value, str) or listed or _texts(value)
+    fine = isinstance(value, str) or (isinstance(value, (list, dict)) and _nested(value))
     return "" if fine else 'write "n m; m", ["n m", "m"] or { x = "n m" }'
+
+
+def _nested(value: Any) -> bool:
+    """Are they shapes, or containers of shapes?"""
+    if isinstance(value, dict):
+        return all(isinstance(one, str) or _within(one) for one in value.values())
+    return all(isinstance(one, (str, int, float)) or _within(one) for one in value)
+
+
+def _within(value: Any) -> bool:
+    inner = value.values() if isinstance(value, dict) else value
+    return isinstance(value, (dict, list)) and all(
+        isinstance(one, str) or _within(one) for one in inner
+    )
+
+
+def _in_tuples(value: Any) -> Any:
+    """The same with tuples for lists."""
+    if isinstance(value, dict):
+        return {name: _in_tuples(one) for name, one in value.items()}
+    return tuple(map(_in_tuples, value)) if isinstance(value, list) else value
 
 
 def _facts(value: Any) -> bool:

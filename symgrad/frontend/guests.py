@@ -11,7 +11,7 @@ adapts its Functions is imported by name.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -129,6 +129,16 @@ def adapter_of(value: Any) -> str | None:
         known, classes = BASES, value.__mro__[1:]
     found = (known.get((one.__module__, one.__name__)) for one in classes)
     return next(filter(None, found), None)
+
+
+def shaped(function: Any, specs: Any, values: Mapping[str, Any] | None) -> tuple[Any, Any]:
+    """A Function, adapted to the containers that shapes are stated in, and one spec a tensor.
+
+    A class that has ``symgrad_shaped`` takes containers.  Raises SpecError, as ``taken`` does.
+    """
+    found = taken(function)
+    shape = getattr(found, "symgrad_shaped", None)
+    return (found, specs) if shape is None else shape(found, specs, values or {})
 
 
 def taken(function: Any) -> Any:

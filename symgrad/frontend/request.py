@@ -26,7 +26,7 @@ from symgrad.frontend.function import (
     raw_method,
     separate_setup,
 )
-from symgrad.frontend.guests import taken
+from symgrad.frontend.guests import shaped
 from symgrad.frontend.spec import TensorSpec, annotated_spec, as_spec
 from symgrad.ir.assume import Assumption, Stated, check_names, joined, parse_all
 from symgrad.ir.dtype import float64
@@ -237,7 +237,7 @@ def bind(
     order: int = 1,
 ) -> Request:
     """Match specs, values and assumptions with the parameters of forward.  Raises SpecError."""
-    function = taken(function)
+    function, specs = shaped(function, specs, static)
     facts = joined(assume)
     check_stated(function, static or {}, facts, order)
     values = dict(static or {})

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from symgrad import deadline
-from symgrad.frontend.guests import taken
+from symgrad.frontend.guests import shaped
 from symgrad.frontend.request import AnyFunction, Request, Specs, bind
 from symgrad.frontend.session import told
 from symgrad.ir.assume import Stated, joined
@@ -34,7 +34,7 @@ def requested(
 
     Raises SpecError for what does not fit the Function, and where no shapes are found.
     """
-    function = taken(function)
+    function, specs = shaped(function, specs, static)
     if specs or are_known(function, static):
         return bind(function, specs, static, assume, order)
     name = getattr(function, "__name__", type(function).__name__)

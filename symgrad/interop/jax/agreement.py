@@ -109,7 +109,7 @@ def _differentiated(request: Request) -> Request:
         inner: Any = new_context(cls, {})
         returned = cls.forward(inner, *values)
         ctx.save_for_backward(*(one for one in values if isinstance(one, SymbolicTensor)))
-        ctx.given = inner.call.given
+        ctx.given = inner.call.flat
         return returned
 
     def backward(ctx: Any, *cotangents: Any) -> Any:
@@ -125,7 +125,7 @@ def _differentiated(request: Request) -> Request:
                 known = list(values)
                 for place, one in zip(floats, moved, strict=True):
                     known[place] = one
-                leaves = jax.tree_util.tree_leaves(fun(*known))
+                leaves = jax.tree_util.tree_leaves(fun(*cls.symgrad_layout.grouped(known)))
                 return [one for one in leaves if jnp.issubdtype(jnp.result_type(one), jnp.floating)]
 
             return jax.vjp(outputs, *(values[place] for place in floats))[1](list(weights))
@@ -150,7 +150,8 @@ def _made(cls: Any, forward: Any, backward: Any, more: Sequence[str]) -> Any:
     members = {
         "__module__": cls.__module__, "forward": staticmethod(forward),
         "backward": staticmethod(backward), "symgrad_guest": cls.symgrad_guest,
-        "symgrad_rules": cls.symgrad_rules,
+        "symgrad_rules": cls.symgrad_rules, "symgrad_function": cls.symgrad_function,
+        "symgrad_layout": cls.symgrad_layout,
     }  # fmt: skip
     return type(cls.__name__, (Function,), members)
 

@@ -3,13 +3,15 @@
 In: the object.  Out: a class of the name of its function.
 
 Forward is ``fun``; beside it ``fwd`` runs, whose residuals are what ctx keeps; backward is ``bwd``.
-Each argument that is an array is a tensor; the leaves of what ``fun`` returns are the outputs.
+Each argument that is an array is a tensor, and so is each leaf of one that is a container
+(``containers``); the leaves of what ``fun`` returns are the outputs.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,6 +26,7 @@ from symgrad.frontend.function import Function
 from symgrad.frontend.plain import is_plain_number
 from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.tensor import SymbolicTensor
+from symgrad.interop.jax.containers import Container, Layout, expanded, layout, of_source
 from symgrad.interop.jax.running import GUEST
 from symgrad.interop.jax.tracing import (
     Tree,
@@ -55,25 +58,65 @@ def adapted(function: Any) -> type[Function]:
     )  # fmt: skip
     found = _known.get(function)
     if found is None or any(old is not new for old, new in zip(found[0], rules, strict=True)):
-        found = _known[function] = rules, _adapted(function)
+        own = _own_parameters(function)
+        read = of_source(function.fun, own, _plain_names(function, own))
+        found = _known[function] = rules, _adapted(function, read)
     return found[1]
+
+
+def shaped(
+    cls: type[Function], specs: Any, values: Mapping[str, Any]
+) -> tuple[type[Function], Any]:  # fmt: skip
+    """The class for arguments of the containers that shapes are stated in, and those of the leaves.
+
+    Where none stands in a container, and there are no more than arguments, each is an array.
+    """
+    function = cls.symgrad_function  # type: ignore[attr-defined]
+    own = _own_parameters(function)
+    containers, flat = expanded(own, specs, values)
+    known: Layout = cls.symgrad_layout  # type: ignore[attr-defined]
+    if not containers and known.containers:
+        wanted = set(specs) if isinstance(specs, Mapping) else len(specs)
+        names = {one.name for one in own} - {*values}
+        fits = wanted <= names if isinstance(wanted, set) else wanted <= len(names)
+        if not specs or not fits or any(one.keyed for one in known.containers.values()):
+            return cls, specs
+    if {**containers} == {**known.containers}:
+        return cls, flat
+    made = _adapted(function, containers)
+    if _SURROGATE in vars(cls):
+        made.symgrad_surrogate = vars(cls)[_SURROGATE]  # type: ignore[attr-defined]
+    return made, flat
+
+
+def _own_parameters(function: Any) -> list[inspect.Parameter]:
+    return _by_position(list(inspect.signature(function.fun).parameters.values()))
+
+
+def _plain_names(function: Any, parameters: Sequence[inspect.Parameter]) -> frozenset[str]:
+    fixed = frozenset(function.nondiff_argnums)
+    return frozenset(one.name for place, one in enumerate(parameters) if place in fixed)
 
 
 @dataclass
 class _Call:
     """One call: what forward keeps for backward.
 
-    ``given``: the arguments; ``outputs``: the structure of what ``fun`` returned, and its leaves;
+    ``flat``: what forward was given, and defaults; ``given``: the arguments; ``outputs``: the
+    structure of what ``fun`` returned, and its leaves;
     ``residuals``: what ``fwd`` keeps.
     """
 
+    flat: tuple[Any, ...]
     given: tuple[Any, ...]
     outputs: Tree
     residuals: Tree
 
 
-def _adapted(function: Any) -> type[Function]:
+def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Function]:
     rules = (function.fun, function.fwd, function.bwd)
+    own_parameters = _own_parameters(function)
+    leaves_of = layout(own_parameters, containers)
     fixed = frozenset(function.nondiff_argnums)
     lazy = bool(getattr(function, "symbolic_zeros", False))
 
@@ -82,7 +125,8 @@ def _adapted(function: Any) -> type[Function]:
         check_rank()
         _check_identity()
         _check(fun, fwd, lazy)
-        given = tuple(one.settle() if is_plain_number(one) else one for one in (*args, *rest(args)))
+        flat = [one.settle() if is_plain_number(one) else one for one in (*args, *rest(args))]
+        given = leaves_of.grouped(flat)
         trees = [Tree.of(one) for one in given]
         with precision(args):
             outputs = run(lambda *values: _arrays(fun(*values)), trees, "fun")
@@ -91,7 +135,7 @@ def _adapted(function: Any) -> type[Function]:
         _check_alike(outputs, own, fwd)
         ctx.fwd_outputs = own.leaves
         ctx.save_for_backward(*_tensors(residuals))
-        ctx.call = _Call(given, outputs, residuals)
+        ctx.call = _Call(tuple(flat), given, outputs, residuals)
         return outputs.leaves[0] if len(outputs.leaves) == 1 else outputs.leaves
 
     def rest(args: Sequence[Any]) -> list[Any]:
@@ -108,45 +152,67 @@ def _adapted(function: Any) -> type[Function]:
         trees = [Tree.of(one) for place, one in enumerate(call.given) if place not in fixed]
         taken = [*plain, call.residuals, Tree(leaves, call.outputs.structure)]
         bwd = rules[2]
-        with precision(call.given):
-            found = run(lambda *values: _fitting(bwd(*values), trees, bwd), taken, "bwd")
-        gradients = iter(found.leaves)
-        return tuple(
-            None if place in fixed else _gradient(name, one, next(gradients), bwd)
-            for place, (name, one) in enumerate(
-                zip(_each(names, call.given), call.given, strict=True)
-            )
-        )
+        read = [
+            leaves_of.is_read(place) for place in range(len(call.given)) if place not in fixed
+        ]  # fmt: skip
+        with precision([leaf for one in trees for leaf in one.leaves]):
+            found = run(lambda *values: _fitting(bwd(*values), trees, bwd, read), taken, "bwd")
+        return tuple(_gradients(leaves_of, names, call.given, fixed, found.leaves, bwd))
 
-    given_parameters = _by_position(list(inspect.signature(rules[0]).parameters.values()))
+    given_parameters = leaves_of.parameters
     names = [one.name for one in given_parameters]
+    plain_names = _plain_names(function, own_parameters)
     ctx = "ctx" if "ctx" not in names else "symgrad_ctx"
     _described(forward, rules[0], [inspect.Parameter(ctx, _KINDS[0]), *given_parameters])
     _described(backward, rules[2], _cotangents(rules[2], ctx, len(fixed)))
-    members = _declared(function) | {
+    members = _declared(function, leaves_of) | {
         "__module__": function.__module__, "__qualname__": _name(function.__qualname__),
         "__doc__": function.__doc__, "forward": staticmethod(forward),
         "backward": staticmethod(backward), "symgrad_guest": GUEST, "symgrad_rules": rules,
-        "symgrad_plain": frozenset(one for place, one in enumerate(names) if place in fixed),
+        "symgrad_shaped": staticmethod(shaped), "symgrad_plain": plain_names,
+        "symgrad_function": function, "symgrad_layout": leaves_of,
     }  # fmt: skip
     return type(_name(function.__name__), (Function,), members)
 
 
-def _declared(function: Any) -> dict[str, Any]:
+def _gradients(
+    leaves_of: Layout, names: Sequence[str], given: Sequence[Any], fixed: frozenset[int],
+    found: Sequence[Any], bwd: Any,
+) -> Iterator[Any]:  # fmt: skip
+    """What backward returns: one for each parameter."""
+    rest, at = iter(found), 0
+    for place, (one, count) in enumerate(zip(given, leaves_of.counts(given), strict=True)):
+        tree = flatten(one)[0]
+        mine = [] if place in fixed else [next(rest) for _ in tree]
+        if len(mine) != count:  # a plain value
+            yield from [None] * count
+        else:
+            for name, leaf, gradient in zip(_from(names, at, count), tree, mine, strict=True):
+                yield _gradient(name, leaf, gradient, bwd)
+        at += count
+
+
+def _from(names: Sequence[str], first: int, count: int) -> list[str]:
+    """The names of so many parameters; the last one is that of all after it."""
+    return [names[min(place, len(names) - 1)] for place in range(first, first + count)]
+
+
+def _declared(function: Any, leaves_of: Layout) -> dict[str, Any]:
     """What ``sg.surrogate`` and ``sg.assume`` have said of a function."""
     said, found = vars(function), dict[str, Any]()
     if _SURROGATE in said:
-        found[_SURROGATE] = staticmethod(_meant(said[_SURROGATE]))
+        found[_SURROGATE] = staticmethod(_meant(said[_SURROGATE], leaves_of))
     if "assume" in said:
         found["assume"] = said["assume"]
     return found
 
 
-def _meant(surrogate: Callable[..., Any]) -> Callable[..., Any]:
+def _meant(surrogate: Callable[..., Any], leaves_of: Layout) -> Callable[..., Any]:
     """A declared surrogate, which is written for JAX too."""
 
     def call(*args: Any) -> Any:
-        trees = [Tree.of(one.settle() if is_plain_number(one) else one) for one in args]
+        flat = [one.settle() if is_plain_number(one) else one for one in args]
+        trees = [Tree.of(one) for one in leaves_of.grouped(flat)]
         with precision(args):
             found = run(lambda *values: _arrays(surrogate(*values)), trees, "the surrogate").leaves
         return found[0] if len(found) == 1 else found
@@ -249,10 +315,14 @@ def _tensors(tree: Tree) -> list[SymbolicTensor]:
     return [leaf for leaf in tree.leaves if isinstance(leaf, SymbolicTensor)]
 
 
-def _fitting(returned: Any, trees: Sequence[Tree], bwd: Any) -> list[Any]:
+def _fitting(
+    returned: Any, trees: Sequence[Tree], bwd: Any, read: Sequence[bool]
+) -> list[Any]:  # fmt: skip
     """What ``bwd`` returned, one value for each leaf of the arguments, ``_ZERO`` for None.
 
-    Raises ProtocolError where it is no tuple of the arguments' structure.
+    As JAX has it: one array may stand for all leaves of a container.  Raises ProtocolError where it
+    is no tuple of the arguments' structure; a limit is noted where a container that does not fit
+    was ``read`` in the source, and not stated.
     """
     if isinstance(returned, list) and len(returned) == len(trees):
         returned = tuple(returned)
@@ -263,17 +333,41 @@ def _fitting(returned: Any, trees: Sequence[Tree], bwd: Any) -> list[Any]:
             location=location_of(bwd), hint="return a tuple with one cotangent for each of them",
         )  # fmt: skip
     found: list[Any] = []
-    for one, tree in zip(returned, trees, strict=True):
-        if one is None:
-            found += [_ZERO] * len(tree.leaves)
-            continue
-        leaves, structure = flatten(one, is_leaf=lambda value: value is None)
-        if structure != flatten(unflatten(tree.structure, tree.leaves))[1]:
-            raise ProtocolError(
-                f"bwd returned {structure} for an argument that is {tree.structure}",
-                location=location_of(bwd), hint="return the containers of the argument",
-            )  # fmt: skip
-        found += [_cotangent(leaf) for leaf in leaves]
+    for one, tree, guessed in zip(returned, trees, read, strict=True):
+        try:
+            found += _spread(one, tree)
+        except ValueError as error:
+            own = jax.tree_util.tree_structure(one)
+            said = f"bwd returned {_text(own)} for an argument that is {_text(tree.structure)}"
+            where, hint = location_of(bwd), "return the containers of the argument"
+            if guessed:
+                hint = "state the shapes of that argument in the container that it is"
+                raise note_limit(
+                    UnsupportedOpError(f"{said}, as far as its source shows", location=where,
+                                       hint=hint)
+                ) from error  # fmt: skip
+            raise ProtocolError(said, location=where, hint=hint) from error
+    return found
+
+
+def _text(structure: Any) -> str:
+    """``{'w': *, 'b': *}`` of a structure."""
+    return re.sub(r"^PyTreeDef\((.*)\)$", r"\1", str(structure))
+
+
+def _spread(returned: Any, tree: Tree) -> list[Any]:
+    """One value for each leaf of an argument.  Raises ValueError for other containers."""
+    found: list[Any] = []
+
+    def add(value: Any, part: Any) -> None:
+        count = len(flatten(part)[0])
+        if value is None and part is not None:
+            found.extend([_ZERO] * count)
+        elif value is not None:
+            found.extend([_cotangent(value)] * count)
+
+    marks = unflatten(tree.structure, [object() for _ in tree.leaves])
+    jax.tree_util.tree_map(add, returned, marks, is_leaf=lambda value: value is None)
     return found
 
 
@@ -294,14 +388,11 @@ def _gradient(name: str, argument: Any, found: Any, bwd: Any) -> Any:
     own, wanted = found.node.type, argument.node.type
     if own == wanted:
         return found
+    if own.shape == wanted.shape and found.dtype.is_float:
+        return found.to(argument.dtype)
     where = found.node.location or location_of(bwd)
     said = f"bwd returned {own} for {name}, which is {wanted}: JAX refuses that"
     if own.shape == wanted.shape:
         raise DTypeError(said, location=where)
     pairs = zip(own.shape, wanted.shape, strict=True) if own.rank == wanted.rank else ()
     raise ShapeError(said, location=where, gradient=name, equal=pairs)
-
-
-def _each(names: Sequence[str], given: Sequence[Any]) -> list[str]:
-    """A name for each argument; the last one is that of all further ones."""
-    return [names[min(place, len(names) - 1)] for place in range(len(given))]

@@ -1,0 +1,114 @@
+"""Functions of JAX as public code has them: PROVED where ``jax.vjp`` agrees, else REFUTED."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax")
+
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+
+import symgrad as sg  # noqa: E402
+from tests.interop.jax_public import KINDS, Affine, Kind  # noqa: E402
+
+pytestmark = pytest.mark.peers
+RULES = [(name, rule) for name, one in KINDS.items() for rule in one.rules]
+
+
+def _is_float(value: Any) -> bool:
+    leaves = jax.tree_util.tree_leaves(value)
+    return bool(leaves) and all(getattr(one, "dtype", np.dtype(int)).kind == "f" for one in leaves)
+
+
+def is_right(one: Kind, rule: str) -> bool:
+    """Are output and gradients of the function those of the plain one, in float64?"""
+    function = one.function(rule)
+    floats = [place for place, value in enumerate(one.arguments) if _is_float(value)]
+
+    def of(plain: Any) -> Any:
+        def call(*given: Any) -> Any:
+            known = list(one.arguments)
+            for place, value in zip(floats, given, strict=True):
+                known[place] = value
+            return plain(*known)
+
+        return call
+
+    with jax.enable_x64(True):
+        given = [jax.tree_util.tree_map(jnp.asarray, one.arguments[place]) for place in floats]
+        out, pull = jax.vjp(of(one.fun), *given)
+        random = np.random.default_rng(7)
+        cotangent = jax.tree_util.tree_map(lambda leaf: jnp.asarray(random.normal(size=leaf.shape)),
+                                           out)  # fmt: skip
+        own, own_pull = jax.vjp(of(function), *given)
+        try:
+            pairs = [(out, own), (pull(cotangent), own_pull(cotangent))]
+        except (TypeError, ValueError):  # JAX refuses what bwd returns
+            return False
+        leaves = [map(jax.tree_util.tree_leaves, pair) for pair in pairs]
+        return all(
+            bool(np.allclose(left, right, rtol=1e-9, atol=1e-12))
+            for pair in leaves for left, right in zip(*pair, strict=True)
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES)
+def test_the_verdict_is_what_jax_says(name: str, rule: str) -> None:
+    one = KINDS[name]
+    report = sg.verify(one.function(rule), *one.specs, static=one.static, suggest=False)
+    wanted = ("PROVED",) if is_right(one, rule) else ("REFUTED", "SURROGATE?")
+    assert str(report.verdict) in wanted, str(report)
+    assert (rule == "right") is is_right(one, rule)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_shapes_and_containers_are_found(name: str) -> None:
+    one = KINDS[name]
+    report = sg.verify(one.function("right"), static=one.static, suggest=False)
+    assert str(report.verdict) == "PROVED", str(report)
+
+
+# -- containers
+
+
+def _affine(bwd: Any) -> Any:
+    made = jax.custom_vjp(KINDS["affine"].fun)
+    made.defvjp(KINDS["affine"].rules["right"][0], bwd)
+    return made
+
+
+def test_leaves_are_named_by_their_paths() -> None:
+    one = KINDS["nested_tuples"]
+    report = sg.verify(one.function("right"), *one.specs)
+    assert [*report.inputs] == ["p_0_0", "p_0_1", "p_1", "x"]
+    one = KINDS["mlp"]
+    report = sg.verify(one.function("no_bias"), *one.specs, suggest=False)
+    assert str(report.inputs["params_b1"].verdict) == "REFUTED"
+    assert str(report.inputs["params_w1"].verdict) == "PROVED"
+
+
+def test_other_containers_than_the_argument_has_are_refuted() -> None:
+    swapped = _affine(lambda r, g: ((g * r[1], g), g * r[0].scale))
+    report = sg.verify(swapped, Affine("n", "n"), "n", suggest=False)
+    assert str(report.verdict) == "REFUTED"
+    assert "containers of the argument" in " ".join(str(report).split())
+    found = sg.verify(swapped, suggest=False)  # perhaps the class is another one
+    assert str(found.verdict) == "UNDECIDED"
+    assert "state the" in " ".join(str(found).split())
+
+
+def test_one_array_may_stand_for_all_leaves() -> None:
+    both = jax.custom_vjp(lambda p, x: p["a"] + p["b"] + x)
+    both.defvjp(lambda p, x: (p["a"] + p["b"] + x, None), lambda r, g: (g, g))
+    assert str(sg.verify(both, {"a": "n", "b": "n"}, "n").verdict) == "PROVED"
+    leaf = {"a": jnp.ones(2), "b": jnp.ones(2)}
+    assert jax.grad(lambda p: both(p, jnp.ones(2)).sum())(leaf)["b"].tolist() == [1, 1]
+
+
+def test_a_gradient_of_another_float_is_one() -> None:
+    half = jax.custom_vjp(lambda x: 2 * x)
+    half.defvjp(lambda x: (2 * x, None), lambda r, g: (2 * g.astype(jnp.float32),))
+    assert str(sg.verify(half, "f64[n]").verdict) == "PROVED"
