@@ -16,6 +16,7 @@ from symgrad.ops import (
     sorting,
     sources,
     special,
+    spectral,
     trigonometric,
 )
 from symgrad.ops.record import Op, get
@@ -38,5 +39,6 @@ __all__ = [
     "sorting",
     "sources",
     "special",
+    "spectral",
     "trigonometric",
 ]

@@ -80,7 +80,8 @@ def _trace_of_product(left: Node, right: Node) -> Node:
 # -- shapes and errors
 
 
-def _square(name: str, arg: TensorType) -> None:
+def square_matrices(name: str, arg: TensorType) -> None:
+    """Raises ShapeError or DTypeError for what are no square matrices of reals."""
     if arg.rank < 2 or arg.shape[-1] != arg.shape[-2]:
         sides = zip(arg.shape[-2:-1], arg.shape[-1:], strict=False)
         raise ShapeError(f"{name} takes square matrices, not {arg}", equal=sides)
@@ -92,16 +93,16 @@ def _rule(name: str, *, number: bool = False) -> Infer:
     """A matrix for each matrix, or a number."""
 
     def rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
-        _square(name, args[0])
+        square_matrices(name, args[0])
         return TensorType(args[0].dtype, args[0].shape[:-2]) if number else args[0]
 
     return rule
 
 
-def _checked(name: str, function: Callable[..., Any], *arrays: Array) -> Array:
-    """NumPy's function, or that of the same name for arrays of Python numbers."""
+def checked(name: str, function: Callable[..., Any], *arrays: Array) -> Array:
+    """A function; that of the same name for arrays of Python numbers, if there is one."""
     if arrays[0].dtype == object:
-        function = getattr(linalg_exact, _EXACT.get(name, name))
+        function = getattr(linalg_exact, _EXACT.get(name, name), function)
     try:
         return np.asarray(function(*arrays))
     except np.linalg.LinAlgError as error:
@@ -126,7 +127,7 @@ def _inverse_tangent(node: Node, tangent: Node) -> Node:
 
 structural(
     "inverse", "linalg", rule=_rule("inverse"),
-    numpy=lambda array, *, size: _checked("inverse", np.linalg.inv, array),
+    numpy=lambda array, *, size: checked("inverse", np.linalg.inv, array),
     lower=None, vjp=_inverse_vjp, tangent=_inverse_tangent, program="np.linalg.inv({0})",
     code="{0}.inverse()",
 )  # fmt: skip
@@ -160,12 +161,12 @@ def _logdet_tangent(node: Node, tangent: Node) -> Node:
 
 structural(
     "det", "linalg", rule=_rule("det", number=True),
-    numpy=lambda array, *, size: _checked("det", np.linalg.det, array),
+    numpy=lambda array, *, size: checked("det", np.linalg.det, array),
     lower=None, vjp=_det_vjp, tangent=_det_tangent, program="np.linalg.det({0})", code="{0}.det()",
 )  # fmt: skip
 structural(
     "logdet", "linalg", rule=_rule("logdet", number=True),
-    numpy=lambda array, *, size: _checked("logdet", _logdet, array), lower=None,
+    numpy=lambda array, *, size: checked("logdet", _logdet, array), lower=None,
     vjp=_logdet_vjp, tangent=_logdet_tangent, program="np.log(np.linalg.det({0}))",
     code="{0}.logdet()",
 )  # fmt: skip
@@ -181,7 +182,7 @@ def _lower_half(x: Node) -> Node:
 
 def _cholesky(array: Array, *, size: SizeOf) -> Array:
     symmetric = (array + np.swapaxes(array, -1, -2)) / 2
-    return _checked("cholesky", np.linalg.cholesky, symmetric)
+    return checked("cholesky", np.linalg.cholesky, symmetric)
 
 
 def _cholesky_vjp(node: Node, g: Node) -> Sequence[Node]:
@@ -212,7 +213,7 @@ structural(
 
 def _solve_rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
     matrix, right = args
-    _square("solve_triangular", matrix)
+    square_matrices("solve_triangular", matrix)
     if right.dtype != matrix.dtype:
         raise DTypeError(f"solve_triangular takes one dtype, not {matrix} and {right}")
     if right.rank != matrix.rank or right.shape[:-1] != matrix.shape[:-1]:
@@ -223,7 +224,7 @@ def _solve_rule(args: Sequence[TensorType], attrs: Attributes) -> TensorType:
 
 def _solve(matrix: Array, right: Array, *, size: SizeOf, upper: bool) -> Array:
     part = np.triu(matrix) if upper else np.tril(matrix)
-    return _checked("solve_triangular", np.linalg.solve, part, right)
+    return checked("solve_triangular", np.linalg.solve, part, right)
 
 
 def _part(x: Node, upper: bool) -> Node:

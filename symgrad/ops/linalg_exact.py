@@ -60,6 +60,86 @@ def cholesky(matrices: Array) -> Array:
     return result
 
 
+def eigh(matrices: Array) -> tuple[Array, Array]:
+    """Eigenvalues in ascending order, and eigenvectors as columns, of symmetric matrices."""
+    values, vectors = np.empty(matrices.shape[:-1], dtype=object), np.empty_like(matrices)
+    for at in _each(matrices):
+        values[at], vectors[at] = _jacobi(matrices[at])
+    return values, vectors
+
+
+def svd(matrices: Array) -> tuple[Array, Array, Array]:
+    """``U``, ``S``, ``V`` of the thin decomposition, by the eigenvalues of ``AᵀA`` or ``AAᵀ``."""
+    *batch, rows, columns = matrices.shape
+    count = min(rows, columns)
+    left = np.empty((*batch, rows, count), dtype=object)
+    values = np.empty((*batch, count), dtype=object)
+    right = np.empty((*batch, columns, count), dtype=object)
+    for at in _each(matrices):
+        left[at], values[at], right[at] = _thin(matrices[at])
+    return left, values, right
+
+
+def _thin(matrix: Array) -> tuple[Array, Array, Array]:
+    tall = len(matrix) >= matrix.shape[1]
+    squares, own = _jacobi(matrix.T @ matrix if tall else matrix @ matrix.T)
+    squares, own = squares[::-1], own[:, ::-1]
+    if any(square <= 0 for square in squares):
+        raise np.linalg.LinAlgError("a singular value is 0")
+    values = np.asarray([square**0.5 for square in squares], dtype=object)
+    other = (matrix @ own if tall else matrix.T @ own) / values
+    left, right = (other, own) if tall else (own, other)
+    signs = np.asarray(_signs(right), dtype=object)
+    return left * signs, values, right * signs
+
+
+def _signs(vectors: Array) -> list[int]:
+    """The sign of the largest element of each column."""
+    largest = (max(column, key=abs) for column in vectors.T)
+    return [-1 if one < 0 else 1 for one in largest]
+
+
+_SWEEPS = 60
+"""Sweeps of Jacobi's method at most; it converges quadratically."""
+
+
+def _jacobi(matrix: Array) -> tuple[Array, Array]:
+    """Eigenvalues and vectors of a symmetric matrix, by rotations in each plane in turn."""
+    size, work = len(matrix), matrix.copy()
+    vectors = np.array(np.eye(size, dtype=np.int64), dtype=object) + 0 * matrix
+    for _ in range(_SWEEPS):
+        turned = False
+        for i in range(size):
+            for j in range(i + 1, size):
+                turned |= _rotated(work, vectors, i, j)
+        if not turned:
+            break
+    values = [work[i, i] for i in range(size)]
+    order = sorted(range(size), key=values.__getitem__)
+    vectors = vectors[:, order]
+    signs = np.asarray(_signs(vectors), dtype=object) if size else 1
+    return np.asarray([values[i] for i in order], dtype=object), vectors * signs
+
+
+def _rotated(work: Array, vectors: Array, i: int, j: int) -> bool:
+    """Turn in one plane so that the element there vanishes; False where it counts for nothing."""
+    off, whole = work[i, j], abs(work[i, i]) + abs(work[j, j])
+    if off == 0 or (whole != 0 and whole + abs(off) == whole):
+        work[i, j] = work[j, i] = 0 * off
+        return False
+    slope = (work[j, j] - work[i, i]) / (2 * off)
+    root = (slope * slope + 1) ** 0.5
+    tangent = 1 / (slope + root) if slope >= 0 else 1 / (slope - root)
+    cosine = 1 / (tangent * tangent + 1) ** 0.5
+    sine = tangent * cosine
+    for matrix in (work, vectors):
+        first, second = matrix[:, i].copy(), matrix[:, j].copy()
+        matrix[:, i], matrix[:, j] = cosine * first - sine * second, sine * first + cosine * second
+    first, second = work[i].copy(), work[j].copy()
+    work[i], work[j] = cosine * first - sine * second, sine * first + cosine * second
+    return True
+
+
 def _each(matrices: Array) -> Iterator[tuple[int, ...]]:
     return iter(np.ndindex(matrices.shape[:-2]))
 

@@ -376,6 +376,7 @@ def structural(
     tangent: Tangent | None = None,
     program: Program | None = None,
     code: str | None = None,
+    prelude: str = "",
     lacks: Mapping[str, str] | None = None,
 ) -> Op:
     """An op that moves, selects or combines elements: its meaning is a body in index notation."""
@@ -386,7 +387,7 @@ def structural(
 
     op = Op(
         name, kind, arity, rule, evaluate, lower=lower, vjp=vjp, linear=linear, tangent=tangent,
-        program=program, code=code, lacks=lacks or {},
+        program=program, code=code, prelude=prelude, lacks=lacks or {},
     )  # fmt: skip
     register(op)
     return op

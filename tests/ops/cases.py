@@ -26,6 +26,7 @@ from symgrad.ir.graph import Graph, Node
 from symgrad.ir.registry import names
 from symgrad.ir.types import TensorType
 from symgrad.ops.record import Op, get
+from symgrad.ops.spectral import VALUES, VECTORS
 
 Array = np.ndarray[Any, Any]
 Uses = tuple[list[TensorType], dict[str, Any]]
@@ -196,6 +197,11 @@ def _one_matrix(dtype: DType) -> Uses:
 
 _PROBES: dict[str, Callable[[DType], Uses]] = {
     "inverse": _one_matrix, "det": _one_matrix, "logdet": _one_matrix, "cholesky": _one_matrix,
+    "eigenvalues": _one_matrix, "eigenvectors": _one_matrix,
+    **dict.fromkeys(
+        ("left_vectors", "singular_values", "right_vectors"),
+        lambda d: ([TensorType.of(d, (1, 1))], {"count": Dim.of(1)}),
+    ),
     "solve_triangular": lambda d: ([TensorType.of(d, (1, 1))] * 2, {"upper": True}),
     "rank": lambda d: ([TensorType.of(d, (1,))], {"axis": 0, "descending": False}),
     "einsum": lambda d: ([TensorType.of(d, (1,))] * 2, {"spec": "i,i->"}),
@@ -337,6 +343,12 @@ def _matrix(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     return [TensorType(dtype, (*_shape(draw, most=1), *size, *size))], {}
 
 
+def _decomposed(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
+    rows, columns = _dims(draw, 2)
+    count = min(rows, columns, key=lambda size: size.at(sizes))
+    return [TensorType(dtype, (*_shape(draw, most=1), rows, columns))], {"count": count}
+
+
 def _solve_triangular(draw: Random, dtype: DType, sizes: Mapping[str, int]) -> Uses:
     (matrix,), _ = _matrix(draw, dtype, sizes)
     right = TensorType(dtype, (*matrix.shape[:-1], *_dims(draw, 1)))
@@ -353,7 +365,8 @@ STRUCTURES: dict[str, Callable[[Random, DType, Mapping[str, int]], Uses]] = {
     "cumsum": _scan, "cumprod": _scan, "slice": _slice, "unslice": _unslice, "concat": _concat,
     "diagonal": _diagonal, "index": _index, "index_add": _index_add, "einsum": _einsum,
     "rank": _rank, "inverse": _matrix, "det": _matrix, "logdet": _matrix, "cholesky": _matrix,
-    "solve_triangular": _solve_triangular,
+    "solve_triangular": _solve_triangular, "eigenvalues": _matrix, "eigenvectors": _matrix,
+    "left_vectors": _decomposed, "singular_values": _decomposed, "right_vectors": _decomposed,
 }  # fmt: skip
 
 
@@ -374,6 +387,8 @@ def _data(
         ]
     if op.name.startswith("wrap_"):
         return [source.integers(-(2**40), 2**40, size=shape) for shape in shapes]
+    if op.name in (*VECTORS, *VALUES):
+        return [_distinct(source, node.args[0].dtype, shapes[0])]
     if op.kind == "linalg":
         return [_regular(source, arg.dtype, s) for arg, s in zip(node.args, shapes, strict=True)]
     if op.kind == "elementwise" and not special and op.scalar and node.args[-1].dtype.is_float:
@@ -394,6 +409,17 @@ def _regular(source: np.random.Generator, dtype: DType, shape: tuple[int, ...]) 
     if shape[-1] == shape[-2]:
         values = values @ np.swapaxes(values, -1, -2) / max(shape[-1], 1) + np.eye(shape[-1])
     return np.asarray(values, str(dtype))
+
+
+def _distinct(source: np.random.Generator, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Matrices, symmetric where square, whose eigenvalues or singular values are well apart."""
+    values = source.uniform(-0.2, 0.2, size=shape)
+    if shape[-1] == shape[-2]:
+        values = values + np.swapaxes(values, -1, -2)
+    ramp = source.permutation(max(shape[-2:])) + 1.0
+    diagonal = np.zeros(shape[-2:])
+    np.fill_diagonal(diagonal, ramp)
+    return np.asarray(values + diagonal, str(dtype))
 
 
 def _plain(

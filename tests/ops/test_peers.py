@@ -107,8 +107,28 @@ STRUCTURAL: Mapping[str, Callable[..., Any]] = {
     "solve_triangular": lambda case, a, b: torch.linalg.solve_triangular(
         a, b, upper=case.node.attributes["upper"]
     ),
+    "eigenvalues": lambda case, x: torch.linalg.eigvalsh((x + x.mT) / 2),
+    "eigenvectors": lambda case, x: _signed(torch.linalg.eigh((x + x.mT) / 2)[1])[0],
+    "singular_values": lambda case, x: torch.linalg.svdvals(x),
+    "left_vectors": lambda case, x: _singular(x)[0],
+    "right_vectors": lambda case, x: _singular(x)[1],
     "einsum": lambda case, x, y: torch.einsum(case.node.attributes["spec"], x, y),
 }
+
+
+def _signed(vectors: Any, *others: Any) -> tuple[Any, ...]:
+    """Columns whose largest elements are positive, and others with their signs."""
+    if not vectors.numel():
+        return (vectors, *others)
+    largest = vectors.detach().abs().argmax(-2, keepdim=True)
+    signs = torch.where(vectors.detach().gather(-2, largest) < 0, -1, 1).to(vectors.dtype)
+    return tuple(one * signs for one in (vectors, *others))
+
+
+def _singular(x: Any) -> tuple[Any, Any]:
+    left, _, right = torch.linalg.svd(x, full_matrices=False)
+    turned, other = _signed(right.mT, left)
+    return other, turned
 
 
 def _peer(name: str) -> Callable[..., Any]:

@@ -63,6 +63,10 @@ _STRUCTURAL: dict[str, list[tuple[tuple[TensorType, ...], dict[str, Any]]]] = {
     "det": [((tensor(N, N),), {})],
     "logdet": [((tensor(N, N),), {})],
     "cholesky": [((tensor(N, N),), {})],
+    "eigenvalues": [((tensor(N, N),), {})],
+    "singular_values": [
+        ((tensor(N, N + M),), {"count": N}), ((tensor(N + M, N),), {"count": N}),
+    ],
     "solve_triangular": [
         ((tensor(N, N), tensor(N, M)), {"upper": upper}) for upper in (False, True)
     ],

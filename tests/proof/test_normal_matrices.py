@@ -6,8 +6,9 @@ import itertools
 
 import pytest
 
+from symgrad.ir.dim import Dim
 from symgrad.proof.normal.atoms import Undecided
-from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.facts import Facts, Spectrum
 from tests.proof.normal_terms import Algebra, Term
 
 LOW = Facts(
@@ -128,3 +129,44 @@ def test_sums_that_differ_by_the_direction_of_an_order_relation_meet() -> None:
     down = a.sum([a.i, a.j, a.k, a.p], body * a.order(a.p, a.k + 1))
     assert a.stage(up + down - a.sum([a.i, a.j, a.k, a.p], body)) is not None
     assert a.stage(up - down) is None
+
+
+def _spectral(square: bool, left: str = "u", right: str = "v") -> Algebra:
+    n, m = Dim.size("n"), Dim.size("n" if square else "m")
+    known = Spectrum("a", left, "s", right, m, n, n)
+    return Algebra(Facts(spectra={left: known, right: known}))
+
+
+def test_columns_of_singular_vectors_are_orthonormal() -> None:
+    """[rule: orthonormal]."""
+    a = _spectral(square=False)
+    n, m = a.size("n"), a.size("m")
+    i, j, k, r = a.index("i", n), a.index("j", n), a.index("k", n), a.index("r", m)
+    same = a.compare(i, "eq", j)
+    assert a.sum([r], a.leaf("u", r, i) * a.leaf("u", r, j)) == same
+    assert a.sum([k], a.leaf("v", k, i) * a.leaf("v", k, j)) == same
+    assert a.sum([r], a.leaf("u", r, i) * a.leaf("u", r, i)) == 1
+    q = a.index("q", m)
+    assert a.sum([k], a.leaf("u", r, k) * a.leaf("u", q, k)) != a.compare(r, "eq", q)
+    assert a.sum([k], a.leaf("v", i, k) * a.leaf("v", j, k)) == same
+    assert a.sum([r], a.leaf("u", r, i) * a.leaf("v", r, j)) != same
+    part = a.index("k", n + 1)
+    assert a.sum([part], a.leaf("v", part, i) * a.leaf("v", part, j)) != same
+
+
+def test_vectors_with_their_values_are_the_matrix() -> None:
+    """[rule: spectrum]."""
+    a = _spectral(square=False)
+    n, m = a.size("n"), a.size("m")
+    j, k, r = a.index("j", n), a.index("k", n), a.index("r", m)
+    product = a.leaf("u", r, k) * a.leaf("v", j, k)
+    assert a.sum([k], product * a.leaf("s", k)) == a.leaf("a", r, j)
+    assert a.sum([k], product * a.leaf("s", k) * a.leaf("s", k)) != a.leaf("a", r, j)
+    assert a.sum([k], product * a.leaf("t", k)) != a.leaf("a", r, j)
+    e = _spectral(square=True, left="w", right="w")
+    n = e.size("n")
+    i, j, k = (e.index(name, n) for name in "ijk")
+    found = e.sum([k], e.leaf("w", i, k) * e.leaf("w", j, k) * e.leaf("s", k))
+    assert 2 * found == e.leaf("a", i, j) + e.leaf("a", j, i)
+    squares = e.sum([k], e.leaf("w", i, k) * e.leaf("w", i, k) * e.leaf("s", k))
+    assert squares == e.leaf("a", i, i)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from symgrad.errors import ShapeError, UnsupportedOpError
 from symgrad.frontend.caller import here
@@ -17,9 +17,11 @@ from symgrad.frontend.functions.products import cross, matmul
 from symgrad.frontend.functions.reductions import norm
 from symgrad.frontend.kinds import checked
 from symgrad.frontend.lift import as_tensor, elementwise
+from symgrad.frontend.questions import questions
 from symgrad.frontend.session import current
-from symgrad.frontend.table import FUNCTIONS, operation, public
+from symgrad.frontend.table import FUNCTIONS, OperationValueError, operation, public
 from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
 
@@ -137,6 +139,109 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
     return matmul(squared, source) if n > 1 and n % 2 else squared
 
 
+class Eigen(NamedTuple):
+    """What ``eigh`` returns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class Singular(NamedTuple):
+    """What ``torch.linalg.svd`` returns."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class SingularTransposed(NamedTuple):
+    """What ``torch.svd`` returns."""
+
+    U: Any
+    S: Any
+    V: Any
+
+
+@operation("eigh", method=False)
+def eigh(A: Tensor, UPLO: str = "L") -> Eigen:
+    """Eigenvalues and eigenvectors of symmetric matrices; of others, of the symmetric part."""
+    node = _one_triangle(A, UPLO)
+    found = (current().apply(name, node) for name in ("eigenvalues", "eigenvectors"))
+    return Eigen(*map(fresh, found))
+
+
+@operation("eigvalsh", method=False)
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """Eigenvalues of symmetric matrices, in ascending order."""
+    return fresh(current().apply("eigenvalues", _one_triangle(A, UPLO)))
+
+
+def _one_triangle(A: Any, UPLO: str) -> Node:
+    if UPLO not in ("L", "U"):
+        raise OperationValueError(f"UPLO is 'L' or 'U', not {UPLO!r}", location=here())
+    known, node = questions(), as_tensor(A).node
+    reads_one = current().guest is not None  # symgrad's own takes the symmetric part
+    if known is not None and reads_one and not _is_symmetric(node):
+        known.assume("the matrices that eigh takes are symmetric", here())
+    return node
+
+
+def _is_symmetric(node: Node) -> bool:
+    """Is it plainly a matrix plus its transpose, or times it?"""
+    turned = _turned(node.rank)
+    if node.op == "mul" and any(one.op in ("constant", "expand") for one in node.args):
+        return any(map(_is_symmetric, node.args))
+    if node.op != "add" or node.rank < 2:
+        return False
+    left, right = node.args
+    return any(
+        one.op == "permute" and tuple(one.attributes["axes"]) == turned and one.args[0] is other
+        for one, other in ((left, right), (right, left))
+    )
+
+
+@operation("svd")
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SingularTransposed:
+    """``U``, ``S`` and ``V`` with ``x = U diag(S) Vᵀ``."""
+    if not some or not compute_uv:
+        raise _not_thin()
+    return SingularTransposed(*_decomposed(input))
+
+
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: Any = None) -> Singular:
+    """``U``, ``S`` and ``Vᵀ`` with ``A = U diag(S) Vᵀ``; the full matrices of square ones alone."""
+    rows, columns = as_tensor(A).node.shape[-2:]
+    if full_matrices and not current().truth(rows, "==", columns):
+        raise _not_thin()
+    left, values, right = _decomposed(A)
+    return Singular(left, values, transpose(right, -2, -1))
+
+
+def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
+    """The singular values, in descending order."""
+    return _decomposed(A)[1]
+
+
+def _decomposed(input: Any) -> tuple[Tensor, Tensor, Tensor]:
+    node = as_tensor(input).node
+    if node.rank < 2:
+        raise ShapeError("svd takes matrices", location=here())
+    rows, columns = node.shape[-2:]
+    count = rows if current().truth(rows, "<=", columns) else columns
+    left, values, right = (
+        fresh(current().apply(name, node, count=count))
+        for name in ("left_vectors", "singular_values", "right_vectors")
+    )
+    return left, values, right
+
+
+def _not_thin() -> UnsupportedOpError:
+    return UnsupportedOpError(
+        "of the singular vectors, those that belong to a singular value are supported",
+        location=here(), hint="torch.linalg.svd(x, full_matrices=False)",
+    )  # fmt: skip
+
+
 def vector_norm(
     x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:  # fmt: skip
@@ -165,7 +270,8 @@ _LINALG: dict[str, Callable[..., Any]] = {
     "inv": inverse, "det": det, "slogdet": slogdet, "cholesky": cholesky, "solve": solve,
     "cross": partial(cross, dim=-1), "solve_triangular": solve_triangular,
     "matrix_power": matrix_power, "matmul": matmul, "vector_norm": vector_norm,
-    "matrix_norm": matrix_norm, "norm": linalg_norm,
+    "matrix_norm": matrix_norm, "norm": linalg_norm, "eigh": eigh, "eigvalsh": eigvalsh,
+    "svd": linalg_svd, "svdvals": svdvals,
 }  # fmt: skip
 FUNCTIONS["linalg"] = SimpleNamespace(
     **{name: public(f"linalg.{name}", checked(call)) for name, call in _LINALG.items()}

@@ -22,11 +22,12 @@ from symgrad.ir.graph import Graph, Node, ancestors
 from symgrad.ir.rewrite import rewrite
 from symgrad.ops.linalg import matmul, transpose, triangle
 from symgrad.ops.sorting import sort
+from symgrad.ops.spectral import VALUES, VECTORS
 from symgrad.proof.judge.boundaries import name_of
 from symgrad.proof.judge.equality import Equality
 from symgrad.proof.judge.goals import Goal, definitions, is_atom, opaque_atoms
 from symgrad.proof.judge.reference import gradient_indices
-from symgrad.proof.normal.facts import Facts
+from symgrad.proof.normal.facts import POSITIVE_INTERVAL, Facts, Spectrum
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
 from symgrad.proof.words.spelling import is_transposition
@@ -35,7 +36,10 @@ EqualUnder = Callable[[Goal, Facts], Equality]
 Element = Callable[..., Expr]
 Statement = Callable[[ExprPool, Element, Node, Dim, Dim], tuple[Expr, Expr | None]]
 
-_KINDS = frozenset(("inverse", "det", "logdet", "cholesky", "solve_triangular"))
+_SINGULAR = ("left_vectors", "singular_values", "right_vectors")
+_EIGEN = ("eigenvectors", "eigenvalues")
+_SPECTRAL = frozenset((*VECTORS, *VALUES))
+_KINDS = frozenset(("inverse", "det", "logdet", "cholesky", "solve_triangular")) | _SPECTRAL
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,9 @@ def _domains(subject: Subject) -> Iterable[Condition]:
         "logdet": "{} has a positive determinant",
         "cholesky": "the symmetric part of {} is positive definite",
         "solve_triangular": "the diagonal of {} has no zero",
+        "eigenvalues": "the eigenvalues of {} are distinct",
+        "eigenvectors": "the eigenvalues of {} are distinct",
+        **dict.fromkeys(_SINGULAR, "the singular values of {} are distinct, and not 0"),
     }
     found: dict[Condition, None] = {}
     for node in subject.everything.nodes:
@@ -105,6 +112,8 @@ class _Rewriting:
         if _is_reordered(node) and _is_permutation(args[0], node.attributes["axis"]):
             downward = node.attributes["descending"]
             return node.shape[node.attributes["axis"]] - 1 - args[0] if downward else args[0]
+        if node.op in _SPECTRAL:
+            return self._spectrum(node, args[0])
         if node.op == "cholesky":
             made = self.graph.apply("cholesky", self._known(args[0])[0])
             self._learn_factor(made)
@@ -165,6 +174,34 @@ class _Rewriting:
         self._plain_inverse(known)
         return self.graph.apply(op, known)
 
+    # -- eigenvalues, singular values
+
+    def _spectrum(self, node: Node, source: Node) -> Node:
+        """The values or vectors of a matrix that was seen before, if it is equal to that."""
+        matrix, turned = self._known(source)
+        if turned and node.op in _SINGULAR:
+            matrix = source
+        attributes = dict(node.attributes)
+        made = {
+            op: self.graph.apply(op, matrix, **attributes)
+            for op in (_SINGULAR if node.op in _SINGULAR else _EIGEN)
+        }
+        self._learn_spectrum(matrix, *(made.values() if len(made) == 3 else _both(made.values())))
+        return made[node.op]
+
+    def _learn_spectrum(self, matrix: Node, left: Node, values: Node, right: Node) -> None:
+        rows, columns = matrix.shape[-2:]
+        known = Spectrum(
+            name_of(matrix), name_of(left), name_of(values), name_of(right), rows, columns,
+            values.shape[-1],
+        )  # fmt: skip
+        found = {**self.facts.spectra, known.left: known, known.right: known}
+        positive = {} if left is right else {known.values: POSITIVE_INTERVAL}
+        self._judged.update((left, right))
+        self.facts = replace(
+            self.facts, spectra=found, intervals={**self.facts.intervals, **positive}
+        )
+
     # -- what matrices are
 
     def _known(self, matrix: Node) -> tuple[Node, bool]:
@@ -223,6 +260,12 @@ class _Rewriting:
         goal = Goal(left, right, leaves, definitions(lowering), MATRIX_WORK)
         answer = self.equal(goal, self.facts)
         return answer.equal and not answer.conditions
+
+
+def _both(made: Iterable[Node]) -> tuple[Node, Node, Node]:
+    """Eigenvectors are on both sides of their values."""
+    vectors, values = made
+    return vectors, values, vectors
 
 
 def _zero_where(relation: str) -> Statement:

@@ -45,6 +45,27 @@ class Decision:
 
 
 @dataclass(frozen=True)
+class Spectrum:
+    """``matrix = left diag(values) rightᵀ``, all by name, with orthonormal columns left and right.
+
+    ``rows``, ``columns``: the sizes of the matrix; ``count``: how many values there are.  Of
+    eigenvalues, ``left`` is ``right``, and the matrix stands for its symmetric part.
+    """
+
+    matrix: str
+    left: str
+    values: str
+    right: str
+    rows: Dim
+    columns: Dim
+    count: Dim
+
+    def length(self, vectors: str) -> Dim:
+        """The number of elements of a vector."""
+        return self.rows if vectors == self.left else self.columns
+
+
+@dataclass(frozen=True)
 class Facts:
     """Declared assumptions, by name.
 
@@ -56,10 +77,11 @@ class Facts:
     in the rank-1 integer tensor.  ``inverses``: this tensor is the inverse of that one, as
     matrices over the last two axes.  ``lower``, ``upper``: over its last two axes the tensor is
     triangular.  ``factors``: this tensor is the lower Cholesky factor of the symmetric part of
-    that one.  ``permutations``: along this axis, whose size is its
-    declared range, the integer tensor holds every index once.  ``orders``: this permutation tells
-    the ranks of that real tensor along the axis; downwards where True.  ``plain``: inputs that are
-    plain numbers: what holds almost everywhere has to hold so for each of their values.
+    that one.  ``spectra``: what the columns of this tensor are vectors of.  ``permutations``: along
+    this axis, whose size is its declared range, the integer tensor holds every index once.
+    ``orders``: this permutation tells the ranks of that real tensor along the axis; downwards where
+    True.  ``plain``: inputs that are plain numbers: what holds almost everywhere has to hold so for
+    each of their values.
     ``computed``: tensors whose elements are computed from others, and may be 0 for all of these.
     ``stated``: expressions over the axes ``@0``, ``@1``... that are ``>`` or ``>=`` 0, whatever the
     values of these.  ``decided``: conditions on reals that are conditions on integers.
@@ -79,6 +101,7 @@ class Facts:
     lower: frozenset[str] = frozenset()
     upper: frozenset[str] = frozenset()
     factors: Mapping[str, str] = field(default_factory=dict)
+    spectra: Mapping[str, Spectrum] = field(default_factory=dict)
     permutations: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, tuple[str, bool]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()

@@ -20,6 +20,7 @@ from symgrad.proof.normal.algebra import (
     condense,
     equal_integers,
     floordiv,
+    from_dim,
     in_range,
     integer_nonnegative,
     leaf,
@@ -367,8 +368,8 @@ def index_expressions(atom: Atom) -> tuple[Poly, ...]:
 def _component(context: Proof, binders: list[Atom], factors: Exponents) -> Poly:
     """The sum of one connected component."""
     rules = (
-        _inverse_matrix, _cholesky_product, counted_once, _fold, _reverse,
-        _merge_flattened, _closed_form,
+        _inverse_matrix, _cholesky_product, _orthonormal, _recomposed, counted_once, _fold,
+        _reverse, _merge_flattened, _closed_form,
     )  # fmt: skip
     for rule in rules:
         changed = rule(context, binders, factors)
@@ -497,6 +498,88 @@ def _cholesky_product(context: Proof, binders: list[Atom], factors: Exponents) -
         left = [v for v in binders if v is not binder]
         return sum_over(context, left, body.scaled(Fraction(1, 2)))
     return None
+
+
+def _orthonormal(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_k U[k,i] U[k,j] = [i == j]`` for orthonormal columns; of a square one, its rows too.
+
+    [rule: orthonormal]
+    """
+    spectra = context.facts.spectra
+    for binder in binders if spectra else ():
+        holders = [a for a in factors if binder in a.free]
+        powers = [factors[a] for a in holders]
+        if powers not in ([2], [1, 1]) or any(a.kind != kinds.LEAF for a in holders):
+            continue
+        first, last = holders[0], holders[-1]
+        known = spectra.get(first.data[0])
+        if known is None or first.data[0] != last.data[0]:
+            continue
+        length = known.length(first.data[0])
+        outside = _of_columns(first, last, binder)
+        if outside is None and length == known.count:
+            outside = _outside_indices(first, last, binder, -1)
+        if outside is None or binder.data[1] != from_dim(context, length):
+            continue
+        rest = {a: e for a, e in factors.items() if a not in holders}
+        delta = equal_integers(context, outside[-2] - outside[-1])
+        body = multiply(context, monomial_poly(context, rest), delta)
+        return sum_over(context, [v for v in binders if v is not binder], body)
+    return None
+
+
+def _of_columns(left: Atom, right: Atom, binder: Atom) -> tuple[Poly, ...] | None:
+    """``(..., i, j)`` of ``left[..., k, i] right[..., k, j]``."""
+    *batch, inner, column = left.data[1]
+    *others, other_inner, other = right.data[1]
+    variable = of_atom(binder)
+    if inner != variable or other_inner != variable or batch != others:
+        return None
+    outside = (*batch, column, other)
+    return None if any(binder in index.free for index in outside) else outside
+
+
+def _recomposed(context: Proof, binders: list[Atom], factors: Exponents) -> Poly | None:
+    """``sum_k U[i,k] s[k] V[j,k] = A[i,j]``; of eigenvectors, the symmetric part.
+
+    [rule: spectrum]
+    """
+    spectra = context.facts.spectra
+    for binder in binders if spectra else ():
+        holders = [a for a in factors if binder in a.free]
+        if len(holders) not in (2, 3) or any(a.kind != kinds.LEAF for a in holders):
+            continue
+        several = [a for a in holders for _ in range(_times(factors[a]))]
+        vectors = [a for a in several if a.data[0] in spectra]
+        values = [a for a in several if a.data[0] not in spectra]
+        if len(vectors) != 2 or len(values) != 1:
+            continue
+        known = spectra[vectors[0].data[0]]
+        if vectors[0].data[0] != known.left:
+            vectors.reverse()
+        first, last = vectors
+        names = tuple(a.data[0] for a in (*vectors, *values))
+        outside = _outside_indices(first, last, binder, -1)
+        if names != (known.left, known.right, known.values) or outside is None:
+            continue
+        *batch, row, column = outside
+        if [*batch, of_atom(binder)] != list(values[0].data[1]):
+            continue
+        if binder.data[1] != from_dim(context, known.count):
+            continue
+        found = leaf(context, known.matrix, (*batch, row, column))
+        if known.left == known.right:
+            other = leaf(context, known.matrix, (*batch, column, row))
+            found = (found + other).scaled(Fraction(1, 2))
+        rest = {a: e for a, e in factors.items() if a not in holders}
+        body = multiply(context, monomial_poly(context, rest), found)
+        return sum_over(context, [v for v in binders if v is not binder], body)
+    return None
+
+
+def _times(exponent: Number) -> int:
+    """How often a factor stands there; 9 for what is no small power."""
+    return exponent if isinstance(exponent, int) and 0 < exponent < 3 else 9
 
 
 def _outside_indices(left: Atom, right: Atom, binder: Atom, axis: int) -> tuple[Poly, ...] | None:

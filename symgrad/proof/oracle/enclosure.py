@@ -27,7 +27,7 @@ from symgrad.errors import GraphError
 from symgrad.ir.dtype import DType
 from symgrad.ir.graph import Node, Scalar
 from symgrad.ops.record import Op, get
-from symgrad.proof.oracle import balls, lines
+from symgrad.proof.oracle import balls, lines, spectral
 from symgrad.proof.oracle.balls import (
     HALF,
     NAN,
@@ -422,7 +422,22 @@ class Balls(Arithmetic):
         return found
 
     def _cholesky(self, array: Array) -> Array:
-        return _each((array + np.swapaxes(array, -1, -2)) * Jet(HALF), self._factor)
+        return _each(_symmetric(array), self._factor)
+
+    def _eigenvalues(self, array: Array) -> Array:
+        return _each(_symmetric(array), lambda one: spectral.eigen(one)[0])
+
+    def _eigenvectors(self, array: Array) -> Array:
+        return _each(_symmetric(array), lambda one: spectral.eigen(one)[1])
+
+    def _left_vectors(self, array: Array, *, count: Any) -> Array:
+        return _each(array, lambda one: spectral.singular(one)[0])
+
+    def _singular_values(self, array: Array, *, count: Any) -> Array:
+        return _each(array, lambda one: spectral.singular(one)[1])
+
+    def _right_vectors(self, array: Array, *, count: Any) -> Array:
+        return _each(array, lambda one: spectral.singular(one)[2])
 
     def _factor(self, matrix: Array) -> Array:
         factor = self.elements(np.zeros(matrix.shape, dtype=np.int64))
@@ -470,7 +485,10 @@ class Lines(Balls):
         return super().structural(op, values, size, attributes, node)
 
 
-_MATRICES = ("inverse", "det", "logdet", "solve_triangular", "cholesky")
+_MATRICES = (
+    "inverse", "det", "logdet", "solve_triangular", "cholesky", "eigenvalues", "eigenvectors",
+    "left_vectors", "singular_values", "right_vectors",
+)  # fmt: skip
 _LINEAR = frozenset(("movement", "reduction", "contraction", "indexing", "source"))
 """Kinds of ops that move, add and multiply elements: their NumPy meaning serves for any number."""
 
@@ -480,6 +498,11 @@ def _elements(value: Any) -> Array:
     array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
     made = np.frompyfunc(lambda x: x if type(x) is Jet else balls.constant(x), 1, 1)
     return as_object(made(array))
+
+
+def _symmetric(array: Array) -> Array:
+    found: Array = (array + np.swapaxes(array, -1, -2)) * Jet(HALF)
+    return found
 
 
 def _each(matrices: Array, function: Callable[[Array], Any]) -> Array:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from symgrad.errors import DependencyError
 
 try:
-    from flint import arb, arb_series, ctx, fmpq, fmpz
+    from flint import acb, acb_mat, arb, arb_series, ctx, fmpq, fmpz
 except ImportError as error:
     raise DependencyError(
         f"python-flint, which refutations and audits are computed with, cannot be used: {error}",
         hint="install it: python -m pip install --force-reinstall python-flint",
     ) from error
 
-__all__ = ["arb", "arb_series", "ctx", "fmpq", "fmpz"]
+__all__ = ["acb", "acb_mat", "arb", "arb_series", "ctx", "fmpq", "fmpz"]

@@ -179,3 +179,117 @@ class TriangularDiagonal(TriangularSolve):
         low, x = ctx.saved_tensors
         grad_b = sg.linalg.solve_triangular(low.mT, g, upper=True)
         return (-grad_b @ x.mT).tril(), grad_b
+
+
+@right("n n")
+class Eigenvalues(sg.Function):
+    @staticmethod
+    def forward(ctx, a):
+        values, vectors = sg.linalg.eigh((a + a.mT) / 2)
+        ctx.save_for_backward(vectors)
+        return values
+
+    @staticmethod
+    def backward(ctx, g):
+        (vectors,) = ctx.saved_tensors
+        return vectors @ sg.diag_embed(g) @ vectors.mT
+
+
+@wrong(Eigenvalues, bug="cotangents in the order of singular values")
+class EigenvaluesDescending(Eigenvalues):
+    @staticmethod
+    def backward(ctx, g):
+        (vectors,) = ctx.saved_tensors
+        return vectors @ sg.diag_embed(g.flip(0)) @ vectors.mT
+
+
+@right("n d")
+class LogDeterminantByEigenvalues(sg.Function):
+    """log det(X Xᵀ + I)."""
+
+    @staticmethod
+    def forward(ctx, x):
+        values, vectors = sg.linalg.eigh(x @ x.mT + sg.eye(x.shape[0], dtype=x.dtype))
+        ctx.save_for_backward(x, values, vectors)
+        return values.log().sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        x, values, vectors = ctx.saved_tensors
+        return 2 * g * (vectors / values) @ vectors.mT @ x
+
+
+@wrong(LogDeterminantByEigenvalues, bug="values in the place of their reciprocals")
+class LogDeterminantTimes(LogDeterminantByEigenvalues):
+    @staticmethod
+    def backward(ctx, g):
+        x, values, vectors = ctx.saved_tensors
+        return 2 * g * (vectors * values) @ vectors.mT @ x
+
+
+@right("n d")
+class NuclearNorm(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        left, values, right = sg.linalg.svd(x, full_matrices=False)
+        ctx.save_for_backward(left, right)
+        return values.sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        left, right = ctx.saved_tensors
+        return g * left @ right
+
+
+@wrong(NuclearNorm, bug="the values, too, in the gradient")
+class NuclearNormOfMatrix(NuclearNorm):
+    @staticmethod
+    def forward(ctx, x):
+        left, values, right = sg.linalg.svd(x, full_matrices=False)
+        ctx.save_for_backward(left * values, right)
+        return values.sum()
+
+
+@right("n d")
+class SquaredSingularValues(sg.Function):
+    """The square of the Frobenius norm."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return sg.linalg.svdvals(x).square().sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * g * x
+
+
+@wrong(SquaredSingularValues, bug="factor of two")
+class SquaredSingularValuesHalf(SquaredSingularValues):
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x
+
+
+@right("n d")
+class SpectralNorm(sg.Function):
+    @staticmethod
+    def forward(ctx, x):
+        left, values, right = sg.svd(x)
+        ctx.save_for_backward(left[:, 0], right[:, 0])
+        return values[0]
+
+    @staticmethod
+    def backward(ctx, g):
+        left, right = ctx.saved_tensors
+        return g * left[:, None] * right
+
+
+@wrong(SpectralNorm, bug="sign")
+class SpectralNormSign(SpectralNorm):
+    @staticmethod
+    def backward(ctx, g):
+        left, right = ctx.saved_tensors
+        return -g * left[:, None] * right
