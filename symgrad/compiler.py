@@ -182,8 +182,15 @@ def _for_guesses(request: Request, suggest: bool) -> Report:
     first = _for_presences(request, suggest)
     if request.guess is None:
         return first
-    from symgrad.proof.report.merge import for_guesses
+    from symgrad.proof.report.merge import for_guesses, for_narrower
 
+    fitting = request.guess.fitting
+    if fitting is not None and fitting.guess is not None and str(first.verdict) == "REFUTED":
+        with suppress(SymgradError):
+            near = _for_presences(replace(fitting, audit=request.audit), suggest)
+            narrower = for_narrower(near, fitting.guess, first, request.guess)
+            if narrower is not None:
+                return narrower
     judged = {request.guess: first}
     for other in request.guess.others:
         if str(list(judged.values())[-1].verdict) == "REFUTED":

@@ -213,7 +213,8 @@ class Guess:
     ``presences``: optional tensors given and absent, each with shapes that forward accepts.
     ``refused``: those that forward does not accept, of whatever shapes; ``unfound``: those for
     which no shapes were found.  ``others``: the same with other ranks, and with tensors for plain
-    defaults.
+    defaults.  ``fitting``: shapes near to these, where these do not fit backward, or its gradients
+    do not fit these.
     """
 
     text: str
@@ -223,6 +224,7 @@ class Guess:
     refused: Mapping[str, str] = field(default_factory=dict)
     unfound: Mapping[str, str] = field(default_factory=dict)
     others: tuple[Request, ...] = ()
+    fitting: Request | None = None
 
     def __str__(self) -> str:
         shapes = "Not all shapes" if self.partly else "No shapes"

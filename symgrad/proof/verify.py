@@ -70,7 +70,7 @@ from symgrad.proof.report.records import (
     InputReport,
     Report,
 )
-from symgrad.proof.report.verdict import Verdict, failure, worst
+from symgrad.proof.report.verdict import FAILED, Verdict, failure, worst
 from symgrad.proof.scalars import uninterpreted
 from symgrad.proof.second.order import NAME as SECOND_ORDER
 from symgrad.proof.second.order import ONCE, second_order
@@ -682,7 +682,7 @@ def outcome_of(one: JudgedCase, name: str) -> Judgement | None:
         return one.judgements[name]
     if one.case.problem is not None:
         verdict = Verdict.UNDECIDED if is_limit(one.case.problem) else Verdict.REFUTED
-        return Judgement(verdict, reason=f"backward failed: {one.case.problem}")
+        return Judgement(verdict, reason=f"{FAILED}: {one.case.problem}")
     gradient = _gradient(one, name)
     if gradient is not None and gradient.problem is not None:
         return Judgement(Verdict.REFUTED, reason=gradient.problem.what)

@@ -6,7 +6,9 @@ a ``Guess`` where shapes were inferred.
 Candidates of every argument have a price (``candidates``); combinations are traced in the order
 of their price (``search``).  Every axis begins with a size of its own; where the tracer says that
 two sizes meet in *forward*, they become one (``sizes``), so that what is found is as general as
-forward allows.  What backward raises never makes sizes equal: that would hide its mistakes.
+forward allows.  What backward raises makes no sizes equal there, since that would hide mistakes:
+shapes that fit backward, too, are a second guess, which is judged where the first is refuted, and
+proved under the condition that the shapes are these.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from __future__ import annotations
 import heapq
 import inspect
 import itertools
+from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -84,6 +85,8 @@ RANKS = (0, 1, 2, 3)
 MISTAKE_PRICE = 1
 """A gradient of the right rank and the wrong sizes is rather a mistake than a wrong guess."""
 SHOWN_ERRORS = 3
+FITTING_TRIALS = 12
+"""How many shapes near to some are tried, since these do not fit backward."""
 NONE: frozenset[str] = frozenset()
 BOTH = (True, False)
 
@@ -112,6 +115,8 @@ class _Trial:
     """Does backward raise?"""
     hidden: bool = False
     """Is there a number, or are there integers, that get a gradient?"""
+    fits: bool = True
+    """Does backward run, and has each gradient the shape of its argument?"""
 
     @property
     def guessed(self) -> list[bool]:
@@ -167,8 +172,47 @@ class _Search:
         longer = [] if found.failing else [
             *self._valued(found), *self._indexed(found), *self._longer(found)
         ]  # fmt: skip
-        guess = replace(guess, others=(*longer, *others[:MOST_OTHER_SHAPES]))
+        fitting = None if found.fits else self._fitting(found)
+        guess = replace(guess, others=(*longer, *others[:MOST_OTHER_SHAPES]), fitting=fitting)
         return replace(self._found(found), guess=guess)
+
+    # -- shapes that fit backward, too
+
+    def _fitting(self, found: _Trial) -> Request | None:
+        """The nearest shapes for which backward runs, and each gradient has its argument's shape.
+
+        They are near if two sizes are one that meet in backward, or a tensor has an axis less.
+        """
+        todo, seen = deque([found]), {found.specs}
+        for _ in range(FITTING_TRIALS):
+            if not todo:
+                break
+            trial = todo.popleft()
+            graphs, _ = self._trace(trial)
+            if graphs is None:
+                continue
+            if trial is not found and _fits(graphs):
+                return replace(self._found(trial), guess=self._presences(trial))
+            for other in self._near(trial, graphs):
+                if other.specs not in seen:
+                    seen.add(other.specs)
+                    todo.append(other)
+        return None
+
+    def _near(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[_Trial]:
+        problem = _problem(graphs)
+        united = problem and following(Step(trial.specs), trial.guessed, problem)
+        if united:
+            yield replace(trial, specs=united.specs)
+        for place, (unknown, one) in enumerate(zip(self.unknowns, trial.chosen, strict=True)):
+            if one.rank and one.dtype is None and not one.constant:
+                rank = one.rank - 1
+                less = replace(one, rank=rank, price=_price_of(unknown, rank))
+                shorter, _ = self._forward(
+                    (*trial.chosen[:place], less, *trial.chosen[place + 1 :])
+                )
+                if shorter is not None:
+                    yield shorter
 
     def _as_returned(self, found: _Trial) -> _Trial:
         """The same with tensors of as many axes as their gradients have.
@@ -431,7 +475,8 @@ class _Search:
         raising = any(case.problem is not None for case in graphs.cases)
         # torch raises an error where a gradient has fewer elements than its argument
         hidden = (number and self.guest is None) or any(case.surplus for case in graphs.cases)
-        return replace(trial, failing=price, raising=raising, hidden=hidden)
+        fits = _fits(graphs)
+        return replace(trial, failing=price, raising=raising, hidden=hidden, fits=fits)
 
     def _like_others(self, trial: _Trial, graphs: FunctionGraphs) -> Iterator[Specs]:
         """What forward does not use in the shape of another tensor: that hides no mistake."""
@@ -685,6 +730,12 @@ def _spec_text(spec: TensorSpec) -> str:
     """``n m``; with a dtype where it is not the default one."""
     text = str(spec)
     return text[len("float[") : -1] if spec.dtype is None else text
+
+
+def _fits(graphs: FunctionGraphs) -> bool:
+    """Does backward run, and has each gradient the shape of its argument?"""
+    gradients = [one for case in graphs.cases for one in case.gradients]
+    return _problem(graphs) is None and all(one.returned is one.node for one in gradients)
 
 
 def _problem(graphs: FunctionGraphs) -> SymgradError | None:

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 from symgrad.deadline import TimeUp
 from symgrad.errors import SymgradError, counted, is_limit
 from symgrad.proof.report.records import Condition, Finding, InputReport, Report
-from symgrad.proof.report.verdict import Verdict
+from symgrad.proof.report.verdict import FAILED, Verdict
 
 JUDGED = "judged with every optional tensor given or absent"
 
@@ -142,6 +142,29 @@ def for_guesses(reports: Mapping[G, Report]) -> Report:
         [f"{chosen}{said} The verdict {worst}covers only these ranks.", *numbers]
     )  # fmt: skip
     return replace(report, inferred=inferred, beside=beside, notes=(*report.notes, inferred))
+
+
+def for_narrower(report: Report, guess: Guess, wide: Report, wider: Guess) -> Report | None:
+    """The report for inferred shapes that fit backward, if less is wrong there.
+
+    ``wide``: the report for other shapes, which forward accepts as well: a condition names them.
+    """
+    wrong, here = _refuted(wide), _refuted(report)
+    if not here < wrong:
+        return None
+    failed = any(one.reason.startswith(FAILED) for one in wide.inputs.values())
+    names = " and ".join(name for name in wide.inputs if name in wrong - here)
+    what = "backward fails" if failed else f"the gradient of {names} is wrong"
+    condition = Condition("shapes", f"the shapes are {guess.text} ({what} for {wider.text})")
+    inputs = {
+        name: replace(one, conditions=(condition, *one.conditions)) if name in wrong - here else one
+        for name, one in report.inputs.items()
+    }
+    return for_guesses({guess: replace(report, inputs=inputs)})
+
+
+def _refuted(report: Report) -> set[str]:
+    return {name for name, one in report.inputs.items() if one.verdict is Verdict.REFUTED}
 
 
 def with_conditions(report: Report, others: Mapping[str, Report]) -> Report:

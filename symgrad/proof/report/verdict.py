@@ -92,6 +92,8 @@ def _verdict(judged: Any) -> Verdict:
 PROVED, UNDECIDED = Verdict.PROVED, Verdict.UNDECIDED
 SURROGATE, REFUTED = Verdict.SURROGATE, Verdict.REFUTED
 
+FAILED = "backward failed"
+"""How the reason begins where backward raises an error."""
 DERIVED = "derived: no backward written"
 """What stands beside a verdict on gradients that are symgrad's own."""
 
