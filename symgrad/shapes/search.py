@@ -205,7 +205,7 @@ class _Search:
         if united:
             yield replace(trial, specs=united.specs)
         for place, (unknown, one) in enumerate(zip(self.unknowns, trial.chosen, strict=True)):
-            if one.rank and one.dtype is None and not one.constant:
+            if one.rank is not None and one.rank > 1 and _is_float(one):  # all fits a number
                 rank = one.rank - 1
                 less = replace(one, rank=rank, price=_price_of(unknown, rank))
                 shorter, _ = self._forward(
@@ -676,8 +676,8 @@ class _Search:
             f"{'; the first:' if tried else ''}{tried}",
             location=self._place() or class_location(cls),
             hint='annotate forward, as in x: "f32[n m]"; or say --shapes '
-            f'"{"; ".join("n m" for _ in wanted) or "n m"}", one spec a tensor, and '
-            "--static NAME=VALUE for a non-tensor argument",
+            f'"{"; ".join(map(_likely, self.unknowns)) or "n m"}", one spec a tensor, where 2*n is '
+            "an even size, and --static NAME=VALUE for a non-tensor argument",
         )
 
 
@@ -685,6 +685,12 @@ def _described(name: str, one: Candidate, spec: TensorSpec | None) -> str:
     if one.constant:
         return f"{name} (any number, without a gradient)"
     return f"{name} = {one.value!r}" if spec is None else spec.of(name)
+
+
+def _likely(unknown: Unknown) -> str:
+    """A spec of as many axes as the cheapest tensor has."""
+    ranks = [one.rank for one in unknown.candidates if one.rank]
+    return " ".join(itertools.islice(letters(set()), ranks[0] if ranks else 2))
 
 
 def _least(unknown: Unknown) -> float:

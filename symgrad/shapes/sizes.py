@@ -71,8 +71,8 @@ def following(last: Step, guessed: Sequence[bool], error: Exception) -> Step | N
     if pair := _united(error.equal, own):
         return Step(substituted(last.specs, guessed, {Size(pair[0]): pair[1]}))
     parted = [(match[1], int(match[2])) for match in _QUOTIENT.finditer(what)]
-    if error.multiple is not None:
-        parted.insert(0, (_name(error.multiple[0]), error.multiple[1]))
+    known = [one for one in (error.multiple, error.parted) if one is not None]
+    parted[:0] = [(_name(dim), parts) for dim, parts in known]
     for name, parts in parted:
         if name in own and parts > 1:
             multiple = {Size(name): parts * Dim.size(name)}

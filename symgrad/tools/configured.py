@@ -113,16 +113,21 @@ def _is_named(name: str, key: str) -> bool:
 
 def _table(config: Config, one: Judged) -> str:
     """What was found by trying of one class."""
-    assert one.request is not None
-    assert one.request.guess is not None
-    shapes = {arg.name: str(arg.spec) for arg in one.request.tensors}
-    values = dict(one.request.static)
-    static = {name: values[name] for name in one.request.guess.values if name in values}
+    request = one.request
+    assert request is not None
+    assert request.guess is not None
+    fitting = request.guess.fitting
+    if one.report is not None and any(c.kind == "shapes" for c in one.report.conditions):
+        request = fitting or request
+    shapes = {arg.name: str(arg.spec) for arg in request.tensors}
+    values = dict(request.static)
+    chosen = request.guess.values if request.guess is not None else ()
+    static = {name: values[name] for name in chosen if name in values}
     own = declared(one.function)
-    numbers = {fact.name for fact in one.request.assumptions if fact.kind == PLAIN}
+    numbers = {fact.name for fact in request.assumptions if fact.kind == PLAIN}
     facts = {
         fact.name: "constant, number" if fact.name in numbers else "constant"
-        for fact in one.request.assumptions
+        for fact in request.assumptions
         if fact.kind == "constant" and fact.name not in own
     }
     comments = [f"found by trying; {one.verdict}"]

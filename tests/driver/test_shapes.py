@@ -576,3 +576,126 @@ def test_what_gets_no_gradient_is_a_number_beside_a_float_tensor() -> None:
     report = sg.verify(_Reversed)
     assert str(report.verdict) == "SURROGATE?"
     assert list(report.inputs) == ["x"]
+
+
+class WeightNorm(sg.Function):
+    @staticmethod
+    def forward(ctx, v, g):
+        length = v.square().sum(1, keepdim=True).sqrt()
+        ctx.save_for_backward(v, g, length)
+        return g[:, None] * v / length
+
+    @staticmethod
+    def backward(ctx, grad):
+        v, g, length = ctx.saved_tensors
+        unit = v / length
+        grad_g = (grad * unit).sum(1)
+        return g[:, None] / length * (grad - unit * grad_g[:, None]), grad_g
+
+
+class Contrast(sg.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        p = sg.softmax(a @ b.T, 1)
+        ctx.save_for_backward(a, b, p)
+        return -sg.log_softmax(a @ b.T, 1).diagonal().mean()
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b, p = ctx.saved_tensors
+        n = a.shape[0]
+        d = grad * (p - sg.eye(n)) / n
+        return d @ b, d.T @ a
+
+
+class MaskedLoss(sg.Function):
+    @staticmethod
+    def forward(ctx, logits, target, mask):
+        logp = sg.log_softmax(logits, -1)
+        loss = -logp.gather(-1, target.unsqueeze(-1)).squeeze(-1)
+        ctx.save_for_backward(logp, target, mask, loss)
+        return (loss * mask).sum() / mask.sum()
+
+    @staticmethod
+    def backward(ctx, grad):
+        logp, target, mask, loss = ctx.saved_tensors
+        d = logp.exp() - sg.one_hot(target, logp.shape[-1])
+        total = mask.sum()
+        rest = grad * (loss * total - (loss * mask).sum()) / (total * total)
+        return grad * d * mask.unsqueeze(-1) / total, None, rest
+
+
+FITTING = (
+    (WeightNorm, "the shapes are v[n, m], g[n] (the gradient of v is wrong for v[n, m], g[k, m])"),
+    (Contrast, "the shapes are a[n, m], b[n, m] (backward fails for a[n, m], b[k, m])"),
+    (MaskedLoss, "the shapes are logits[n, m], i64 target[n], mask[n] (backward fails for "
+     "logits[n, m], i64 target[k], mask[l, k])"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "condition"), FITTING)
+def test_shapes_that_fit_backward_are_a_condition(
+    function: type[sg.Function], condition: str
+) -> None:
+    report = sg.verify(function)
+    assert report.verdict == "PROVED"
+    assert condition in {one.text for one in report.conditions if one.kind == "shapes"}
+
+
+@pytest.mark.parametrize("function", [function for function, _ in FITTING])
+def test_a_factor_is_not_hidden_by_shapes_that_fit(function: type[sg.Function]) -> None:
+    class Twice(function):  # type: ignore[misc,valid-type]
+        @staticmethod
+        def backward(ctx, grad):
+            first, *rest = function.backward(ctx, grad)
+            return 2 * first, *rest
+
+    report = sg.verify(Twice, suggest=False)
+    assert report.verdict == "REFUTED"
+    assert all(one.verdict == "PROVED" for one in list(report.inputs.values())[1:])
+
+
+@pytest.mark.parametrize(
+    "backward",
+    [
+        lambda ctx, grad: (grad @ ctx.saved_tensors[1], ctx.saved_tensors[0].T @ grad),
+        lambda ctx, grad: (grad @ ctx.saved_tensors[1].T, grad.T @ ctx.saved_tensors[0]),
+        lambda ctx, grad: (grad @ ctx.saved_tensors[1], ctx.saved_tensors[0] @ grad),
+    ],
+)
+def test_a_missing_transpose_is_not_hidden_by_square_matrices(backward: Any) -> None:
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    assert sg.verify(op(forward, backward), suggest=False).verdict == "REFUTED"
+
+
+def test_stated_shapes_are_not_exchanged_for_others_that_fit() -> None:
+    assert sg.verify(Contrast, "n m", "k m", suggest=False).verdict == "REFUTED"
+
+
+def test_axes_that_are_parted_have_even_sizes() -> None:
+    def forward(ctx, x, groups: int = 2):
+        n, c, length = x.shape
+        ctx.groups = groups
+        return x.view(n, groups, -1).cumsum(1).view(n, c, length)
+
+    def backward(ctx, grad):
+        n, c, length = grad.shape
+        parted = grad.view(n, ctx.groups, -1).flip(1).cumsum(1).flip(1)
+        return parted.reshape(n, c, length)
+
+    report = sg.verify(op(forward, backward))
+    assert report.verdict == "PROVED"
+    assert "x[n, 2*m, k]" in report.inferred
+
+
+def test_a_hint_has_as_many_axes_as_forward_unpacks() -> None:
+    def forward(ctx, x):
+        n, _, k = x.shape
+        return x.reshape(n, n + k)
+
+    with pytest.raises(SpecError) as caught:
+        sg.verify(op(forward))
+    assert '--shapes "n m k"' in caught.value.hint

@@ -5,6 +5,7 @@ In: tensors.  Out: views of them (a reshape of what does not lie contiguously is
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -151,7 +152,16 @@ def _cannot_reshape(input: Tensor, sizes: Sequence[Dim]) -> ShapeError:
     return ShapeError(
         f"shape {list(input.shape)} cannot become {wanted} for all sizes", location=here(),
         hint=hint, equal=_one_axis(input.node.shape, sizes),
+        parted=_parted(input.node.shape, sizes),
     )  # fmt: skip
+
+
+def _parted(old: Sequence[Dim], new: Sequence[Dim]) -> tuple[Dim, int] | None:
+    """The first axis behind those that stay, and the number of parts that it is to have."""
+    alike = [one == other for one, other in zip(old, new, strict=False)]
+    stay = len(list(itertools.takewhile(bool, alike)))
+    parts = new[stay].constant if stay < min(len(old), len(new)) else None
+    return (old[stay], parts) if parts is not None and parts > 1 else None
 
 
 def _one_axis(old: Sequence[Dim], new: Sequence[Dim]) -> list[tuple[Dim, Dim]]:
