@@ -129,19 +129,21 @@ class TraceError(SymgradError):
     """Tracing a Function met something that a graph cannot hold.
 
     What would help, as sizes (``ir.dim.Dim``): ``equal``: pairs that would have to be equal;
-    ``multiple``: one that would have to be a multiple of a number; ``number``: one that would have
-    to be a number.  ``gradient``: the input for which a gradient has another shape than it;
-    ``equal`` then holds the sizes of both, of the gradient first, if they have the same rank.
+    ``multiple``: one that would have to be a multiple of a number, and ``parted`` one that may
+    have to be; ``number``: one that would have to be a number.  ``gradient``: the input for which
+    a gradient has another shape than it; ``equal`` then holds the sizes of both, of the gradient
+    first, if they have the same rank.
     """
 
     def __init__(
         self, what: str, *, location: Location | None = None, hint: str = "",
         equal: Iterable[tuple[Any, Any]] = (), multiple: tuple[Any, int] | None = None,
-        number: Any = None, gradient: str = "",
+        parted: tuple[Any, int] | None = None, number: Any = None, gradient: str = "",
     ) -> None:  # fmt: skip
         super().__init__(what, location=location, hint=hint)
         self.equal = tuple(equal)
-        self.multiple, self.number, self.gradient = multiple, number, gradient
+        self.multiple, self.parted = multiple, parted
+        self.number, self.gradient = number, gradient
 
 
 class OperationError(TraceError):
