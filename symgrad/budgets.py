@@ -10,6 +10,8 @@ PROOF_SHARE = 0.8
 """Of the time that is left, for the judgement of one case: conditions are to be found as well."""
 RESTING_WORK, RESTING_LEAST = 4, 2_000
 """For a proof without exceptions after one with some: times the work of that one, and beside it."""
+LARGEST_TINY = 1e-5
+"""Thresholds up to which the region that one leaves around 0 may be an exception."""
 OPEN_REGION_TERMS = 64
 """Terms of a difference of which it is looked for the conditions under which it is open."""
 OPEN_REGION_CHARACTERS = 300

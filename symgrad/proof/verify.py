@@ -57,6 +57,7 @@ from symgrad.proof.judge.protocol import (
     structurally_linear,
     variants_agree,
 )
+from symgrad.proof.judge.tiny import without_inside
 from symgrad.proof.oracle.refute import Counterexample
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.repair.diagnose import Diagnosis, diagnose
@@ -813,7 +814,7 @@ def _kinks(
     """The kinks of forward on sets that no other condition leaves out."""
     known = {one.code for one in printed if one.excepted and one.code}
     found = [kink for one in judged for kink in kinks(one.subject, name)]
-    return [one for one in found if one.code not in known]
+    return without_inside((one for one in found if one.code not in known), printed)
 
 
 def _explained(

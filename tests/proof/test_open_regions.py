@@ -1,12 +1,14 @@
-"""A gradient that is proved but in a small region: UNDECIDED says which one is open."""
+"""A gradient that is proved but in a small region: the region is printed as an exception."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import symgrad as sg
+from tests.suite.adversarial.program import class_of, class_text
 
 
 class Normalized(sg.Function):
@@ -40,13 +42,49 @@ class NormalizedRight(Normalized):
         return (g - large * y * (g * y).sum(-1, keepdim=True)) / norm
 
 
-def test_the_open_region_is_named() -> None:
+def test_the_open_region_is_left_out() -> None:
     report = sg.verify(Normalized, "n m")
-    assert report.verdict == sg.UNDECIDED
-    said = report.inputs["x"].reason
-    assert "which is 0 except where" in said
-    assert said.endswith("- 1 <= 0"), said
-    assert "sqrt(sum_{" in said
+    assert report.verdict == sg.PROVED
+    (said,) = report.inputs["x"].conditions
+    assert str(said) == "(x * x).sum(1, keepdim=True).sqrt() <= 1e-12"
+    assert said.excepted
+    for scale, inside in ((1.0, False), (1e-14, True)):
+        x = sg.tensor(np.full((2, 3), scale))
+        assert bool(eval(said.code, {"x": x, "sg": sg}).any()) is inside
+
+
+GUARDED = {
+    "x.sin() | sg.where(x.abs() < {v}, 0 * g, g * x.cos())": "x.abs() <= {v}",
+    "x.norm() | n = x.norm()\ng * x / n.clamp(min={v})": "x.square().sum(0).sqrt() <= {v}",
+    "x.norm() | n = x.norm()\nsg.where(n > {v}, g * x / n, g)": "x.square().sum(0).sqrt() <= {v}",
+    "x * x | 2 * g * x * (x > -{v}) + 2 * g * x * (x <= {v})": "x.abs() <= {v}",
+    "x ** 3 | g * (3 * x * x).clamp(min={v})": "(3 * x * x).abs() <= {v}",
+}
+
+
+@pytest.mark.parametrize("program", GUARDED)
+@pytest.mark.parametrize("bound", ["1e-12", "1e-11"])
+def test_regions_around_zero_are_left_out(program: str, bound: str) -> None:
+    forward, backward = program.format(v=bound).split(" | ")
+    made = class_of("Guarded", class_text("Guarded", forward, backward, "x"), sg)
+    report = sg.verify(made, "n", suggest=False, timeout=None)
+    assert report.verdict == sg.PROVED
+    (said,) = report.inputs["x"].conditions
+    assert str(said) == GUARDED[program].format(v=bound)
+
+
+@pytest.mark.parametrize("program", GUARDED)
+def test_regions_that_are_not_small_are_not_left_out(program: str) -> None:
+    forward, backward = program.format(v="0.5").split(" | ")
+    made = class_of("Guarded", class_text("Guarded", forward, backward, "x"), sg)
+    assert sg.verify(made, "n", suggest=False, timeout=None).verdict == sg.REFUTED
+
+
+@pytest.mark.parametrize("wrong", ["1.5 * g * x.cos()", "g * x.cos() * (x > 0)"])
+def test_what_is_wrong_outside_of_a_region_is_refuted(wrong: str) -> None:
+    backward = f"sg.where(x.abs() < 1e-12, 0 * g, {wrong})"
+    made = class_of("Guarded", class_text("Guarded", "x.sin()", backward, "x"), sg)
+    assert sg.verify(made, "n", suggest=False, timeout=None).verdict == sg.REFUTED
 
 
 def test_nothing_is_open_where_the_region_is_right() -> None:

@@ -46,6 +46,7 @@ from symgrad.proof.judge.goals import Goal
 from symgrad.proof.judge.matrices import prepared
 from symgrad.proof.judge.prove import Prover
 from symgrad.proof.judge.supports import with_supports
+from symgrad.proof.judge.tiny import outside_of_tiny, without_inside
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.corners import certain, corners
 from symgrad.proof.oracle.refute import (
@@ -515,6 +516,9 @@ class _Decision:
             with deadline.step(f"a counterexample for {name} was looked for"):
                 if not self._proved_smooth(name):
                     self._look_harder(name, equality.reason)
+            if self.found[name].verdict is Verdict.UNDECIDED:
+                with deadline.step(f"the gradient of {name} was proved outside of small regions"):
+                    self._prove_outside(name)
 
     def _alone(self, name: str, reason: Equality) -> tuple[Proving, Equality]:
         """A gradient piece by piece, without the others, whose nodes may be taken for its own.
@@ -528,6 +532,9 @@ class _Decision:
     def _proved(self, ready: Proving, name: str, equality: Equality, defined: Definedness) -> None:
         """What the normal form shows to be equal is PROVED, unless it is wrong in a corner."""
         if self._wrong_at_sizes(equality.doubtful, name) or self._wrong_in_a_corner(name):
+            return
+        if defined.nowhere(name):
+            self._undecided(name, "it is not shown that backward is defined for any input")
             return
         almost = self._on_null_sets(ready.prover, name, equality)
         if almost is None or (almost and self._proved_as_read(name, len(almost))):
@@ -576,6 +583,19 @@ class _Decision:
         if found is not None:
             self.found[name] = found
         return found is not None
+
+    def _prove_outside(self, name: str) -> None:
+        """Is it proved outside of the regions that thresholds next to 0 leave?"""
+        outside = outside_of_tiny(self.subject, name)
+        if outside is None:
+            return
+        other = _Decision(outside.subject, self.budget)
+        if not other._consult([name]):
+            other._prove(other._open())
+        found = other.found.get(name)
+        if found is not None and found.verdict is Verdict.PROVED:
+            said = (*outside.regions, *without_inside(found.conditions, outside.regions))
+            self.found[name] = replace(found, conditions=tuple(dict.fromkeys(said)))
 
     def _on_null_sets(self, prover: Prover, name: str, proved: Equality) -> list[Condition] | None:
         """The null sets on which a gradient that is right elsewhere is not shown to be right.

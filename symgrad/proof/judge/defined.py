@@ -151,6 +151,14 @@ class Definedness:
                 _learn(self._ranges, part)
         return list(found)
 
+    def nowhere(self, name: str) -> bool:
+        """Is the gradient of ``name`` defined for no input, since a need is met by none?"""
+        return any(
+            need.kind in _MEANING
+            and _MEANING[need.kind].meet(self._ranges.of(need.node)).empty
+            for need in self._own(name) if not need.guards
+        )  # fmt: skip
+
     def always(self, condition: Condition) -> bool:
         """Is a condition on what is not 0 met by every input, whether forward is defined or not?"""
         if condition.kind != "nonzero" or not condition.about:

@@ -24,7 +24,7 @@ from symgrad.index.parts import apart
 from symgrad.ir.assume import Assumption
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
-from symgrad.ir.function import Relation, SizeCondition
+from symgrad.ir.function import RELATIONS, Relation, SizeCondition
 from symgrad.ir.graph import Graph, Node
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
@@ -40,7 +40,7 @@ from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.context import APART, EXACT, Proof, Reading, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
 from symgrad.proof.normal.from_expr import Conversion, Definitions
-from symgrad.proof.normal.poly import Poly, constant, of_atom
+from symgrad.proof.normal.poly import ZERO, Poly, constant, of_atom
 from symgrad.proof.normal.zero import ZeroResult, out_of_budget, prove_equal
 from symgrad.proof.oracle.sample import IntegerUse
 from symgrad.proof.report.records import Condition
@@ -271,6 +271,9 @@ def _resting(
     ``stated``: relations are; points that meet them are too few to show that something holds on
     more than a null set.
     """
+    if any(map(_fails, result.requirements)):
+        failed = Equality(False, reason=_NOWHERE, work=result.context.work)
+        return _Resting(failed, (ZERO,))
     conditions: list[Condition] = []
     exceptions: list[Poly] = []
     text = PolyText(leaves).in_words()
@@ -303,6 +306,16 @@ def _resting(
         known=tuple(known),
     )  # fmt: skip
     return _Resting(equality, (*exceptions, *nonzero))
+
+
+_NOWHERE = "it is defined for no input: a number is not in the domain of an operation"
+
+
+def _fails(requirement: Requirement) -> bool:
+    """Is it about a number that does not meet it?  What holds nowhere proves nothing."""
+    value = requirement.poly.constant
+    compare = RELATIONS.get(requirement.relation)
+    return value is not None and compare is not None and not compare(float(value), 0.0)
 
 
 def _compared(
