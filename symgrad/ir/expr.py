@@ -121,7 +121,12 @@ class ExprPool:
         return self._add(key, Access(len(self), dtype, free_axes(indices), tensor, indices))
 
     def call(self, function: str, *operands: Expr, dtype: DType) -> Expr:
-        """An elementwise op of the registry applied to scalars; ``dtype`` is the result's."""
+        """An elementwise op of the registry applied to scalars; ``dtype`` is the result's.
+
+        A choice between one expression and itself is that.
+        """
+        if function == "where" and operands[1] is operands[2] and operands[1].dtype == dtype:
+            return operands[1]
         key = ("call", function, tuple(operand.number for operand in operands), dtype)
         if (found := self._get(key)) is not None:
             return found

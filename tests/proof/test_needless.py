@@ -82,6 +82,8 @@ SETTLED = {
     "(x.relu() - (-x).relu() == x)": set(),
     "sg.where((x * x + 1).log() == 0, 1.0, 1.0)": set(),
     "((x * 0 + 1) == 1)": set(),
+    "sg.where(x.amax() == x, 1.0, 1.0)": set(),
+    "sg.where(x.std() == 0, 1.0, 1.0)": {"n == 1"},
 }
 
 
@@ -97,3 +99,30 @@ def test_a_comparison_that_holds_wherever_it_is_defined_is_no_exception(factor: 
 def test_a_comparison_that_holds_almost_everywhere_is_no_exception_and_refuted(factor: str) -> None:
     made = class_of("Judged", class_text("Judged", "3 * x", f"3 * g * {factor}", "x"), sg)
     assert str(sg.verify(made, "n", suggest=False, timeout=None).verdict) == "REFUTED"
+
+
+@pytest.mark.parametrize(
+    "line", [
+        "2 * x * g * (n - 3) / (n - 3) if n != 3 else 2 * x * g",
+        "2 * x * g * (n - 1) / (n - 1) if n > 1 else 2 * x * g",
+        "2 * x * g * (n - m) / (n - m) if n > m else 2 * x * g",
+        "2 * x * g * (n * m - 6) / (n * m - 6) if n * m != 6 else 2 * x * g",
+    ],
+)  # fmt: skip
+def test_sizes_that_a_case_does_not_have_are_no_exceptions(line: str) -> None:
+    made = class_of("Judged", class_text("Judged", "x * x", f"{HEAD}{line}", "x"), sg)
+    report = sg.verify(made, "n m", suggest=False, timeout=None)
+    assert str(report.verdict) == "PROVED"
+    assert not report.conditions
+
+
+@pytest.mark.parametrize("rows", ["n, m = x.shape", "n, m = x.shape\nassert n > 1"])
+def test_a_variance_is_not_said_not_to_be_negative(rows: str) -> None:
+    """Outside of the exception ``n == 1`` it is divided by what is positive."""
+    backward = "n = x.shape[0]\n(x - x.mean(0)) * g / (n - 1) / x.std(0)"
+    made = class_of("Judged", class_text("Judged", f"{rows}\nx.std(0)", backward, "x"), sg)
+    report = sg.verify(made, "n m", suggest=False, timeout=None)
+    assert str(report.verdict) == "PROVED"
+    *sizes, deviation = map(str, report.conditions)
+    assert sizes == (["n == 1"] if rows.endswith("shape") else [])
+    assert deviation == "(x - x.mean(0, keepdim=True)).square().sum(0) / (n - 1) > 0"

@@ -84,9 +84,12 @@ def boundaries(nodes: Iterable[Node], positive: Names = NO_NAMES) -> dict[Bounda
 
 
 def over_the_reals(node: Node) -> Sequence[Node]:
-    """The arguments that a node reads where all numbers are finite."""
+    """The arguments that a node reads where all numbers are finite; of two equal branches one."""
     if node.op != "where":
         return node.args
+    one, other = node.args[1:]
+    if one is other or (number(one) is not None and number(one) == number(other)):
+        return (one,)
     chosen = _chosen(node.args[0])
     return node.args if chosen is None else node.args[1:2] if chosen else node.args[2:]
 

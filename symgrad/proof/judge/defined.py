@@ -31,6 +31,7 @@ from symgrad.proof.judge import stated
 from symgrad.proof.judge.boundaries import Boundary
 from symgrad.proof.judge.domain_text import condition_about, where_zero
 from symgrad.proof.judge.equality import facts_of, with_ranks
+from symgrad.proof.judge.exceptional import is_excluded
 from symgrad.proof.judge.goals import definitions, opaque_atoms
 from symgrad.proof.judge.positivity import holds
 from symgrad.proof.judge.ranges import (
@@ -47,17 +48,19 @@ from symgrad.proof.judge.ranges import (
 )
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.judge.supports import with_supports
+from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.from_expr import Conversion, decide
-from symgrad.proof.normal.poly import Poly
+from symgrad.proof.normal.poly import Poly, direct_atoms, of_atom
 from symgrad.proof.normal.rules import RULES
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.report.records import Condition
 from symgrad.proof.scalars.bodies import Nodes, of_operands, translated
 from symgrad.proof.scalars.terms import OPERANDS, Term, term
 from symgrad.proof.words.code import NoSpelling
+from symgrad.proof.words.polytext import PolyText
 from symgrad.proof.words.relations import related, spelled
 
 Atom = tuple[Node, bool]
@@ -268,7 +271,9 @@ class Definedness:
                 return False
             if holds(algebra.context, poly, relation):
                 return True
-            if relation == "!=" and holds(algebra.context, -poly, ">"):
+            if relation == "!=" and (
+                holds(algebra.context, -poly, ">") or is_excluded(poly, self.facts)
+            ):
                 return True
             facts = [
                 fact for condition, value in need.guards
@@ -294,10 +299,24 @@ class Definedness:
             for relation, turned in _ENOUGH.get(need.kind, ())
         )
 
+    def _solved_size(self, node: Node) -> Condition | None:
+        """``n == 1`` for what is 0 there, and made of sizes alone."""
+        try:
+            poly = self._normal.poly(node)
+        except (SymgradError, Undecided):
+            return None
+        solved = None if poly is None else _size_alone(poly)
+        if solved is None:
+            return None
+        return PolyText().equation("nonzero", of_atom(solved[0]), solved[1])
+
     def _condition(self, need: Need) -> Condition:
         node = need.node
         while node.op in ("expand", "reshape"):
             node = node.args[0]
+        sizes = self._solved_size(node) if need.kind == "nonzero" else None
+        if sizes is not None:
+            return sizes
         try:
             if need.kind == "regular":
                 return _no_pole(node, need.reader.op)
@@ -309,6 +328,13 @@ class Definedness:
         always = self._normal.where_zero(node) if need.kind != "nonnegative" else ""
         kind = "nonzero" if need.kind == "nonzero" else "domain"
         return Condition(kind, said.text + always, code=said.code)
+
+
+def _size_alone(poly: Poly) -> tuple[kinds.Atom, Poly] | None:
+    """A size, and what it is where a polynomial in sizes is 0."""
+    if any(atom.kind != kinds.SIZE for atom in direct_atoms(poly)):
+        return None
+    return next(((atom, value) for atom, _, value in poly.solved(kinds.SIZE)), None)
 
 
 def _factors(node: Node, guards: Guards) -> Sequence[Node]:

@@ -6,6 +6,7 @@ method, under which conditions; or why that is not known.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -31,11 +32,12 @@ from symgrad.ops.record import get
 from symgrad.proof.judge import plain_numbers, witness
 from symgrad.proof.judge.domain_text import domain_conditions
 from symgrad.proof.judge.equalities import FREE, NOTHING, Solution
-from symgrad.proof.judge.exceptional import exceptional_sizes
+from symgrad.proof.judge.exceptional import exceptional_sizes, is_excluded
 from symgrad.proof.judge.families import Element, Families
 from symgrad.proof.judge.ranges import Range
 from symgrad.proof.judge.reference import gradient_indices
 from symgrad.proof.judge.stated import with_relations
+from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.context import APART, EXACT, Proof, Reading, Requirement
 from symgrad.proof.normal.facts import NONNEGATIVE_INTERVAL, POSITIVE_INTERVAL, Facts, Interval
@@ -130,6 +132,7 @@ def facts_of(
         recognise=recognise,
         products=products or {},
         written=written,
+        conditions=tuple(conditions),
     )
 
 
@@ -236,7 +239,7 @@ def decide_equal(
         _resting, facts=facts, leaves=leaves, graph=graph, solved=solved, stated=bool(relations)
     )
     found = rest(result)
-    if not found.resting:
+    if not found.is_told:
         return found.equality
     work = found.equality.work
     for reading in (EXACT, APART):
@@ -251,10 +254,14 @@ def decide_equal(
 
 @dataclass(frozen=True)
 class _Resting:
-    """An equality, and what may vanish that it rests on, or what it fails by."""
+    """An equality, and what may vanish that it rests on, or what it fails by.
+
+    ``is_told``: that is so by how conditions on reals are read.
+    """
 
     equality: Equality
     resting: tuple[Poly, ...] = ()
+    is_told: bool = False
 
     @property
     def burden(self) -> tuple[bool, int]:
@@ -280,6 +287,7 @@ def _resting(
     required = list(result.requirements)
     nonzero: list[Poly] = []
     families = Families(result.context, partial(_element_of, graph, leaves, solved))
+    is_told = False
     for obligation in result.obligations:
         found = plain_numbers.discharge(obligation, families, text)
         said = found.problem
@@ -287,15 +295,18 @@ def _resting(
             said = f"{text.of(obligation.base)} may be 0 on more than a null set"
         if said:
             failed = Equality(False, reason=said, work=result.context.work)
-            return _Resting(failed, (obligation.base,))
+            return _Resting(failed, (obligation.base,), obligation.rule == TOLD)
         conditions += found.conditions
-        exceptions += found.exceptions
+        own = [one for one in found.exceptions if not is_excluded(one, facts)]
+        exceptions += own
+        is_told |= obligation.rule == TOLD and (bool(own) or found.nonzero)
         if found.nonzero:
             nonzero.append(obligation.base)
             required.append(Requirement(obligation.rule, "!=", obligation.base))
     exceptions = list(dict.fromkeys(exceptions))
     conditions += witness.exceptional(exceptions, required, result.context, text)
-    restricted, known = domain_conditions(required, result.context, leaves, graph)
+    context = _apart_from(exceptions, result.context)
+    restricted, known = domain_conditions(required, context, leaves, graph)
     conditions += restricted
     conditions += [Condition("literal", reading) for reading in result.readings]
     if solved:
@@ -305,9 +316,26 @@ def _resting(
         work=result.context.work, doubtful=tuple(exceptional_sizes(exceptions, facts)),
         known=tuple(known),
     )  # fmt: skip
-    return _Resting(equality, (*exceptions, *nonzero))
+    return _Resting(equality, (*exceptions, *nonzero), is_told)
 
 
+def _apart_from(exceptions: Sequence[Poly], context: Proof) -> Proof:
+    """The context of what is left beside exceptions: ``n == 1`` leaves n >= 2."""
+    least = dict(context.facts.least_sizes)
+    for one in exceptions:
+        for atom, _, value in one.solved(kinds.SIZE):
+            name = str(atom.data[0])
+            if value.constant == least.get(name, 1):
+                least[name] = int(value.constant) + 1
+    if least == context.facts.least_sizes:
+        return context
+    found = copy.copy(context)
+    found.facts, found.memo = replace(context.facts, least_sizes=least), {}
+    return found
+
+
+TOLD = "complement"
+"""The rule by which conditions on reals rest on what does not vanish."""
 _NOWHERE = "it is defined for no input: a number is not in the domain of an operation"
 
 

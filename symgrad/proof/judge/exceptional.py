@@ -1,7 +1,7 @@
 """Sizes at which an integer polynomial in sizes and indices is 0: where to look for a difference.
 
-In: such polynomials, and what sizes are at least.  Out: a few choices of their sizes, small ones
-first.
+In: such polynomials, and what is known of sizes.  Out: a few choices of their sizes, small ones
+first; whether the case has none.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from symgrad.budgets import EXCEPTIONAL_EXTENT, EXCEPTIONAL_SIZES, EXCEPTIONAL_TRIES
+from symgrad.ir.dim import Dim, product
+from symgrad.ir.function import SizeCondition
 from symgrad.proof.normal import atoms as kinds
 from symgrad.proof.normal.atoms import Atom
 from symgrad.proof.normal.facts import Facts
 from symgrad.proof.normal.numeric import Evaluation, NotEvaluable
 from symgrad.proof.normal.poly import Poly, all_atoms, direct_atoms
+from symgrad.proof.oracle.sizes import impossible
 
 Values = dict[Atom, int]
 
@@ -26,6 +29,38 @@ def exceptional_sizes(polys: Iterable[Poly], facts: Facts) -> list[dict[str, int
         own = (sizes for sizes in _sizes_of(poly, facts) if sizes not in found)
         found += itertools.islice(own, EXCEPTIONAL_SIZES)
     return found
+
+
+def is_excluded(poly: Poly, facts: Facts) -> bool:
+    """Is an integer polynomial 0 for none of the sizes that the case has?"""
+    dim = _dim(poly)
+    if dim is None or not facts.conditions:
+        return False
+    return impossible([*facts.conditions, *_equations(dim)])
+
+
+def _equations(dim: Dim) -> list[SizeCondition]:
+    """That it is 0, solved for each size that occurs once and alone."""
+    found = [SizeCondition(dim, "==", Dim.of(0))]
+    for name in dim.sizes:
+        for sign in (1, -1):
+            rest = Dim.size(name) - dim * sign
+            if name not in rest.sizes:
+                found.append(SizeCondition(Dim.size(name), "==", rest))
+    return found
+
+
+def _dim(poly: Poly) -> Dim | None:
+    """A polynomial in sizes with integer coefficients as a size; None for any other."""
+    total = Dim.of(0)
+    for monomial, value in poly.terms.items():
+        factors = [Dim.size(str(atom.data[0])) for atom, power in monomial
+                   if atom.kind == kinds.SIZE and isinstance(power, int) and power > 0
+                   for _ in range(power)]  # fmt: skip
+        if not isinstance(value, int) or len(factors) < sum(power for _, power in monomial):
+            return None
+        total = total + product([Dim.of(value), *factors])
+    return total
 
 
 def _sizes_of(poly: Poly, facts: Facts) -> Iterator[dict[str, int]]:

@@ -36,6 +36,7 @@ from symgrad.proof.normal.algebra import (
     poly_sign,
     substitute,
 )
+from symgrad.proof.normal.algebra import primitive as cleared
 from symgrad.proof.normal.atoms import Atom, Monomial, Number, Undecided
 from symgrad.proof.normal.context import Proof
 from symgrad.proof.normal.poly import ONE, ZERO, Poly, exact, ordered, plain_product, total
@@ -48,7 +49,7 @@ def holds(context: Proof, poly: Poly, relation: str) -> bool:
         return False
     before, context.budget = context.budget, context.work + POSITIVITY_WORK
     try:
-        found = _sign(context, poly, 0)
+        found = max(_sign(context, one, 0) for one in dict.fromkeys((poly, cleared(context, poly))))
     except Undecided:
         return False
     finally:

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from symgrad.ir.dim import Dim
 from symgrad.ir.expr import Expr
+from symgrad.ir.function import SizeCondition
 from symgrad.proof.scalars.literals import Constant
 
 
@@ -87,7 +88,7 @@ class Facts:
     values of these.  ``decided``: conditions on reals that are conditions on integers.
     ``recognise``: read rounded known constants as what they round; ``products``: what some
     literals are read as, whether or not constants are recognised; ``written``: literals that are
-    no rounded constants.
+    no rounded constants.  ``conditions``: on sizes, that the case holds for.
     """
 
     intervals: Mapping[str, Interval] = field(default_factory=dict)
@@ -111,6 +112,7 @@ class Facts:
     recognise: bool = False
     products: Mapping[float, Constant] = field(default_factory=dict)
     written: frozenset[float] = frozenset()
+    conditions: tuple[SizeCondition, ...] = ()
 
     def may_vanish(self, tensor: str) -> bool:
         """Is it a plain number that may be 0, throughout a call, or computed and perhaps always 0?

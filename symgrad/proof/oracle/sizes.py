@@ -83,6 +83,8 @@ def impossible(conditions: Sequence[SizeCondition]) -> bool:
     conditions on them alone.
     """
     conditions = _substituted(conditions)
+    if any(_never(one) for one in conditions):
+        return True
     bounds: dict[str, int] = {}
     for condition in conditions:
         for value in _at_most_zero(condition):
@@ -104,6 +106,12 @@ def _may_hold(condition: SizeCondition, sizes: Mapping[str, int]) -> bool:
         return condition.holds(sizes)
     except ZeroDivisionError:
         return True
+
+
+def _never(condition: SizeCondition) -> bool:
+    """Do the two sides differ by a number that contradicts it?"""
+    difference = (condition.left - condition.right).constant
+    return difference is not None and not RELATIONS[condition.relation](difference, 0)
 
 
 def _substituted(conditions: Sequence[SizeCondition]) -> list[SizeCondition]:
