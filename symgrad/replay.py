@@ -34,6 +34,7 @@ from symgrad.proof.report.verdict import Verdict
 
 _BAD_FORK = "fork-based multiprocessing"
 """What torch's autograd says in a fork of a process whose own threads it has started."""
+_UNDECIDED = Verdict.UNDECIDED
 _SHOWN = 1e-5
 """A relative difference that no rounding makes, however the class computes."""
 
@@ -43,24 +44,44 @@ def replayed(request: Request, graphs: FunctionGraphs, report: Report) -> Report
 
     As it is where the Function is symgrad's own.
     """
-    original = vars(request.cls).get("symgrad_original")
+    own = vars(request.cls)
+    original = own.get("symgrad_original", own.get("symgrad_real"))
     guest = request.cls.symgrad_guest
     if original is None or guest is None or report.verdict <= Verdict.UNDECIDED:
         return report
     if any(_draws(case) for case in graphs.cases):
-        return _not_run(report, "not run in torch: it would draw other random numbers")
+        return _not_run(
+            report, f"not run in {guest.library}: it would draw other random numbers"
+        )  # fmt: skip
+    calls = {
+        id(point): call_at(request, graphs, point) for point in _points(report)
+    }  # fmt: skip
+    known = [call for call in calls.values() if call is not None]
+    answers = iter(_measure(guest, original, known))
+    measured = {at: None if call is None else next(answers) for at, call in calls.items()}
 
     def run(point: CounterexampleReport) -> Replayed:
-        call = call_at(request, graphs, point)
-        if call is None:
-            return Replayed(None, "not run in torch: the call of the counterexample is not known")
-        return _told(point, _measure(guest, original, call))
+        found = measured[id(point)]
+        if found is None:
+            said = "the call of the counterexample is not known"
+            return Replayed(None, f"not run in {guest.library}: {said}")
+        return _told(point, found, guest.library)
 
-    inputs = {name: _input(one, run) for name, one in report.inputs.items()}
+    inputs = {name: _input(one, run, guest.library) for name, one in report.inputs.items()}
     protocol = tuple(_finding(one, run) for one in report.protocol)
     changed = any(one.verdict is not report.inputs[name].verdict for name, one in inputs.items())
     found = replace(report, inputs=inputs, protocol=protocol)
     return replace(found, repair=None) if changed else found
+
+
+def _points(report: Report) -> list[CounterexampleReport]:
+    """The counterexamples to run."""
+    inputs = [one.counterexample for one in report.inputs.values() if one.verdict > _UNDECIDED]
+    findings = [one.counterexample for one in report.protocol if one.verdict > _UNDECIDED]
+    return [
+        *(point for point in inputs if point is not None),
+        *(point for point in findings if point is not None and point.cotangents),
+    ]
 
 
 def _draws(case: FunctionCase) -> bool:
@@ -70,7 +91,7 @@ def _draws(case: FunctionCase) -> bool:
 
 
 def _not_run(report: Report, why: str) -> Report:
-    """The report with the reason why torch is not asked beside each counterexample."""
+    """The report with the reason why no call is made beside each counterexample."""
     inputs = {
         name: one if one.counterexample is None else replace(one, replayed=Replayed(None, why))
         for name, one in report.inputs.items()
@@ -78,13 +99,13 @@ def _not_run(report: Report, why: str) -> Report:
     return replace(report, inputs=inputs)
 
 
-def _input(one: InputReport, run: Any) -> InputReport:
+def _input(one: InputReport, run: Any, library: str) -> InputReport:
     if one.counterexample is None or one.verdict <= Verdict.UNDECIDED:
         return one
     found = run(one.counterexample)
     if found:
         return replace(one, replayed=found)
-    said = "the trace of the Function is refuted at a point at which torch does not confirm it"
+    said = f"the trace of the Function is refuted at a point at which {library} does not confirm it"
     return replace(
         one, verdict=Verdict.UNDECIDED, reason=said, surrogate="", replayed=found, suggestion=None,
         diagnosis=(), derived=None,
@@ -192,8 +213,15 @@ def _names(request: Request, known: Mapping[str, Any]) -> Sequence[tuple[str, An
 # -- the answer
 
 
-def _measure(guest: Any, original: Any, call: Call) -> Measured | str:
-    """What the library gives, or why nothing is known of it."""
+def _measure(guest: Any, original: Any, calls: Sequence[Call]) -> list[Measured | str]:
+    """What the library gives for each call, or why nothing is known of it."""
+    if guest.spawns:
+        found: list[Measured | str] = guest.measured_all(original, calls) if calls else []
+        return found
+    return [_in_fork(guest, original, call) for call in calls]
+
+
+def _in_fork(guest: Any, original: Any, call: Call) -> Measured | str:
 
     def work() -> tuple[bool, Measured | str]:
         try:
@@ -217,10 +245,10 @@ def _measure(guest: Any, original: Any, call: Call) -> Measured | str:
     return result
 
 
-def _told(point: CounterexampleReport, found: Measured | str) -> Replayed:
+def _told(point: CounterexampleReport, found: Measured | str, library: str) -> Replayed:
     """What is said of a real call beside the counterexample."""
     if isinstance(found, str):
-        return Replayed(None, f"not confirmed in torch: {found}")
+        return Replayed(None, f"not confirmed in {library}: {found}")
     hand, true = found.backward, found.derivative
     gap = abs(hand - true)
     claimed = abs(point.hand - point.true)
@@ -230,13 +258,15 @@ def _told(point: CounterexampleReport, found: Measured | str) -> Replayed:
     numbers = f"backward gives {_number(hand, true)}, the derivative is {_number(true, hand)}"
     kind = "" if found.dtype == "float64" else f" in {found.dtype}"
     if confirmed:
-        text = f"confirmed in torch{kind}: {numbers} ({found.how})"
+        text = f"confirmed in {library}{kind}: {numbers} ({found.how})"
         return Replayed(True, text, hand, true)
     close = max(abs(hand - point.hand), abs(true - point.true))
     if claimed <= max(found.error, _SHOWN * size) and close <= max(found.error, _SHOWN * size):
-        text = f"not confirmed in torch{kind}, where both are too close to be told apart: {numbers}"
+        where = f"{library}{kind}, where both are too close to be told apart"
+        text = f"not confirmed in {where}: {numbers}"
         return Replayed(False, text, hand, true)
-    return Replayed(False, f"not confirmed in torch{kind}: {numbers} ({found.how})", hand, true)
+    text = f"not confirmed in {library}{kind}: {numbers} ({found.how})"
+    return Replayed(False, text, hand, true)
 
 
 def _number(value: float, other: float) -> str:

@@ -65,10 +65,14 @@ class Measured:
 class Guest(Protocol):
     """A library whose tensors the program knows, while one of its Functions is traced.
 
-    ``repairs``: are its Functions written in the words that repairs are written in?
+    ``repairs``: are its Functions written in the words that repairs are written in?  ``library``:
+    its name in messages.  ``spawns``: real calls are made by ``measured_all``, which looks after
+    processes itself, and not by ``measured`` in a fork.
     """
 
     repairs: bool
+    library: str
+    spawns: bool
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of, in the place of a class of the frontend's."""
@@ -111,6 +115,10 @@ class Guest(Protocol):
 
         Raises NotMeasured, and whatever the user's code raises.
         """
+        ...
+
+    def measured_all(self, original: Any, calls: Sequence[Call]) -> list[Measured | str]:
+        """What real calls give, each, or why nothing is known of it."""
         ...
 
     def completed(self, request: Any, report: Any, rank: int | None) -> Any:

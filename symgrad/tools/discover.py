@@ -18,6 +18,7 @@ from hashlib import sha256
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any
 
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.frontend.function import Function, class_location
@@ -185,9 +186,15 @@ def _own(module: ModuleType) -> list[type[Function]]:
     found = []
     for value in list(vars(module).values()):
         own = inspect.isclass(value) and issubclass(value, Function)
-        if (own or adapter_of(value)) and value.__module__ == module.__name__:
+        if (own or adapter_of(value)) and module.__name__ in _modules_of(value):
             found.append(taken(value))
     return found
+
+
+def _modules_of(value: Any) -> set[str]:
+    """Where a Function is defined: a function of JAX where its rule is, whatever it is made of."""
+    rule = None if isinstance(value, type) else getattr(value, "fwd", None)
+    return {value.__module__, getattr(rule, "__module__", None) or value.__module__}
 
 
 def _no_forward(cls: type[Function]) -> SpecError:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import select
 import sys
 import time
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from symgrad.children import Child, ChildEnded
 from symgrad.errors import Location, SpecError, SymgradError
 from symgrad.forks import forks_wait
-from symgrad.frontend.guests import taken
+from symgrad.frontend.guests import adapter_of, taken
 from symgrad.proof.report.rendering import worded
 from symgrad.tools import discover
 from symgrad.tools.configured import Configured
@@ -261,9 +262,11 @@ def _judged(source: Source, limits: Limits, files: Configured, pages: bool) -> S
 def _function(source: Source) -> tuple[Any, str]:
     """The class, imported, and why its module was imported alone.  Raises SpecError."""
     if source.inside:
-        raise SpecError("the class is made when a function runs: no import has it")
+        raise SpecError("it is made when a function runs: no import has it")
     if source.torch and "torch" not in sys.modules:
         raise SpecError("torch is not installed", hint="pip install symgrad[torch]")
+    if source.jax and importlib.util.find_spec("jax") is None:
+        raise SpecError("JAX is not installed", hint="pip install symgrad[jax]")
     alone = ""
     try:
         found: Any = discover.load_file(source.file)
@@ -279,6 +282,12 @@ def _function(source: Source) -> tuple[Any, str]:
         raise SpecError(
             "importing its module does not define it", hint="another library may be missing"
         ) from None
+    if source.jax and adapter_of(found) is None:
+        raise SpecError(
+            f"it is no function of jax.custom_vjp once its module is imported, but a"
+            f" {type(found).__name__}",
+            hint="name the function below what wraps it",
+        )  # fmt: skip
     return taken(found), alone
 
 

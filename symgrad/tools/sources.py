@@ -1,7 +1,8 @@
 """Functions found by reading the source: nothing is imported.
 
 In: a file, a folder, or the name of a package.  Out: ``Source`` records: the classes that derive
-from ``torch.autograd.Function`` or ``symgrad.Function``, in the order of the files.
+from ``torch.autograd.Function`` or ``symgrad.Function``, and what ``jax.custom_vjp`` decorates or
+is called with, in the order of the files.
 
 Bases are followed through imports and through other classes of the same sources.  A class that
 another library derives from its own Function, outside of these sources, is not found.
@@ -12,7 +13,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from symgrad.errors import SpecError
@@ -28,18 +29,27 @@ ROOTS = frozenset(
     for name in names
 )
 """The base classes."""
+JAX = frozenset(
+    f"jax.{module}custom_vjp"
+    for module in ("", "custom_derivatives.", "_src.custom_derivatives.", "_src.api.")
+)
+"""The names of what makes functions of JAX with a rule for their derivative."""
 LOCAL = "<locals>"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A class statement.  ``module``: its dotted name from the first folder that is no package."""
+    """A class statement, or what gives a function of JAX its name.
+
+    ``module``: its dotted name from the first folder that is no package.
+    """
 
     file: Path
     line: int
     qualname: str
     module: str
     torch: bool = True
+    jax: bool = False
 
     @property
     def name(self) -> str:
@@ -50,6 +60,9 @@ class Source:
     def inside(self) -> bool:
         """Is it made when a function runs, so that no import has it?"""
         return LOCAL in self.qualname
+
+
+_Statement = ast.ClassDef | ast.FunctionDef | ast.Assign
 
 
 @dataclass(frozen=True)
@@ -71,8 +84,9 @@ def sources(place: str) -> list[Source]:
 
 def in_files(files: Sequence[Path]) -> list[Source]:
     """The Functions that files define, themselves or through classes of each other."""
-    classes = [one for file in files for one in _classes(file)]
-    known = {f"{one.source.module}.{one.source.qualname}": one for one in classes}
+    read = [one for file in files for one in _definitions(file)]
+    classes = [one for one in read if isinstance(one, _Class)]
+    known = {one.source.name: one for one in classes}
     kinds: dict[str, bool] = {}
     for _ in range(len(known) + 1):
         before = len(kinds)
@@ -82,11 +96,17 @@ def in_files(files: Sequence[Path]) -> list[Source]:
                 kinds[name] = kind
         if len(kinds) == before:
             break
-    found = []
-    for name, one in known.items():
-        if name in kinds and _has_forward(one, known, set()):
-            place = one.source
-            found.append(Source(place.file, place.line, place.qualname, place.module, kinds[name]))
+    found: list[Source] = []
+    for definition in read:
+        if isinstance(definition, Source):
+            found.append(definition)
+            continue
+        source, name = definition.source, definition.source.name
+        if (
+            known[name] is definition and name in kinds
+            and _has_forward(definition, known, set())
+        ):  # fmt: skip
+            found.append(replace(source, torch=kinds[name]))
     return found
 
 
@@ -156,10 +176,11 @@ def _of_package(name: str) -> Iterator[Path]:
 # -- one file
 
 
-def _classes(file: Path) -> Iterator[_Class]:
+def _definitions(file: Path) -> Iterator[_Class | Source]:
+    """The classes of a file, and its functions of JAX."""
     try:
         text = file.read_bytes()
-        if b"Function" not in text and b"class" not in text:
+        if not any(word in text for word in (b"Function", b"class", b"custom_vjp")):
             return
         tree = ast.parse(text)
     except (OSError, SyntaxError, ValueError, RecursionError):
@@ -168,14 +189,38 @@ def _classes(file: Path) -> Iterator[_Class]:
     names = _imports(tree, package)
     done: set[str] = set()
     for qualname, node in _statements(tree, ()):
-        if qualname not in done:
-            done.add(qualname)
-            bases = tuple(_resolved(base, names, module) for base in node.bases)
-            forward = any(
-                isinstance(one, (ast.FunctionDef, ast.Assign)) and "forward" in _bound(one)
-                for one in node.body
-            )
-            yield _Class(Source(file, node.lineno, qualname, module), bases, forward)
+        if qualname in done:
+            continue
+        if not isinstance(node, ast.ClassDef):
+            if _is_of_jax(node, names, module):
+                done.add(qualname)
+                yield Source(file, node.lineno, qualname, module, torch=False, jax=True)
+            continue
+        done.add(qualname)
+        bases = tuple(_resolved(base, names, module) for base in node.bases)
+        forward = any(
+            isinstance(one, (ast.FunctionDef, ast.Assign)) and "forward" in _bound(one)
+            for one in node.body
+        )
+        yield _Class(Source(file, node.lineno, qualname, module), bases, forward)
+
+
+def _is_of_jax(node: _Statement, names: dict[str, str], module: str) -> bool:
+    """Is it ``@jax.custom_vjp``, or ``f = jax.custom_vjp(fun)``, also by ``partial``?"""
+    if isinstance(node, ast.FunctionDef):
+        return bool(node.decorator_list) and _makes(node.decorator_list[0], names, module)
+    return (
+        isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        and bool(node.value.args) and _makes(node.value.func, names, module)
+    )  # fmt: skip
+
+
+def _makes(node: ast.expr, names: dict[str, str], module: str) -> bool:
+    """Is it ``jax.custom_vjp``, or ``partial(jax.custom_vjp, ...)``?"""
+    if not isinstance(node, ast.Call):
+        return _resolved(node, names, module) in JAX
+    by_parts = _resolved(node.func, names, module) == "functools.partial"
+    return by_parts and bool(node.args) and _makes(node.args[0], names, module)
 
 
 def _bound(statement: ast.FunctionDef | ast.Assign) -> list[str]:
@@ -214,16 +259,18 @@ def _imports(tree: ast.AST, package: str) -> dict[str, str]:
     return found
 
 
-def _statements(
-    node: ast.AST, around: tuple[str, ...]
-) -> Iterator[tuple[str, ast.ClassDef]]:  # fmt: skip
-    """The class statements below a node, with their qualified names."""
+def _statements(node: ast.AST, around: tuple[str, ...]) -> Iterator[tuple[str, _Statement]]:
+    """The statements below a node that define a name, with their qualified names."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
             yield ".".join((*around, child.name)), child
             yield from _statements(child, (*around, child.name))
         elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if isinstance(child, ast.FunctionDef):
+                yield ".".join((*around, child.name)), child
             yield from _statements(child, (*around, child.name, LOCAL))
+        elif isinstance(child, ast.Assign):
+            yield from ((".".join((*around, name)), child) for name in _bound(child)[:1])
         else:
             yield from _statements(child, around)
 

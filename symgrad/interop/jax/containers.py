@@ -78,10 +78,20 @@ class Layout:
             for name, _ in zip(names, given, strict=False)
         ]  # fmt: skip
 
+    def examples(self) -> dict[str, Any]:
+        """For each container one that has its paths for leaves."""
+        return {name: unflatten(one.structure, one.paths) for name, one in self.containers.items()}
+
     def is_read(self, place: int) -> bool:
         """Was the container of an argument read in the source?"""
         one = self.containers.get(self.names[place]) if place < len(self.names) else None
         return one is not None and not one.stated
+
+
+def laid_out(names: Sequence[str], examples: Mapping[str, Any]) -> Layout:
+    """The layout that ``examples`` are of."""
+    found = {name: of_stated(one)[0] for name, one in examples.items()}
+    return Layout(tuple(names), found, ())
 
 
 def layout(parameters: Sequence[Parameter], containers: Mapping[str, Container]) -> Layout:

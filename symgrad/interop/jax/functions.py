@@ -28,6 +28,7 @@ from symgrad.frontend.questions import note_limit, questions
 from symgrad.frontend.tensor import SymbolicTensor
 from symgrad.interop.jax.containers import Container, Layout, expanded, layout, of_source
 from symgrad.interop.jax.running import GUEST
+from symgrad.interop.jax.spawned import Real, known_as
 from symgrad.interop.jax.tracing import (
     Tree,
     as_array,
@@ -165,14 +166,16 @@ def _adapted(function: Any, containers: Mapping[str, Container]) -> type[Functio
     ctx = "ctx" if "ctx" not in names else "symgrad_ctx"
     _described(forward, rules[0], [inspect.Parameter(ctx, _KINDS[0]), *given_parameters])
     _described(backward, rules[2], _cotangents(rules[2], ctx, len(fixed)))
+    name = known_as(function) or _name(function.__qualname__)
     members = _declared(function, leaves_of) | {
-        "__module__": function.__module__, "__qualname__": _name(function.__qualname__),
+        "__module__": function.__module__, "__qualname__": name,
         "__doc__": function.__doc__, "forward": staticmethod(forward),
         "backward": staticmethod(backward), "symgrad_guest": GUEST, "symgrad_rules": rules,
         "symgrad_shaped": staticmethod(shaped), "symgrad_plain": plain_names,
         "symgrad_function": function, "symgrad_layout": leaves_of,
+        "symgrad_real": Real(function, leaves_of),
     }  # fmt: skip
-    return type(_name(function.__name__), (Function,), members)
+    return type(name.rpartition(".")[2], (Function,), members)
 
 
 def _gradients(
@@ -221,7 +224,7 @@ def _meant(surrogate: Callable[..., Any], leaves_of: Layout) -> Callable[..., An
 
 
 def _name(name: str) -> str:
-    return "function" if name == "<lambda>" else name
+    return name.replace("<lambda>", "function")
 
 
 def _by_position(given: Sequence[inspect.Parameter]) -> list[inspect.Parameter]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import operator
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -46,6 +46,8 @@ class JaxGuest:
     """JAX, while one of its functions is traced."""
 
     repairs = False
+    library = "JAX"
+    spawns = True
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of: the program sees none of them."""
@@ -65,8 +67,14 @@ class JaxGuest:
         return None
 
     def measured(self, original: Any, call: Call) -> Measured:
-        """Nothing yet: no real call is made."""
-        raise NotMeasured("functions of JAX are not run again")
+        """No call in a fork: JAX has threads."""
+        raise NotMeasured("functions of JAX are not run in a fork")
+
+    def measured_all(self, original: Any, calls: Sequence[Call]) -> list[Measured | str]:
+        """What real calls give, each, in a process of their own."""
+        from symgrad.interop.jax.spawned import measured_all
+
+        return measured_all(original, calls)
 
     def shape(self) -> type:
         """A shape is a tuple."""

@@ -21,15 +21,13 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import torch
 
 from symgrad.frontend.guests import Call, Given, Measured, NotMeasured
+from symgrad.interop.quotients import Weighted, by_quotients
 
-_STEPS = tuple(2.0**-power for power in (4, 6, 9, 12, 15, 18, 22, 26, 30))
-"""Steps of difference quotients, times the size of the element."""
 _DIGITS = {torch.float64: 1e-11, torch.float32: 1e-4}
 """How far numbers that were computed in a dtype may be from those that are meant, relatively."""
 _ROUNDING = {torch.float64: 2.0**-50, torch.float32: 2.0**-20}
@@ -196,93 +194,27 @@ def _gradient(
 
 def _quotient(run: _Run) -> tuple[float, float]:
     """The derivative, and how wrong it may be; NaN where the quotients show none."""
+    here = float(run.values()[run.call.wanted][run.call.at])
     try:
         with torch.no_grad():
-            base = _kept(run.cotangents(run.meant(*run.values().values())))
-            quotients = [one for step in _STEPS if (one := _at_step(run, base, step)) is not None]
+            return by_quotients(lambda value: _outputs_at(run, value), here)
     except NotMeasured:
         raise
     except Exception:  # forward does not take the values next to these
         return math.nan, math.inf
-    found = list(_extrapolated(quotients))
-    local = [
-        (value, error) for place, (value, error) in enumerate(found)
-        if all(abs(value - near) <= error + around for near, around in found[place:])
-    ]  # fmt: skip
-    return min(local, key=lambda one: one[1], default=(math.nan, math.inf))
 
 
-@dataclass(frozen=True)
-class _Quotients:
-    """Difference quotients of one step, each NaN where forward has no value; their rounding."""
-
-    step: float
-    ahead: float
-    behind: float
-    rounding: float
-
-    @property
-    def central(self) -> float:
-        """The mean of both, or the one there is."""
-        sides = [one for one in (self.ahead, self.behind) if math.isfinite(one)]
-        return sum(sides) / len(sides) if sides else math.nan
-
-
-def _extrapolated(quotients: Sequence[_Quotients]) -> Iterator[tuple[float, float]]:
-    """Values for two steps each, without the error that grows as the step, or as its square.
-
-    Those of steps over which forward jumps, or turns, do not agree with those of smaller steps.
-    """
-    for wide, near in pairwise(quotients):
-        both = math.isfinite(near.ahead - near.behind + wide.ahead - wide.behind)
-        ratio = (wide.step / near.step) ** (2 if both else 1)
-        value = near.central + (near.central - wide.central) / (ratio - 1)
-        error = abs(near.central - wide.central) + near.rounding
-        if both:  # ahead and behind of a kink remain apart
-            closing = abs(near.ahead - near.behind) - near.step / wide.step * abs(
-                wide.ahead - wide.behind
-            )
-            error += max(closing, 0.0)
-        if math.isfinite(value) and math.isfinite(error):
-            yield value, error
-
-
-def _at_step(run: _Run, base: Sequence[tuple[Any, Any]], share: float) -> _Quotients | None:
-    """The quotients for a step that is this share of the element, or of 1."""
-    here = float(run.values()[run.call.wanted][run.call.at])
-    step = share * max(1.0, abs(here))
-    (ahead, up), (behind, down) = (_outputs_at(run, here + sign * step) for sign in (1, -1))
-    if up == here or down == here:
-        return None
-    rounding = sum(
-        float((value.abs() * given.abs()).sum()) * _ROUNDING.get(value.dtype, _ROUNDING[run.dtype])
-        for value, given in base
-    )
-    return _Quotients(
-        step, _difference(ahead, base) / (up - here), _difference(behind, base) / (down - here),
-        rounding / step,
-    )  # fmt: skip
-
-
-def _outputs_at(run: _Run, value: float) -> tuple[list[tuple[Any, Any]], float]:
+def _outputs_at(run: _Run, value: float) -> tuple[list[Weighted], float]:
     """The outputs with one element moved, and where it then is."""
     values = run.values()
     moved = values[run.call.wanted]
     moved[run.call.at] = value
     there = float(moved[run.call.at])
-    return _kept(run.cotangents(run.meant(*values.values()))), there
-
-
-def _kept(pairs: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Copies of outputs, which a later call may write into."""
-    return [(output.detach().clone(), given) for output, given in pairs]
-
-
-def _difference(moved: Sequence[tuple[Any, Any]], base: Sequence[tuple[Any, Any]]) -> float:
-    """How much the sum of outputs times cotangents changes; of infinities, NaN."""
-    total = 0.0
-    for (one, given), (other, _) in zip(moved, base, strict=True):
-        if one.shape != other.shape:
-            return math.nan
-        total += float(((one.double() - other.double()) * given.double()).sum())
-    return total
+    pairs = run.cotangents(run.meant(*values.values()))
+    return [
+        Weighted(
+            output.detach().double().clone().numpy(), given.double().numpy(),
+            _ROUNDING.get(output.dtype, _ROUNDING[run.dtype]),
+        )
+        for output, given in pairs
+    ], there  # fmt: skip

@@ -13,7 +13,7 @@ import inspect
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -56,6 +56,8 @@ class TorchGuest:
     """torch, while one of its Functions is traced."""
 
     repairs = True
+    library = "torch"
+    spawns = False
 
     def variant(self, kind: type) -> type:
         """The class to make tensors and numbers of."""
@@ -107,6 +109,10 @@ class TorchGuest:
     def measured(self, original: Any, call: Call) -> Measured:
         """What the class itself gives in a real call.  Raises NotMeasured."""
         return measured(original, call)
+
+    def measured_all(self, original: Any, calls: Sequence[Call]) -> list[Measured | str]:
+        """No calls at once: each is made in a fork."""
+        raise NotImplementedError
 
     def completed(self, request: Request, report: Any, rank: int | None) -> Any:
         """The report: backward is all there is to judge."""
