@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 import symgrad.interop.jax.calls
+import symgrad.interop.jax.convolutions
 import symgrad.interop.jax.places  # noqa: F401
 from symgrad.errors import DTypeError, Location, ProtocolError, ShapeError, UnsupportedOpError
 from symgrad.frontend.function import Function

@@ -473,3 +473,24 @@ def _summed_product(
 @rule("cholesky")
 def _cholesky(equation: Equation) -> Node:
     return equation.session.apply("cholesky", equation.args[0])
+
+
+@rule("triangular_solve")
+def _triangular_solve(equation: Equation) -> Node:
+    matrix, right = equation.args
+    session, params = equation.session, equation.params
+    if params["unit_diagonal"]:
+        raise equation.refused("with a unit diagonal")
+    upper = not params["lower"]
+    if params["transpose_a"]:
+        matrix, upper = _turned(session, matrix), not upper
+    if params["left_side"]:
+        return session.apply("solve_triangular", matrix, right, upper=upper)
+    sides = _turned(session, matrix), _turned(session, right)
+    return _turned(session, session.apply("solve_triangular", *sides, upper=not upper))
+
+
+def _turned(session: Session, node: Node) -> Node:
+    """Matrices transposed."""
+    axes = list(range(node.rank))
+    return permute(session, node, (*axes[:-2], axes[-1], axes[-2]))
