@@ -126,3 +126,13 @@ def test_a_variance_is_not_said_not_to_be_negative(rows: str) -> None:
     *sizes, deviation = map(str, report.conditions)
     assert sizes == (["n == 1"] if rows.endswith("shape") else [])
     assert deviation == "(x - x.mean(0, keepdim=True)).square().sum(0) / (n - 1) > 0"
+
+
+@pytest.mark.parametrize(
+    "factor", ["(x / x).clamp(1, 1)", "(x / x).clamp(1, 2)", "((x * x + 1) / (1 + x * x)).relu()"]
+)
+def test_forward_bends_nowhere_where_it_compares_a_number(factor: str) -> None:
+    made = class_of("Judged", class_text("Judged", f"x * x * {factor}", "2 * g * x", "x"), sg)
+    report = sg.verify(made, "n", suggest=False, timeout=None)
+    assert str(report.verdict) == "PROVED"
+    assert not report.conditions

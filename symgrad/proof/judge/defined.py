@@ -188,6 +188,11 @@ class Definedness:
             if not any(guards <= need.guards for guards in evaluated):
                 yield need
 
+    def is_number(self, node: Node) -> bool:
+        """Is it one number wherever it is defined, as ``x / x`` is?"""
+        poly = self._normal.poly(node)
+        return poly is not None and poly.constant is not None
+
     def excludes(self, boundary: Boundary) -> bool:
         """Does what is stated of the inputs keep a point from a value everywhere?"""
         graph, point, value = self.subject.graph, boundary.point, boundary.value

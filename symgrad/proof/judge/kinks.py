@@ -33,9 +33,10 @@ from symgrad.proof.judge.boundaries import (
     may_be_nan,
     roundings,
 )
-from symgrad.proof.judge.defined import outside
+from symgrad.proof.judge.defined import Definedness, outside
 from symgrad.proof.judge.equality import domains, facts_of
 from symgrad.proof.judge.ranges import Range, Ranges, of_inputs, point
+from symgrad.proof.normal.facts import Facts
 from symgrad.proof.oracle.adjoints import derived_gradients
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.subject import Evaluation, Subject
@@ -320,7 +321,14 @@ class _Kinks:
             return False
         if isinstance(value, Node):
             return not (known + -self._ranges_of(value)).nonzero
-        return not known.meet(point(value)).empty
+        return not known.meet(point(value)).empty and not self._is_number(one.point)
+
+    def _is_number(self, node: Node) -> bool:
+        """Is it one number wherever it is defined?  Then forward bends nowhere there."""
+        values = None if self.at is None else self.at.values.get(node)
+        if values is None or not np.size(values) or not np.allclose(values, np.ravel(values)[0]):
+            return False
+        return Definedness(self.subject, Facts()).is_number(node)
 
     def _ranges_of(self, node: Node) -> Range:
         if self._ranges is None:
