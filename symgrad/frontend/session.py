@@ -379,9 +379,12 @@ def blame(error: BaseException) -> tuple[Location | None, bool]:
 RAISED_AS = "symgrad_raised_as"
 """Of the class of an error that is of other classes as well for the program: its own class."""
 _OURS = re.compile(
-    r"\b(SymInt|SymFloat|SymbolicTensor|AnyRank\w+|NeedsInputGrad|GradFn|PlainNumber|TensorNumber)\b"
+    r"\b(SymInt|SymFloat|SymbolicTensor|AnyRank\w+|NeedsInputGrad|GradFn|PlainNumber|TensorNumber|"
+    r"NotImplementedType)\b"
 )
 """Classes that no program meets outside of a trace: an error about them tells nothing of it.
+
+NotImplemented is what methods of int give for a symbol, as ``(1).__add__(n)`` does.
 
 None is an operand of nothing, beside whatever it stands.
 """

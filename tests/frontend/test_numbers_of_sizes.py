@@ -53,6 +53,12 @@ def test_what_no_symbol_has_is_said_with_the_line(text: str) -> None:
     assert "is symbolic, so it has no" in reason
 
 
+def test_a_method_of_an_integer_that_takes_no_symbol_refutes_nothing() -> None:
+    program = class_text("Asks", "x * x", "k = (1).__add__(x.shape[0])\n2 * x * g + 0 * k", "x")
+    report = sg.verify(class_of("Asks", program, sg), "n", suggest=False, timeout=None)
+    assert str(report.verdict) == "UNDECIDED"
+
+
 @given(st.integers(-300, 300), st.integers(-300, 300), st.integers(0, 3))
 def test_integers_are_computed_as_python_does(number: int, other: int, digits: int) -> None:
     assert integers.masked(number, other) == number & other
