@@ -31,7 +31,7 @@ from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
 from symgrad.frontend.plain import PlainNumber, Region
 from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
 from symgrad.frontend.reach import reached
-from symgrad.frontend.request import Request
+from symgrad.frontend.request import Request, parameters
 from symgrad.frontend.session import NeedsHistories, Session, activate, as_symgrad_error
 from symgrad.frontend.sizes import symbolic_math
 from symgrad.frontend.state import Change, Later, State, changes_of, put_back
@@ -338,6 +338,17 @@ class _Cotangent:
     make: Callable[[], Any]
 
 
+def _left_out(request: Request) -> list[str]:
+    """The parameters behind the arguments that may be passed by position, and have defaults."""
+    given = [
+        one for one in parameters(request.function)
+        if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]  # fmt: skip
+    rest = given[len(request.positional) :]
+    tensors = {one.name for one in request.tensors}
+    return [] if any(one.name in tensors for one in rest) else [one.name for one in rest]
+
+
 @dataclass
 class _Run:
     """The state of one case.
@@ -385,6 +396,7 @@ class _Run:
         self.context.needs_input_grad = NeedsInputGrad(
             self.questions,
             (arg.name if arg.name in wanted else "" for arg in self.request.positional),
+            _left_out(self.request),
         )
         try:
             output = run_forward(self.request.function, self.context, positional, named)

@@ -247,12 +247,19 @@ class NeedsInputGrad(tuple[bool, ...]):
 
     _questions: Questions
     _names: tuple[str, ...]
+    _left_out: tuple[str, ...]
 
-    def __new__(cls, questions: Questions, names: Iterable[str]) -> NeedsInputGrad:
-        """One item for each argument; "" for what is no tensor that may require a gradient."""
+    def __new__(
+        cls, questions: Questions, names: Iterable[str], left_out: Iterable[str] = ()
+    ) -> NeedsInputGrad:
+        """One item for each argument; "" for what is no tensor that may require a gradient.
+
+        ``left_out``: the parameters behind them that have their defaults in this call.  An item of
+        theirs is there in calls that pass them, which the verdict states where one is read.
+        """
         wanted = tuple(names)
         found = super().__new__(cls, map(bool, wanted))
-        found._questions, found._names = questions, wanted
+        found._questions, found._names, found._left_out = questions, wanted, tuple(left_out)
         return found
 
     def _bit(self, name: str) -> bool:
@@ -261,6 +268,11 @@ class NeedsInputGrad(tuple[bool, ...]):
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return NeedsInputGrad(self._questions, self._names[key])
+        beyond = key - len(self._names) if type(key) is int else -1
+        if 0 <= beyond < len(self._left_out):
+            name = self._left_out[beyond]
+            self._questions.assume(f"the call passes {name}, if by its default", here())
+            return False
         return self._bit(self._names[key])
 
     def __iter__(self) -> Iterator[bool]:

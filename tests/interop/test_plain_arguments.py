@@ -255,3 +255,34 @@ class Compiled(Function):
 
 def test_compiled_functions_are_followed() -> None:
     assert _inferred(Compiled)[0] == "PROVED"
+
+
+class AsksOfDefaults(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, alpha: float = 1.5, dim: int = -1) -> Any:
+        ctx.alpha = alpha
+        return x * alpha
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        assert not ctx.needs_input_grad[1]
+        return grad * ctx.alpha, None, None
+
+
+def test_a_default_has_a_place_in_needs_input_grad() -> None:
+    report = sg.verify(AsksOfDefaults, "n m")
+    assert report.verdict is sg.PROVED
+    (condition,) = report.inputs["x"].conditions
+    assert condition.text.startswith("the call passes alpha, if by its default (")
+
+
+class AsksBeyond(AsksOfDefaults):
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return (grad * ctx.alpha, *[None] * (2 + ctx.needs_input_grad[3]))
+
+
+def test_there_is_nothing_beyond_the_parameters() -> None:
+    report = sg.verify(AsksBeyond, "n m")
+    assert report.verdict is not sg.PROVED
+    assert "IndexError" in str(report)
