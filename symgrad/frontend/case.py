@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any
 
-from symgrad.errors import ProtocolError, SymgradError, is_limit
+from symgrad.errors import Location, ProtocolError, SymgradError, is_limit
 from symgrad.frontend import gradients
 from symgrad.frontend.facts import NeedsDecision, SizeFacts
 from symgrad.frontend.function import (
@@ -28,6 +28,7 @@ from symgrad.frontend.function import (
     state_of,
 )
 from symgrad.frontend.history import OWN_RULE, History, Mark, Returned
+from symgrad.frontend.masks import Masks, on_values, standing_for_all
 from symgrad.frontend.plain import PlainNumber, Region
 from symgrad.frontend.questions import AGAIN, NeedsInputGrad, Questions, noting_limits
 from symgrad.frontend.reach import reached
@@ -64,24 +65,28 @@ def trace_case(
     ``inner`` collects the Functions that it applies.  ``histories``: follow what PyTorch would
     record, for differentiating backward again.  ``new_session``: makes the trace.
     """
+    asked: list[tuple[Node, Location | None]] = []
 
-    def start() -> _Run:
+    def start(empty: Masks = ()) -> _Run:
         session = new_session(facts, distinct=request.distinct, inner=inner)
         session.namer.start(caller)
-        session.questions = Questions(answers, may_require(request))
+        session.questions = Questions(answers, may_require(request), empty=tuple(empty))
+        asked[:] = []
+        session.questions.masks = asked
         session.guest = request.cls.symgrad_guest
         session.questions.identity = asks_identity
         session.questions.marked = marked
         return _Run(session, request, session.questions)
 
+    def once(between: Callable[[], None], empty: Masks = ()) -> FunctionCase:
+        return _once(lambda: start(empty), given_cotangents, between, histories)
+
     def traced(between: Callable[[], None]) -> FunctionCase:
-        if histories:
-            return _traced(start(), given_cotangents, between, follow=True)
         try:
-            return _traced(start(), given_cotangents, between)
-        except NeedsHistories:
-            case = _traced(start(), given_cotangents, between, follow=True, twice=True)
-            return _unmarked(case)
+            case = once(between)
+        except SymgradError as error:
+            raise on_values(error, asked) from error.__cause__
+        return standing_for_all(case, list(asked), lambda empty: once(lambda: None, empty))
 
     begun: list[Change] = []
     asks_identity, marked = False, frozenset[str]()
@@ -100,6 +105,19 @@ def trace_case(
             if not hashes_sizes(other):
                 return _for_later(other, traced, state, begun, request, tables)
         return _for_later(case, traced, state, begun, request)
+
+
+def _once(
+    start: Callable[[], _Run], given_cotangents: Sequence[bool] | None,
+    between: Callable[[], None], histories: bool,
+) -> FunctionCase:  # fmt: skip
+    """The case of a run, which follows histories if it has to."""
+    if histories:
+        return _traced(start(), given_cotangents, between, follow=True)
+    try:
+        return _traced(start(), given_cotangents, between)
+    except NeedsHistories:
+        return _unmarked(_traced(start(), given_cotangents, between, follow=True, twice=True))
 
 
 def _for_later(

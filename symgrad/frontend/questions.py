@@ -25,6 +25,8 @@ from symgrad.errors import ControlFlowError, Location, SymgradError, Unsupported
 from symgrad.frontend.caller import asker, here
 from symgrad.frontend.session import RAISED_AS, active
 from symgrad.ir.function import Answer, Asked
+from symgrad.ir.graph import Node
+from symgrad.ir.rewrite import rewrite
 
 _LIMITS = (UnsupportedOpError, ControlFlowError)
 _RAISED = (NotImplementedError, IndexError, ValueError, TypeError)
@@ -66,6 +68,8 @@ class Questions:
     ``marks``: attributes that the program sets on tensors; ``read`` and ``lacking``: those that it
     finds there, and does not find; ``marked``: those that its code sets somewhere.
     ``mode``: what forward says of recording (``enable_grad``), if it does; ``recorded``: it has.
+    ``masks``: those of which it is asked whether they select anything; in this trace they do, but
+    for those that are ``empty``, nodes of another trace.
     ``raised``: the errors of operations of another library's, which words them otherwise.
     """
 
@@ -87,6 +91,8 @@ class Questions:
     raised: list[SymgradError] = field(default_factory=list)
     mode: bool | None = None
     recorded: bool = False
+    masks: list[tuple[Node, Location | None]] = field(default_factory=list)
+    empty: tuple[Node, ...] = ()
 
     def answer(
         self, question: str, usual: bool, where: Location | None, *, real: bool = True
@@ -114,6 +120,14 @@ class Questions:
         question = requires(name)
         found = self.answers.get(question)
         return self.given.get(question) if found is None else found.value
+
+    def selects(self, mask: Node, where: Location | None) -> bool:
+        """Does a mask select anything?  What is done if not is compared; see ``frontend.masks``."""
+        for one in self.empty:
+            if rewrite(one.graph, [mask], named=False)[mask] is one:
+                return False
+        self.masks.append((mask, where))
+        return True
 
     def observe(self, what: str, where: Location | None) -> None:
         """Something is asked that has no answer for all calls."""

@@ -46,7 +46,7 @@ from symgrad.frontend.sizes import (
 )
 from symgrad.frontend.views import Step, Storage, contiguous_strides
 from symgrad.ir.dim import Dim, product
-from symgrad.ir.dtype import DType, float64, int64
+from symgrad.ir.dtype import DType, bool_, float64, int64
 from symgrad.ir.function import Asked
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
@@ -390,9 +390,15 @@ class SymbolicTensor(_Held):
         return no_value(f"{what}: its value is unknown during tracing", hint)
 
     def __bool__(self) -> bool:
-        raise self._no_value(
-            "Python cannot branch on a tensor here (if, while, and, or, not, assert)"
-        )
+        """Does a mask select anything?  Raises ControlFlowError for any other question."""
+        known = questions()
+        found = None if known is None else asks_of_mask(self.node)
+        if known is None or found is None or not found[0].rank:
+            raise self._no_value(
+                "Python cannot branch on a tensor here (if, while, and, or, not, assert)"
+            )
+        mask, some = found
+        return (not _holds_nowhere(mask) and known.selects(mask, here())) == some
 
     def __float__(self) -> float:
         raise self._no_value("float() cannot read a tensor here", _ITEM)
@@ -402,10 +408,6 @@ class SymbolicTensor(_Held):
 
     def __index__(self) -> int:
         raise self._no_value("a tensor cannot be a Python index or an argument of range() here")
-
-    def tolist(self) -> Any:
-        """Raises ControlFlowError: a trace has no values."""
-        raise self._no_value(".tolist() cannot read a tensor here")
 
     def equal(self, other: Any) -> Any:
         """Raises ControlFlowError: a trace has no values."""
@@ -656,14 +658,38 @@ class TensorNumber(ValuedNumber):
     def _asked(self, other: Any = None) -> Any:
         return self.settle()
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _asked
+    def _compare(self, relation: str, other: Any) -> Any:
+        """A number of elements that a mask selects may be compared with 0."""
+        if self.tensor is None or type(other) not in (int, float):
+            return self.settle()
+        node, session = self.tensor.node, current()
+        return bool(fresh(session.apply(relation, node, session.constant(other, node.dtype))))
+
+    def __eq__(self, other: object) -> Any:
+        return self._compare("eq", other)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compare("ne", other)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare("lt", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare("le", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare("gt", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare("ge", other)
+
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __divmod__ = __rdivmod__ = _asked
     __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = __invert__ = _asked
     __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _asked
     __hash__ = ValuedNumber.__hash__
 
     def __bool__(self) -> bool:
-        return bool(self.settle())
+        return bool(self._compare("ne", 0))
 
     def __pos__(self) -> TensorNumber:
         return self
@@ -681,6 +707,67 @@ def _is_whole(value: Any) -> bool:
 def fresh(node: Node, label: str = "") -> SymbolicTensor:
     """A tensor with memory of its own."""
     return SymbolicTensor(Storage(node, label))
+
+
+def asks_of_mask(node: Node) -> tuple[Node, bool] | None:
+    """A mask, and whether the node says that it selects something, or else nothing."""
+    negated = False
+    while node.op in ("logical_not", "reshape", "detach"):
+        negated ^= node.op == "logical_not"
+        node = node.args[0]
+    if node.rank or node.dtype != bool_:
+        return None
+    if node.op in ("any", "all"):
+        mask = node.args[0]
+        while mask.op == node.op:
+            mask = mask.args[0]
+        if node.op == "any":
+            return mask, not negated
+        opposite = mask.op == "logical_not"
+        return (mask.args[0] if opposite else mask.graph.apply("logical_not", mask)), negated
+    if node.op not in _COMPARED:
+        return None
+    counted, number = _counted(node.args[0]), node.args[1]
+    while number.op in ("cast", "expand", "reshape"):
+        number = number.args[0]
+    if counted is None or number.op != "constant":
+        return None
+    some = _COMPARED[node.op].get(number.attributes["value"].value)
+    return None if some is None else (counted, some != negated)
+
+
+def _holds_nowhere(mask: Node) -> bool:
+    """Is it False for all reals: ``x != x``, ``abs(x) == inf``?"""
+    if mask.op == "logical_or":
+        return all(map(_holds_nowhere, mask.args))
+    if mask.op == "logical_not":
+        inner = mask.args[0]
+        if inner.op in ("eq", "le", "ge"):
+            return inner.args[0] is inner.args[1]
+        return inner.op == "lt" and _is_infinite(inner.args[1])
+    if mask.op in ("ne", "lt", "gt") and mask.args[0] is mask.args[1]:
+        return True
+    return mask.op == "eq" and mask.args[0].dtype.is_float and _is_infinite(mask.args[1])
+
+
+def _is_infinite(node: Node) -> bool:
+    while node.op in ("expand", "cast", "reshape"):
+        node = node.args[0]
+    return node.op == "constant" and node.attributes["value"].value == float("inf")
+
+
+_COMPARED = {
+    "gt": {0: True}, "ge": {1: True}, "ne": {0: True}, "eq": {0: False}, "le": {0: False},
+    "lt": {1: False},
+}  # fmt: skip
+"""What a comparison of a count with a number says: that there are some, or none."""
+
+
+def _counted(node: Node) -> Node | None:
+    """The mask whose elements a node without axes counts; None where it is something else."""
+    while node.op in ("sum", "cast", "reshape", "detach") and node.dtype != bool_:
+        node = node.args[0]
+    return node if node.dtype == bool_ else None
 
 
 _WHERE = "use sg.where(cond, a, b); pass a number that must be known as a static argument"

@@ -183,7 +183,7 @@ REFUSED = {
     "compare": lambda x: x if 1.5 / x.shape[0] > 0.5 else -x,
     "float equality": lambda x: x if x.shape[0] / 2 == 1.0 else -x,
     "repeat": lambda x: [x] * x.shape[0],
-    "assert": lambda x: x.all() and x,
+    "assert": lambda x: (x.sum() > 0) and x,
     "equal": lambda x: x if x.equal(x) else -x,
 }
 

@@ -51,6 +51,7 @@ SELECTING = [
     (ROWS, "x.t()[:, m].sum(1)"),
     (ROWS, "x.t()[:, m].mean(0, keepdim=True).sum(1)"),
     (ROWS, "m.sum() + torch.ones_like(x[m]).sum()"),
+    (ROWS, "(x[m] + w.expand_as(x[m]) + a.squeeze().expand_as(x[m])).sum(0)"),
     (ROWS, "(x[m] - x.mean(0, keepdim=True)).pow(2).sum(0)"),
     (ROWS, "(x.t()[:, m] - x.t().mean(1, keepdim=True)).pow(2).sum(1)"),
     (ROWS, "(z[m] * w + x[0][None, None]).sum((0, 1))"),
@@ -94,6 +95,8 @@ SELECTING = [
     ("", "x * (2 * a.item() - 1) / (1 + abs(a.item()))"),
     ("", "torch.full((3,), a.item()) * v.sum().item()"),
     ("", "x + (v > 0).sum().item()"),
+    ("", "sum(row[0] * k for k, row in enumerate(x.tolist())) * x"),
+    ("", "sum(torch.tensor([1.0, 2.5]).tolist()) * x"),
     ("", "import math; x * math.exp(a.item())"),
 ]
 """Statements, and an expression or more of them, the last one compared."""

@@ -25,7 +25,6 @@ from symgrad.frontend.tensor import (
     SymbolicTensor,
     TensorNumber,
     fresh,
-    no_value,
     own_names,
 )
 from symgrad.ir.dim import product
@@ -135,17 +134,22 @@ def item(self: Tensor) -> Any:
     Python may compute with it.  Raises ControlFlowError where it has to know the value.
     """
     node, session = self.node, current()
-    if node.dtype == bool_:
-        raise no_value(".item() cannot read a bool here: its value is unknown during tracing")
     if not session.truth(product(node.shape), "==", 1):
         raise ShapeError(
             f"a Tensor with {product(node.shape)} elements cannot be converted to Scalar",
             location=here(),
         )
-    return TensorNumber.of(detach(fresh(session.reshape(node, ()))))
+    alone = detach(fresh(session.reshape(node, ())))
+    return bool(alone) if node.dtype == bool_ else TensorNumber.of(alone)
+
+
+def tolist(self: Tensor) -> Any:
+    """Lists of such numbers.  Raises ControlFlowError for a size that is symbolic."""
+    return self.item() if not self.ndim else [tolist(part) for part in self]
 
 
 setattr(SymbolicTensor, "item", item)  # noqa: B010
+setattr(SymbolicTensor, "tolist", tolist)  # noqa: B010
 
 
 def constant(input: Tensor) -> Tensor:

@@ -13,11 +13,11 @@ from symgrad.errors import ShapeError, UnsupportedOpError, counted
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
 from symgrad.frontend.kinds import OperationTypeError, refused
-from symgrad.frontend.lift import as_tensor
+from symgrad.frontend.lift import as_node, as_tensor, lined_up
 from symgrad.frontend.session import current
 from symgrad.frontend.sizes import Shape, as_dim, is_size
 from symgrad.frontend.table import OperationCallError, operation
-from symgrad.frontend.tensor import SymbolicTensor, fresh
+from symgrad.frontend.tensor import SelectedTensor, SymbolicTensor, fresh
 from symgrad.frontend.views import Diagonal, Expand, Permute, Reshape, Slice
 from symgrad.ir.dim import Dim, product
 
@@ -376,6 +376,9 @@ def broadcast_to(input: Any, shape: Any) -> Tensor:
 @operation("expand_as", function=False)
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """Broadcast to the shape of another tensor."""
+    if isinstance(other, SelectedTensor):
+        node = as_node(lined_up(input, other))
+        return other.with_whole(current().expand(node, other.whole.shape))
     return share(input, Expand(other.node.shape))
 
 

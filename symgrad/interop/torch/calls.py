@@ -68,7 +68,7 @@ _WRITES = _words(
 _PRIVATE = _words("_stacklevel")
 _SPECIAL = {
     "special_expit": "sigmoid", "special_gammaln": "lgamma", "special_psi": "digamma",
-    "log_sigmoid": "logsigmoid",
+    "log_sigmoid": "logsigmoid", "_is_all_true": "all", "_is_any_true": "any",
 }  # fmt: skip
 """Functions that have another name here."""
 
