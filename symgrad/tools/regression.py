@@ -4,8 +4,9 @@ In: ``Judged`` records.  Out: the text of a pytest file, which fails now and pas
 is fixed.
 
 A test imports the user's Function, applies it at the point of the counterexample, a class of torch
-in torch, and compares backward with a difference quotient of forward; where that quotient is not
-the derivative, because forward bends nearby, with the derivative that was found.  Where the
+in torch, a function of JAX in JAX, and compares backward with a difference quotient of forward;
+where that quotient is not the derivative, because forward bends nearby, with the derivative that
+was found.  Where the
 Function cannot be applied in that way (its backward is meant for a surrogate, or a value has no
 literal), the test contains both formulas as NumPy code.  Every test is run before it is written.
 One that does not fail, or that compares with another number than the derivative, is left out, and
@@ -53,6 +54,7 @@ import math
 import sys
 from pathlib import Path
 
+import jax
 import numpy as np
 import torch
 
@@ -147,6 +149,35 @@ def torch_backward(call, inputs, cotangents, name, at):
     return 0.0 if gradient is None else float(gradient[at])
 
 
+def jax_quotient(call, inputs, cotangents, name, at):
+    """The derivative of sum(cotangent * output) with respect to one element of an input, in JAX.
+
+    Central differences with an error of order h**4.
+    """
+
+    def objective(step):
+        moved = {key: np.array(value) for key, value in inputs.items()}
+        moved[name][at] += step
+        found = jax.tree_util.tree_leaves(call(**moved))
+        return sum(float((found[i] * c).sum()) for i, c in cotangents.items())
+
+    h = 1e-3
+    with jax.enable_x64(True):
+        near, far = objective(h) - objective(-h), objective(2 * h) - objective(-2 * h)
+    return (8 * near - far) / (12 * h)
+
+
+def jax_backward(call, inputs, cotangents, name, at):
+    """The same element of the gradient, as bwd computes it in JAX."""
+
+    def objective(value):
+        found = jax.tree_util.tree_leaves(call(**{**inputs, name: value}))
+        return sum((found[i] * c).sum() for i, c in cotangents.items())
+
+    with jax.enable_x64(True):
+        return float(jax.grad(objective)(inputs[name])[at])
+
+
 def agree(hand, true):
     """Are they equal up to the error of a difference quotient in double precision?"""
     return abs(hand - true) <= 1e-6 * (1 + abs(hand) + abs(true))
@@ -220,7 +251,7 @@ def _imports(text: str) -> str:
     """The import statements whose names occur in the text."""
     used = {
         "importlib.util": "importlib.", "math": "math.", "sys": "sys.", "Path": "Path(",
-        "np": "np.", "sg": "sg.", "torch": "torch.",
+        "np": "np.", "sg": "sg.", "torch": "torch.", "jax": "jax.",
     }  # fmt: skip
     lines = [
         line for line in _IMPORTS.strip().splitlines()
@@ -277,10 +308,10 @@ def _by_import(
     call = _call(request, found)
     if call is None:
         return None
-    guest = request.cls.symgrad_guest is not None
-    hand, true = (
-        ("torch_backward", "torch_quotient") if guest else ("hand_written", "difference_quotient")
-    )
+    guest = request.cls.symgrad_guest
+    hand, true = "hand_written", "difference_quotient"
+    if guest is not None:
+        hand, true = (f"{guest.library.lower()}_{what}" for what in ("backward", "quotient"))
     lines = [f"Function = {_import(one, target)}"]
     lines += [f"inputs = {_dict(((_name(n), n) for n in case.inputs), found)}"]
     given = [(i, node) for i, node in enumerate(case.cotangents) if node is not None]
@@ -356,7 +387,29 @@ def _call(request: Request, found: CounterexampleReport) -> str | None:
     if init:
         made = ", ".join(f"{key}={text}" for key, text in init.items())
         return f"Function({made})({', '.join(words)})"
+    grouped = getattr(request.cls, "symgrad_layout", None)
+    if grouped is not None:  # of JAX, whose arguments may be containers
+        inner = [_nested(one) for one in grouped.grouped(words)]
+        return None if None in inner else f"Function({', '.join(filter(None, inner))})"
     return f"Function.apply({', '.join(words)})"
+
+
+def _nested(value: Any) -> str | None:
+    """A container of texts as one; None for one of a class, which has no literal."""
+    if isinstance(value, str):
+        return value
+    if type(value) is dict:
+        parts = {json.dumps(key): _nested(one) for key, one in value.items()}
+        if None in parts.values():
+            return None
+        return f"{{{', '.join(f'{key}: {text}' for key, text in parts.items())}}}"
+    if type(value) not in (tuple, list):
+        return None
+    texts = [_nested(one) for one in value]
+    if None in texts:
+        return None
+    inner = ", ".join(filter(None, texts))
+    return f"({inner},)" if isinstance(value, tuple) else f"[{inner}]"
 
 
 def _literal(value: Any) -> str | None:

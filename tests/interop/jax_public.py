@@ -447,3 +447,21 @@ def _solve_bwd(r, g, sign=-1.0):
       sign=(_solve_fwd, lambda r, g: _solve_bwd(r, g, 1.0)))  # fmt: skip
 def lower_solve(lower, b):
     return jax.scipy.linalg.solve_triangular(lower, b, lower=True)
+
+
+def _root_fwd(a, b):
+    x = jnp.linalg.solve(a, b)
+    return x, (a, x)
+
+
+def _root_bwd(r, g, turned=True):
+    a, x = r
+    u = jnp.linalg.solve(a.T if turned else a, g)
+    return -jnp.outer(u, x), u
+
+
+@kind("n n", "n", arguments=(3 * np.eye(3) + array(3, 3), array(3)),
+      right=(_root_fwd, _root_bwd),
+      unturned=(_root_fwd, lambda r, g: _root_bwd(r, g, turned=False)))  # fmt: skip
+def linear_root(a, b):
+    return jnp.linalg.solve(a, b)

@@ -187,3 +187,46 @@ def test_several_outputs_and_integers_run() -> None:
     found = _replayed(sg.verify(function, "n", suggest=False))
     assert found
     assert all(one.confirmed for one in found)
+
+
+def test_written_tests_fail_until_the_rule_is_right(package: Path, tmp_path: Path) -> None:
+    (package / "__init__.py").write_text("")
+    from symgrad.tools.judging import judge
+    from symgrad.tools.regression import regression_tests
+
+    file = tmp_path / "own_ops.py"
+    file.write_text(textwrap.dedent(PACKAGE) + textwrap.dedent(NET))
+    module = load_file(file)
+    judged = [judge(taken(one)) for one in (module.cube, module.net)]
+    target = tmp_path / "test_found.py"
+    written = regression_tests(judged, target)
+    assert written.tests == ("test_cube_gradient_of_x", "test_net_gradient_of_params_top_b")
+    assert "jax_backward(call" in written.text
+    assert 'Function({"top": {"b": params_top_b}, "w": params_w}, x)' in written.text
+    assert "torch" not in written.text
+    target.write_text(written.text)
+    for text, status in ((file.read_text(), 1), (_right(file.read_text()), 0)):
+        file.write_text(text)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(target)],
+            capture_output=True, text=True, check=False, cwd=tmp_path,
+        )  # fmt: skip
+        assert done.returncode == status, done.stdout
+
+
+NET = """
+    @jax.custom_vjp
+    def net(params, x):
+        return jnp.tanh(x @ params["w"] + params["top"]["b"])
+
+    def net_bwd(r, g):
+        params, x, y = r
+        inner = g * (1 - y**2)
+        return {"w": x.T @ inner, "top": {"b": g.sum(0)}}, inner @ params["w"].T
+
+    net.defvjp(lambda p, x: (net.fun(p, x), (p, x, net.fun(p, x))), net_bwd)
+    """
+
+
+def _right(text: str) -> str:
+    return text.replace("2 * g * x**2", "3 * g * x**2").replace("g.sum(0)", "inner.sum(0)")

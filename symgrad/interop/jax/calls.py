@@ -8,10 +8,12 @@ used.  A scan of few steps is written out; both branches of a ``cond`` are compu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from symgrad.budgets import MOST_STEPS
+from symgrad.frontend.functions import linalg
+from symgrad.frontend.tensor import fresh
 from symgrad.interop.jax.equations import Equation, evaluate, note_cut, rule, run
 from symgrad.interop.jax.primitives import known_number, part
 from symgrad.interop.jax.sizes import sizes
@@ -34,9 +36,31 @@ def _call(equation: Equation) -> Sequence[Node]:
     if equation.name.startswith("custom_"):
         note_cut(equation)
     name = str(equation.params.get("name", ""))
+    if name in _MATRICES and _is_of_linalg(inner):
+        return _MATRICES[name](*map(fresh, equation.args))
     if hasattr(inner, "consts"):
         return evaluate(inner, equation.args, name)
     return run(inner, (), equation.args, name)
+
+
+def _is_of_linalg(inner: Any) -> bool:
+    """Is it a function of ``jax.numpy.linalg``?"""
+    said = str(getattr(getattr(inner, "jaxpr", inner).debug_info, "func_src_info", ""))
+    return "/jax/_src/numpy/linalg.py" in said.replace("\\", "/")
+
+
+def _sign_and_log(matrix: Any) -> list[Node]:
+    found = linalg.det(matrix)
+    return [found.sign().node, found.abs().log().node]
+
+
+_MATRICES: dict[str, Callable[..., Sequence[Node]]] = {
+    "inv": lambda a: [linalg.inverse(a).node],
+    "det": lambda a: [linalg.det(a).node],
+    "slogdet": _sign_and_log,
+    "solve": lambda a, b: [(linalg.inverse(a) @ b).node],
+}
+"""Functions of ``jax.numpy.linalg`` that it computes by ``lu``, which has no operation here."""
 
 
 @rule("cond")
