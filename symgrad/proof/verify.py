@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 
+import numpy as np
+
 from symgrad import deadline
 from symgrad.budgets import (
     CONDITION_SCREEN,
@@ -132,6 +134,7 @@ class JudgedCase:
     true_subject: Subject | None = None
 
 
+@np.errstate(all="ignore")
 def verify_function(graphs: FunctionGraphs, options: VerifyOptions | None = None) -> Report:
     """Judge the backward of a traced Function, input by input.
 

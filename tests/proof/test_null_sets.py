@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 import symgrad as sg
 from symgrad.ir.graph import Graph, Node
 from symgrad.proof.judge.boundaries import both_sides, boundaries
+from symgrad.proof.judge.protocol import LINEAR
 from symgrad.proof.oracle.numbers import Double
 from symgrad.proof.oracle.values import Evaluator
+from symgrad.proof.report.records import Finding
 from tests.proof.builders import N, tensor
 from tests.suite.adversarial.program import class_of, class_text
 
@@ -112,6 +114,64 @@ def test_two_comparisons_that_meet_in_one_point() -> None:
     wrong = "g * (y + 1.0 * ((x >= 0) & (y >= 0) & (x + y <= 0)))"
     report = _report("x * y + x", f"({wrong} + g, g * x)", "n", "n")
     assert report.verdict != sg.PROVED or any(c.kind == "null set" for c in report.conditions)
+
+
+OF_COTANGENTS = {
+    "an element": ("x * x", "sg.where(g == 1, 4 * g * x, 2 * g * x)"),
+    "a step": ("x.exp()", "g * x.exp() * (g - 3).sign().square()"),
+    "at 0": ("x * x", "sg.where(g == 0, 1.0, 2 * g * x)"),
+    "an input": ("x * x", "sg.where(g == x, 4 * g * x, 2 * g * x)"),
+    "a sum": ("x * x", "2 * g * x * (g.sum() != 3)"),
+    "a mean": ("x.sin()", "g * x.cos() * (g.mean() != 1)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_COTANGENTS)
+def test_what_is_wrong_at_values_of_a_cotangent_is_refuted_there(name: str) -> None:
+    report = _report(*OF_COTANGENTS[name], "n")
+    assert report.verdict == sg.REFUTED, str(report)
+    assert report.inputs["x"].counterexample is not None
+    assert _linear(report).verdict == sg.REFUTED, str(report)
+
+
+def _linear(report: sg.Report) -> Finding:
+    return next(one for one in report.protocol if one.name == LINEAR)
+
+
+@pytest.mark.parametrize(
+    "compared", ["g * g == 2", "g.exp() + g == 2", "g * x * g == 2", "g * g + x * x == 7"]
+)
+def test_linearity_leaves_out_what_its_proof_leaves_out(compared: str) -> None:
+    report = _report("x * x", f"sg.where({compared}, 4 * g * x, 2 * g * x)", "n")
+    said = [str(one) for one in report.conditions if one.kind == "null set"]
+    linear = _linear(report)
+    if report.verdict == sg.PROVED:
+        assert said, str(report)
+        assert "almost everywhere" in linear.text
+        assert all(one in linear.text for one in said), linear.text
+    else:
+        assert linear.verdict == sg.REFUTED, str(report)
+
+
+def test_linear_gradients_are_linear_on_null_sets_too() -> None:
+    report = _report("x * x", "2 * g * x * (1 + 1.0 * (x.exp() + x == 2))", "n")
+    assert _linear(report) == Finding(LINEAR, sg.PROVED)
+
+
+RIGHT_FOR_COTANGENTS = {
+    "zeros are skipped": ("x * x", "sg.where(g == 0, 0.0, 2 * g * x)"),
+    "the same value": ("x * x", "sg.where(g == 1, 2 * x, 2 * g * x)"),
+    "by parts": ("x * x", "2 * x * (g.relu() - (-g).relu())"),
+    "by sign and size": ("x * x", "2 * x * g.sign() * g.abs()"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT_FOR_COTANGENTS)
+def test_right_comparisons_of_cotangents_are_proved_everywhere(name: str) -> None:
+    report = _report(*RIGHT_FOR_COTANGENTS[name], "n")
+    assert report.verdict == sg.PROVED, str(report)
+    assert not [one for one in report.conditions if one.excepted], str(report)
+    assert _linear(report) == Finding(LINEAR, sg.PROVED)
 
 
 RIGHT = {

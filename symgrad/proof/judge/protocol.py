@@ -17,11 +17,12 @@ from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
 from symgrad.proof.judge.decide import Judgement, beside
-from symgrad.proof.oracle.numbers import Array, Double
+from symgrad.proof.oracle.numbers import Array
 from symgrad.proof.oracle.sample import Point
 from symgrad.proof.oracle.subject import Subject
 from symgrad.proof.oracle.values import DomainError
 from symgrad.proof.report.records import Condition, Finding
+from symgrad.proof.report.rendering import worded
 from symgrad.proof.report.verdict import Verdict
 
 _CARRY = frozenset(("expand", "reshape", "permute", "slice", "unslice", "sum", "cumsum", "cast",
@@ -57,19 +58,30 @@ def findings(
 def _linear(
     subjects: Sequence[Subject], judged: Sequence[Mapping[str, Judgement]]
 ) -> Finding:  # fmt: skip
+    """The gradients are linear as they are built, or as derivatives that they are proved to be.
+
+    The latter is known where the proofs hold: what these leave out is said.
+    """
     name = LINEAR
-    if all(j.verdict is Verdict.PROVED for found in judged for j in found.values()):
-        return Finding(name, Verdict.PROVED)
     if all(structurally_linear(subject) for subject in subjects):
         return Finding(name, Verdict.PROVED)
-    for subject in subjects:
+    if all(j.verdict is Verdict.PROVED for found in judged for j in found.values()):
+        return Finding(name, Verdict.PROVED, _left_out(judged))
+    for subject, known in zip(subjects, judged, strict=False):
         for gradient in subject.gradients:
-            at = _nonlinear_at(subject, gradient)
+            at = _nonlinear_at(subject, gradient, known.get(gradient))
             if at is not None:
                 sizes = ", ".join(f"{k} = {v}" for k, v in at.sizes.items())
                 said = f"the gradient of {gradient} is not linear"
                 return Finding(name, Verdict.REFUTED, said + (f" (at {sizes})" if sizes else ""))
     return Finding(name, Verdict.UNDECIDED, "no difference was found, but there is no proof")
+
+
+def _left_out(judged: Sequence[Mapping[str, Judgement]]) -> str:
+    """Where proved gradients may not be linear, in words; empty where they are everywhere."""
+    found = [c for one in judged for j in one.values() for c in j.conditions if c.excepted]
+    said = dict.fromkeys(map(worded, found))
+    return f"almost everywhere, {'; '.join(said)}" if said else ""
 
 
 def structurally_linear(subject: Subject) -> bool:
@@ -114,24 +126,38 @@ def is_zero(node: Node) -> bool:
     return origin.op == "constant" and origin.attributes["value"].value == 0
 
 
-def _nonlinear_at(subject: Subject, name: str) -> Point | None:
-    """A point at which doubling the cotangents does not double the gradient."""
+def _nonlinear_at(subject: Subject, name: str, judged: Judgement | None) -> Point | None:
+    """A point at which a multiple of the cotangents has no such multiple as its gradient.
+
+    The counterexample is looked at, too: it may lie on a null set.
+    """
+    drawn = (
+        subject.draw(sizes, number)
+        for number, sizes in enumerate(islice(subject.sampler.size_choices(), 5))
+    )
+    points = [at.point for at in drawn if at is not None]
+    if judged is not None and judged.counterexample is not None:
+        points.append(judged.counterexample.point)
+    return next((point for point in points if not _scales(subject, name, point)), None)
+
+
+def _scales(subject: Subject, name: str, point: Point) -> bool:
+    """Is the gradient of multiples of the cotangents that multiple, in doubles, at a point?"""
     cotangents = [cotangent.attributes["name"] for _, cotangent in subject.outputs]
-    for number, sizes in enumerate(islice(subject.sampler.size_choices(), 5)):
-        at = subject.draw(sizes, number)
-        if at is None:
+    gradient, feeds = subject.gradients[name], point.doubles()
+    try:
+        own = subject.evaluate_feeds(feeds, point.sizes)[gradient]
+    except DomainError:
+        return True
+    for factor in (-2.0, 0.0, 3.0):
+        scaled = feeds | {key: feeds[key] * factor for key in cotangents}
+        try:
+            found = subject.evaluate_feeds(scaled, point.sizes)[gradient]
+        except DomainError:
             continue
-        for factor in (-2.0, 0.0, 3.0):
-            feeds = at.point.doubles()
-            feeds |= {key: feeds[key] * factor for key in cotangents}
-            try:
-                values = subject.everything.run(Double(), feeds, sizes)
-            except DomainError:
-                continue
-            gradient = subject.gradients[name]
-            if not _proportional(at.values[gradient] * factor, values[gradient]):
-                return at.point
-    return None
+        if not _proportional(own * factor, found):
+            return False
+    return True
 
 
 def _proportional(wanted: Array, found: Array) -> bool:

@@ -101,7 +101,7 @@ def _moved(subject: Subject, point: Point, number: int) -> Point:
     ordered = sorted(literals, key=lambda value: (abs(value), value))
     numerators = dict(point.numerators)
     for name, values in numerators.items():
-        if name in sampler.cotangents or not values.size:
+        if not values.size:
             continue
         allowed = [value for value in ordered if _allowed(subject, name, value)]
         if number % 4 == 3 and not sampler.assumptions.get(name):

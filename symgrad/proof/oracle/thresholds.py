@@ -230,8 +230,6 @@ def _solved(
     """One element of an input is moved until one element of the node is the value."""
     gap = _Gap(node, value, base)
     for name in names:
-        if name in subject.sampler.cotangents:
-            continue
         array = base.numerators[name]
         for place in list(np.ndindex(*array.shape))[:2]:
             start = np.asarray(gap.of(base))
@@ -276,11 +274,10 @@ def _constant(
     numbers = [Fraction(n, 2) for n in range(-BOUNDARY_NUMBERS, BOUNDARY_NUMBERS + 1)]
     found = 0
     for one in sorted(numbers, key=lambda n: (abs(n), n)):
-        chosen = [n for n in names if n not in subject.sampler.cotangents]
-        if not chosen or not all(_allowed(subject, name, one) for name in chosen):
+        if not names or not all(_allowed(subject, name, one) for name in names):
             continue
         point = base
-        for name in chosen:
+        for name in names:
             point = _with(point, name, ..., one)
         with suppress(DomainError):
             if np.any(np.abs(gap.of(point)) < 1e-9):
