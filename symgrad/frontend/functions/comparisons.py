@@ -23,7 +23,7 @@ from symgrad.frontend.lift import (
 from symgrad.frontend.session import current
 from symgrad.frontend.table import FUNCTIONS, marked_elementwise, operation
 from symgrad.frontend.tensor import SymbolicTensor, fresh
-from symgrad.ir.dtype import bool_, int64
+from symgrad.ir.dtype import DType, bool_, int64, uint8
 from symgrad.ir.graph import Node
 
 Tensor = SymbolicTensor
@@ -114,9 +114,21 @@ for _symbol, _dunder, _call, _name in (
 setattr(SymbolicTensor, "__invert__", _bitwise("~", logical_not, "bitwise_not"))  # noqa: B010
 
 
+def check_mask(name: str, mask: Any, *also: DType) -> None:
+    """Raise DTypeError for a mask that is none of truth values, nor of a dtype beside these."""
+    dtype = as_tensor(mask).dtype
+    if dtype not in (bool_, *also):
+        raise DTypeError(
+            f"{name} expects a mask of dtype bool, not {dtype}", location=here(),
+            hint="compare it: mask != 0",
+        )  # fmt: skip
+
+
 @operation("where", method=False)
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Tensor:
     """``input`` where the condition holds, ``other`` elsewhere."""
+    if input is not None and other is not None:
+        check_mask("where", condition, uint8)
     if (input is None) != (other is None):
         raise refused("where", "input" if input is None else "other", "Tensor", None)
     if input is None:
@@ -183,6 +195,7 @@ def nan_to_num(input: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = N
 @operation("masked_fill", inplace=True, elementwise=True)
 def masked_fill(input: Any, mask: Tensor, value: Any) -> Tensor:
     """``value`` where the mask is True."""
+    check_mask("masked_fill", mask)
     source = as_tensor(input)
     number = as_number(value, source.dtype)
     return where(mask, fresh(current().cast(number.node, source.dtype)), source)

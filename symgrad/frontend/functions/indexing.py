@@ -16,6 +16,7 @@ from symgrad.errors import DTypeError, ShapeError, UnsupportedOpError, counted
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import check_fits
 from symgrad.frontend.functions import scattering
+from symgrad.frontend.functions.comparisons import check_mask
 from symgrad.frontend.functions.movement import (
     select_steps,
     share,
@@ -97,6 +98,7 @@ def add_at(self: Tensor, key: Any, value: Any) -> None:
 @operation("masked_select")
 def masked_select(input: Any, mask: Tensor) -> Tensor:
     """``x[mask]``."""
+    check_mask("masked_select", mask)
     return getitem(input, mask)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from symgrad.errors import DTypeError, UnsupportedOpError
 from symgrad.frontend.caller import here
 from symgrad.frontend.dtypes import as_dtype
-from symgrad.frontend.functions.comparisons import as_bool
+from symgrad.frontend.functions.comparisons import as_bool, check_mask
 from symgrad.frontend.functions.movement import axes_of, axis_of, select_steps
 from symgrad.frontend.lift import as_tensor
 from symgrad.frontend.questions import questions
@@ -51,6 +51,7 @@ def argwhere(input: Any) -> Any:
 @operation("masked_scatter", inplace=True)
 def masked_scatter(input: Any, mask: Tensor, source: Any) -> Tensor:
     """What the mask selects of another tensor, in its places; from one place on is not known."""
+    check_mask("masked_scatter", mask)
     node, session = as_tensor(input).node, current()
     fits = isinstance(source, SelectedTensor) and source.whole.rank == source.mask.rank
     if not fits or source.mask is not session.cast(as_tensor(mask).node, bool_):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from symgrad.ir.dim import Dim, Size
-from symgrad.ir.dtype import DType
+from symgrad.ir.dtype import DType, bool_
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ops.movement import bare
 from symgrad.ops.record import get
@@ -276,6 +276,8 @@ class CodeWriter:
 
     def _constant(self, node: Node) -> Text:
         value = node.attributes["value"].value
+        if node.dtype == bool_:
+            return repr(bool(value)), ATOM
         if value in self.numbers and not isinstance(value, bool):
             return self.numbers[value], ATOM
         if not finite(value):
