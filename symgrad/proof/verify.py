@@ -33,6 +33,7 @@ from symgrad.errors import (
     NotProvedError,
     ShapeError,
     SymgradError,
+    UnsupportedOpError,
     counted,
     is_limit,
 )
@@ -116,9 +117,21 @@ class VerifyOptions:
     wide: Callable[[], FunctionGraphs] | None = None
     asked: tuple[Condition, ...] = ()
 
-    def meant(self, number: int) -> FunctionCase | None:
-        """The surrogate's case of this number, where there is a surrogate."""
-        return None if self.surrogate is None else self.surrogate.cases[number]
+    def meant(self, case: FunctionCase) -> FunctionCase | None:
+        """The surrogate's case that holds in this one, where there is a surrogate.
+
+        Raises UnsupportedOpError where it asks more about the sizes than the Function does.
+        """
+        if self.surrogate is None:
+            return None
+        known = {*map(str, case.conditions)}
+        for one in self.surrogate.cases:
+            if known.issuperset(map(str, one.conditions)):
+                return one
+        raise UnsupportedOpError(
+            "the surrogate asks about sizes that the Function does not ask about",
+            location=self.surrogate.location, hint="write a surrogate without if on its sizes",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -216,10 +229,7 @@ def _verified(graphs: FunctionGraphs, options: VerifyOptions) -> Report:
     if calls.wide and options.wide is not None:
         wide = replace(options.wide(), told="float inputs have 64 bits")
         options = replace(options, variants=(*options.variants, wide))
-    judged = [
-        _judge_case(graphs, number, case, declared, options)
-        for number, case in enumerate(graphs.cases)
-    ]
+    judged = [_judge_case(case, declared, options) for case in graphs.cases]
     options = replace(options, asked=tuple(calls.conditions))
     inputs = input_reports(graphs, judged, declared, options)
     if options.surrogate is None:
@@ -303,7 +313,7 @@ def _other_calls(
             UNDEFINED,
             lambda: with_none(
                 graphs, options.undefined,
-                lambda variant, number, case: _judge_case(variant, number, case, declared, options),
+                lambda variant, number, case: _judge_case(case, declared, options),
                 printed,
                 judged,
             ),
@@ -371,8 +381,8 @@ def _hear(
     """Opinions on all gradients that are PROVED, on those of backward without cotangents too."""
     cases = [(one, "") for one in judged]
     for variant in options.undefined:
-        for number, case in enumerate(variant.cases):
-            one = _judge_case(variant, number, case, declared, options)
+        for case in variant.cases:
+            one = _judge_case(case, declared, options)
             cases.append((one, f" with {' and '.join(_absent(graphs, case))} = None"))
     for one, where in cases:
         hear(opinions, one, where)
@@ -415,13 +425,9 @@ def _twice(
 
 
 def _judge_case(
-    graphs: FunctionGraphs,
-    number: int,
-    case: FunctionCase,
-    declared: Sequence[Assumption],
-    options: VerifyOptions,
+    case: FunctionCase, declared: Sequence[Assumption], options: VerifyOptions
 ) -> JudgedCase:
-    subject = subject_of(case, declared, options.meant(number))
+    subject = subject_of(case, declared, options.meant(case))
     true_subject = None if options.surrogate is None else subject_of(case, declared)
     judged = case.problem is None and subject.gradients
     with deadline.part(PROOF_SHARE):
@@ -460,10 +466,10 @@ def proved_under(
         total=REPAIR_TOTAL_WORK,
     )  # fmt: skip
     judged = []
-    for number, case in enumerate(graphs.cases):
+    for case in graphs.cases:
         if case.problem is not None:
             return None
-        subject = subject_of(case, declared, options.meant(number))
+        subject = subject_of(case, declared, options.meant(case))
         if name not in subject.gradients:
             return None
         subject.gradients = {name: subject.gradients[name]}

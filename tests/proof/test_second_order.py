@@ -280,3 +280,64 @@ def test_a_derived_backward_keeps_everything() -> None:
 def test_nothing_is_proved_without_histories() -> None:
     report = verify_function(trace(Cube, "n"), VerifyOptions(order=2))
     assert report.verdict is Verdict.UNDECIDED
+
+
+# -- single values
+
+PIECES = (
+    (lambda x: x * x, lambda g, x: sg.where(x == 0, g * 0, 2 * g * x), "x == 0"),
+    (lambda x: x * x, lambda g, x: 2 * g * x.abs() * x.sign(), "x == 0"),
+    (lambda x: x * x, lambda g, x: 2 * g * (sg.relu(x) - sg.relu(-x)), "x == 0"),
+    (lambda x: x * x, lambda g, x: 2 * g * (x.clamp(min=0) + x.clamp(max=0)), "x == 0"),
+    (lambda x: x * x, lambda g, x: 2 * g * (x * x).sqrt() * x.sign(), "x == 0"),
+    (lambda x: x * x, lambda g, x: 2 * g.abs() * x * g.sign(), "grad_output == 0"),
+    (lambda x: x * x, lambda g, x: 2 * g * x * x / sg.where(x == 0, x + 1, x), "x == 0"),
+    (lambda x: x**3, lambda g, x: sg.where(g == 1, 3 * x * x, 3 * g * x * x), "grad_output == 1"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("forward", "backward", "where"), PIECES)
+def test_values_at_which_backward_changes_are_excepted(
+    forward: Any, backward: Any, where: str
+) -> None:
+    class Pieces(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return forward(x)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return backward(g, x)
+
+    found = second_order(Pieces, "n")
+    assert found.verdict is Verdict.PROVED
+    assert f"almost everywhere, not where {where}" in found.text
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward"),
+    [
+        (sg.relu, lambda g, x, y: g * (x > 0)),
+        (sg.exp, lambda g, x, y: g * y),
+        (lambda x: sg.softmax(x, -1), lambda g, x, y: y * (g - (g * y).sum(-1, keepdim=True))),
+        (sg.sqrt, lambda g, x, y: g / (2 * y)),
+    ],
+)
+def test_what_is_printed_of_the_first_order_is_not_said_again(forward: Any, backward: Any) -> None:
+    class Plain(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = forward(x)
+            ctx.save_for_backward(x, y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, y = ctx.saved_tensors
+            return backward(g, x, y)
+
+    found = second_order(Plain, "n")
+    assert found.verdict is Verdict.PROVED
+    assert "almost everywhere" not in found.text

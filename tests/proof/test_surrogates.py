@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import symgrad as sg
-from symgrad.errors import NotProvedError
+from symgrad.errors import NotProvedError, UnsupportedOpError
 
 Slope = Callable[[Any], Any]
 
@@ -600,3 +600,34 @@ def test_scale_and_zero_point_without_gradients() -> None:
     text = sg.verify(FakeQuantize, "n m", "", "").inputs["x"].surrogate
     assert "in place of" in text, text
     assert "`scale` and `zero` being taken for constants" in text
+
+
+@pytest.mark.parametrize("factor", [1, 2])
+def test_backward_may_ask_about_sizes_that_the_surrogate_does_not(factor: int) -> None:
+    @sg.surrogate(lambda x: x)
+    class Rounded(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.round()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g if g.shape[0] > 1 else factor * g
+
+    verdict = sg.verify(Rounded, "n", suggest=False).verdict
+    assert verdict == ("PROVED" if factor == 1 else "REFUTED")
+
+
+def test_a_surrogate_that_asks_about_sizes_is_said() -> None:
+    @sg.surrogate(lambda x: x if x.shape[0] > 3 else 2 * x)
+    class Rounded(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.round()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    with pytest.raises(UnsupportedOpError, match="the surrogate asks about sizes"):
+        sg.verify(Rounded, "n", suggest=False)

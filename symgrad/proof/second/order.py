@@ -6,17 +6,24 @@ Differentiating a backward again, PyTorch follows saved inputs and outputs back 
 intermediate that forward computed and kept is a constant to it, and so is whatever was detached;
 a Function that backward applies is differentiated by its own backward.  The derivative that this
 gives is judged like a hand-written gradient, the forward being the backward.
+
+A backward that is right everywhere may choose, at single values, a branch with another derivative
+(``where(x == 0, 0, 2 * x)``): where something changes in it is excepted.  [rule: second order]
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from symgrad.budgets import MOST_KINKS
 from symgrad.ir.assume import Assumption
 from symgrad.ir.function import FunctionCase, FunctionGraphs
-from symgrad.ir.graph import Node
+from symgrad.ir.graph import Node, ancestors
+from symgrad.proof.judge.boundaries import Boundary, Meeting, kinked, over_the_reals
 from symgrad.proof.judge.decide import Judgement, beside, judge
+from symgrad.proof.judge.nullsets import said
 from symgrad.proof.judge.opinions import Opinions
 from symgrad.proof.judge.protocol import digest
 from symgrad.proof.oracle.stated import moved
@@ -26,6 +33,8 @@ from symgrad.proof.report.records import Condition, Finding
 from symgrad.proof.report.verdict import Verdict, worst
 from symgrad.proof.second.blame import blamed
 from symgrad.proof.second.history import Recorded, stripped
+from symgrad.proof.words.code import NoSpelling
+from symgrad.proof.words.relations import spelled as spelled_values
 from symgrad.proof.words.snippet import counterexample_report
 
 NAME = "second order"
@@ -55,18 +64,52 @@ def second_order(
     found = Finding(NAME, Verdict.PROVED, _KEPT)
     seen: set[tuple[object, ...]] = set()
     excepted: dict[str, None] = {}
+    bent: dict[str, None] = {}
     for graphs in traced:
         wanted = [name for name in graphs.asked if name not in constant]
         for case in graphs.cases:
+            bent |= dict.fromkeys(_bends(case, wanted, printed))
             whole = opinions if graphs is traced[0] else None
             one = _case(case, wanted, declared, trusted, budget, seen, printed, opinions, whole)
             if one is not None and (one.verdict > found.verdict or found.text == _KEPT):
                 found = one
             if one is not None and one.verdict is Verdict.PROVED and one.text:
                 excepted[one.text] = None
-    if found.verdict is Verdict.PROVED and excepted:
-        return Finding(NAME, Verdict.PROVED, "; ".join(excepted))
+    if found.verdict is Verdict.PROVED and (excepted or bent):
+        shown = [*bent][:MOST_KINKS]
+        rest = [f"and {len(bent) - len(shown)} more like these"] if len(bent) > len(shown) else []
+        where = [f"almost everywhere, not where {' or '.join([*shown, *rest])}"] if bent else []
+        return Finding(NAME, Verdict.PROVED, "; ".join([*(excepted or [found.text]), *where]))
     return found
+
+
+def _bends(
+    case: FunctionCase, wanted: Sequence[str], printed: Collection[Condition]
+) -> Iterator[str]:
+    """Where something changes in backward itself, but for what is said already.
+
+    What forward gave is differentiated by backward again, which is right.
+    """
+    outputs = {*case.outputs}
+    known = {one.text.partition(" (yours ")[0] for one in printed}
+    roots = [one.node for one in case.gradients if one.node is not None and one.input in wanted]
+    for node in ancestors(roots, follow=lambda n: () if n in outputs else over_the_reals(n)):
+        for boundary in kinked(node):
+            text = _said(boundary, node)
+            if boundary.inputs and not known & {text, text.replace(" == 0", " > 0")}:
+                yield text
+
+
+def _said(boundary: Boundary, node: Node) -> str:
+    for one, other in ((boundary.value, boundary.point), (boundary.point, boundary.value)):
+        if isinstance(one, Node) and isinstance(other, Node) and one.op in _EXTREMES:
+            with suppress(NoSpelling):
+                shown = spelled_values(other).text
+                return f"the {_EXTREMES[one.op]} of {shown} is reached more than once"
+    return said(boundary, Meeting(node), "null set").text
+
+
+_EXTREMES = {"amax": "maximum", "amin": "minimum"}
 
 
 def _case(
