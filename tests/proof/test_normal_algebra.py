@@ -110,6 +110,14 @@ def test_bases_are_factored(a: Standard) -> None:
     assert (a.x * a.y + a.x + a.y + 1) ** -1 == (a.x + 1) ** -1 * (a.y + 1) ** -1
 
 
+@pytest.mark.parametrize("digits", [5, 10, 20])
+def test_bases_of_large_coefficients_need_no_factors(a: Standard, digits: int) -> None:
+    """[rule: factor]: FLINT orders factors by machine integers and raises beyond these."""
+    large = 10**digits
+    base = ((a.x - large) * (a.x + large + 1) * (a.y - large)).poly
+    assert (a.term(base) ** -1 * a.term(base)) == 1
+
+
 @pytest.mark.parametrize("beta", [7, 11, Fraction(11, 4), Fraction(7, 2), Fraction(851, 500)])
 def test_exponentials_are_factored_at_their_common_exponent(beta: int | Fraction) -> None:
     """[rule: factor]: in exp(x / 4), exp(11 x / 4) + 1 has a factor of eleven terms."""

@@ -146,3 +146,42 @@ def test_nothing_is_divided_by_a_node_that_vanishes() -> None:
     report = sg.verify(DividedByNothing, "n m", suggest=False)
     assert report.verdict != "PROVED"
     assert not made(DividedByNothing, ("n m",)).prove("x").equal
+
+
+def hyperbolic(slip: str = "") -> Written:
+    """The distance in the Poincaré ball, with the gradient in closed form."""
+
+    def slope(x: Any, y: Any, sx: Any, sy: Any, distance: Any) -> Any:
+        alpha, beta = 1 - sx, 1 - sy
+        cosh = 1 + 2 * distance / (alpha * beta)
+        inner = (sy - (1 if slip == "inner" else 2) * (x * y).sum(-1) + 1) / alpha**2
+        along = inner.unsqueeze(-1) * x - y / (beta if slip == "side" else alpha).unsqueeze(-1)
+        return 4 * along / ((cosh**2 - 1).sqrt() * beta).unsqueeze(-1)
+
+    class Distance(sg.Function):
+        @staticmethod
+        def forward(ctx: Any, u: Any, v: Any) -> Any:
+            su, sv, distance = (u * u).sum(-1), (v * v).sum(-1), ((u - v) ** 2).sum(-1)
+            ctx.save_for_backward(u, v, su, sv, distance)
+            x = distance / ((1 - su) * (1 - sv)) * 2 + 1
+            return (x + (x**2 - 1).sqrt()).log()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            u, v, su, sv, distance = ctx.saved_tensors
+            g = g.unsqueeze(-1)
+            return g * slope(u, v, su, sv, distance), g * slope(v, u, sv, su, distance)
+
+    return Distance
+
+
+@pytest.mark.slow
+def test_squares_of_differences_are_unfolded_below_a_root_that_is_not() -> None:
+    assert sg.verify(hyperbolic(), "n m", "n m", timeout=None).verdict == "PROVED"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slip", ["inner", "side"])
+def test_slips_beside_the_root_are_refuted(slip: str) -> None:
+    report = sg.verify(hyperbolic(slip), "n m", "n m", suggest=False, timeout=None)
+    assert [one.verdict for one in report.inputs.values()] == ["REFUTED", "REFUTED"]

@@ -65,6 +65,8 @@ _MOVES = frozenset(("movement", "source", "indexing"))
 _CHOICES = frozenset(("maximum", "minimum", "amax", "amin", "max", "min", "where", "abs", "relu"))
 _FACTORS = frozenset(("mul", "einsum", "div", "square"))
 """Ops whose results are small where an operand is, though nothing cancels."""
+_RATIONAL = frozenset(("add", "sub", "mul", "div", "neg", "square", "reciprocal", "sum", "einsum"))
+"""Ops that make rational functions, also of sums, of their operands."""
 _SHALLOW = 2
 """How many depths are tried for nodes that are hardly equal."""
 Depths = Sequence[tuple[int, bool]]
@@ -244,7 +246,11 @@ class Classes:
         right = None if other is None else self._first[other]
         if left is right:
             return merge(found, "")
-        return merge([*found, self._equal(left, right, PIECE_WORK)], "")
+        last = self._equal(left, right, PIECE_WORK)
+        if not last.equal:
+            roots = [left] if right is None else [left, right]
+            last = self._equal_above(roots, self._functions(roots), PIECE_WORK)
+        return merge([*found, last], "")
 
     def _place(self, node: Node) -> None:
         """Find the class of a node whose arguments have theirs."""
@@ -348,17 +354,21 @@ class Classes:
             if leaves in tried:
                 continue
             tried.add(leaves)
-            with suppress(SymgradError):
-                at = gradient_indices(left.shape)
-                exprs = self._elements(Lowering(self.graph, leaves), at, roots, leaves)
-                parts = (
-                    self._equal_at(part, roots, leaves, budget)
-                    for part in _parts(exprs, left.shape)
-                )
-                found = merge(parts, "")
+            found = self._equal_above(roots, leaves, budget)
             if found.equal:
                 break
         return found
+
+    def _equal_above(
+        self, roots: Sequence[Node], leaves: frozenset[Node], budget: int
+    ) -> Equality:  # fmt: skip
+        """Are one or two first nodes equal, or zero, whatever the leaves are?"""
+        with suppress(SymgradError):
+            at = gradient_indices(roots[0].shape)
+            exprs = self._elements(Lowering(self.graph, leaves), at, roots, leaves)
+            parts = _parts(exprs, roots[0].shape)
+            return merge((self._equal_at(part, roots, leaves, budget) for part in parts), "")
+        return Equality(False)
 
     def _equal_at(
         self, at: Sequence[Dim], roots: Sequence[Node], leaves: frozenset[Node], budget: int
@@ -400,6 +410,26 @@ class Classes:
                     todo.append(arg)
         opened = {node for node in above if node not in opaque}
         return frozenset((found - opened) | opaque)
+
+    def _functions(self, roots: Sequence[Node]) -> frozenset[Node]:
+        """The nearest nodes below that are no rational functions of what they read.
+
+        Down to these everything is unfolded: `|u - v|^2` is then a polynomial in `|u|^2`, `|v|^2`
+        and `u v`, while the root that is taken of it stays one atom.
+        """
+        opaque = self.steps.opaque
+        found, seen, todo = set(opaque), set(roots), list(roots)
+        while todo:
+            for arg in todo.pop().args:
+                if arg in seen or arg in opaque:
+                    continue
+                seen.add(arg)
+                rational = arg.op in _RATIONAL or get(arg.op).kind in _MOVES
+                if arg.dtype.is_float and not rational:
+                    found.add(arg)
+                else:
+                    todo.append(arg)
+        return frozenset(found)
 
 
 def _parts(exprs: Iterable[Expr], shape: Sequence[Dim]) -> Iterator[tuple[Dim, ...]]:

@@ -125,7 +125,7 @@ def _from_shape(shape: Shape, atoms: list[Atom], scales: Sequence[Number]) -> Po
 def _factor_shape(shape: Shape) -> tuple[int, tuple[tuple[Shape, int], ...]] | None:
     """The sign and the factors of a polynomial given by its terms; None when irreducible.
 
-    The coefficients are integers without a common factor; else None, too.
+    The coefficients are integers without a common factor; else None, too, and where FLINT gives up.
     """
     from flint import Ordering, fmpz_mpoly_ctx
 
@@ -135,7 +135,10 @@ def _factor_shape(shape: Shape) -> tuple[int, tuple[tuple[Shape, int], ...]] | N
     poly = fmpz_mpoly_ctx.get(names, Ordering.lex).from_dict(
         {row: int(Fraction(value)) for row, value in shape}
     )
-    unit, parts = poly.factor()
+    try:
+        unit, parts = poly.factor()
+    except OverflowError:  # python-flint orders the factors by machine integers
+        return None
     check = poly.context().constant(unit)
     for part, times in parts:
         check *= part**times
