@@ -50,6 +50,7 @@ from symgrad.ir.dtype import DType, bool_, float64, int64
 from symgrad.ir.function import Asked
 from symgrad.ir.graph import Node, ancestors
 from symgrad.ir.rewrite import rewrite
+from symgrad.ops.record import get
 
 
 def _leak(session: Session) -> ProtocolError:
@@ -390,7 +391,13 @@ class SymbolicTensor(_Held):
         return no_value(f"{what}: its value is unknown during tracing", hint)
 
     def __bool__(self) -> bool:
-        """Does a mask select anything?  Raises ControlFlowError for any other question."""
+        """Does a mask select anything?  Raises ControlFlowError for any other question.
+
+        What is computed of numbers alone has a value.
+        """
+        value = value_of(self.node)
+        if value is not None:
+            return bool(value)
         known = questions()
         found = None if known is None else asks_of_mask(self.node)
         if known is None or found is None or not found[0].rank:
@@ -709,6 +716,32 @@ def fresh(node: Node, label: str = "") -> SymbolicTensor:
     return SymbolicTensor(Storage(node, label))
 
 
+def value_of(node: Node) -> Any:
+    """The value of an element that is computed of a few numbers alone; None for any other."""
+    if node.rank:
+        return None
+    values: dict[Node, Any] = {}
+    for one in ancestors([node]):
+        op = get(one.op)
+        simple = one.op in _OF_NUMBERS or op.kind == "elementwise"
+        if not simple or len(values) > _MOST_NUMBERS or any(s.constant is None for s in one.shape):
+            return None
+        found = op.numpy(*(values[arg] for arg in one.args), size=_number, **one.attributes)
+        values[one] = np.asarray(found, dtype=str(one.dtype))
+    return values[node].item()
+
+
+def _number(size: Any) -> int:
+    found = Dim.of(size).constant
+    assert found is not None
+    return found
+
+
+_OF_NUMBERS = ("constant", "reshape", "detach", "any", "all")
+_MOST_NUMBERS = 16
+"""Nodes of a graph of numbers that is computed while a program is traced."""
+
+
 def asks_of_mask(node: Node) -> tuple[Node, bool] | None:
     """A mask, and whether the node says that it selects something, or else nothing."""
     negated = False
@@ -741,13 +774,19 @@ def _holds_nowhere(mask: Node) -> bool:
     if mask.op == "logical_or":
         return all(map(_holds_nowhere, mask.args))
     if mask.op == "logical_not":
-        inner = mask.args[0]
-        if inner.op in ("eq", "le", "ge"):
-            return inner.args[0] is inner.args[1]
-        return inner.op == "lt" and _is_infinite(inner.args[1])
+        return _holds_everywhere(mask.args[0])
     if mask.op in ("ne", "lt", "gt") and mask.args[0] is mask.args[1]:
         return True
     return mask.op == "eq" and mask.args[0].dtype.is_float and _is_infinite(mask.args[1])
+
+
+def _holds_everywhere(mask: Node) -> bool:
+    """Is it True for all reals: ``x == x``, ``abs(x) < inf``?"""
+    if mask.op == "logical_or":
+        return any(map(_holds_everywhere, mask.args))
+    if mask.op in ("eq", "le", "ge"):
+        return mask.args[0] is mask.args[1]
+    return mask.op == "lt" and _is_infinite(mask.args[1])
 
 
 def _is_infinite(node: Node) -> bool:

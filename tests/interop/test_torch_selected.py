@@ -58,6 +58,9 @@ SELECTING = [
     (ROWS, "out = torch.zeros_like(x); out[m] = w; out"),
     (ROWS, "out = torch.zeros_like(x); out[m] = w[None]; out"),
     (ROWS, "out = torch.zeros_like(x.t()); out[:, m] = w[:, None]; out"),
+    (ROWS, "(x[m] > 1).any()"),
+    (ROWS, "(x[m] > -1).all()"),
+    (ROWS, "x * 2 if torch.tensor(1.5).clone() > 1 else x"),
     # elements, by a mask of all axes
     (ALL, "(x[m] * y[m]).sum()"),
     (ALL, "x[m].mean()"),

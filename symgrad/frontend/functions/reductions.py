@@ -303,8 +303,21 @@ def argmin(input: Any, dim: int | None = None, keepdim: bool = False) -> Tensor:
     return fresh(_position("argmin", as_tensor(input).node, dim, keepdim))
 
 
+def _truth_of_selected(op: str, input: SelectedTensor, dim: Any) -> Tensor:
+    """Of all that a mask selects; what it leaves out changes nothing."""
+    if dim is not None:
+        raise UnsupportedOpError(f"{op} of what a mask selects takes no axes", location=here())
+    session, mask, found = current(), input.whole_mask, as_bool(input.whole)
+    if op == "any":
+        return fresh(reduce("any", session.apply("logical_and", mask, found), None))
+    left_out = session.apply("logical_not", mask)
+    return fresh(reduce("all", session.apply("logical_or", left_out, found), None))
+
+
 def _truth(op: str, input: Any, dim: Any, keepdim: bool) -> Tensor:
     """A bool; of uint8 a uint8, and over no axes each element by itself, as in torch."""
+    if isinstance(input, SelectedTensor):
+        return _truth_of_selected(op, input, dim)
     node = as_tensor(input).node
     nothing = isinstance(dim, (tuple, list)) and not dim
     found = as_bool(node) if nothing else reduce(op, as_bool(node), dim, keepdim)
