@@ -237,3 +237,25 @@ def test_the_second_order_is_not_judged_on_an_equality() -> None:
     assert sg.verify(Cube, "n", assume=stated).verdict is sg.PROVED
     assert sg.verify(Cube, "n", assume=stated, order=2).verdict is sg.UNDECIDED
     assert sg.verify(Cube, "n", order=2).verdict is sg.REFUTED
+
+
+class Gap(sg.Function):
+    """Over a power of what a relation says is negative."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        ctx.save_for_backward(x, y)
+        return y * (((x * x).sum(-1) - 1) ** -3).abs()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, y = ctx.saved_tensors
+        gap = 1 - (x * x).sum(-1)
+        return 6 * (g * y / gap**4).unsqueeze(-1) * x, g / gap**3
+
+
+@pytest.mark.parametrize(("relation", "verdict"), [("< 1", "PROVED"), ("> 1", "REFUTED")])
+def test_odd_powers_have_the_sign_that_is_stated(relation: str, verdict: str) -> None:
+    """[rule: signs]."""
+    stated = {"x": f"(x * x).sum(-1) {relation}"}
+    assert sg.verify(Gap, "n m", "n", assume=stated, suggest=False).verdict == verdict

@@ -367,12 +367,19 @@ class _Search:
             return self.of([substitute(self.context, body, place)], 1)
         member = of_atom(atom)
         if not self.families.is_analytic(member):
-            return None
+            return self._computed(atom)
         for witness in _witnesses(self.families, member):
             found = self._at(witness, member)
             if found is not None:
                 return found
         return None
+
+    def _computed(self, atom: Atom) -> list[Poly] | None:
+        """An element of a cut node that is a product, or a root of one: its factors."""
+        if atom.kind != kinds.LEAF or not is_cut(atom.data[0]):
+            return None
+        known = self.families.definition(atom.data[0])
+        return None if known is None or len(known[1].terms) != 1 else self.of([known[1]], 1)
 
     # -- peeling
 

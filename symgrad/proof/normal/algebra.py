@@ -1263,7 +1263,24 @@ def _stated_sign(context: Proof, poly: Poly, ends: int) -> int:
                 if found == POSITIVE or (found == NONNEGATIVE and template.strict):
                     return POSITIVE
                 best = max(best, found)
+    if best == UNKNOWN and len(poly.terms) == 1:
+        return _sign_of_product(context, poly, ends)
     return best if best != UNKNOWN else _sign_of_factors(context, poly, ends)
+
+
+def _sign_of_product(context: Proof, poly: Poly, ends: int) -> int:
+    """The sign of a product of powers, some of which have a base that is less than 0."""
+    monomial, value = next(iter(poly.terms.items()))
+    found = POSITIVE
+    for atom, exponent in monomial:
+        own = factor_sign(context, atom, exponent)
+        if own == UNKNOWN and atom.kind == kinds.POWER and isinstance(exponent, int):
+            own = poly_sign(context, -atom.data[0], ends + 1)
+            value = -value  # an even power has a sign that is known
+        found = min(found, own)
+        if found == UNKNOWN:
+            return UNKNOWN
+    return found if value > 0 else UNKNOWN
 
 
 def _sign_of_factors(context: Proof, poly: Poly, ends: int) -> int:
