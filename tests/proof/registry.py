@@ -64,6 +64,9 @@ _STRUCTURAL: dict[str, list[tuple[tuple[TensorType, ...], dict[str, Any]]]] = {
     "logdet": [((tensor(N, N),), {})],
     "cholesky": [((tensor(N, N),), {})],
     "eigenvalues": [((tensor(N, N),), {})],
+    "eigenvectors": [((tensor(N, N),), {})],
+    "left_vectors": [((tensor(N, N + M),), {"count": N})],
+    "right_vectors": [((tensor(N, N + M),), {"count": N})],
     "singular_values": [
         ((tensor(N, N + M),), {"count": N}), ((tensor(N + M, N),), {"count": N}),
     ],

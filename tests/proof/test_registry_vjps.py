@@ -14,6 +14,10 @@ WITHOUT = {"tetragamma": "its derivative is not in the registry"}
 ALL = [variant for name in names() for variant in variants(name)]
 
 
+OPEN = ("eigenvectors", "left_vectors", "right_vectors")
+"""Vectors by themselves: what is proved are functions of them that their signs do not change."""
+
+
 @pytest.mark.parametrize("variant", ALL, ids=str)
 def test_the_vjp_is_proved(variant: Variant) -> None:
     if variant.op in WITHOUT:
@@ -23,4 +27,8 @@ def test_the_vjp_is_proved(variant: Variant) -> None:
     subject = subject_of(variant)
     assert subject.gradients, "the VJP gives no cotangent"
     for name, judgement in judge(subject).items():
+        if variant.op in OPEN:
+            assert judgement.verdict is Verdict.UNDECIDED
+            assert "no difference was found" in judgement.reason
+            continue
         assert judgement.verdict is Verdict.PROVED, f"{name}: {judgement.reason}"
